@@ -1,0 +1,80 @@
+"""How wide a Gaussian kernel should be: the mean squared distance of the training part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from imkpl._typing import FloatArray
+from imkpl.kernels.blocks import iterate_blocks
+from imkpl.kernels.checks import check_sample_weight, check_vectors
+
+
+def root_mean_squared_difference(
+    X: Any, sample_weight: ArrayLike | None = None, *, working_memory: float = 256
+) -> FloatArray:
+    """The root of the mean squared difference of each feature over all ordered pairs.
+
+    ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
+    exactly zero for a constant feature, keeps its digits under large offsets, and neither
+    overflows nor vanishes for features of extreme scale.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The samples; computed in float64.
+    sample_weight : array of shape (n_samples,), optional
+        An integer weight counts as so many copies of the sample.
+    working_memory : float
+        Memory for copies, in MiB; it does not change the result.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        One non-negative number per feature.
+
+    Examples
+    --------
+    >>> root_mean_squared_difference([[0.0, 5.0], [2.0, 5.0]]) ** 2
+    array([2., 0.])
+    """
+    array = check_vectors(X)
+    shares = check_sample_weight(sample_weight, array.shape[0])
+    present = np.flatnonzero(shares)
+    shares = shares[present]
+    roots = np.empty(array.shape[1])
+    for block in iterate_blocks(array.shape[1], 40 * max(present.size, 1), working_memory):
+        # A feature per row: every mean below is then summed in one order, whatever the block.
+        values = array[present, block].T.astype(np.float64, order="C")
+        # Measured from one of the samples, a constant feature is exactly zero.
+        values -= values[:, :1].copy()
+        largest = np.abs(values).max(axis=1, initial=0.0)
+        values /= np.where(largest > 0, largest, 1.0)[:, np.newaxis]
+        values -= (values * shares).sum(axis=1, keepdims=True)
+        # The second pass corrects the rounding of the mean.
+        variance = (values**2 * shares).sum(axis=1) - (values * shares).sum(axis=1) ** 2
+        roots[block] = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
+    return roots
+
+
+def invert_roots(roots: FloatArray) -> FloatArray:
+    """``1 / roots``, and 0 where a root is 0: a kernel without spread is the constant 1.
+
+    Parameters
+    ----------
+    roots : array
+        Non-negative numbers.
+
+    Returns
+    -------
+    array
+        Of the same shape.
+
+    Examples
+    --------
+    >>> invert_roots(np.array([2.0, 0.0]))
+    array([0.5, 0. ])
+    """
+    return np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)

@@ -1,0 +1,364 @@
+"""What a kernel and a bank of kernels promise."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.blocks import count_samples, take_samples
+from imkpl.kernels.checks import check_pairs
+
+# Rows evaluated at a time where only some pairs are wanted: fixed, so that results are too.
+PAIR_ROWS = 256
+
+
+class BaseKernel(ABC):
+    """A similarity k(x, y) = <phi(x), phi(y)> between two samples, lifted to matrices.
+
+    A kernel is a small immutable object. It holds parameters, never data.
+    """
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether the samples must be rows of a numeric 2-D array."""
+        return True
+
+    @property
+    def has_unit_diagonal(self) -> bool:
+        """Whether k(x, x) = 1 for every x by construction."""
+        return False
+
+    @property
+    def label(self) -> str:
+        """The name shown to people."""
+        return type(self).__name__.lower()
+
+    @abstractmethod
+    def __call__(self, X: Any, Y: Any = None) -> FloatArray:
+        """The matrix of k between the samples of X and of Y.
+
+        Parameters
+        ----------
+        X : samples
+            The rows of the result.
+        Y : samples, optional
+            The columns of the result; those of X by default.
+
+        Returns
+        -------
+        array of shape (n_samples_X, n_samples_Y)
+            The kernel matrix.
+        """
+
+    def diagonal(self, X: Any) -> FloatArray:
+        """k(x, x) for every sample of X.
+
+        Parameters
+        ----------
+        X : samples
+            The samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The squared norms in feature space.
+        """
+        n_samples = count_samples(X)
+        if self.has_unit_diagonal:
+            return np.broadcast_to(np.float64(1.0), (n_samples,))
+        singles = (take_samples(X, np.array([i])) for i in range(n_samples))
+        return np.array([self(x, x)[0, 0] for x in singles], dtype=np.float64)
+
+    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernel:
+        """The kernel whose data-dependent parameters are learned from X; itself without any.
+
+        Parameters
+        ----------
+        X : samples
+            The training part.
+        sample_weight : array of shape (n_samples,), optional
+            An integer weight counts as so many copies of the sample.
+
+        Returns
+        -------
+        BaseKernel
+            A kernel with all parameters known.
+        """
+        return self
+
+
+class BaseKernelBank(ABC):
+    """Many base kernels K_l, used as one linear operator and its adjoint.
+
+    ``combine(a) = sum_l a_l K_l`` and ``contract(M)_l = <K_l, M>`` satisfy
+    ``<combine(a), M> = a . contract(M)``. Nothing of size n_kernels x n_samples x n_samples is ever
+    built. A bank holds parameters, never data, and every method returns new objects.
+
+    A new bank needs `n_kernels`, `adapt`, `evaluate`, `select` and `kernel_names`; the rest
+    follows from `evaluate`, one kernel at a time. Override what can be done faster.
+    """
+
+    @property
+    @abstractmethod
+    def n_kernels(self) -> int:
+        """The number of base kernels; known after `adapt`."""
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether the samples must be rows of a numeric 2-D array."""
+        return True
+
+    @property
+    def has_unit_diagonal(self) -> bool:
+        """Whether K_l(x, x) = 1 for every x and l by construction."""
+        return False
+
+    @property
+    def columns(self) -> IntArray | None:
+        """The sorted input columns that the kernels read; None when they read everything."""
+        return None
+
+    @abstractmethod
+    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernelBank:
+        """The bank whose data-dependent parameters are learned from X.
+
+        Parameters
+        ----------
+        X : samples
+            The training part.
+        sample_weight : array of shape (n_samples,), optional
+            An integer weight counts as so many copies of the sample.
+
+        Returns
+        -------
+        BaseKernelBank
+            A bank with all parameters known.
+        """
+
+    @abstractmethod
+    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
+        """The matrix of one base kernel.
+
+        Parameters
+        ----------
+        index : int
+            Which kernel.
+        X : samples
+            The rows of the result.
+        Y : samples, optional
+            The columns, in the form that `take` returns; those of X by default, and then the
+            result is exactly symmetric.
+
+        Returns
+        -------
+        array of shape (n_samples_X, n_samples_Y)
+            K_index(X, Y).
+        """
+
+    @abstractmethod
+    def select(self, indices: ArrayLike) -> Self:
+        """The bank of the listed kernels, in that order, still reading full-width X.
+
+        Parameters
+        ----------
+        indices : array of shape (n_selected,)
+            Which kernels.
+
+        Returns
+        -------
+        BaseKernelBank
+            The smaller bank.
+        """
+
+    @abstractmethod
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """One name per kernel.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Names of the input columns.
+
+        Returns
+        -------
+        list of str
+            Of length n_kernels.
+        """
+
+    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
+        """``sum_l weights_l K_l(X, Y)``; kernels of zero weight are never evaluated.
+
+        Parameters
+        ----------
+        weights : array of shape (n_kernels,)
+            The coefficients.
+        X : samples
+            The rows of the result.
+        Y : samples, optional
+            The columns, in the form that `take` returns; those of X by default, and then the
+            result is exactly symmetric.
+
+        Returns
+        -------
+        array of shape (n_samples_X, n_samples_Y)
+            The combined kernel.
+        """
+        weights = self._check_weights(weights)
+        total = np.zeros(self._shape(X, Y))
+        for index in np.flatnonzero(weights):
+            total += weights[index] * self.evaluate(int(index), X, Y)
+        return total
+
+    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
+        """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`.
+
+        Parameters
+        ----------
+        M : array of shape (n_samples_X, n_samples_Y)
+            The matrix, dense; it need not be symmetric.
+        X : samples
+            The rows.
+        Y : samples, optional
+            The columns, in the form that `take` returns; those of X by default.
+
+        Returns
+        -------
+        array of shape (n_kernels,)
+            One inner product per kernel.
+        """
+        matrix = self._check_matrix(M, X, Y)
+        products = [np.vdot(self.evaluate(i, X, Y), matrix) for i in range(self.n_kernels)]
+        return np.array(products, dtype=np.float64)
+
+    def pairs(
+        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+    ) -> FloatArray:
+        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only.
+
+        Parameters
+        ----------
+        X : samples
+            The samples that the indices point to.
+        rows, columns : array of shape (n_pairs,)
+            The two samples of each pair.
+        dtype : dtype
+            Type of the result; the arithmetic is in float64.
+
+        Returns
+        -------
+        array of shape (n_pairs, n_kernels)
+            The kernel values.
+        """
+        rows, columns = check_pairs(rows, columns)
+        out = np.empty((rows.size, self.n_kernels), dtype=dtype)
+        order = np.argsort(rows, kind="stable")
+        left, row_positions = np.unique(rows[order], return_inverse=True)
+        for start in range(0, left.size, PAIR_ROWS):
+            chosen = (row_positions >= start) & (row_positions < start + PAIR_ROWS)
+            right, column_positions = np.unique(columns[order[chosen]], return_inverse=True)
+            block = take_samples(X, left[start : start + PAIR_ROWS])
+            others = self.take(X, right)
+            for index in range(self.n_kernels):
+                values = self.evaluate(index, block, others)
+                out[order[chosen], index] = values[row_positions[chosen] - start, column_positions]
+        return out
+
+    def diagonal(self, X: Any) -> FloatArray:
+        """``K_l(x, x)`` for every sample and kernel.
+
+        Parameters
+        ----------
+        X : samples
+            The samples.
+
+        Returns
+        -------
+        array of shape (n_samples, n_kernels)
+            The squared norms in feature space; a read-only broadcast of ones, without memory of
+            its own, where every kernel has a unit diagonal.
+        """
+        n_samples = count_samples(X)
+        if self.has_unit_diagonal:
+            return np.broadcast_to(np.float64(1.0), (n_samples, self.n_kernels))
+        everyone = np.arange(n_samples)
+        return self.pairs(X, everyone, everyone)
+
+    def take(self, X: Any, indices: ArrayLike) -> Any:
+        """The listed samples of X in the form that `Y` accepts.
+
+        Parameters
+        ----------
+        X : samples
+            The samples.
+        indices : array of shape (n_taken,)
+            Which samples.
+
+        Returns
+        -------
+        samples
+            ``combine(w, X, take(X, i))`` is ``combine(w, X)[:, i]``.
+        """
+        return take_samples(X, np.asarray(indices, dtype=np.intp))
+
+    def subset(self, X: Any, indices: ArrayLike) -> Any:
+        """The data cut down to the listed samples, in the form that `X` accepts.
+
+        Parameters
+        ----------
+        X : samples
+            The training part.
+        indices : array of shape (n_taken,)
+            Which samples.
+
+        Returns
+        -------
+        samples
+            ``combine(w, subset(X, i))`` is ``combine(w, X)[np.ix_(i, i)]``.
+        """
+        return take_samples(X, np.asarray(indices, dtype=np.intp))
+
+    def on_columns(self, columns: ArrayLike) -> Self:
+        """The same kernels, reading data that was cut down to ``X[:, columns]``.
+
+        Parameters
+        ----------
+        columns : array of shape (n_columns,)
+            The columns that are left, each one that the kernels read among them.
+
+        Returns
+        -------
+        BaseKernelBank
+            The bank for the narrower data.
+        """
+        raise ValueError(
+            f"on_columns() got {np.size(columns)} columns, but the kernels of "
+            f"{type(self).__name__} read every column. Keep X whole; the property `columns` is "
+            "None for such a bank."
+        )
+
+    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
+        n_rows = count_samples(X)
+        return n_rows, n_rows if Y is None else count_samples(Y)
+
+    def _check_weights(self, weights: ArrayLike) -> FloatArray:
+        array = np.asarray(weights, dtype=np.float64)
+        if array.shape != (self.n_kernels,):
+            raise ValueError(
+                f"weights have shape {array.shape}, expected ({self.n_kernels},): one number per "
+                "kernel. Select kernels first with select(), or pass zeros for those left out."
+            )
+        return array
+
+    def _check_matrix(self, M: ArrayLike, X: Any, Y: Any) -> FloatArray:
+        array = np.asarray(M, dtype=np.float64)
+        if array.shape != self._shape(X, Y):
+            raise ValueError(
+                f"M has shape {array.shape}, expected {self._shape(X, Y)}: one row per sample of "
+                "X and one column per sample of Y. Pass the matrix that belongs to these samples."
+            )
+        return array

@@ -1,0 +1,47 @@
+"""What every bank around another bank passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from imkpl._typing import IntArray
+from imkpl.kernels.base import BaseKernelBank
+
+
+class BaseWrapper(BaseKernelBank):
+    """A bank whose kernels read the same samples, in the same form, as those of `bank`."""
+
+    bank: BaseKernelBank
+
+    @property
+    def n_kernels(self) -> int:
+        """The number of base kernels."""
+        return self.bank.n_kernels
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether the wrapped bank needs rows of a numeric 2-D array."""
+        return self.bank.requires_vector_input
+
+    @property
+    def columns(self) -> IntArray | None:
+        """The sorted input columns that the kernels read; None when they read everything."""
+        return self.bank.columns
+
+    def take(self, X: Any, indices: ArrayLike) -> Any:
+        """The listed samples of X in the form that `Y` accepts."""
+        return self.bank.take(X, indices)
+
+    def subset(self, X: Any, indices: ArrayLike) -> Any:
+        """The data cut down to the listed samples, in the form that `X` accepts."""
+        return self.bank.subset(X, indices)
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """The names that the wrapped bank gives."""
+        return self.bank.kernel_names(feature_names)
+
+    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
+        return self.bank._shape(X, Y)

@@ -1,0 +1,26 @@
+"""Solvers that know only matrices and vectors: sparse pursuit and problems on the simplex."""
+
+from imkpl.solvers.nqp import solve_nqp
+from imkpl.solvers.nqp_batch import pursue, solve_nqp_batch
+from imkpl.solvers.result import BatchResult, SolverResult, Status
+from imkpl.solvers.simplex import (
+    minimize_linear_on_simplex,
+    minimize_on_simplex,
+    minimize_ridge_on_simplex,
+    project_onto_simplex,
+    ridge_for_support,
+)
+
+__all__ = [
+    "BatchResult",
+    "SolverResult",
+    "Status",
+    "minimize_linear_on_simplex",
+    "minimize_on_simplex",
+    "minimize_ridge_on_simplex",
+    "project_onto_simplex",
+    "pursue",
+    "ridge_for_support",
+    "solve_nqp",
+    "solve_nqp_batch",
+]

@@ -1,0 +1,336 @@
+"""The compiled pursuit: the algorithm of ``solve_nqp`` on raw arrays."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numba import get_num_threads, njit, prange, set_num_threads
+
+# Sums may be reordered and contracted; NaN and infinity keep their meaning.
+_FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+# The codes of imkpl.solvers.result.Status.
+_SPARSITY, _STATIONARY, _SMALL_DECREASE, _RESIDUAL, _DEPENDENT, _MAX_STEPS = range(6)
+
+# What an index is at the moment. Useless ones are free again when the active set changes,
+# dependent ones when it loses a member.
+_FREE, _IS_ACTIVE, _IS_USELESS, _IS_DEPENDENT = range(4)
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _fill_gradient(H, scale, c, x, active, n_active, gradient):  # type: ignore[no-untyped-def]
+    """Fill in ``c / scale + H x``, by rows of H, four at a time."""
+    n = gradient.size
+    for i in range(n):
+        gradient[i] = c[i] / scale
+    p = 0
+    while p + 4 <= n_active:
+        h0, h1, h2, h3 = H[active[p]], H[active[p + 1]], H[active[p + 2]], H[active[p + 3]]
+        x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
+        for i in range(n):
+            gradient[i] += (x0 * h0[i] + x1 * h1[i]) + (x2 * h2[i] + x3 * h3[i])
+        p += 4
+    while p < n_active:
+        h0, x0 = H[active[p]], x[p]
+        for i in range(n):
+            gradient[i] += x0 * h0[i]
+        p += 1
+
+
+@njit(cache=True)
+def _steepest(gradient, mark, threshold):  # type: ignore[no-untyped-def]
+    """The free index with the most negative gradient below the threshold, or -1."""
+    best, j = threshold, -1
+    for i in range(gradient.size):
+        if gradient[i] < best and mark[i] == _FREE:
+            best, j = gradient[i], i
+    return j
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _grow_factor(H, scale, c, active, k, factor, y, dependence_tol):  # type: ignore[no-untyped-def]
+    """Row k of ``LL' = H_II`` and entry k of ``Ly = -c_I``; False if column k is dependent."""
+    j = active[k]
+    h, row = H[j], factor[k]
+    schur, rest = h[j], -c[j] / scale
+    for p in range(k):
+        v = h[active[p]]
+        for q in range(p):
+            v -= row[q] * factor[p, q]
+        v /= factor[p, p]
+        row[p] = v
+        schur -= v * v
+        rest -= v * y[p]
+    if schur <= dependence_tol * h[j]:
+        return False
+    row[k] = np.sqrt(schur)
+    y[k] = rest / row[k]
+    return True
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _solve_backward(factor, y, n_active, z):  # type: ignore[no-untyped-def]
+    """Solve ``L'z = y``; whether all of z is positive."""
+    for p in range(n_active):
+        z[p] = y[p]
+    is_positive = True
+    for p in range(n_active - 1, -1, -1):
+        z[p] /= factor[p, p]
+        for q in range(p):
+            z[q] -= factor[p, q] * z[p]
+        is_positive = is_positive and z[p] > 0
+    return is_positive
+
+
+@njit(cache=True, error_model="numpy")
+def _solve_on_active(H, scale, c, x, active, n_active, factor, y, z, mark):  # type: ignore[no-untyped-def]
+    """Exact minimum on the active set, which loses each index that would turn negative."""
+    while not _solve_backward(factor, y, n_active, z):
+        # The nearest zero on the way from x to z; f is convex, so it has fallen there too.
+        ratio, lost = np.inf, 0
+        for p in range(n_active):
+            if z[p] <= 0:
+                crossing = x[p] / (x[p] - z[p]) if x[p] > 0 else 0.0
+                if crossing < ratio:
+                    ratio, lost = crossing, p
+        for p in range(n_active):
+            x[p] = max(x[p] + ratio * (z[p] - x[p]), 0.0)
+        mark[active[lost]] = _FREE
+        n_active -= 1
+        for p in range(lost, n_active):
+            active[p], x[p] = active[p + 1], x[p + 1]
+        # Schur complements only grow when a column leaves, so no column is dependent now.
+        for p in range(lost, n_active):
+            _grow_factor(H, scale, c, active, p, factor, y, -np.inf)
+    for p in range(n_active):
+        x[p] = z[p]
+    return n_active
+
+
+@njit(cache=True)
+def _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y, mark):  # type: ignore[no-untyped-def]
+    """Go back to the k entries before a step that did not lower f."""
+    for p in range(n_active):
+        mark[active[p]] = _FREE
+    for p in range(k):
+        x[p], active[p] = kept_x[p], kept_active[p]
+        mark[active[p]] = _IS_ACTIVE
+    for p in range(k):
+        _grow_factor(H, scale, c, active, p, factor, y, -np.inf)
+
+
+@njit(cache=True, error_model="numpy")
+def _pursue(  # type: ignore[no-untyped-def]
+    H,
+    scale,
+    c,
+    sparsity,
+    constant,
+    residual_tol,
+    min_decrease,
+    max_steps,
+    gradient_tol,
+    dependence_tol,
+    x,
+    active,
+    kept_x,
+    kept_active,
+    y,
+    z,
+    factor,
+    gradient,
+    mark,
+):
+    """Pursue one problem; returns (n_active, value, n_steps, status).
+
+    The solution is left in ``x[:n_active]`` at the columns ``active[:n_active]``. Work arrays:
+    ``x, kept_x, y, z`` and the integers ``active, kept_active`` hold min(sparsity, n) entries,
+    ``factor`` is square of that size, ``gradient`` and the int8 array ``mark`` hold n.
+    """
+    if constant <= residual_tol:
+        return 0, 0.0, 0, _RESIDUAL
+    n = gradient.size
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, abs(c[i]))
+        mark[i] = _FREE
+    threshold = -gradient_tol * largest / scale
+    n_active, n_steps, n_useless, n_dependent = 0, 0, 0, 0
+    value = 0.0
+    _fill_gradient(H, scale, c, x, active, 0, gradient)
+
+    while True:
+        j = _steepest(gradient, mark, threshold)
+        if j < 0:
+            status = _STATIONARY
+            if n_dependent > 0:
+                for i in range(n):
+                    if mark[i] == _IS_DEPENDENT and gradient[i] < threshold:
+                        status = _DEPENDENT
+            break
+        if n_steps == max_steps:
+            status = _MAX_STEPS
+            break
+        k = n_active
+        active[k] = j
+        if not _grow_factor(H, scale, c, active, k, factor, y, dependence_tol):
+            mark[j] = _IS_DEPENDENT
+            n_dependent += 1
+            continue
+        if not y[k] > 0:
+            mark[j] = _IS_USELESS
+            n_useless += 1
+            continue
+
+        for p in range(k):
+            kept_x[p], kept_active[p] = x[p], active[p]
+        x[k] = 0.0
+        mark[j] = _IS_ACTIVE
+        n_active = _solve_on_active(H, scale, c, x, active, k + 1, factor, y, z, mark)
+        # H_II x = -c_I, so that f = 1/2 c_I'x = -1/2 ||y||² at the minimum.
+        new_value = 0.0
+        for p in range(n_active):
+            new_value -= 0.5 * y[p] * y[p]
+        if not new_value < value:
+            # A negative gradient promises a fall; what falls short of it is round-off.
+            _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y, mark)
+            n_active = k
+            mark[j] = _IS_USELESS
+            n_useless += 1
+            continue
+
+        decrease = value - new_value
+        value = new_value
+        n_steps += 1
+        if constant + scale * value <= residual_tol:
+            status = _RESIDUAL
+            break
+        if n_active == sparsity:
+            status = _SPARSITY
+            break
+        if decrease <= min_decrease * abs(value):
+            status = _SMALL_DECREASE
+            break
+        has_lost = n_active <= k
+        if n_useless > 0 or (has_lost and n_dependent > 0):
+            for i in range(n):
+                if mark[i] == _IS_USELESS or (has_lost and mark[i] == _IS_DEPENDENT):
+                    mark[i] = _FREE
+            n_useless = 0
+            n_dependent = 0 if has_lost else n_dependent
+        _fill_gradient(H, scale, c, x, active, n_active, gradient)
+
+    return n_active, scale * value, n_steps, status
+
+
+@njit(cache=True)
+def _pursue_alone(  # type: ignore[no-untyped-def]
+    H,
+    scale,
+    c,
+    sparsity,
+    constant,
+    residual_tol,
+    min_decrease,
+    max_steps,
+    gradient_tol,
+    dependence_tol,
+):
+    """Pursue one problem with work arrays of its own; (active, x, value, n_steps, status)."""
+    n = c.size
+    width = min(sparsity, n)
+    active, kept_active = np.empty(width, np.int64), np.empty(width, np.int64)
+    x, kept_x = np.empty(width, H.dtype), np.empty(width, H.dtype)
+    n_active, value, n_steps, status = _pursue(
+        H,
+        scale,
+        c,
+        sparsity,
+        constant,
+        residual_tol,
+        min_decrease,
+        max_steps,
+        gradient_tol,
+        dependence_tol,
+        x,
+        active,
+        kept_x,
+        kept_active,
+        np.empty(width, H.dtype),
+        np.empty(width, H.dtype),
+        np.empty((width, width), H.dtype),
+        np.empty(n, H.dtype),
+        np.empty(n, np.int8),
+    )
+    return active[:n_active].copy(), x[:n_active].copy(), value, n_steps, status
+
+
+@njit(parallel=True, cache=True)
+def _pursue_batch(  # type: ignore[no-untyped-def]
+    H,
+    scale,
+    C,
+    sparsity,
+    constant,
+    residual_tol,
+    min_decrease,
+    max_steps,
+    gradient_tol,
+    dependence_tol,
+    n_chunks,
+    x,
+    active,
+    n_active,
+    value,
+    n_steps,
+    status,
+):
+    """Pursue each row of C; row i of the padded ``x`` and ``active`` holds n_active[i] entries.
+
+    Chunks of problems run in parallel, each with one set of work arrays. A problem is computed
+    by one thread from start to end, so its result does not depend on the number of threads.
+    """
+    n_problems, n = C.shape
+    width = x.shape[1]
+    for chunk in prange(n_chunks):
+        kept_active = np.empty(width, np.int64)
+        kept_x = np.empty(width, H.dtype)
+        y = np.empty(width, H.dtype)
+        z = np.empty(width, H.dtype)
+        factor = np.empty((width, width), H.dtype)
+        gradient = np.empty(n, H.dtype)
+        mark = np.empty(n, np.int8)
+        for i in range(chunk * n_problems // n_chunks, (chunk + 1) * n_problems // n_chunks):
+            n_active[i], value[i], n_steps[i], status[i] = _pursue(
+                H,
+                scale[i],
+                C[i],
+                sparsity,
+                constant[i],
+                residual_tol[i],
+                min_decrease,
+                max_steps,
+                gradient_tol,
+                dependence_tol,
+                x[i],
+                active[i],
+                kept_x,
+                kept_active,
+                y,
+                z,
+                factor,
+                gradient,
+                mark,
+            )
+
+
+@contextmanager
+def _limited_threads(n_jobs: int) -> Iterator[int]:
+    """At most so many threads (all if negative) inside the block; the limit is undone after it."""
+    before = get_num_threads()
+    count = before if n_jobs < 0 else min(n_jobs, before)
+    set_num_threads(count)
+    try:
+        yield count
+    finally:
+        set_num_threads(before)

@@ -1,0 +1,336 @@
+"""Problems on the simplex ``b >= 0, sum(b) = 1``: projection, linear, ridge and smooth convex."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from imkpl._typing import FloatArray
+from imkpl.solvers._checks import check_count
+from imkpl.solvers.result import SolverResult, Status
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
+    """The point of ``{b >= 0, sum(b) = total}`` nearest to v.
+
+    It is ``max(v - theta, 0)`` with the one theta that gives the right sum, found exactly by
+    sorting.
+
+    Parameters
+    ----------
+    v : array of shape (n,)
+        Any finite vector.
+    total : float
+        The positive sum of the entries.
+
+    Returns
+    -------
+    array of shape (n,)
+        The projection.
+
+    Examples
+    --------
+    >>> project_onto_simplex([0.9, 0.7, -2.0])
+    array([0.6, 0.4, 0. ])
+    """
+    v = _as_vector(v, "v")
+    if not (np.isfinite(total) and total > 0):
+        raise ValueError(
+            f"total is {total!r}, but a positive number was expected; use 1 for weights."
+        )
+    e = v.max() - v
+    b: FloatArray = np.maximum(_threshold(e, np.ones_like(e), total) - e, 0)
+    return b
+
+
+def minimize_linear_on_simplex(e: ArrayLike) -> FloatArray:
+    """The vertex of the smallest cost: ``argmin e'b`` on the simplex.
+
+    This is the paper's linear programme for the kernel weights, in closed form. It selects a
+    single entry, the first one on ties.
+
+    Parameters
+    ----------
+    e : array of shape (n,)
+        The costs.
+
+    Returns
+    -------
+    array of shape (n,)
+        A unit vector.
+
+    Examples
+    --------
+    >>> minimize_linear_on_simplex([0.3, -0.2, 0.1])
+    array([0., 1., 0.])
+    """
+    e = _as_vector(e, "e")
+    b = np.zeros_like(e)
+    b[np.argmin(e)] = 1
+    return b
+
+
+def minimize_ridge_on_simplex(
+    e: ArrayLike, rho: float, curvature: ArrayLike | None = None
+) -> FloatArray:
+    """``argmin e'b + rho/2 sum(curvature * b²)`` on the simplex, exactly.
+
+    The solution is ``b = max(theta - e, 0) / (rho * curvature)``. As rho falls to 0 it becomes
+    the vertex of the linear programme (shared evenly by exact ties for every rho > 0, and given
+    to the first of them for rho = 0); as rho grows it becomes proportional to 1 / curvature.
+
+    Parameters
+    ----------
+    e : array of shape (n,)
+        The costs.
+    rho : float
+        Weight of the ridge, not negative.
+    curvature : array of shape (n,), optional
+        Positive weights of the squares; all ones by default.
+
+    Returns
+    -------
+    array of shape (n,)
+        The minimiser.
+
+    Examples
+    --------
+    >>> minimize_ridge_on_simplex([0.0, 0.5, 3.0], rho=1.0)
+    array([0.75, 0.25, 0.  ])
+    """
+    e, inverse = _costs(e, curvature)
+    if not (np.isfinite(rho) and rho >= 0):
+        raise ValueError(f"rho is {rho!r}, but a non-negative number was expected; 0 is the LP.")
+    if rho == 0:
+        return minimize_linear_on_simplex(e)
+    b: FloatArray = inverse * (np.maximum(_threshold(e, inverse, rho) - e, 0) / rho)
+    return b
+
+
+def ridge_for_support(e: ArrayLike, n_kept: int, curvature: ArrayLike | None = None) -> float:
+    """A ridge with which the minimiser on the simplex has n_kept positive entries.
+
+    With the costs sorted, entry k + 1 turns positive as soon as rho exceeds
+    ``rho_k = sum_{i <= k} (e_{k+1} - e_i) / curvature_i``. The result lies in
+    ``(rho_{k-1}, rho_k)`` for ``k = n_kept``, close to the upper end, where the kept weights are
+    most even (at ``2 rho_{n-1}`` if all are kept). Costs that tie across the cut enter together:
+    then it is the largest smaller k that can be had, and if the n_kept + 1 smallest costs all tie,
+    the result is 0, the linear programme with its single entry.
+
+    Parameters
+    ----------
+    e : array of shape (n,)
+        The costs.
+    n_kept : int
+        The wanted number of positive entries, at least 1.
+    curvature : array of shape (n,), optional
+        Positive weights of the squares; all ones by default.
+
+    Returns
+    -------
+    float
+        rho, to be given to :func:`minimize_ridge_on_simplex`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> e = np.array([0.1, 0.5, 0.2, 0.9])
+    >>> minimize_ridge_on_simplex(e, ridge_for_support(e, 3)).round(3)
+    array([0.421, 0.21 , 0.368, 0.   ])
+    """
+    e, inverse = _costs(e, curvature)
+    n_kept = check_count(n_kept, "n_kept")
+    order = np.argsort(e, kind="stable")
+    e, inverse = e[order], inverse[order]
+    # rho_{k+1} - rho_k = (e_{k+2} - e_{k+1}) * sum of the first k + 1 inverses: never negative.
+    breakpoints = np.concatenate(([0.0], np.cumsum(np.diff(e) * np.cumsum(inverse)[:-1])))
+    if n_kept >= e.size:
+        last = float(breakpoints[-1])
+        return 2 * last if last > 0 else float(1 / inverse.sum())
+    for k in range(n_kept, 0, -1):
+        below, above = float(breakpoints[k - 1]), float(breakpoints[k])
+        # An interval of the width of round-off is a tie.
+        if above - below > 1e-11 * above:
+            return below + 0.999 * (above - below)
+    return 0.0
+
+
+def minimize_on_simplex(
+    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: ArrayLike,
+    *,
+    lipschitz: float | None = None,
+    max_iter: int = 500,
+    tol: float = 1e-8,
+) -> SolverResult:
+    """Minimise a smooth convex function on the simplex, never ending above the start.
+
+    Accelerated projected gradient with backtracking. A step that would raise the objective
+    throws the momentum away. It stops when the duality gap of Frank and Wolfe,
+    ``g'x - min(g) >= f(x) - min f``, is at most ``tol`` times the larger of ``|f(x)|`` and the
+    spread ``max(g) - min(g)`` of the gradient at the start, so that scaling f changes nothing.
+
+    Parameters
+    ----------
+    value_and_gradient : callable
+        Gives f(x) and its gradient, an array of shape (n,), at any x near the simplex.
+    start : array of shape (n,)
+        A point of the simplex.
+    lipschitz : float, optional
+        A first guess of the Lipschitz constant of the gradient; raised where it is too small.
+    max_iter : int
+        The largest number of steps.
+    tol : float
+        Relative tolerance of the duality gap.
+
+    Returns
+    -------
+    SolverResult
+        The status is STATIONARY (gap reached), SMALL_DECREASE (no step lowers f beyond
+        round-off) or MAX_STEPS.
+
+    Examples
+    --------
+    The nearest point of the simplex, again:
+
+    >>> import numpy as np
+    >>> v = np.array([0.9, 0.7, -2.0])
+    >>> result = minimize_on_simplex(lambda x: (0.5 * (x - v) @ (x - v), x - v), np.full(3, 1 / 3))
+    >>> np.allclose(result.x, project_onto_simplex(v))
+    True
+    """
+    x = _as_vector(start, "start").copy()
+    if x.min() < 0 or abs(x.sum() - 1) > 1e-6:
+        raise ValueError(
+            "start is not on the simplex, but non-negative entries that sum to one were "
+            "expected; use project_onto_simplex(start)."
+        )
+    max_iter = check_count(max_iter, "max_iter")
+    if lipschitz is not None and not (np.isfinite(lipschitz) and lipschitz > 0):
+        raise ValueError(f"lipschitz is {lipschitz!r}, but a positive number was expected.")
+    value, gradient = _evaluate(value_and_gradient, x)
+    start_value, spread = value, float(np.ptp(gradient))
+    gap = _duality_gap(x, gradient)
+    L = lipschitz or _first_lipschitz(value_and_gradient, x, gradient)
+    ahead, value_ahead, gradient_ahead = x, value, gradient
+    momentum, n_steps, status = 1.0, 0, Status.MAX_STEPS
+
+    while True:
+        if gap <= tol * max(abs(value), spread):
+            status = Status.STATIONARY
+            break
+        if n_steps == max_iter:
+            break
+        L, new, new_value, new_gradient = _backtrack(
+            value_and_gradient, ahead, value_ahead, gradient_ahead, L
+        )
+        n_steps += 1
+        new_gap = _duality_gap(new, new_gradient)
+        # Near an inner minimum f is flat to round-off long before the gap is closed.
+        is_level = new_value <= min(start_value, value + 8 * _EPS * abs(value)) and new_gap < gap
+        if not (new_value < value or is_level):
+            if ahead is x:
+                # Without momentum the step is a descent step, so what is left is round-off.
+                status = Status.SMALL_DECREASE
+                break
+            ahead, value_ahead, gradient_ahead, momentum = x, value, gradient, 1.0
+            continue
+        next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = new + (momentum - 1) / next_momentum * (new - x)
+        x, value, gradient, gap, momentum = new, new_value, new_gradient, new_gap, next_momentum
+        value_ahead, gradient_ahead = _evaluate(value_and_gradient, ahead)
+
+    return SolverResult(x, np.flatnonzero(x > 0), value, n_steps, status)
+
+
+def _duality_gap(x: FloatArray, gradient: FloatArray) -> float:
+    """What the linear model promises at most: ``g'x - min(g)``."""
+    return float((gradient - gradient.min()) @ x)
+
+
+def _backtrack(
+    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
+    y: FloatArray,
+    value: float,
+    gradient: FloatArray,
+    L: float,
+) -> tuple[float, FloatArray, float, FloatArray]:
+    """A projected gradient step from y with an L whose parabola lies above the function."""
+    while True:
+        new = project_onto_simplex(y - gradient / L)
+        new_value, new_gradient = _evaluate(value_and_gradient, new)
+        step = new - y
+        bend = 0.5 * L * float(step @ step)
+        # f(new) - f(y) - g(y)'step <= (g(new) - g(y))'step for convex f: the second test needs
+        # no difference of values, which is all round-off near the minimum.
+        if (
+            new_value - value <= float(gradient @ step) + bend
+            or float((new_gradient - gradient) @ step) <= bend
+            or bend <= _EPS**2 * L
+        ):
+            return L, new, new_value, new_gradient
+        L *= 2
+
+
+def _first_lipschitz(
+    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
+    x: FloatArray,
+    gradient: FloatArray,
+) -> float:
+    """How fast the gradient turns on the way to the best vertex: a lower bound of L."""
+    vertex = minimize_linear_on_simplex(gradient)
+    length = float(np.linalg.norm(vertex - x))
+    spread = float(np.ptp(gradient))
+    if length == 0 or spread == 0:
+        return spread or 1.0
+    _, there = _evaluate(value_and_gradient, vertex)
+    # With an L below spread / 1000 a step from anywhere ends at a vertex.
+    return max(float(np.linalg.norm(there - gradient)) / length, 1e-3 * spread)
+
+
+def _evaluate(
+    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]], x: FloatArray
+) -> tuple[float, FloatArray]:
+    """Value and gradient; raise if they are not finite."""
+    value, gradient = value_and_gradient(x)
+    gradient = np.asarray(gradient, dtype=np.float64)
+    if not (np.isfinite(value) and np.isfinite(gradient).all()) or gradient.shape != x.shape:
+        raise ValueError(
+            "value_and_gradient returned a value or gradient that is not finite or not of the "
+            f"shape {x.shape} of its argument; check the function near the simplex."
+        )
+    return float(value), gradient
+
+
+def _threshold(e: FloatArray, inverse: FloatArray, mass: float) -> float:
+    """The theta with ``sum(inverse * max(theta - e, 0)) = mass``, for costs that start at 0."""
+    order = np.argsort(e, kind="stable")
+    e, inverse = e[order], inverse[order]
+    theta = (mass + np.cumsum(inverse * e)) / np.cumsum(inverse)
+    # Entries are positive up to the last cost that is still below its own theta.
+    return float(theta[np.flatnonzero(theta > e)[-1]])
+
+
+def _costs(e: ArrayLike, curvature: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    """The costs, shifted to start at 0 (which moves no minimiser), and 1 / curvature."""
+    e = _as_vector(e, "e")
+    weights = np.ones_like(e) if curvature is None else _as_vector(curvature, "curvature")
+    if weights.shape != e.shape or weights.min() <= 0:
+        raise ValueError(
+            f"curvature must hold {e.size} positive numbers, one per entry of e; "
+            "leave it out for ones."
+        )
+    return e - e.min(), 1 / weights
+
+
+def _as_vector(v: ArrayLike, name: str) -> FloatArray:
+    """The vector as float64; raise unless it is one-dimensional, finite and not empty."""
+    v = np.asarray(v, dtype=np.float64)
+    if v.ndim != 1 or v.size == 0 or not np.isfinite(v).all():
+        raise ValueError(
+            f"{name} has shape {v.shape}, but a non-empty vector of finite numbers was "
+            "expected; flatten it and remove NaN and infinite entries."
+        )
+    return v

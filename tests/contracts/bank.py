@@ -1,0 +1,160 @@
+"""The laws of every kernel bank."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+
+def check_bank(bank, X, Y, dense, *, rtol=1e-9):
+    """Run all laws on an adapted bank.
+
+    `X` holds samples, `Y` the columns of a cross part as the bank accepts them, and `dense(X, Y)`
+    is the slow twin: the stack (n_X, n_Y, n_kernels), for Y = None between the samples of X.
+    """
+    rng = np.random.default_rng(0)
+    before = copy.deepcopy((X, Y))
+    full, cross = dense(X, None), dense(X, Y)
+    atol = rtol * max(1.0, np.abs(full).max())
+    check_shapes(bank, X, full)
+    check_twin(bank, X, Y, full, cross, rng, rtol, atol)
+    check_adjoint(bank, X, Y, full, cross, rng)
+    check_symmetric_and_definite(bank, X, rng)
+    check_select(bank, X, Y, rng)
+    check_zero_weights(bank, X)
+    check_take(bank, X, rng, atol)
+    check_pairs(bank, X, full, rng, rtol, atol)
+    check_diagonal(bank, X, full, rtol, atol)
+    check_columns(bank, X, Y)
+    check_working_memory(bank, X, Y, rng)
+    check_copies(bank, X, Y)
+    for old, new in zip(before, (X, Y), strict=True):
+        assert_array_equal(np.asarray(old), np.asarray(new))
+
+
+def positive(rng, n):
+    return rng.uniform(0.1, 1.0, n)
+
+
+def check_shapes(bank, X, full):
+    assert bank.n_kernels == full.shape[2]
+    assert len(bank.kernel_names()) == bank.n_kernels
+    assert isinstance(bank.has_unit_diagonal, bool)
+    assert isinstance(bank.requires_vector_input, bool)
+
+
+def check_twin(bank, X, Y, full, cross, rng, rtol, atol):
+    weights = rng.standard_normal(bank.n_kernels)
+    for other, stack in ((None, full), (Y, cross)):
+        assert_allclose(bank.combine(weights, X, other), stack @ weights, rtol=rtol, atol=atol)
+        M = rng.standard_normal(stack.shape[:2])
+        expected = np.einsum("ijl,ij->l", stack, M)
+        assert_allclose(bank.contract(M, X, other), expected, rtol=rtol, atol=atol * M.size)
+        last = bank.n_kernels - 1
+        assert_allclose(bank.evaluate(last, X, other), stack[:, :, last], rtol=rtol, atol=atol)
+
+
+def check_adjoint(bank, X, Y, full, cross, rng):
+    for other, stack in ((None, full), (Y, cross)):
+        M = np.asfortranarray(rng.standard_normal(stack.shape[:2]))
+        M.flags.writeable = False
+        a = rng.standard_normal(bank.n_kernels)
+        left = np.vdot(bank.combine(a, X, other), M)
+        right = a @ bank.contract(M, X, other)
+        size = np.abs(a).sum() * np.abs(M).sum() * max(1.0, np.abs(stack).max())
+        assert abs(left - right) <= 1e-12 * size
+
+
+def check_symmetric_and_definite(bank, X, rng):
+    K = bank.combine(positive(rng, bank.n_kernels), X)
+    assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K).min() >= -1e-10 * max(1.0, np.trace(K))
+
+
+def check_select(bank, X, Y, rng):
+    # Descending, so that a bank which sorts its kernels is noticed.
+    chosen = np.arange(bank.n_kernels)[::-1][: bank.n_kernels // 2 + 1]
+    smaller = bank.select(chosen)
+    weights = np.zeros(bank.n_kernels)
+    weights[chosen] = positive(rng, chosen.size)
+    assert smaller.n_kernels == chosen.size
+    assert smaller.kernel_names() == [bank.kernel_names()[i] for i in chosen]
+    for other in (None, Y):
+        K = bank.combine(weights, X, other)
+        assert_allclose(smaller.combine(weights[chosen], X, other), K, rtol=1e-13, atol=1e-14)
+        M = rng.standard_normal(K.shape)
+        assert_allclose(
+            smaller.contract(M, X, other), bank.contract(M, X, other)[chosen], rtol=1e-12
+        )
+
+
+def check_zero_weights(bank, X):
+    assert_array_equal(bank.combine(np.zeros(bank.n_kernels), X), 0.0)
+
+
+def check_take(bank, X, rng, atol):
+    weights = positive(rng, bank.n_kernels)
+    K = bank.combine(weights, X)
+    some = rng.permutation(K.shape[0])[: max(1, K.shape[0] // 2)]
+    assert_allclose(bank.combine(weights, X, bank.take(X, some)), K[:, some], rtol=0, atol=atol)
+    part = bank.combine(weights, bank.subset(X, some))
+    assert_allclose(part, K[np.ix_(some, some)], rtol=0, atol=atol)
+
+
+def check_pairs(bank, X, full, rng, rtol, atol):
+    rows, columns = rng.integers(0, full.shape[0], (2, 37))
+    rows[:3] = columns[:3]
+    values = bank.pairs(X, rows, columns)
+    assert values.dtype == np.float64
+    assert_allclose(values, full[rows, columns], rtol=rtol, atol=atol)
+    single = bank.pairs(X, rows, columns, dtype=np.float32)
+    assert single.dtype == np.float32
+    assert_allclose(single, full[rows, columns], rtol=1e-5, atol=1e-5 * max(1, np.abs(full).max()))
+    assert bank.pairs(X, [], []).shape == (0, bank.n_kernels)
+
+
+def check_diagonal(bank, X, full, rtol, atol):
+    diagonal = bank.diagonal(X)
+    assert_allclose(diagonal, np.einsum("iil->il", full), rtol=rtol, atol=atol)
+    if bank.has_unit_diagonal:
+        assert_array_equal(diagonal, 1.0)
+        assert diagonal.strides == (0, 0)
+
+
+def check_columns(bank, X, Y):
+    columns = bank.columns
+    if columns is None:
+        return
+    assert_array_equal(columns, np.unique(columns))
+    weights = np.ones(bank.n_kernels)
+    narrow = bank.on_columns(columns)
+    assert_array_equal(
+        narrow.combine(weights, X[:, columns], Y[:, columns]), bank.combine(weights, X, Y)
+    )
+    half = bank.select(np.arange(0, bank.n_kernels, 2))
+    narrow = half.on_columns(half.columns)
+    weights = np.ones(half.n_kernels)
+    assert_array_equal(narrow.combine(weights, X[:, half.columns]), half.combine(weights, X))
+
+
+def check_working_memory(bank, X, Y, rng):
+    if "working_memory" not in {field.name for field in dataclasses.fields(bank)}:
+        return
+    tiny = dataclasses.replace(bank, working_memory=1e-6)
+    weights = rng.standard_normal(bank.n_kernels)
+    for other in (None, Y):
+        K = bank.combine(weights, X, other)
+        M = rng.standard_normal(K.shape)
+        assert_array_equal(tiny.combine(weights, X, other), K)
+        assert_array_equal(tiny.contract(M, X, other), bank.contract(M, X, other))
+    rows, columns = rng.integers(0, K.shape[0], (2, 20))
+    assert_array_equal(tiny.pairs(X, rows, columns), bank.pairs(X, rows, columns))
+
+
+def check_copies(bank, X, Y):
+    weights = np.ones(bank.n_kernels)
+    expected = bank.combine(weights, X, Y)
+    for twin in (copy.deepcopy(bank), pickle.loads(pickle.dumps(bank))):
+        assert_array_equal(twin.combine(weights, X, Y), expected)

@@ -1,0 +1,236 @@
+import dataclasses
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from contracts.bank import check_bank
+from imkpl.kernels import PerFeatureGaussian
+from imkpl.kernels._gaussian_loops import _exp_minus_all
+from imkpl.kernels.bandwidth import root_mean_squared_difference
+from reference.kernels import gaussian_stack, mean_squared_difference, per_feature_stack
+
+
+def make_data(seed=0, n=41, m=19, f=7):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((n, f)), rng.standard_normal((m, f))
+    X.flags.writeable = Y.flags.writeable = False
+    return X, Y
+
+
+def dense_twin(train, scales=(1.0,)):
+    return lambda X, Y: per_feature_stack(X, X if Y is None else Y, train, scales)
+
+
+@pytest.mark.parametrize("scales", [(1.0,), (0.25, 1.0, 4.0)])
+def test_laws(scales):
+    X, Y = make_data()
+    bank = PerFeatureGaussian(scales=scales).adapt(X)
+    check_bank(bank, X, Y, dense_twin(X, scales), rtol=1e-12)
+
+
+def test_laws_with_constant_and_heavy_tailed_features():
+    rng = np.random.default_rng(3)
+    X = rng.standard_cauchy((300, 5)) ** 3
+    X[:, 2] = 0.1
+    Y = rng.standard_cauchy((20, 5))
+    bank = PerFeatureGaussian().adapt(X)
+    check_bank(bank, X, Y, dense_twin(X), rtol=1e-11)
+    assert_array_equal(bank.evaluate(2, X, Y), 1.0)
+    assert bank.widths[2] == np.inf
+
+
+def test_laws_on_strided_read_only_input():
+    X, Y = make_data(n=80, f=14)
+    bank = PerFeatureGaussian().adapt(X[::2, ::-2])
+    check_bank(bank, X[::2, ::-2], Y[:, ::-2], dense_twin(X[::2, ::-2]), rtol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(n=st.integers(1, 40), m=st.integers(1, 40), f=st.integers(1, 9), seed=st.integers(0, 99))
+def test_laws_for_any_shape(n, m, f, seed):
+    X, Y = make_data(seed, n, m, f)
+    bank = PerFeatureGaussian(scales=(0.5, 2.0), bandwidth=1.5).adapt(X)
+
+    def dense(X, Y):
+        columns = np.repeat(np.arange(f), 2)
+        return gaussian_stack(X, X if Y is None else Y, columns, np.tile([0.75, 3.0], f))
+
+    check_bank(bank, X, Y, dense, rtol=1e-12)
+
+
+def test_single_precision_is_computed_in_double():
+    X, Y = (array.astype(np.float32) for array in make_data())
+    bank = PerFeatureGaussian().adapt(X)
+    check_bank(bank, X, Y, dense_twin(X), rtol=1e-12)
+    same = PerFeatureGaussian().adapt(X.astype(np.float64))
+    assert_array_equal(bank.combine(np.ones(7), X), same.combine(np.ones(7), X.astype(np.float64)))
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    X, Y = make_data(n=200, m=150, f=90)
+    bank = PerFeatureGaussian().adapt(X)
+    rng = np.random.default_rng(1)
+    weights, M, C = rng.random(90), rng.random((200, 200)), rng.random((200, 150))
+
+    def everything():
+        cross = bank.combine(weights, X, Y)
+        return bank.combine(weights, X), cross, bank.contract(M, X), bank.contract(C, X, Y)
+
+    n_threads = numba.get_num_threads()
+    results = []
+    try:
+        for n in range(1, n_threads + 1):
+            numba.set_num_threads(n)
+            results.append(everything())
+    finally:
+        numba.set_num_threads(n_threads)
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            assert_array_equal(a, b)
+
+
+def test_self_part_equals_cross_part_to_the_bit():
+    X, _ = make_data(n=50)
+    bank = PerFeatureGaussian().adapt(X)
+    weights = np.linspace(0, 1, 7)
+    assert_array_equal(bank.combine(weights, X), bank.combine(weights, X, X))
+
+
+def test_exponential_is_accurate():
+    t = np.concatenate([np.linspace(0, 50, 100001), np.logspace(-300, 1, 1001)])
+    assert_allclose(_exp_minus_all(t), np.exp(-t), rtol=1e-15)
+    far = np.concatenate([np.linspace(50, 800, 10001), [1e10, 1e300]])
+    assert_allclose(_exp_minus_all(far), np.exp(-far), rtol=1e-14, atol=1e-300)
+    assert _exp_minus_all(np.zeros(1))[0] == 1.0
+
+
+def test_bandwidth_is_the_mean_squared_difference():
+    X, _ = make_data()
+    expected = [mean_squared_difference(X[:, c]) for c in range(7)]
+    assert_allclose(PerFeatureGaussian().adapt(X).widths, expected, rtol=1e-13)
+
+
+def test_integer_weights_equal_repeated_samples():
+    X, _ = make_data()
+    counts = np.random.default_rng(5).integers(0, 4, 41)
+    weighted = PerFeatureGaussian().adapt(X, counts)
+    repeated = PerFeatureGaussian().adapt(np.repeat(X, counts, axis=0))
+    assert_allclose(weighted.widths, repeated.widths, rtol=1e-13)
+    for c in range(7):
+        assert_allclose(weighted.widths[c], mean_squared_difference(X[:, c], counts), rtol=1e-12)
+
+
+def test_feature_constant_among_weighted_samples_is_constant():
+    X = np.array([[7.0], [0.1], [0.1], [0.1]])
+    assert PerFeatureGaussian().adapt(X, [0, 1, 1, 1]).widths[0] == np.inf
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bandwidth_keeps_its_digits_under_an_offset(dtype):
+    x = (np.arange(50) % 7 + (4096 if dtype == np.float32 else 2**40)).astype(dtype)
+    exact = [Fraction(float(v)) for v in x]
+    expected = float(sum((a - b) ** 2 for a in exact for b in exact) / 2500)
+    assert_allclose(root_mean_squared_difference(x[:, None])[0] ** 2, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e20, 1e200])
+def test_units_do_not_matter(unit):
+    X, Y = make_data()
+    weights = np.ones(7)
+    expected = PerFeatureGaussian().adapt(X).combine(weights, X, Y)
+    scaled = PerFeatureGaussian().adapt(X * unit).combine(weights, X * unit, Y * unit)
+    assert_allclose(scaled, expected, rtol=1e-11)
+
+
+def test_bandwidth_does_not_depend_on_working_memory():
+    X, _ = make_data(n=200, f=60)
+    expected = root_mean_squared_difference(X)
+    assert_array_equal(root_mean_squared_difference(X, working_memory=1e-6), expected)
+
+
+def test_given_bandwidth_is_kept():
+    X, Y = make_data()
+    given_widths = np.arange(1.0, 8.0)
+    assert_allclose(PerFeatureGaussian(bandwidth=given_widths).adapt(X).widths, given_widths)
+    bank = PerFeatureGaussian(bandwidth=2.0, features=np.array([4, 1])).adapt(X)
+    assert_allclose(bank.combine([0, 1], X, Y), gaussian_stack(X, Y, [1], [2.0])[:, :, 0])
+    assert_array_equal(bank.columns, [1, 4])
+    assert bank.adapt(Y) is bank
+
+
+def test_adapting_again_learns_again_and_keeps_the_selection():
+    X, Y = make_data()
+    bank = PerFeatureGaussian().adapt(X).select([3, 1])
+    assert_array_equal(bank.adapt(Y).widths, PerFeatureGaussian().adapt(Y).widths[[3, 1]])
+
+
+def test_names():
+    X, _ = make_data(f=2)
+    assert PerFeatureGaussian().adapt(X).kernel_names() == ["x0", "x1"]
+    names = PerFeatureGaussian(scales=(0.5, 2)).adapt(X).select([1, 2]).kernel_names(["a", "b"])
+    assert names == ["a (width x2)", "b (width x0.5)"]
+
+
+def test_zero_weight_kernels_are_never_evaluated():
+    X, _ = make_data()
+    bank = PerFeatureGaussian().adapt(X)
+    broken = X.copy()
+    broken[:, 3] = np.nan
+    weights = np.ones(7)
+    weights[3] = 0
+    assert np.isfinite(bank.combine(weights, broken)).all()
+
+
+def test_banks_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PerFeatureGaussian().scales = (2.0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda b, X: PerFeatureGaussian(scales=()), "must be a tuple of positive numbers"),
+        (lambda b, X: PerFeatureGaussian(scales=(0.0,)), "must be a tuple of positive numbers"),
+        (lambda b, X: PerFeatureGaussian(bandwidth=-1.0), "must be positive"),
+        (lambda b, X: PerFeatureGaussian(working_memory=0), "positive number of MiB"),
+        (lambda b, X: PerFeatureGaussian().n_kernels, "Call adapt"),
+        (lambda b, X: PerFeatureGaussian(features=[9]).adapt(X), "must list columns of X"),
+        (lambda b, X: PerFeatureGaussian(bandwidth=np.ones(3)).adapt(X), "one per feature"),
+        (lambda b, X: b.combine([1.0], X), "one number per kernel"),
+        (lambda b, X: b.contract(np.ones((2, 3)), X), "one row per sample"),
+        (lambda b, X: b.combine(np.ones(7), X[:, :3]), "columns of the training part"),
+        (lambda b, X: b.combine(np.ones(7), X[0]), "expected a dense 2-D array"),
+        (lambda b, X: b.pairs(X, [0, 1], [0]), "two lists of one length"),
+        (lambda b, X: b.pairs(X, [0], [41]), "X has 41 samples"),
+        (lambda b, X: b.pairs(X, [-1], [0]), "X has 41 samples"),
+        (lambda b, X: b.select([7]), "expected 0 to 6"),
+        (lambda b, X: b.select([True] * 7), "numpy.flatnonzero"),
+        (lambda b, X: b.on_columns([0, 1]), "lacks column 2"),
+        (lambda b, X: b.adapt(X, np.zeros(41)), "positive sum"),
+    ],
+)
+def test_bad_input_is_explained(call, sentence):
+    X, _ = make_data()
+    with pytest.raises(ValueError, match=sentence):
+        call(PerFeatureGaussian().adapt(X), X)
+
+
+def test_columns_in_any_order():
+    X, Y = make_data()
+    bank = PerFeatureGaussian().adapt(X).select([5, 2])
+    kept = np.array([6, 5, 0, 2])
+    narrow = bank.on_columns(kept)
+    expected = bank.combine([1, 2], X, Y)
+    assert_array_equal(narrow.combine([1, 2], X[:, kept], Y[:, kept]), expected)
+
+
+def test_number_of_threads_is_left_as_it_was():
+    X, _ = make_data()
+    before = numba.get_num_threads()
+    PerFeatureGaussian().adapt(X).combine(np.ones(7), X)
+    assert numba.get_num_threads() == before

@@ -1,0 +1,275 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from imkpl.solvers import Status, solve_nqp
+from reference.nqp import objective, solve_by_enumeration
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+seeds = st.integers(0, 10_000)
+
+
+def problem(seed, n=12, n_rows=None):
+    """H = A'A and c = -A'b: least squares with as many rows as asked for."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n_rows or 2 * n, n))
+    b = A @ np.maximum(rng.normal(size=n), 0) + rng.normal(size=A.shape[0])
+    return A.T @ A, -A.T @ b, A, b
+
+
+@laws
+@given(seeds, st.integers(1, 30), st.integers(1, 15), st.integers(1, 30))
+def test_solution_is_feasible_and_never_worse_than_zero(seed, n, sparsity, n_rows):
+    H, c, *_ = problem(seed, n, n_rows)
+    result = solve_nqp(H, c, sparsity)
+    assert (result.x >= 0).all()
+    assert np.count_nonzero(result.x) == len(result.active) <= sparsity
+    assert set(np.flatnonzero(result.x)) == set(result.active)
+    assert result.value <= 0
+    assert result.value == pytest.approx(objective(H, c, result.x), rel=1e-8, abs=1e-10)
+
+
+@laws
+@given(seeds, st.integers(1, 30), st.integers(1, 15))
+def test_gradient_vanishes_on_the_active_set(seed, n, sparsity):
+    H, c, *_ = problem(seed, n)
+    result = solve_nqp(H, c, sparsity)
+    gradient = H @ result.x + c
+    size = np.abs(c).max()
+    assert np.abs(gradient[result.active]).max(initial=0) <= 1e-10 * size
+    if result.status == Status.STATIONARY:
+        assert gradient.min() >= -1e-10 * size
+
+
+@laws
+@given(seeds, st.integers(2, 25))
+def test_objective_falls_with_every_step(seed, n):
+    H, c, *_ = problem(seed, n, n)
+    n_steps = solve_nqp(H, c, n).n_steps
+    values = [0.0] + [solve_nqp(H, c, n, max_steps=k).value for k in range(1, n_steps + 1)]
+    assert (np.diff(values) < 0).all()
+
+
+@laws
+@given(seeds, st.integers(1, 6), st.integers(1, 6), st.floats(0.01, 100))
+def test_equals_enumeration_when_matrix_is_multiple_of_identity(seed, n, sparsity, factor):
+    c = np.random.default_rng(seed).normal(size=n)
+    result = solve_nqp(factor * np.eye(n), c, sparsity)
+    best, value = solve_by_enumeration(factor * np.eye(n), c, sparsity)
+    np.testing.assert_allclose(result.x, best, atol=1e-12)
+    assert result.value == pytest.approx(value)
+
+
+@laws
+@given(seeds, st.integers(1, 6), st.integers(1, 4))
+def test_never_better_than_enumeration(seed, n, sparsity):
+    H, c, *_ = problem(seed, n)
+    _, best = solve_by_enumeration(H, c, sparsity)
+    assert solve_nqp(H, c, sparsity).value >= best - 1e-9 * abs(best)
+
+
+def test_greedy_pick_can_be_worse_than_enumeration():
+    H, c = np.diag([100.0, 1.0]), np.array([-5.0, -2.0])
+    assert solve_nqp(H, c, 1).value > solve_by_enumeration(H, c, 1)[1]
+
+
+@laws
+@given(seeds, st.integers(1, 20))
+def test_full_budget_equals_nnls(seed, n):
+    H, c, A, b = problem(seed, n, 3 * n)
+    np.testing.assert_allclose(solve_nqp(H, c, n).x, nnls(A, b)[0], atol=1e-8)
+
+
+@laws
+@given(seeds, st.sampled_from([1e-8, 1e-4, 1e4, 1e8]))
+def test_scaling_matrix_and_vector_together_changes_nothing(seed, factor):
+    H, c, *_ = problem(seed)
+    one, two = solve_nqp(H, c, 5), solve_nqp(factor * H, factor * c, 5)
+    np.testing.assert_array_equal(one.active, two.active)
+    np.testing.assert_allclose(one.x, two.x, rtol=1e-9)
+    assert two.value == pytest.approx(factor * one.value)
+    assert one.status == two.status
+
+
+@laws
+@given(seeds)
+def test_permuting_the_columns_permutes_the_solution(seed):
+    H, c, *_ = problem(seed)
+    order = np.random.default_rng(seed).permutation(len(c))
+    moved = solve_nqp(H[np.ix_(order, order)], c[order], 5)
+    np.testing.assert_allclose(moved.x, solve_nqp(H, c, 5).x[order], rtol=1e-9)
+
+
+@laws
+@given(seeds, st.floats(1e-6, 1e6))
+def test_scale_equals_passing_the_scaled_matrix(seed, scale):
+    H, c, *_ = problem(seed)
+    one, two = solve_nqp(H, c, 5, scale=scale), solve_nqp(scale * H, c, 5)
+    np.testing.assert_allclose(one.x, two.x, rtol=1e-9)
+    assert one.value == pytest.approx(two.value)
+
+
+def test_entries_leave_at_a_zero_crossing():
+    # The first pick is between the two other columns and is not needed beside them.
+    A = np.array([[1.0, 0.0, 1.2], [0.0, 1.0, 1.2], [0.0, 0.0, 0.1]])
+    b = np.array([1.0, 1.0, -0.2])
+    result = solve_nqp(A.T @ A, -A.T @ b, 3)
+    assert result.n_steps > len(result.active)
+    np.testing.assert_allclose(result.x, nnls(A, b)[0], atol=1e-12)
+
+
+def test_duplicated_columns_enter_once():
+    H, c, *_ = problem(0, 6)
+    twice = np.r_[0:6, 0:6]
+    result = solve_nqp(H[np.ix_(twice, twice)], c[twice], 12)
+    assert len(set(result.active % 6)) == len(result.active)
+    assert result.value == pytest.approx(solve_nqp(H, c, 6).value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_low_rank_matrix_gives_finite_optimum(dtype):
+    H, c, A, b = problem(1, 30, 5)
+    result = solve_nqp(H.astype(dtype), c.astype(dtype), 30)
+    assert np.isfinite(result.x).all()
+    assert len(result.active) <= 5
+    best = 0.5 * nnls(A, b)[1] ** 2 - 0.5 * b @ b
+    assert result.value == pytest.approx(best, rel=1e-4 if dtype == np.float32 else 1e-9)
+
+
+def test_dependent_column_that_could_help_is_reported():
+    # c is not in the range of H: along (1, -1) f falls without end, and the pursuit must not.
+    result = solve_nqp(np.ones((2, 2)), [-2.0, -3.0], 2)
+    assert result.status == Status.STATIONARY
+    result = solve_nqp([[1.0, 2.0], [2.0, 4.0]], [-3.0, -7.0], 2)
+    assert result.status == Status.STATIONARY
+    result = solve_nqp([[4.0, 2.0], [2.0, 1.0]], [-3.0, -2.0], 2)
+    assert result.status == Status.DEPENDENT
+    np.testing.assert_allclose(result.x, [0.75, 0])
+
+
+def test_zero_column_is_never_chosen():
+    result = solve_nqp(np.diag([1.0, 0.0]), [-1.0, -5.0], 2)
+    np.testing.assert_array_equal(result.x, [1, 0])
+    assert result.status == Status.DEPENDENT
+
+
+def test_zero_matrix_gives_zero():
+    result = solve_nqp(np.zeros((3, 3)), -np.ones(3), 2)
+    assert result.status == Status.DEPENDENT
+    assert not result.x.any()
+
+
+@pytest.mark.parametrize("c", [[1.0, 2.0], [0.0, 0.0]])
+def test_vector_without_negative_entry_gives_zero(c):
+    result = solve_nqp(np.eye(2), c, 1)
+    assert result.status == Status.STATIONARY
+    assert result.n_steps == 0
+    assert not result.x.any()
+
+
+def test_sparsity_may_exceed_the_dimension():
+    result = solve_nqp(np.eye(2), [-1.0, -1.0], 10)
+    np.testing.assert_array_equal(result.x, [1, 1])
+    assert result.status == Status.STATIONARY
+
+
+def test_one_dimension():
+    result = solve_nqp([[4]], [-2], 1)
+    np.testing.assert_array_equal(result.x, [0.5])
+    assert result.x.dtype == np.float64
+    assert result.value == -0.5
+
+
+def test_lowest_index_wins_a_tie():
+    assert solve_nqp(np.eye(3), [0.0, -1.0, -1.0], 1).active.tolist() == [1]
+
+
+def test_float32_stays_float32():
+    H, c, *_ = problem(3)
+    single = solve_nqp(H.astype(np.float32), c.astype(np.float32), 4)
+    assert single.x.dtype == np.float32
+    np.testing.assert_allclose(single.x, solve_nqp(H, c, 4).x, rtol=1e-3)
+
+
+def test_read_only_and_strided_inputs_work_and_stay_untouched():
+    H, c, *_ = problem(4, 10)
+    expected = solve_nqp(H[::2, ::2].copy(), c[::2].copy(), 3)
+    before = H.copy(), c.copy()
+    H.flags.writeable = c.flags.writeable = False
+    np.testing.assert_allclose(solve_nqp(H[::2, ::2], c[::2], 3).x, expected.x)
+    np.testing.assert_array_equal(H, before[0])
+    np.testing.assert_array_equal(c, before[1])
+
+
+def test_residual_tolerance_stops_the_pursuit():
+    H, c, A, b = problem(5)
+    loose = 0.5 * (b @ b)
+    result = solve_nqp(2 * H, 2 * c, 12, constant=b @ b, residual_tol=loose)
+    assert result.status == Status.RESIDUAL
+    distance = np.sum((b - A @ result.x) ** 2)
+    assert distance == pytest.approx(b @ b + result.value)
+    assert distance <= loose
+    shorter = solve_nqp(2 * H, 2 * c, 12, constant=b @ b, max_steps=result.n_steps - 1)
+    assert b @ b + shorter.value > loose
+
+
+def test_residual_that_is_small_at_once_gives_zero():
+    result = solve_nqp(np.eye(2), [-1.0, 0.0], 1, constant=0.1, residual_tol=0.2)
+    assert result.status == Status.RESIDUAL
+    assert not result.x.any()
+
+
+def test_small_decrease_stops_the_pursuit():
+    result = solve_nqp(np.eye(4), [-1.0, -0.9, -0.01, -0.005], 4, min_decrease=0.1)
+    assert result.status == Status.SMALL_DECREASE
+    assert result.active.tolist() == [0, 1, 2]
+    result = solve_nqp(np.eye(4), [-1.0, -0.1, -0.01, -0.001], 4, min_decrease=0.1)
+    assert result.active.tolist() == [0, 1]
+
+
+def test_max_steps_stops_the_pursuit():
+    H, c, *_ = problem(6)
+    result = solve_nqp(H, c, 12, max_steps=2)
+    assert result.status == Status.MAX_STEPS
+    assert result.n_steps == 2
+
+
+def test_every_status_has_a_sentence():
+    assert all(len(status.message.split()) > 3 for status in Status)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((np.ones((2, 3)), np.ones(2), 1), "square matrix"),
+        ((np.zeros((0, 0)), np.ones(0), 1), "square matrix"),
+        ((np.array([[1.0, 0.5], [0.0, 1.0]]), np.ones(2), 1), "not symmetric"),
+        ((np.array([[1.0, np.nan], [np.nan, 1.0]]), np.ones(2), 1), "H contains NaN"),
+        ((-np.eye(2), np.ones(2), 1), "negative diagonal"),
+        ((np.eye(2), np.ones(3), 1), "one entry per column of H"),
+        ((np.eye(2), np.ones((2, 2)), 1), "one entry per column of H"),
+        ((np.eye(2), np.array([1.0, np.inf]), 1), "c contains NaN or infinite"),
+        ((np.eye(2), np.ones(2), 0), "sparsity is 0"),
+        ((np.eye(2), np.ones(2), 1.5), "positive integer"),
+        ((np.eye(2), np.ones(2) * 1j, 1), "must be real"),
+    ],
+)
+def test_bad_problem_is_refused_with_a_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        solve_nqp(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"scale": 0.0}, "scale must be positive"),
+        ({"constant": np.nan}, "constant must be finite"),
+        ({"min_decrease": -1.0}, "non-negative fraction"),
+        ({"max_steps": 0}, "max_steps is 0"),
+    ],
+)
+def test_bad_option_is_refused_with_a_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        solve_nqp(np.eye(2), np.ones(2), 1, **options)

@@ -1,0 +1,231 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog, minimize
+
+from imkpl.solvers import (
+    Status,
+    minimize_linear_on_simplex,
+    minimize_on_simplex,
+    minimize_ridge_on_simplex,
+    project_onto_simplex,
+    ridge_for_support,
+)
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+seeds = st.integers(0, 10_000)
+sizes = st.integers(1, 12)
+
+
+def vector(seed, n):
+    return np.random.default_rng(seed).normal(size=n)
+
+
+def is_on_simplex(b, total=1.0):
+    return (b >= 0).all() and np.isclose(b.sum(), total, rtol=1e-12)
+
+
+def solve_generically(value_and_gradient, n):
+    return minimize(
+        value_and_gradient,
+        np.full(n, 1 / n),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * n,
+        constraints={"type": "eq", "fun": lambda b: b.sum() - 1, "jac": np.ones_like},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+
+
+def quadratic(seed, n, n_rows):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(n_rows, n)), rng.normal(size=n_rows)
+    return lambda x: (0.5 * np.sum((A @ x - b) ** 2), A.T @ (A @ x - b))
+
+
+@laws
+@given(seeds, sizes, st.floats(0.01, 100), st.sampled_from([1e-6, 1.0, 1e6]))
+def test_projection_is_the_nearest_point(seed, n, total, factor):
+    v = factor * vector(seed, n)
+    b = project_onto_simplex(v, total)
+    assert is_on_simplex(b, total)
+    # b is nearest if and only if (v - b)'(p - b) <= 0 at every vertex p.
+    slack = total * (v - b) - (v - b) @ b
+    assert slack.max() <= 1e-9 * total * max(factor, total)
+
+
+@laws
+@given(seeds, sizes)
+def test_projection_is_idempotent(seed, n):
+    b = project_onto_simplex(vector(seed, n))
+    np.testing.assert_allclose(project_onto_simplex(b), b, atol=1e-15)
+
+
+@laws
+@given(seeds, sizes, st.floats(-1e3, 1e3))
+def test_projection_ignores_a_shift(seed, n, shift):
+    v = vector(seed, n)
+    np.testing.assert_allclose(project_onto_simplex(v + shift), project_onto_simplex(v), atol=1e-11)
+
+
+@laws
+@given(seeds, sizes)
+def test_linear_minimum_equals_linprog(seed, n):
+    e = vector(seed, n)
+    b = minimize_linear_on_simplex(e)
+    generic = linprog(e, A_eq=np.ones((1, n)), b_eq=[1.0], bounds=(0, None))
+    np.testing.assert_allclose(b, generic.x, atol=1e-9)
+    assert e @ b == pytest.approx(generic.fun)
+
+
+def test_first_of_tied_costs_is_the_vertex():
+    np.testing.assert_array_equal(minimize_linear_on_simplex([2.0, 1.0, 1.0]), [0, 1, 0])
+
+
+@laws
+@given(seeds, st.integers(2, 10), st.floats(0.05, 20))
+def test_ridge_minimum_equals_generic_solver(seed, n, rho):
+    e = vector(seed, n)
+    w = np.random.default_rng(seed).uniform(0.5, 2, n)
+    b = minimize_ridge_on_simplex(e, rho, w)
+    assert is_on_simplex(b)
+
+    def f(b):
+        return e @ b + rho / 2 * w @ b**2, e + rho * w * b
+
+    generic = solve_generically(f, n)
+    assert f(b)[0] <= generic.fun + 1e-9
+    np.testing.assert_allclose(b, generic.x, atol=1e-4)
+
+
+@laws
+@given(seeds, sizes)
+def test_unit_ridge_is_the_projection_of_minus_the_costs(seed, n):
+    e = vector(seed, n)
+    np.testing.assert_allclose(
+        minimize_ridge_on_simplex(e, 1.0), project_onto_simplex(-e), atol=1e-12
+    )
+
+
+@laws
+@given(seeds, sizes)
+def test_vanishing_ridge_is_the_linear_programme(seed, n):
+    e = vector(seed, n)
+    for rho in (0.0, 1e-12):
+        np.testing.assert_array_equal(
+            minimize_ridge_on_simplex(e, rho), minimize_linear_on_simplex(e)
+        )
+
+
+@laws
+@given(seeds, st.integers(1, 40), st.integers(1, 45), st.booleans(), st.floats(1e-6, 1e6))
+def test_ridge_for_support_keeps_as_many_as_asked_for(seed, n, n_kept, curved, factor):
+    e = factor * vector(seed, n)
+    w = np.random.default_rng(seed).uniform(0.5, 2, n) if curved else None
+    b = minimize_ridge_on_simplex(e, ridge_for_support(e, n_kept, w), w)
+    assert np.count_nonzero(b) == min(n_kept, n)
+    assert is_on_simplex(b)
+
+
+@pytest.mark.parametrize(
+    ("e", "n_kept", "n_positive"),
+    [
+        ([0.0, 1.0, 1.0, 2.0], 2, 1),
+        ([0.0, 1.0, 1.0, 2.0], 3, 3),
+        ([0.0, 0.0, 0.0, 2.0], 2, 1),
+        ([1.0, 1.0], 1, 1),
+        ([1.0, 1.0], 2, 2),
+        ([0.0, 0.0], 5, 2),
+        ([7.0], 1, 1),
+    ],
+)
+def test_costs_that_tie_across_the_cut_are_left_out_together(e, n_kept, n_positive):
+    b = minimize_ridge_on_simplex(e, ridge_for_support(e, n_kept))
+    assert np.count_nonzero(b) == n_positive
+
+
+@laws
+@given(seeds, st.integers(1, 10), st.integers(1, 20))
+def test_convex_minimum_equals_generic_solver(seed, n, n_rows):
+    f = quadratic(seed, n, n_rows)
+    result = minimize_on_simplex(f, np.full(n, 1 / n), max_iter=5000)
+    assert is_on_simplex(result.x)
+    assert result.status in {Status.STATIONARY, Status.SMALL_DECREASE}
+    generic = solve_generically(f, n)
+    assert result.value == pytest.approx(generic.fun, rel=1e-5, abs=1e-6)
+    np.testing.assert_array_equal(result.active, np.flatnonzero(result.x))
+
+
+@laws
+@given(seeds, sizes, st.integers(1, 20))
+def test_convex_minimum_is_never_above_the_start(seed, n, max_iter):
+    f = quadratic(seed, n, n)
+    start = np.random.default_rng(seed).dirichlet(np.ones(n))
+    result = minimize_on_simplex(f, start, max_iter=max_iter, lipschitz=1e-3)
+    assert result.value <= f(start)[0]
+    assert result.value == f(result.x)[0]
+    assert result.n_steps <= max_iter
+
+
+@laws
+@given(seeds, st.sampled_from([1e-10, 1e10]))
+def test_scaling_the_function_changes_nothing(seed, factor):
+    f = quadratic(seed, 6, 8)
+    start = np.full(6, 1 / 6)
+    one = minimize_on_simplex(f, start)
+    two = minimize_on_simplex(lambda x: tuple(factor * part for part in f(x)), start)
+    np.testing.assert_allclose(one.x, two.x, atol=1e-4)
+    assert one.status == two.status
+
+
+def test_linear_function_ends_at_the_vertex():
+    e = np.array([0.3, -0.1, 0.4])
+    result = minimize_on_simplex(lambda x: (e @ x, e), np.full(3, 1 / 3))
+    np.testing.assert_allclose(result.x, [0, 1, 0], atol=1e-12)
+    assert result.status == Status.STATIONARY
+
+
+def test_start_at_the_minimum_takes_no_step():
+    result = minimize_on_simplex(lambda x: (0.0, np.zeros(3)), [1.0, 0.0, 0.0])
+    assert result.n_steps == 0
+    assert result.status == Status.STATIONARY
+
+
+def test_too_few_iterations_are_reported():
+    result = minimize_on_simplex(quadratic(0, 8, 20), np.full(8, 1 / 8), max_iter=1)
+    assert result.status == Status.MAX_STEPS
+
+
+def test_inputs_stay_untouched():
+    v = vector(0, 8)[::2]
+    v.flags.writeable = False
+    before = v.copy()
+    project_onto_simplex(v)
+    minimize_ridge_on_simplex(v, 1.0)
+    ridge_for_support(v, 2)
+    start = project_onto_simplex(v)
+    start.flags.writeable = False
+    minimize_on_simplex(quadratic(0, 4, 4), start)
+    np.testing.assert_array_equal(v, before)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: project_onto_simplex([]), "non-empty vector"),
+        (lambda: project_onto_simplex([np.nan]), "finite numbers"),
+        (lambda: project_onto_simplex([1.0], 0.0), "total is 0.0"),
+        (lambda: minimize_linear_on_simplex(np.ones((2, 2))), "e has shape"),
+        (lambda: minimize_ridge_on_simplex([1.0], -1.0), "rho is -1.0"),
+        (lambda: minimize_ridge_on_simplex([1.0], 1.0, [0.0]), "positive numbers"),
+        (lambda: minimize_ridge_on_simplex([1.0], 1.0, [1.0, 2.0]), "one per entry of e"),
+        (lambda: ridge_for_support([1.0], 0), "n_kept is 0"),
+        (lambda: minimize_on_simplex(quadratic(0, 2, 2), [0.7, 0.7]), "not on the simplex"),
+        (lambda: minimize_on_simplex(lambda x: (np.nan, x), [1.0]), "not finite"),
+        (lambda: minimize_on_simplex(quadratic(0, 1, 1), [1.0], lipschitz=0.0), "lipschitz"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
