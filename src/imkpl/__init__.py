@@ -1,3 +1,23 @@
 """Interpretable multiple-kernel prototype learning."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from imkpl.estimators import IMKPL, ISKPL, IMKPLSelector
+
 __version__ = "0.1.0"
+
+__all__ = ["IMKPL", "ISKPL", "IMKPLSelector", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # Importing scikit-learn takes over a second; it is put off until an estimator is asked for.
+    if name in __all__:
+        from imkpl import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,11 +7,12 @@ Each entry of a matrix is summed over the kernels in their order by one thread, 
 contraction over tiles of fixed size: the results are the same bits for any number of threads.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import numpy as np
-from numba import get_num_threads, njit, prange, set_num_threads
+from numba import njit, prange
+
+from imkpl._threads import limited_threads
 
 # Reassociation lets LLVM vectorise a sum over a row; its order is fixed when the loop is compiled.
 _SUM_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
@@ -163,12 +164,6 @@ def _fill_pairs_inplace(out, rates, samples, rows, columns):  # type: ignore[no-
         _fill_pair_inplace(out[pair], rates, samples[rows[pair]], samples[columns[pair]])
 
 
-@contextmanager
-def _enough_threads(n_values: int) -> Iterator[None]:
+def _enough_threads(n_values: int) -> AbstractContextManager[int]:
     # The compiled code is the same for one thread and for many, and so are its results.
-    before = get_num_threads()
-    set_num_threads(1 if n_values < _SERIAL_VALUES else before)
-    try:
-        yield
-    finally:
-        set_num_threads(before)
+    return limited_threads(1 if n_values < _SERIAL_VALUES else None)

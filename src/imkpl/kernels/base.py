@@ -123,6 +123,16 @@ class BaseKernelBank(ABC):
         """The sorted input columns that the kernels read; None when they read everything."""
         return None
 
+    @property
+    def reads_similarities(self) -> bool:
+        """Whether X holds kernel values with all training samples instead of samples."""
+        return False
+
+    @property
+    def kernel_columns(self) -> IntArray | None:
+        """The one input column that each kernel reads; None when kernels read several."""
+        return None
+
     @abstractmethod
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernelBank:
         """The bank whose data-dependent parameters are learned from X.

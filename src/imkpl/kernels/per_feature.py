@@ -126,6 +126,11 @@ class PerFeatureGaussian(BaseKernelBank):
         return np.unique(self._table.columns)
 
     @property
+    def kernel_columns(self) -> IntArray:
+        """The input column that each kernel reads."""
+        return self._table.columns
+
+    @property
     def widths(self) -> FloatArray:
         """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
         rates = self._table.rates

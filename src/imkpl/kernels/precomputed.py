@@ -57,6 +57,11 @@ class Precomputed(BaseKernelBank):
         return False
 
     @property
+    def reads_similarities(self) -> bool:
+        """Always: the input is a stack of matrices."""
+        return True
+
+    @property
     def has_unit_diagonal(self) -> bool:
         """Always: `adapt` refuses other stacks."""
         return True

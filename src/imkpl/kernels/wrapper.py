@@ -27,9 +27,19 @@ class BaseWrapper(BaseKernelBank):
         return self.bank.requires_vector_input
 
     @property
+    def reads_similarities(self) -> bool:
+        """Whether the wrapped bank reads kernel values instead of samples."""
+        return self.bank.reads_similarities
+
+    @property
     def columns(self) -> IntArray | None:
         """The sorted input columns that the kernels read; None when they read everything."""
         return self.bank.columns
+
+    @property
+    def kernel_columns(self) -> IntArray | None:
+        """The one input column that each kernel reads; None when kernels read several."""
+        return self.bank.kernel_columns
 
     def take(self, X: Any, indices: ArrayLike) -> Any:
         """The listed samples of X in the form that `Y` accepts."""

@@ -1,10 +1,7 @@
 """The compiled pursuit: the algorithm of ``solve_nqp`` on raw arrays."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
-from numba import get_num_threads, njit, prange, set_num_threads
+from numba import njit, prange
 
 # Sums may be reordered and contracted; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -322,15 +319,3 @@ def _pursue_batch(  # type: ignore[no-untyped-def]
                 gradient,
                 mark,
             )
-
-
-@contextmanager
-def _limited_threads(n_jobs: int) -> Iterator[int]:
-    """At most so many threads (all if negative) inside the block; the limit is undone after it."""
-    before = get_num_threads()
-    count = before if n_jobs < 0 else min(n_jobs, before)
-    set_num_threads(count)
-    try:
-        yield count
-    finally:
-        set_num_threads(before)

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.solvers._checks import (
     as_float_arrays,
@@ -15,7 +16,7 @@ from imkpl.solvers._checks import (
     per_problem,
     tolerances,
 )
-from imkpl.solvers._nqp_loops import _limited_threads, _pursue_alone, _pursue_batch
+from imkpl.solvers._nqp_loops import _pursue_alone, _pursue_batch
 from imkpl.solvers.result import BatchResult
 
 
@@ -92,7 +93,7 @@ def solve_nqp_batch(
     enough = -np.inf if residual_tol is None else residual_tol
     enoughs = per_problem(enough, n_problems, "residual_tol")
     if n_problems:
-        with _limited_threads(n_jobs) as n_threads:
+        with limited_threads(n_jobs) as n_threads:
             _pursue_batch(
                 _frozen(H),
                 _frozen(scales),

@@ -1,0 +1,19 @@
+"""The estimators: the only part of the library that knows scikit-learn."""
+
+from imkpl.estimators._imkpl import IMKPL
+from imkpl.estimators._iskpl import ISKPL
+from imkpl.estimators._scorers import (
+    discrimination_scorer,
+    interpretability_scorer,
+    kernel_count_scorer,
+)
+from imkpl.estimators._selector import IMKPLSelector
+
+__all__ = [
+    "IMKPL",
+    "ISKPL",
+    "IMKPLSelector",
+    "discrimination_scorer",
+    "interpretability_scorer",
+    "kernel_count_scorer",
+]

@@ -1,0 +1,448 @@
+"""What both estimators share: input, prediction and the fitted attributes."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from imkpl._threads import limited_threads
+from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._calibration import fit_temperature, leave_one_out_similarities
+from imkpl.estimators._compat import (
+    CallbackSupportMixin,
+    FitProgress,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+    wants_data_frame,
+    with_callbacks,
+)
+from imkpl.estimators._training import TrainingPart, find_distinct
+from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
+from imkpl.model.alternate import Update, alternate
+from imkpl.model.encode import Encoder, restrict_to_class, squared_residuals
+from imkpl.model.initialize import initial_state
+from imkpl.model.objective import ObjectiveParts
+from imkpl.model.problem import Problem
+from imkpl.model.state import State
+from imkpl.model.updates import drop_unused
+
+# Similarities of so many samples to the support are held at a time.
+PREDICTION_ROWS = 4096
+
+
+class BasePrototypeClassifier(
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClassifierMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
+    """Input, the loop, prediction and fitted attributes; a subclass says how weights are found."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernels": "no_validation",
+        "sparsity": [Interval(Integral, 1, None, closed="left")],
+        "code_sparsity": [Interval(Integral, 1, None, closed="left")],
+        "learning_code_sparsity": [Interval(Integral, 1, None, closed="left")],
+        "n_prototypes": [Interval(Integral, 1, None, closed="left"), None],
+        "discrimination": [Interval(Real, 0, None, closed="left")],
+        "interpretability": [Interval(Real, 0, None, closed="left")],
+        "decision": [StrOptions({"residual", "share"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    @abstractmethod
+    def _start(
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart, rng: np.random.RandomState
+    ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
+        """The problem, the weights to start from, and the updates of one round."""
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn kernel weights, prototypes and codes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples; an array of shape (n_samples, n_samples, n_kernels) for
+            ``kernels="precomputed"``, and whatever the kernels read otherwise.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each sample counts; an integer weight equals so many copies.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        bank = resolve_bank(self.kernels)
+        X, y = self._validate_fit(bank, X, y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        weight = self._check_weights(X, labels, sample_weight)
+        part = find_distinct(X, labels, weight, merge=_is_table(bank, X))
+        with limited_threads(self.n_jobs):
+            samples = bank.subset(X, part.kept)
+            bank = bank.adapt(samples, part.sample_weight)
+            bank = bank if bank.has_unit_diagonal else Normalized(bank)
+            rng = check_random_state(self.random_state)
+            problem, weights, updates = self._start(bank, samples, part, rng)
+            state = initial_state(problem, weights, self._count_prototypes(part))
+
+            def fitted(state: State, history: list[ObjectiveParts]) -> dict[str, Any]:
+                return self._fitted_attributes(bank, X, part, problem, state, history)
+
+            metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+            data = {"X": X, "y": y, "metadata": metadata}
+            progress = FitProgress(self, self.max_iter, data)
+            report = self._report(progress, fitted)
+            state, history = alternate(
+                problem, state, updates, max_iter=self.max_iter, tol=self.tol, report=report
+            )
+            attributes = fitted(state, history)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        progress.end(lambda: attributes)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The class of every sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self._scores(X)[1], axis=1)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of every class: a softmax of the class scores.
+
+        Its temperature is found in `fit`, on the training samples' scores with their own part in
+        the prototypes taken out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Rows sum to one, columns are ordered as `classes_`.
+        """
+        check_is_fitted(self)
+        scores = self.temperature_ * self._scores(X)[1]
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The score of every class.
+
+        For ``decision="residual"`` the share of the sample's squared norm that the prototypes of
+        a class explain; for ``"share"`` the share of the code that comes from a class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Scores; for two classes the second's minus the first's.
+        """
+        check_is_fitted(self)
+        scores = self._scores(X)[1]
+        return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
+
+    def transform(self, X: Any) -> Any:
+        """The sparse codes: which prototypes rebuild each sample, and how much of each.
+
+        For ``decision="residual"`` a code uses the prototypes of the predicted class, for
+        ``"share"`` all prototypes compete.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+
+        Returns
+        -------
+        CSR array of shape (n_samples, n_prototypes)
+            Non-negative codes; a data frame where `set_output` asked for one.
+        """
+        check_is_fitted(self)
+        codes, scores, _ = self._encode(X)
+        if self.decision == "residual":
+            codes = restrict_to_class(codes, self._encoder.classes, np.argmax(scores, axis=1))
+        return codes.toarray() if wants_data_frame(self) else codes
+
+    def fit_transform(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit, then code the training samples as if they were new.
+
+        The codes of the training samples that were learned with the prototypes are in `codes_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each sample counts.
+
+        Returns
+        -------
+        CSR array of shape (n_samples, n_prototypes)
+            ``fit(X, y).transform(X)``.
+        """
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def reconstruction_error(self, X: Any) -> FloatArray:
+        """How much of each sample its code leaves unexplained: 0 seen before, 1 nothing like it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            ``||phi(x) - Phi U gamma||^2``, between 0 and 1.
+        """
+        check_is_fitted(self)
+        codes, scores, similarities = self._encode(X)
+        if self.decision == "residual":
+            return np.asarray(np.maximum(0.0, 1.0 - scores.max(axis=1)))
+        return squared_residuals(codes, similarities, self._encoder.gram)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """The kernel weights summed per feature; they sum to one.
+
+        Only banks whose kernels read one feature each have it.
+        """
+        check_is_fitted(self)
+        if self._kernel_columns is None:
+            raise AttributeError(
+                "feature_importances_ is defined when every kernel reads one feature, as with "
+                "kernels='per_feature_gaussian'. Use kernel_weights_ for these kernels."
+            )
+        return np.bincount(
+            self._kernel_columns, weights=self.kernel_weights_, minlength=self.n_features_in_
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.prototypes_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags that tell scikit-learn about precomputed kernels."""
+        tags = super().__sklearn_tags__()
+        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
+        tags.input_tags.pairwise = is_precomputed
+        tags.input_tags.three_d_array = is_precomputed
+        return tags
+
+    def _validate_fit(self, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        if bank.requires_vector_input:
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        elif bank.reads_similarities:
+            X, y = validate_data(self, X, y, dtype="numeric", allow_nd=True)
+        else:
+            y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        return X, y
+
+    def _validate_predict(self, X: Any) -> Any:
+        if self._bank.requires_vector_input:
+            X = validate_data(self, X, dtype=np.float64, reset=False)
+            return X if self._columns is None else X[:, self._columns]
+        if self._bank.reads_similarities:
+            return validate_data(self, X, dtype="numeric", allow_nd=True, reset=False)
+        return X
+
+    def _check_weights(
+        self, X: Any, labels: IntArray, sample_weight: ArrayLike | None
+    ) -> FloatArray:
+        name = type(self).__name__
+        weight = np.ones(labels.size)
+        if sample_weight is not None:
+            weight = check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            ).copy()
+        counts = np.bincount(labels[weight > 0], minlength=self.classes_.size)
+        present = self.classes_[counts > 0]
+        if present.size < 2:
+            raise ValueError(
+                f"{name} got samples of {present.size} class ({', '.join(map(repr, present.tolist()))}"
+                "), expected at least 2 classes with samples of positive weight. Add samples of "
+                "another class."
+            )
+        if np.any(counts == 1):
+            alone = self.classes_[counts == 1][0]
+            raise ValueError(
+                f"Class {alone!r} has one sample, expected at least 2 in every class: a prototype "
+                "is made of similar samples of one class. Add samples of that class, or leave "
+                "it out."
+            )
+        if self.class_weight is not None:
+            factors = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[labels]
+            )
+            weight *= factors[labels]
+        return weight
+
+    def _count_prototypes(self, part: TrainingPart) -> int:
+        n_classes, n_samples = self.classes_.size, part.labels.size
+        if self.n_prototypes is None:
+            return min(n_classes * self.sparsity, n_samples)
+        if self.n_prototypes < n_classes:
+            raise ValueError(
+                f"n_prototypes={self.n_prototypes}, expected at least one for each of the "
+                f"{n_classes} classes. Raise it, or leave it out for n_classes * sparsity."
+            )
+        return min(self.n_prototypes, n_samples)
+
+    def _report(
+        self, progress: FitProgress, fitted: Callable[[State, list[ObjectiveParts]], Any]
+    ) -> Callable[[int, State, ObjectiveParts], bool]:
+        """What to do after every round: say it, and tell the callbacks."""
+
+        def report(iteration: int, state: State, parts: ObjectiveParts) -> bool:
+            if self.verbose:
+                sys.stderr.write(
+                    f"[{type(self).__name__}] round {iteration + 1}/{self.max_iter}: objective "
+                    f"{parts.total:.6g}, {int((state.weights > 0).sum())} kernels, "
+                    f"{state.prototypes.shape[0]} prototypes\n"
+                )
+            is_last = iteration + 1 == self.max_iter
+            return progress.end_round(lambda: fitted(state, [parts]), is_last=is_last)
+
+        return report
+
+    def _fitted_attributes(
+        self,
+        bank: BaseKernelBank,
+        X: Any,
+        part: TrainingPart,
+        problem: Problem,
+        state: State,
+        history: list[ObjectiveParts],
+    ) -> dict[str, Any]:
+        """Everything that prediction needs, and nothing of the training part beyond that."""
+        state = drop_unused(state)
+        weights = np.zeros(bank.n_kernels)
+        weights[problem.kernel_indices] = (
+            state.weights * problem.diagonals / problem.scale(state.weights)
+        )
+        live = np.flatnonzero(weights)
+        live_bank = bank.select(live)
+        prototypes = part.expand_prototypes(state.prototypes)
+        support = np.unique(prototypes.indices)
+        columns = live_bank.columns
+        samples = bank.take(X, support)
+        if columns is not None:
+            samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
+
+        indicator = np.eye(self.classes_.size)[part.labels]
+        similarities = (state.prototypes @ state.kernel).T
+        encoder = Encoder(
+            gram=state.prototypes @ similarities,
+            class_shares=state.prototypes @ indicator,
+            sparsity=self.code_sparsity,
+        )
+        left_out = leave_one_out_similarities(similarities, state.prototypes)
+        scores = self._code(encoder, left_out)[1]
+        has_score = scores[np.arange(part.labels.size), part.labels] > 0
+        return {
+            "classes_": self.classes_,
+            "prototypes_": prototypes,
+            "prototype_classes_": self.classes_[encoder.classes],
+            "class_shares_": encoder.class_shares,
+            "codes_": part.expand_codes(state.codes),
+            "kernel_weights_": weights,
+            "kernel_names_": bank.kernel_names(getattr(self, "feature_names_in_", None)),
+            "support_": support,
+            "temperature_": fit_temperature(
+                scores[has_score], part.labels[has_score], part.sample_weight[has_score]
+            ),
+            "history_": {
+                name: np.array([getattr(parts, name) for parts in history])
+                for name in (*ObjectiveParts.__dataclass_fields__, "total")
+            },
+            "n_iter_": len(history),
+            "_bank": live_bank,
+            "_live_weights": weights[live],
+            "_columns": columns,
+            "_kernel_columns": bank.kernel_columns,
+            "_support_samples": samples,
+            "_support_mixes": prototypes[:, support],
+            "_encoder": encoder,
+        }
+
+    def _code(self, encoder: Encoder, similarities: FloatArray) -> tuple[sp.csr_array, FloatArray]:
+        """Codes and class scores, by the rule that `decision` names."""
+        if self.decision == "residual":
+            return encoder.encode_by_class(similarities)
+        codes = encoder.encode(similarities)
+        return codes, encoder.shares(codes)
+
+    def _encode(self, X: Any) -> tuple[sp.csr_array, FloatArray, FloatArray]:
+        """Codes, class scores and similarities to the prototypes, block of samples by block."""
+        X = self._validate_predict(X)
+        codes, scores, similarities = [], [], []
+        with limited_threads(self.n_jobs):
+            for start in range(0, len(X), PREDICTION_ROWS):
+                block = X[start : start + PREDICTION_ROWS]
+                cross = self._bank.combine(self._live_weights, block, self._support_samples)
+                near = np.ascontiguousarray((self._support_mixes @ cross.T).T)
+                found = self._code(self._encoder, near)
+                codes.append(found[0])
+                scores.append(found[1])
+                similarities.append(near)
+        stacked = sp.csr_array(sp.vstack(codes, format="csr"))
+        return stacked, np.vstack(scores), np.vstack(similarities)
+
+    def _scores(self, X: Any) -> tuple[sp.csr_array, FloatArray]:
+        codes, scores, _ = self._encode(X)
+        return codes, scores
+
+
+def _is_table(bank: BaseKernelBank, X: Any) -> bool:
+    """Whether rows of X can be compared: vectors, not similarities or objects."""
+    return bank.requires_vector_input and cast(int, getattr(X, "ndim", 0)) == 2

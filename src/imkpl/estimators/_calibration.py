@@ -1,0 +1,78 @@
+"""From class scores to probabilities: one temperature, found on left-out training samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.model.encode import FORBIDDEN
+
+# Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
+LOG_RANGE = (-1.0, 8.0)
+
+
+def leave_one_out_similarities(similarities: FloatArray, prototypes: sp.csr_array) -> FloatArray:
+    """Similarity of each training sample to the prototypes, its own part in them taken out.
+
+    Without sample i a unit-norm prototype u has the squared norm ``1 - 2 u_i s_i + u_i^2`` and
+    the similarity ``s_i - u_i`` to it, where ``s_i`` is the full one. A prototype that consists of
+    the sample alone may not be used.
+
+    Parameters
+    ----------
+    similarities : array of shape (n_samples, n_prototypes)
+        Inner products of samples and prototypes, in a kernel of unit diagonal.
+    prototypes : CSR array of shape (n_prototypes, n_samples)
+        Unit-norm mixes of the samples.
+
+    Returns
+    -------
+    array of shape (n_samples, n_prototypes)
+        What the similarities would be.
+    """
+    left = similarities.copy()
+    entries = prototypes.tocoo()
+    owners, samples = entries.coords
+    full = similarities[samples, owners]
+    norms = 1 - 2 * entries.data * full + entries.data**2
+    is_alone = np.diff(prototypes.indptr)[owners] == 1
+    rest = (full - entries.data) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
+    left[samples, owners] = np.where(is_alone | (norms <= 0), FORBIDDEN, rest)
+    return left
+
+
+def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatArray) -> float:
+    """The factor t for which ``softmax(t * scores)`` has the smallest log loss.
+
+    Targets are smoothed by one pseudo-sample, so that scores without any error do not give
+    probabilities of one.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_classes)
+        Class scores of samples that were left out.
+    labels : int array of shape (n_samples,)
+        Their classes.
+    sample_weight : array of shape (n_samples,)
+        How much each counts.
+
+    Returns
+    -------
+    float
+        The factor.
+    """
+    if labels.size == 0:
+        return 1.0
+    weight = sample_weight / sample_weight.sum()
+    smooth = 1.0 / (labels.size + 2.0)
+
+    def loss(log_factor: float) -> float:
+        logs = log_softmax(np.exp(log_factor) * scores, axis=1)
+        right = logs[np.arange(labels.size), labels]
+        return -float(weight @ ((1 - smooth) * right + smooth * logs.mean(axis=1)))
+
+    found = minimize_scalar(loss, bounds=LOG_RANGE, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x))

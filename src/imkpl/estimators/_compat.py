@@ -1,0 +1,121 @@
+"""What is taken from scikit-learn's private or version-dependent parts, in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9 has no callbacks.
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for the mixin; there is nothing to call."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method itself.
+
+        Parameters
+        ----------
+        method : function
+            A fit method.
+
+        Returns
+        -------
+        function
+            The same.
+        """
+        return method
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "FitProgress",
+    "Interval",
+    "StrOptions",
+    "check_sample_weight",
+    "fit_context",
+    "wants_data_frame",
+    "with_callbacks",
+]
+
+
+def wants_data_frame(estimator: Any) -> bool:
+    """Whether `set_output` asked for a data frame, which cannot hold a sparse array.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A transformer.
+
+    Returns
+    -------
+    bool
+        True for pandas or polars output.
+    """
+    return bool(_get_output_config("transform", estimator)["dense"] != "default")
+
+
+class FitProgress:
+    """The hooks of scikit-learn's callbacks around the rounds of one fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator being fitted.
+    max_iter : int
+        At most so many rounds.
+    data : dict
+        ``X``, ``y`` and ``metadata`` for the hooks.
+    """
+
+    def __init__(self, estimator: Any, max_iter: int, data: dict[str, Any]) -> None:
+        self._common = {"estimator": estimator, **data}
+        start = getattr(estimator, "_init_callback_context", None)
+        self._root = None if start is None else start(max_subtasks=max_iter)
+        if self._root is not None:
+            self._root.call_on_fit_task_begin(**self._common)
+        self._round = self._begin_round()
+
+    def _begin_round(self) -> Any:
+        if self._root is None:
+            return None
+        return self._root.subcontext(task_name="round").call_on_fit_task_begin(**self._common)
+
+    def end_round(self, fitted: Any, *, is_last: bool) -> bool:
+        """Tell the callbacks that a round is over.
+
+        Parameters
+        ----------
+        fitted : function () -> dict
+            Gives the attributes of a model fitted so far; called only if a callback asks.
+        is_last : bool
+            Whether no further round can follow.
+
+        Returns
+        -------
+        bool
+            Whether a callback asks to stop.
+        """
+        if self._round is None:
+            return False
+        stop = self._round.call_on_fit_task_end(**self._common, reconstruction_attributes=fitted)
+        self._round = None if stop or is_last else self._begin_round()
+        return bool(stop)
+
+    def end(self, fitted: Any) -> None:
+        """Tell the callbacks that the fit is over.
+
+        Parameters
+        ----------
+        fitted : function () -> dict
+            Gives the attributes of the fitted model.
+        """
+        if self._round is not None:
+            self._round.call_on_fit_task_end(**self._common)
+        if self._root is not None:
+            self._root.call_on_fit_task_end(**self._common, reconstruction_attributes=fitted)

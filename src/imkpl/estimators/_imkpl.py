@@ -1,0 +1,211 @@
+"""IMKPL: prototypes, codes and kernel weights together."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from imkpl._typing import FloatArray
+from imkpl.estimators._base import BasePrototypeClassifier
+from imkpl.estimators._compat import Interval, StrOptions
+from imkpl.estimators._training import TrainingPart
+from imkpl.kernels import BaseKernelBank, VarianceNormalized
+from imkpl.model.alternate import Update
+from imkpl.model.initialize import start_average, start_margin, start_ridge
+from imkpl.model.neighbors import find_neighborhoods
+from imkpl.model.problem import Problem
+from imkpl.model.separation import LinearSeparation
+from imkpl.model.updates import update_codes, update_prototypes, update_weights
+
+
+class IMKPL(BasePrototypeClassifier):
+    """Interpretable multiple-kernel prototype learning.
+
+    Learns together which kernels matter, prototypes that are sparse mixes of similar training
+    samples of one class, and sparse codes that rebuild every sample from a few prototypes. With
+    one kernel per feature the kernel weights select features.
+
+    Parameters
+    ----------
+    kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
+        "per_feature_gaussian", "precomputed", the name of a scikit-learn pairwise kernel, a kernel,
+        a callable, a list of these, or a bank.
+    sparsity : int, default=10
+        At most so many samples in a prototype (T0).
+    code_sparsity : int, default=10
+        At most so many prototypes in a code.
+    learning_code_sparsity : int, default=1
+        The same while prototypes are learned: short codes give prototypes of their own
+        neighbourhood each. Never more than `code_sparsity`.
+    n_prototypes : int, default=None
+        How many prototypes to start with; ``n_classes * sparsity`` by default, never more than
+        distinct samples. How many a class gets is found by covering.
+    n_neighbors : int, default=4
+        Size of the same-class neighbourhoods (k) that the weights pull together. They are pushed
+        away from ``2 * n_neighbors + n_classes`` neighbours of other classes.
+    discrimination : float, default=0.2
+        Weight of J_dis (lambda): codes should use same-class neighbours.
+    separation : float, default=10.0
+        Weight of the separation loss (mu), which stands in the place of J_ls.
+    interpretability : float, default=1.2
+        Weight of J_ip (tau): prototypes should be pure and tight.
+    weight_rule : {"margin", "ridge", "lp"}, default="margin"
+        The separation loss and its regulariser. "margin" is a squared hinge on pairs of
+        neighbours and takes redundancy into account, "ridge" scores kernels one by one, "lp" is
+        the linear programme as printed in the paper, which keeps a single kernel.
+    max_kernels : int, default=None
+        At most so many kernels are kept. By default the rule decides.
+    decision : {"residual", "share"}, default="residual"
+        How a sample is classified: by the class whose prototypes rebuild it best, or by the class
+        with the largest share in a joint code, as in the paper.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes.
+    max_iter : int, default=20
+        At most so many rounds of codes, prototypes and weights.
+    tol : float, default=1e-3
+        The search ends when a round lowers the objective by less than this part of it.
+    n_jobs : int, default=None
+        Number of threads; all by default. Results do not depend on it.
+    verbose : int, default=0
+        Whether to write a line per round to standard error.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is sampled; only measuring the variance of kernels on large data is.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Class labels.
+    prototypes_ : CSR array of shape (n_prototypes, n_samples)
+        Every prototype as a mix of training samples, of unit norm in the combined space.
+    prototype_classes_ : array of shape (n_prototypes,)
+        The class of each.
+    class_shares_ : array of shape (n_prototypes, n_classes)
+        How much of its coefficients each prototype has in each class.
+    codes_ : CSR array of shape (n_samples, n_prototypes)
+        Codes of the training samples.
+    kernel_weights_ : array of shape (n_kernels,)
+        Non-negative weights that sum to one.
+    kernel_names_ : list of str
+        Names of the kernels.
+    feature_importances_ : array of shape (n_features,)
+        The weights summed per feature, where each kernel reads one feature.
+    support_ : array of shape (n_support,)
+        The training samples of which prototypes are made; all that prediction compares with.
+    temperature_ : float
+        Factor on the class scores in the softmax of `predict_proba`.
+    history_ : dict of arrays of shape (n_iter_,)
+        Every term of the objective after every round, and their total.
+    n_iter_ : int
+        Number of rounds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = IMKPL(sparsity=3, max_kernels=5).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9), int((model.kernel_weights_ > 0).sum()) <= 5
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BasePrototypeClassifier._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "separation": [Interval(Real, 0, None, closed="left")],
+        "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
+        "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = "per_feature_gaussian",
+        *,
+        sparsity: int = 10,
+        code_sparsity: int = 10,
+        learning_code_sparsity: int = 1,
+        n_prototypes: int | None = None,
+        n_neighbors: int = 4,
+        discrimination: float = 0.2,
+        separation: float = 10.0,
+        interpretability: float = 1.2,
+        weight_rule: str = "margin",
+        max_kernels: int | None = None,
+        decision: str = "residual",
+        class_weight: Any = None,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.kernels = kernels
+        self.sparsity = sparsity
+        self.code_sparsity = code_sparsity
+        self.learning_code_sparsity = learning_code_sparsity
+        self.n_prototypes = n_prototypes
+        self.n_neighbors = n_neighbors
+        self.discrimination = discrimination
+        self.separation = separation
+        self.interpretability = interpretability
+        self.weight_rule = weight_rule
+        self.max_kernels = max_kernels
+        self.decision = decision
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _start(
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart, rng: np.random.RandomState
+    ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
+        n_samples, n_classes = part.labels.size, self.classes_.size
+        if self.n_neighbors >= n_samples:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} distinct samples, "
+                f"expected fewer neighbours than samples. Use n_neighbors={n_samples - 1} or less, "
+                "or add samples."
+            )
+        is_literal = self.weight_rule == "lp"
+        n_other = self.n_neighbors if is_literal else 2 * self.n_neighbors + n_classes
+        problem = self._problem(bank, X, part, is_literal=is_literal)
+        n_kernels = problem.bank.n_kernels
+        average = bank.select(problem.kernel_indices).combine(np.full(n_kernels, 1 / n_kernels), X)
+        neighborhoods = find_neighborhoods(average, part.labels, self.n_neighbors, n_other)
+        if is_literal:
+            problem, weights = start_average(problem, neighborhoods)
+        elif self.weight_rule == "ridge":
+            problem, weights = start_ridge(problem, neighborhoods, self.max_kernels)
+        else:
+            problem, weights = start_margin(problem, neighborhoods, self.max_kernels)
+        return problem, weights, (update_codes, update_prototypes, update_weights)
+
+    def _problem(
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart, *, is_literal: bool
+    ) -> Problem:
+        """The problem with kernels divided by their variance, constant ones left out."""
+        varying = np.arange(bank.n_kernels)
+        if not is_literal:
+            scaled = VarianceNormalized(bank).adapt(X, part.sample_weight)
+            varying = np.flatnonzero(scaled.diagonal(X)[0])
+            if varying.size == 0:
+                raise ValueError(
+                    "All kernels are constant over the training samples, expected at least one "
+                    "that tells samples apart. Check that X has features that vary."
+                )
+            bank = scaled.select(varying)
+        return Problem(
+            X=X,
+            labels=part.labels,
+            sample_weight=part.sample_weight,
+            bank=bank,
+            kernel_indices=varying,
+            separation_loss=LinearSeparation(np.zeros(varying.size)),
+            discrimination=self.discrimination,
+            separation=self.separation,
+            interpretability=self.interpretability,
+            sparsity=self.sparsity,
+            code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
+        )

@@ -1,0 +1,144 @@
+"""ISKPL: prototypes and codes on one kernel, or on the average of a bank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from imkpl._typing import FloatArray
+from imkpl.estimators._base import BasePrototypeClassifier
+from imkpl.estimators._training import TrainingPart
+from imkpl.kernels import BaseKernelBank
+from imkpl.model.alternate import Update
+from imkpl.model.problem import Problem
+from imkpl.model.separation import LinearSeparation
+from imkpl.model.updates import update_codes, update_prototypes
+
+
+class ISKPL(BasePrototypeClassifier):
+    """Interpretable single-kernel prototype learning.
+
+    The same model as :class:`IMKPL` without the weight step: every kernel of the bank has the same
+    weight.
+
+    Parameters
+    ----------
+    kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
+        "per_feature_gaussian", "precomputed", the name of a scikit-learn pairwise kernel, a kernel,
+        a callable, a list of these, or a bank; several kernels are averaged.
+    sparsity : int, default=10
+        At most so many samples in a prototype (T0).
+    code_sparsity : int, default=10
+        At most so many prototypes in a code.
+    learning_code_sparsity : int, default=1
+        The same while prototypes are learned: short codes give prototypes of their own
+        neighbourhood each. Never more than `code_sparsity`.
+    n_prototypes : int, default=None
+        How many prototypes to start with; ``n_classes * sparsity`` by default, never more than
+        distinct samples.
+    discrimination : float, default=0.2
+        Weight of J_dis (lambda): codes should use same-class neighbours.
+    interpretability : float, default=1.2
+        Weight of J_ip (tau): prototypes should be pure and tight.
+    decision : {"residual", "share"}, default="residual"
+        How a sample is classified: by the class whose prototypes rebuild it best, or by the class
+        with the largest share in a joint code, as in the paper.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes.
+    max_iter : int, default=20
+        At most so many rounds of codes and prototypes.
+    tol : float, default=1e-3
+        The search ends when a round lowers the objective by less than this part of it.
+    n_jobs : int, default=None
+        Number of threads; all by default. Results do not depend on it.
+    verbose : int, default=0
+        Whether to write a line per round to standard error.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is sampled; only measuring the variance of kernels on large data is.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Class labels.
+    prototypes_ : CSR array of shape (n_prototypes, n_samples)
+        Every prototype as a mix of training samples, of unit norm in the combined space.
+    prototype_classes_ : array of shape (n_prototypes,)
+        The class of each.
+    class_shares_ : array of shape (n_prototypes, n_classes)
+        How much of its coefficients each prototype has in each class.
+    codes_ : CSR array of shape (n_samples, n_prototypes)
+        Codes of the training samples.
+    kernel_weights_ : array of shape (n_kernels,)
+        Equal weights that sum to one.
+    kernel_names_ : list of str
+        Names of the kernels.
+    support_ : array of shape (n_support,)
+        The training samples of which prototypes are made; all that prediction compares with.
+    temperature_ : float
+        Factor on the class scores in the softmax of `predict_proba`.
+    history_ : dict of arrays of shape (n_iter_,)
+        Every term of the objective after every round, and their total.
+    n_iter_ : int
+        Number of rounds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ISKPL(sparsity=5).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "per_feature_gaussian",
+        *,
+        sparsity: int = 10,
+        code_sparsity: int = 10,
+        learning_code_sparsity: int = 1,
+        n_prototypes: int | None = None,
+        discrimination: float = 0.2,
+        interpretability: float = 1.2,
+        decision: str = "residual",
+        class_weight: Any = None,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.kernels = kernels
+        self.sparsity = sparsity
+        self.code_sparsity = code_sparsity
+        self.learning_code_sparsity = learning_code_sparsity
+        self.n_prototypes = n_prototypes
+        self.discrimination = discrimination
+        self.interpretability = interpretability
+        self.decision = decision
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _start(
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart, rng: np.random.RandomState
+    ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
+        n_kernels = bank.n_kernels
+        problem = Problem(
+            X=X,
+            labels=part.labels,
+            sample_weight=part.sample_weight,
+            bank=bank,
+            kernel_indices=np.arange(n_kernels),
+            separation_loss=LinearSeparation(np.zeros(n_kernels)),
+            discrimination=self.discrimination,
+            separation=0.0,
+            interpretability=self.interpretability,
+            sparsity=self.sparsity,
+            code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
+        )
+        return problem, np.full(n_kernels, 1 / n_kernels), (update_codes, update_prototypes)

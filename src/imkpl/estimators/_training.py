@@ -1,0 +1,110 @@
+"""The training part as the model sees it: distinct samples with their weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPart:
+    """Distinct samples of positive weight, and where they stand in the data given to `fit`.
+
+    Equal samples of one class count as one sample with the sum of their weights, so that a weight
+    of two is exactly a sample given twice and no sample is its own neighbour. The distinct samples
+    are sorted, so that a fit does not depend on the order of the rows.
+
+    Parameters
+    ----------
+    kept : int array of shape (n_distinct,)
+        One row of the given data for every distinct sample, the first of its equals.
+    inverse : int array of shape (n_given,)
+        The distinct sample of every given row; -1 for rows of weight zero.
+    labels : int array of shape (n_distinct,)
+        Classes of the distinct samples.
+    sample_weight : array of shape (n_distinct,)
+        Their weights.
+    """
+
+    kept: IntArray
+    inverse: IntArray
+    labels: IntArray
+    sample_weight: FloatArray
+
+    def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
+        """Prototypes as mixes of the given rows.
+
+        Parameters
+        ----------
+        prototypes : CSR array of shape (n_prototypes, n_distinct)
+            Mixes of distinct samples.
+
+        Returns
+        -------
+        CSR array of shape (n_prototypes, n_given)
+            The same mixes.
+        """
+        shape = (prototypes.shape[0], self.inverse.size)
+        parts = (prototypes.data, self.kept[prototypes.indices], prototypes.indptr)
+        expanded = sp.csr_array(parts, shape=shape, copy=True)
+        expanded.sort_indices()
+        return expanded
+
+    def expand_codes(self, codes: sp.csr_array) -> sp.csr_array:
+        """One code per given row; empty for rows of weight zero.
+
+        Parameters
+        ----------
+        codes : CSR array of shape (n_distinct, n_prototypes)
+            Codes of distinct samples.
+
+        Returns
+        -------
+        CSR array of shape (n_given, n_prototypes)
+            The codes of all rows.
+        """
+        is_used = self.inverse >= 0
+        rows, columns = np.flatnonzero(is_used), self.inverse[is_used]
+        shape = (self.inverse.size, self.kept.size)
+        spread = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=shape)
+        return sp.csr_array(spread @ codes)
+
+
+def find_distinct(
+    X: Any, labels: IntArray, sample_weight: FloatArray, *, merge: bool
+) -> TrainingPart:
+    """Leave out rows of weight zero, and merge equal rows of one class.
+
+    Parameters
+    ----------
+    X : samples
+        The given data.
+    labels : int array of shape (n_given,)
+        Classes, counted from 0.
+    sample_weight : array of shape (n_given,)
+        Weights, 0 or more.
+    merge : bool
+        Whether to compare rows; needs a numeric 2-D array.
+
+    Returns
+    -------
+    TrainingPart
+        The samples to train on.
+    """
+    used = np.flatnonzero(sample_weight > 0)
+    if merge:
+        table = np.column_stack([labels[used], X[used]])
+        _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        group = group.ravel()
+    else:
+        first = group = np.arange(used.size)
+    inverse = np.full(labels.size, -1)
+    inverse[used] = group
+    kept = used[first]
+    totals = np.bincount(group, weights=sample_weight[used], minlength=first.size)
+    return TrainingPart(kept, inverse, labels[kept], totals)

@@ -1,0 +1,74 @@
+"""Algorithm 1: codes, prototypes and weights in turn, until the objective stops falling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from imkpl.model.objective import ObjectiveParts, evaluate
+from imkpl.model.problem import Problem
+from imkpl.model.state import State
+
+Update = Callable[[Problem, State], State]
+
+
+def alternate(
+    problem: Problem,
+    state: State,
+    updates: Sequence[Update],
+    *,
+    max_iter: int,
+    tol: float,
+    report: Callable[[int, State, ObjectiveParts], bool] | None = None,
+) -> tuple[State, list[ObjectiveParts]]:
+    """Run the updates in turn until one round lowers the objective by less than `tol` of itself.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        Where to start.
+    updates : sequence of functions (problem, state) -> state
+        One round. Each must not raise the objective.
+    max_iter : int
+        At most so many rounds.
+    tol : float
+        Relative decrease below which the search ends.
+    report : function (iteration, state, parts) -> bool, optional
+        Called after every round; true ends the search.
+
+    Returns
+    -------
+    state : State
+        Where the search ended.
+    history : list of ObjectiveParts
+        The terms after every round.
+    """
+    history: list[ObjectiveParts] = []
+    for iteration in range(max_iter):
+        for update in updates:
+            state = update(problem, state)
+        history.append(evaluate(problem, state))
+        if report is not None and report(iteration, state, history[-1]):
+            break
+        if iteration and has_converged(history[-2].total, history[-1].total, tol):
+            break
+    return state, history
+
+
+def has_converged(before: float, after: float, tol: float) -> bool:
+    """Whether the objective fell by at most `tol` of itself.
+
+    Parameters
+    ----------
+    before, after : float
+        The objective of two successive rounds.
+    tol : float
+        The relative decrease.
+
+    Returns
+    -------
+    bool
+        True at the end of the search.
+    """
+    return before - after <= tol * abs(before)

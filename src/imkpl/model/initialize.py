@@ -1,0 +1,281 @@
+"""Where the search starts: weights from the separation loss alone, prototypes by covering."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.model.encode import FORBIDDEN, Encoder
+from imkpl.model.neighbors import Neighborhoods
+from imkpl.model.problem import Problem
+from imkpl.model.separation import (
+    LinearSeparation,
+    MarginSeparation,
+    compute_margins,
+    local_separation_slopes,
+    margin_pair_weights,
+    mean_margins,
+)
+from imkpl.model.state import State
+from imkpl.solvers import minimize_ridge_on_simplex, ridge_for_support, solve_nqp
+
+# The pursuit chooses among so many kernels at most, those that separate best on their own: its
+# matrix is (candidates x candidates).
+MAX_CANDIDATES = 2000
+# Curvature added to the squared hinge, in units of variance-scaled kernels.
+MARGIN_RIDGE = 0.5
+# Rounds of the majorised hinge while kernels are being chosen.
+HINGE_ROUNDS = 3
+# Samples of a class from which another sample is rebuilt when difficulty is measured.
+DIFFICULTY_CODE = 5
+
+
+def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Problem, FloatArray]:
+    """The paper's start: equal weights, and the literal J_ls for the weight steps to come.
+
+    Parameters
+    ----------
+    problem : Problem
+        With kernels of unit diagonal.
+    neighborhoods : Neighborhoods
+        Pairs under the average kernel.
+
+    Returns
+    -------
+    problem : Problem
+        With the separation loss in place.
+    weights : array of shape (n_kernels,)
+        ``1 / n_kernels`` each.
+    """
+    slopes = local_separation_slopes(problem.bank, problem.X, neighborhoods, problem.sample_weight)
+    n_kernels = problem.bank.n_kernels
+    with_loss = replace(problem, separation_loss=LinearSeparation(slopes))
+    return with_loss, np.full(n_kernels, 1 / n_kernels)
+
+
+def start_ridge(
+    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None
+) -> tuple[Problem, FloatArray]:
+    """Kernels by their own mean margin: the smallest ridge that keeps as many as are allowed.
+
+    Parameters
+    ----------
+    problem : Problem
+        With variance-scaled kernels.
+    neighborhoods : Neighborhoods
+        Pairs under the average kernel.
+    max_kernels : int or None
+        At most so many kernels; None keeps those of positive mean margin, half of them at most.
+
+    Returns
+    -------
+    problem : Problem
+        With the separation loss in place and the chosen kernels only.
+    weights : array of shape (n_kernels,)
+        Their weights.
+    """
+    total = problem.sample_weight.sum()
+    slopes = -total * mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
+    n_useful = int((slopes < 0).sum())
+    limit = max(1, n_useful // 2) if max_kernels is None else max_kernels
+    strength = problem.separation if problem.separation > 0 else 1.0
+    ridge = ridge_for_support(strength * slopes, min(limit, slopes.size))
+    weights = minimize_ridge_on_simplex(strength * slopes, ridge)
+    loss = LinearSeparation(slopes, ridge)
+    return _keep_positive(replace(problem, separation_loss=loss), weights)
+
+
+def start_margin(
+    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None
+) -> tuple[Problem, FloatArray]:
+    """Kernels by non-negative quadratic pursuit on the squared hinge of the margins.
+
+    With the scale of the weights free, ``mean_p max(0, 1 - margins_p . v)^2 + ridge ||v||^2`` is a
+    non-negative quadratic problem whose cardinality limit is the number of kernels; on the
+    simplex the same loss has the target margin ``1 / sum(v)``.
+
+    Parameters
+    ----------
+    problem : Problem
+        With variance-scaled kernels.
+    neighborhoods : Neighborhoods
+        Pairs under the average kernel.
+    max_kernels : int or None
+        At most so many kernels; None lets non-negativity decide.
+
+    Returns
+    -------
+    problem : Problem
+        With the separation loss in place and the chosen kernels only.
+    weights : array of shape (n_kernels,)
+        Their weights.
+    """
+    bank, X = problem.bank, problem.X
+    alone = mean_margins(bank, X, neighborhoods, problem.sample_weight)
+    candidates = np.sort(np.argsort(-alone, kind="stable")[:MAX_CANDIDATES])
+    pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
+    limit = candidates.size if max_kernels is None else min(max_kernels, candidates.size)
+    margins = compute_margins(bank.select(candidates), X, neighborhoods, np.float32)
+    free = choose_by_margins(margins, pair_weights / pair_weights.sum(), limit)
+    if not free.any():
+        # No kernel has a positive margin: nothing separates, and the best one is as good as any.
+        free[np.argmax(alone[candidates])] = 1.0
+    live = np.flatnonzero(free)
+    chosen = candidates[live]
+    target = float(1 / free.sum())
+    loss = MarginSeparation(
+        compute_margins(bank.select(chosen), X, neighborhoods),
+        pair_weights,
+        target,
+        problem.separation * MARGIN_RIDGE * float(pair_weights.sum()) / target**2,
+    )
+    return replace(problem.select(chosen), separation_loss=loss), free[live] * target
+
+
+def choose_by_margins(margins: FloatArray, shares: FloatArray, max_kernels: int) -> FloatArray:
+    """Few non-negative weights with which most margins exceed one.
+
+    Every round replaces the squared hinge by the quadratic above it that touches it at the
+    present weights; its matrix is the same in all rounds.
+
+    Parameters
+    ----------
+    margins : array of shape (n_pairs, n_kernels)
+        The margin of every pair in every kernel.
+    shares : array of shape (n_pairs,)
+        How much each pair counts; they sum to one.
+    max_kernels : int
+        At most so many positive weights.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        The weights, of free scale.
+    """
+    scaled = margins * np.sqrt(shares, dtype=margins.dtype)[:, None]
+    H = (scaled.T @ scaled).astype(np.float64)
+    H[np.diag_indices_from(H)] += MARGIN_RIDGE
+    weights = np.zeros(margins.shape[1])
+    for _ in range(HINGE_ROUNDS):
+        aims = np.maximum(1.0, margins @ weights.astype(margins.dtype))
+        pull = ((shares * aims).astype(margins.dtype) @ margins).astype(np.float64)
+        weights = solve_nqp(H, -pull, max_kernels).x
+    return weights
+
+
+def cover_classes(
+    kernel: FloatArray, members: list[IntArray], n_prototypes: int, sample_weight: FloatArray
+) -> IntArray:
+    """Samples that cover the classes: greedy facility location over all classes at once.
+
+    Maximises ``sum_i a_i max_t K(i, t)`` over chosen t of the class of i. How many samples a class
+    gets is decided by what they add. Every class gets one first.
+
+    Parameters
+    ----------
+    kernel : array of shape (n_samples, n_samples)
+        The combined kernel.
+    members : list of int arrays
+        The samples of every class.
+    n_prototypes : int
+        How many samples to choose, at least one per class.
+    sample_weight : array of shape (n_samples,)
+        The weights a_i.
+
+    Returns
+    -------
+    array of shape (n_prototypes,)
+        The chosen samples, ordered by class and then by choice.
+    """
+    blocks = [kernel[np.ix_(block, block)] for block in members]
+    shares = [sample_weight[block] for block in members]
+    covered: list[FloatArray] = []
+    chosen: list[list[int]] = []
+    for block, share in zip(blocks, shares, strict=True):
+        first = int(np.argmax(share @ block))
+        chosen.append([first])
+        covered.append(block[:, first].copy())
+    gains = [_gains(b, s, c, t) for b, s, c, t in zip(blocks, shares, covered, chosen, strict=True)]
+    for _ in range(n_prototypes - len(members)):
+        q = int(np.argmax([gain.max() for gain in gains]))
+        new = int(np.argmax(gains[q]))
+        if gains[q][new] < 0:
+            break  # Every sample is chosen.
+        chosen[q].append(new)
+        np.maximum(covered[q], blocks[q][:, new], out=covered[q])
+        gains[q] = _gains(blocks[q], shares[q], covered[q], chosen[q])
+    return np.concatenate([block[t] for block, t in zip(members, chosen, strict=True)])
+
+
+def sample_difficulty(kernel: FloatArray, labels: IntArray) -> FloatArray:
+    """How badly the classes are separated around each sample, as a factor on its weight.
+
+    Each sample is rebuilt from the other samples of its own class and from those of every other
+    class. Its margin is the norm explained by its own class minus the best of the others, and its
+    difficulty ``exp(-margin / mean |margin|)``. Covering with these weights spends prototypes where
+    classes overlap.
+
+    Parameters
+    ----------
+    kernel : array of shape (n_samples, n_samples)
+        The combined kernel.
+    labels : int array of shape (n_samples,)
+        Class of each sample, counted from 0.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        Positive factors.
+    """
+    everyone = np.arange(labels.size)
+    indicator = np.eye(int(labels.max()) + 1)[labels]
+    without_self = kernel.copy()
+    np.fill_diagonal(without_self, FORBIDDEN)
+    _, scores = Encoder(kernel, indicator, DIFFICULTY_CODE).encode_by_class(without_self)
+    own = scores[everyone, labels]
+    scores[everyone, labels] = -np.inf
+    margins = own - scores.max(axis=1)
+    typical = np.abs(margins).mean()
+    return np.exp(-margins / typical) if typical > 0 else np.ones(labels.size)
+
+
+def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> State:
+    """Single-sample prototypes that cover the classes, and no codes yet.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    weights : array of shape (n_kernels,)
+        Kernel weights to start from.
+    n_prototypes : int
+        How many prototypes.
+
+    Returns
+    -------
+    State
+        The start of the loop.
+    """
+    kernel = problem.combine(weights)
+    importance = problem.sample_weight * sample_difficulty(kernel, problem.labels)
+    seeds = cover_classes(kernel, problem.members, n_prototypes, importance)
+    n_samples = problem.labels.size
+    ones, places = np.ones(seeds.size), np.arange(seeds.size)
+    prototypes = sp.csr_array((ones, (places, seeds)), shape=(seeds.size, n_samples))
+    return State(prototypes, sp.csr_array((n_samples, seeds.size)), weights, kernel)
+
+
+def _gains(
+    block: FloatArray, share: FloatArray, covered: FloatArray, chosen: list[int]
+) -> FloatArray:
+    gain = share @ np.maximum(block - covered[:, None], 0.0)
+    gain[chosen] = -1.0
+    return np.asarray(gain)
+
+
+def _keep_positive(problem: Problem, weights: FloatArray) -> tuple[Problem, FloatArray]:
+    live = np.flatnonzero(weights)
+    return problem.select(live), weights[live]

@@ -1,0 +1,222 @@
+"""The objective, one function per term.
+
+``F = scale * (J_rec + discrimination J_dis + interpretability J_ip) + separation J_sep + J_reg``
+
+The first three terms are those of the paper on the unit-diagonal combined kernel. ``scale`` is 1
+for plain kernels and one over the variance of the data in the combined space for variance-scaled
+ones: the terms then count relative to what there is to reconstruct, and a kernel that is nearly
+constant gains nothing from being easy. With prototypes and codes fixed each of them is linear in
+the kernel weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.model.neighbors import Neighborhoods
+from imkpl.model.problem import Problem
+from imkpl.model.state import State
+
+
+@dataclass(frozen=True)
+class ObjectiveParts:
+    """Every term of the objective, weighted as it enters the sum.
+
+    Parameters
+    ----------
+    reconstruction, discrimination, interpretability, separation, regularization : float
+        The terms.
+    """
+
+    reconstruction: float
+    discrimination: float
+    interpretability: float
+    separation: float
+    regularization: float
+
+    @property
+    def total(self) -> float:
+        """The value of the whole objective."""
+        return sum(asdict(self).values())
+
+
+def reconstruction_term(
+    kernel: FloatArray, prototypes: sp.csr_array, codes: sp.csr_array, sample_weight: FloatArray
+) -> float:
+    """``J_rec = sum_i a_i ||phi(x_i) - Phi U gamma_i||^2`` (Eq. 3).
+
+    Parameters
+    ----------
+    kernel : array of shape (n_samples, n_samples)
+        The combined kernel.
+    prototypes : CSR array of shape (n_prototypes, n_samples)
+        Mixes of samples.
+    codes : CSR array of shape (n_samples, n_prototypes)
+        Mixes of prototypes.
+    sample_weight : array of shape (n_samples,)
+        The weights a_i.
+
+    Returns
+    -------
+    float
+        The weighted sum of squared distances.
+    """
+    to_samples = prototypes @ kernel
+    gram = to_samples @ prototypes.T
+    fit = row_products(codes, to_samples.T)
+    size = row_products(codes, codes @ gram)
+    return float(sample_weight @ (np.diagonal(kernel) - 2 * fit + size))
+
+
+def discrimination_term(
+    kernel: FloatArray,
+    prototypes: sp.csr_array,
+    codes: sp.csr_array,
+    members: list[IntArray],
+    sample_weight: FloatArray,
+) -> float:
+    """``J_dis = 1/2 sum_i a_i sum_s (U gamma_i)_s ||...||^2`` (Eq. 5) for a unit diagonal.
+
+    Half the squared distance is ``1 - K_is`` to a sample of the same class and 1 to any other.
+
+    Parameters
+    ----------
+    kernel : array of shape (n_samples, n_samples)
+        The combined kernel, of unit diagonal.
+    prototypes : CSR array of shape (n_prototypes, n_samples)
+        Mixes of samples.
+    codes : CSR array of shape (n_samples, n_prototypes)
+        Mixes of prototypes.
+    members : list of int arrays
+        The samples of every class.
+    sample_weight : array of shape (n_samples,)
+        The weights a_i.
+
+    Returns
+    -------
+    float
+        The loss.
+    """
+    near = same_class_product(kernel, members, prototypes.T)
+    sizes = prototypes.sum(axis=1)
+    return float(sample_weight @ (codes @ sizes - row_products(codes, near)))
+
+
+def interpretability_term(prototypes: sp.csr_array) -> float:
+    """``J_ip = ||L U||_1``, which is the sum of U because U is non-negative.
+
+    Parameters
+    ----------
+    prototypes : CSR array of shape (n_prototypes, n_samples)
+        Mixes of samples.
+
+    Returns
+    -------
+    float
+        The sum of all coefficients.
+    """
+    return float(prototypes.sum())
+
+
+def local_separation_term(
+    kernel: FloatArray, neighborhoods: Neighborhoods, sample_weight: FloatArray
+) -> float:
+    """``J_ls`` (Eq. 6): squared distances to same-class, similarities to other-class neighbours.
+
+    Parameters
+    ----------
+    kernel : array of shape (n_samples, n_samples)
+        The combined kernel, of unit diagonal.
+    neighborhoods : Neighborhoods
+        The pairs.
+    sample_weight : array of shape (n_samples,)
+        The weights a_i.
+
+    Returns
+    -------
+    float
+        The loss.
+    """
+    same, other = neighborhoods.same, neighborhoods.other
+    distances = 2 - 2 * kernel[same.rows, same.columns]
+    similarities = kernel[other.rows, other.columns]
+    return float(sample_weight[same.rows] @ distances + sample_weight[other.rows] @ similarities)
+
+
+def evaluate(problem: Problem, state: State) -> ObjectiveParts:
+    """Every term of the objective at one state.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        What is learned.
+
+    Returns
+    -------
+    ObjectiveParts
+        The weighted terms.
+    """
+    prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
+    scale, weight = problem.scale(state.weights), problem.sample_weight
+    return ObjectiveParts(
+        reconstruction=scale * reconstruction_term(kernel, prototypes, codes, weight),
+        discrimination=scale
+        * problem.discrimination
+        * discrimination_term(kernel, prototypes, codes, problem.members, weight),
+        interpretability=scale * problem.interpretability * interpretability_term(prototypes),
+        separation=problem.separation * problem.separation_loss.value(state.weights),
+        regularization=problem.separation_loss.regularization(state.weights),
+    )
+
+
+def same_class_product(
+    kernel: FloatArray, members: list[IntArray], mixes: sp.sparray
+) -> FloatArray:
+    """``(same * kernel) @ mixes``, where ``same`` is 1 for two samples of one class, else 0.
+
+    Parameters
+    ----------
+    kernel : array of shape (n_samples, n_samples)
+        The combined kernel.
+    members : list of int arrays
+        The samples of every class; blocks of the product are computed class by class.
+    mixes : sparse array of shape (n_samples, n_mixes)
+        Columns to multiply.
+
+    Returns
+    -------
+    array of shape (n_samples, n_mixes)
+        The product.
+    """
+    by_rows = sp.csr_array(mixes)
+    product = np.empty(by_rows.shape)
+    for block in members:
+        product[block] = (by_rows[block].T @ kernel[np.ix_(block, block)]).T
+    return product
+
+
+def row_products(sparse: sp.csr_array, dense: FloatArray) -> FloatArray:
+    """The inner product of each row of a sparse array with the same row of a dense one.
+
+    Parameters
+    ----------
+    sparse : CSR array of shape (n_rows, n_columns)
+        The left rows.
+    dense : array of shape (n_rows, n_columns)
+        The right rows.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The inner products.
+    """
+    rows = np.repeat(np.arange(sparse.shape[0]), np.diff(sparse.indptr))
+    return np.bincount(
+        rows, weights=sparse.data * dense[rows, sparse.indices], minlength=sparse.shape[0]
+    )

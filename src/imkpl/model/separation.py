@@ -1,0 +1,301 @@
+"""What the kernel weights are asked to do: separate the classes locally, and stay few.
+
+Three losses stand in the place of J_ls. "lp" is the paper's, linear in the weights and without a
+regulariser, so that one kernel takes all. "ridge" is linear too, on balanced margins, with a ridge.
+"margin" is a squared hinge on the margins, with a ridge. A margin compares, for one sample i and
+one neighbour t of another class, the mean similarity to the same-class neighbours of i with the
+similarity to t:
+
+``margin_(i,t),l = mean_s K_l(x_i, x_s) - K_l(x_i, x_t)``
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels import BaseKernelBank
+from imkpl.model.neighbors import Neighborhoods
+from imkpl.solvers import (
+    minimize_linear_on_simplex,
+    minimize_on_simplex,
+    minimize_ridge_on_simplex,
+)
+
+
+class BaseSeparation(ABC):
+    """A convex loss of the kernel weights, and a ridge on them."""
+
+    ridge: float
+
+    @abstractmethod
+    def value(self, weights: FloatArray) -> float:
+        """The loss, without the regulariser.
+
+        Parameters
+        ----------
+        weights : array of shape (n_kernels,)
+            Kernel weights on the simplex.
+
+        Returns
+        -------
+        float
+            The loss.
+        """
+
+    @abstractmethod
+    def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
+        """Weights that lower ``costs . w + strength * value(w) + regularization(w)``.
+
+        Parameters
+        ----------
+        costs : array of shape (n_kernels,)
+            The linear terms of the rest of the objective.
+        strength : float
+            The weight of this loss.
+        weights : array of shape (n_kernels,)
+            The present weights.
+
+        Returns
+        -------
+        array of shape (n_kernels,)
+            New weights on the simplex, no worse than the present ones.
+        """
+
+    @abstractmethod
+    def select(self, indices: IntArray) -> BaseSeparation:
+        """The same loss of the listed kernels only.
+
+        Parameters
+        ----------
+        indices : array of shape (n_selected,)
+            Which kernels.
+
+        Returns
+        -------
+        BaseSeparation
+            The smaller loss.
+        """
+
+    def regularization(self, weights: FloatArray) -> float:
+        """``ridge / 2 * ||weights||^2``.
+
+        Parameters
+        ----------
+        weights : array of shape (n_kernels,)
+            Kernel weights.
+
+        Returns
+        -------
+        float
+            The regulariser.
+        """
+        return float(0.5 * self.ridge * (weights @ weights))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSeparation(BaseSeparation):
+    """A loss that is linear in the weights: the paper's J_ls, or the negative mean margin.
+
+    Parameters
+    ----------
+    slopes : array of shape (n_kernels,)
+        The loss of each kernel alone.
+    ridge : float
+        Strength of the ridge; 0 makes the weight step the paper's linear programme.
+    """
+
+    slopes: FloatArray
+    ridge: float = 0.0
+
+    def value(self, weights: FloatArray) -> float:
+        """``slopes . weights``."""
+        return float(self.slopes @ weights)
+
+    def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
+        """The exact minimiser: a vertex without a ridge, else ``max(theta - e, 0) / ridge``."""
+        total = costs + strength * self.slopes
+        if self.ridge == 0:
+            return minimize_linear_on_simplex(total)
+        return minimize_ridge_on_simplex(total, self.ridge)
+
+    def select(self, indices: IntArray) -> LinearSeparation:
+        """The same loss of the listed kernels only."""
+        return replace(self, slopes=self.slopes[indices])
+
+
+@dataclass(frozen=True, eq=False)
+class MarginSeparation(BaseSeparation):
+    """A squared hinge on the margins: ``sum_p a_p / 2 * max(0, 1 - margins_p . w / target)^2``.
+
+    Parameters
+    ----------
+    margins : array of shape (n_pairs, n_kernels)
+        The margin of every pair in every kernel.
+    pair_weights : array of shape (n_pairs,)
+        How much each pair counts.
+    target : float
+        The margin that is wanted of the combined kernel.
+    ridge : float
+        Strength of the ridge.
+    """
+
+    margins: FloatArray
+    pair_weights: FloatArray
+    target: float
+    ridge: float
+
+    @cached_property
+    def _gram(self) -> FloatArray:
+        """``sum_p a_p margins_p margins_p' / target^2``."""
+        scaled = self.margins * np.sqrt(self.pair_weights)[:, None] / self.target
+        return np.asarray(scaled.T @ scaled)
+
+    def value(self, weights: FloatArray) -> float:
+        """The weighted sum of squared hinges."""
+        missing = np.maximum(0.0, 1.0 - self.margins @ weights / self.target)
+        return float(0.5 * self.pair_weights @ missing**2)
+
+    def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
+        """The minimiser of a quadratic that lies above the objective and touches it at `weights`.
+
+        ``max(0, 1 - z)^2 <= (max(1, z_now) - z)^2``, with equality at z_now, so lowering the
+        quadratic lowers the objective. Its matrix is the same in every step.
+        """
+        aims = np.maximum(1.0, self.margins @ weights / self.target)
+        pull = (self.pair_weights * aims) @ self.margins / self.target
+        gram, ridge = self._gram, self.ridge
+
+        def value_and_gradient(w: FloatArray) -> tuple[float, FloatArray]:
+            slope = strength * (gram @ w - pull) + ridge * w + costs
+            return float(0.5 * w @ (slope + costs - strength * pull)), slope
+
+        return np.asarray(minimize_on_simplex(value_and_gradient, weights).x)
+
+    def select(self, indices: IntArray) -> MarginSeparation:
+        """The same loss of the listed kernels only."""
+        return replace(self, margins=self.margins[:, indices])
+
+
+def local_separation_slopes(
+    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
+) -> FloatArray:
+    """The paper's E_ls (Eq. 11): J_ls of every kernel alone, for kernels of unit diagonal.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        The kernels.
+    X : samples
+        The training part.
+    neighborhoods : Neighborhoods
+        The pairs.
+    sample_weight : array of shape (n_samples,)
+        How much each sample counts.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        One loss per kernel.
+    """
+    same, other = neighborhoods.same, neighborhoods.other
+    to_same, to_other = sample_weight[same.rows], sample_weight[other.rows]
+    slopes = np.empty(bank.n_kernels)
+    for block in _kernel_blocks(bank.n_kernels, same.rows.size + other.rows.size):
+        part = bank.select(block)
+        slopes[block] = 2 * to_same.sum()
+        slopes[block] -= 2 * to_same @ part.pairs(X, same.rows, same.columns)
+        slopes[block] += to_other @ part.pairs(X, other.rows, other.columns)
+    return slopes
+
+
+def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray) -> FloatArray:
+    """The weight of each margin: a sample's weight, shared among its other-class neighbours.
+
+    Parameters
+    ----------
+    neighborhoods : Neighborhoods
+        The pairs.
+    sample_weight : array of shape (n_samples,)
+        How much each sample counts.
+
+    Returns
+    -------
+    array of shape (n_pairs,)
+        They sum to the sum of the sample weights.
+    """
+    other = neighborhoods.other
+    return np.asarray(sample_weight[other.rows] / other.counts[other.rows])
+
+
+def compute_margins(
+    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, dtype: DTypeLike = np.float64
+) -> FloatArray:
+    """The margin of every (sample, other-class neighbour) pair in every kernel.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        The kernels.
+    X : samples
+        The training part.
+    neighborhoods : Neighborhoods
+        The pairs.
+    dtype : dtype
+        Type of the result.
+
+    Returns
+    -------
+    array of shape (n_pairs, n_kernels)
+        Mean similarity to the same class minus similarity to the other-class neighbour.
+    """
+    same, other = neighborhoods.same, neighborhoods.other
+    near = bank.pairs(X, same.rows, same.columns, dtype)
+    counts = same.counts
+    starts = np.cumsum(counts) - counts
+    own = np.add.reduceat(near, starts, axis=0) / counts[:, None].astype(near.dtype)
+    margins = bank.pairs(X, other.rows, other.columns, dtype)
+    np.subtract(own[other.rows], margins, out=margins)
+    return margins
+
+
+def mean_margins(
+    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
+) -> FloatArray:
+    """The weighted mean margin of every kernel, block of kernels by block.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        The kernels.
+    X : samples
+        The training part.
+    neighborhoods : Neighborhoods
+        The pairs.
+    sample_weight : array of shape (n_samples,)
+        How much each sample counts.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        How well each kernel separates on its own.
+    """
+    weights = margin_pair_weights(neighborhoods, sample_weight)
+    weights = weights / weights.sum()
+    n_pairs = neighborhoods.same.rows.size + neighborhoods.other.rows.size
+    means = np.empty(bank.n_kernels)
+    for block in _kernel_blocks(bank.n_kernels, n_pairs):
+        means[block] = weights @ compute_margins(bank.select(block), X, neighborhoods)
+    return means
+
+
+def _kernel_blocks(n_kernels: int, n_pairs: int) -> list[IntArray]:
+    """Blocks of kernels whose values on all pairs take about 64 MiB."""
+    step = max(1, 2**23 // max(n_pairs, 1))
+    return [np.arange(start, min(start + step, n_kernels)) for start in range(0, n_kernels, step)]

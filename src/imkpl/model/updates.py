@@ -1,0 +1,305 @@
+"""The three updates of Algorithm 1. Each returns a state whose objective is no higher."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.model.objective import interpretability_term, row_products, same_class_product
+from imkpl.model.problem import Problem
+from imkpl.model.state import State
+from imkpl.solvers import pursue, solve_nqp_batch
+
+# A shorter step than this along the line to the new weights is not worth a kernel matrix.
+SHORTEST_WEIGHT_STEP = 2.0**-6
+
+
+def update_codes(problem: Problem, state: State) -> State:
+    """New codes by one batched pursuit (Eq. 7); a sample keeps its old code where that is better.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        The present state.
+
+    Returns
+    -------
+    State
+        With new codes.
+    """
+    prototypes, kernel = state.prototypes, state.kernel
+    to_samples = prototypes @ kernel
+    gram = to_samples @ prototypes.T
+    apart = prototypes.sum(axis=1) - same_class_product(kernel, problem.members, prototypes.T)
+    linear = -2 * to_samples.T + problem.discrimination * apart
+    found = solve_nqp_batch(gram, linear, problem.code_sparsity, scale=2.0)
+    old_values = row_products(state.codes, state.codes @ gram + linear)
+    codes = _choose_rows(found.value < old_values, found.x, state.codes)
+    return replace(state, codes=codes)
+
+
+def update_prototypes(problem: Problem, state: State) -> State:
+    """New prototypes, one after the other, each by a pursuit (Eq. 9) and scaled to unit norm.
+
+    The norm moves into the codes, so that the product of prototypes and codes stays. A new
+    prototype is taken only if it lowers the whole objective. One that no code uses costs nothing
+    to move: it is put on the sample that is rebuilt worst.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        The present state.
+
+    Returns
+    -------
+    State
+        With new prototypes, and codes scaled by their norms.
+    """
+    kernel, codes = state.kernel, state.codes
+    weighted = sp.csr_array(codes * problem.sample_weight[:, None])
+    overlaps = (codes.T @ weighted).toarray()
+    # Row i: what Eq. 9 asks prototype i to resemble, and its pull towards its own users' class.
+    wanted = -2 * (weighted.T @ kernel)
+    near = same_class_product(kernel, problem.members, weighted).T
+    wanted += problem.discrimination * (weighted.sum(axis=0)[:, None] - near)
+    images = state.prototypes @ kernel
+
+    rows = _split_rows(state.prototypes)
+    norms = np.ones(len(rows))
+    for i, (indices, values) in enumerate(rows):
+        if overlaps[i, i] <= 0:
+            continue
+        sharing = np.flatnonzero(overlaps[i])
+        others = overlaps[i, sharing] @ images[sharing] - overlaps[i, i] * images[i]
+        linear = wanted[i] + 2 * others + problem.interpretability
+        new_indices, new_values, new_value = pursue(
+            kernel, linear, problem.sparsity, scale=2 * overlaps[i, i]
+        )
+        image = new_values @ kernel[new_indices]
+        norm = np.sqrt(new_values @ image[new_indices]) if new_indices.size else 0.0
+        if norm == 0.0:
+            continue
+        # Scaling to unit norm leaves the product of prototype and codes, and changes J_ip.
+        new_value += problem.interpretability * new_values.sum() * (1 / norm - 1)
+        old_value = overlaps[i, i] + linear[indices] @ values
+        if new_value < old_value:
+            rows[i] = (new_indices, new_values / norm)
+            images[i], norms[i] = image / norm, norm
+            overlaps[i] *= norm
+            overlaps[:, i] *= norm
+            wanted[i] *= norm
+    prototypes = _join_rows(rows, kernel.shape[0])
+    moved = replace(state, prototypes=prototypes, codes=sp.csr_array(codes * norms))
+    return reseed_unused(problem, moved)
+
+
+def reseed_unused(problem: Problem, state: State) -> State:
+    """Prototypes that no code uses, moved to the samples that are rebuilt worst.
+
+    A single sample has the smallest possible J_ip, 1, so that the objective does not rise.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        The present state.
+
+    Returns
+    -------
+    State
+        With every unused prototype on a sample of its own.
+    """
+    unused = np.flatnonzero(state.codes.sum(axis=0) == 0)
+    if unused.size == 0:
+        return state
+    to_samples = state.prototypes @ state.kernel
+    size = row_products(state.codes, state.codes @ (to_samples @ state.prototypes.T))
+    errors = 1 - 2 * row_products(state.codes, to_samples.T) + size
+    worst = np.argsort(-problem.sample_weight * errors, kind="stable")[: unused.size]
+    rows = _split_rows(state.prototypes)
+    for i, sample in zip(unused, worst, strict=False):
+        rows[i] = (np.array([sample]), np.array([1.0]))
+    return replace(state, prototypes=_join_rows(rows, state.kernel.shape[0]))
+
+
+def update_weights(problem: Problem, state: State) -> State:
+    """New kernel weights by a small convex problem (Eq. 10 and its regularised forms).
+
+    All terms are linear in the weights but two: the separation loss, which the solver sees as it
+    is, and J_ip, which depends on the weights because prototypes are scaled to unit norm. J_ip is
+    convex too; the solver sees its tangent, and the step is shortened until the whole objective
+    falls.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        The present state.
+
+    Returns
+    -------
+    State
+        With new weights, kernel, and norms moved from prototypes to codes.
+    """
+    costs, tangent = kernel_costs(problem, state), interpretability_costs(problem, state)
+    loss, strength = problem.separation_loss, problem.separation
+    target = loss.minimize(costs + tangent, strength, state.weights)
+    if np.array_equal(target, state.weights):
+        return state
+    target_kernel = problem.combine(target)
+    old_scale, new_scale = problem.scale(state.weights), problem.scale(target)
+    sizes = state.prototypes.sum(axis=1)
+    new_norms = _squared_norms(state.prototypes, target_kernel)
+
+    def value(step: float) -> float:
+        weights = (1 - step) * state.weights + step * target
+        scales = np.array([(1 - step) * old_scale, step * new_scale])
+        norms = scales @ np.vstack([np.ones(sizes.size), new_norms]) / scales.sum()
+        true_ip = scales.sum() * problem.interpretability * (sizes / np.sqrt(norms)).sum()
+        return float(
+            costs @ weights
+            + true_ip
+            + strength * loss.value(weights)
+            + loss.regularization(weights)
+        )
+
+    step, before = 1.0, value(0.0)
+    while not value(step) < before:
+        step /= 2
+        if step < SHORTEST_WEIGHT_STEP:
+            return state
+    weights = (1 - step) * state.weights + step * target
+    kernel = target_kernel if step == 1.0 else problem.combine(weights)
+    return rescale(replace(state, weights=weights, kernel=kernel))
+
+
+def kernel_costs(problem: Problem, state: State) -> FloatArray:
+    """What a unit of each kernel adds to the objective: E_rec + lambda E_dis (Eq. 11).
+
+    ``E_l = <K_l, M> + K_l(x, x) * constant`` for one matrix M, so one contraction gives both.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        The present state.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        ``costs . weights`` is the sum of the two terms at this state.
+    """
+    weight = problem.sample_weight
+    mixes = (state.codes @ state.prototypes).toarray()
+    rest = np.eye(weight.size) - mixes
+    M = (rest * weight[:, None]).T @ rest
+    used = problem.discrimination * weight[:, None] * mixes
+    is_same = problem.labels[:, None] == problem.labels
+    M -= np.where(is_same, used, 0.0)
+    return problem.bank.contract(M, problem.X) + used.sum() * problem.diagonals
+
+
+def interpretability_costs(problem: Problem, state: State) -> FloatArray:
+    """The tangent of ``scale * tau * J_ip`` in the weights, as prototypes are rescaled with them.
+
+    For unit-norm prototypes u_i with coefficient sums A_i it is
+    ``tau * (3/2 J_ip K_l(x, x) - 1/2 sum_i A_i u_i' K_l u_i)``.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fixed.
+    state : State
+        The present state; prototypes have unit norm.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        Costs whose product with the weights is the term itself.
+    """
+    prototypes = state.prototypes
+    if problem.interpretability == 0:
+        return np.zeros(problem.bank.n_kernels)
+    by_size = sp.csr_array(prototypes * prototypes.sum(axis=1)[:, None])
+    spread = problem.bank.contract((by_size.T @ prototypes).toarray(), problem.X)
+    total = interpretability_term(prototypes)
+    return np.asarray(problem.interpretability * (1.5 * total * problem.diagonals - 0.5 * spread))
+
+
+def rescale(state: State) -> State:
+    """The state with unit-norm prototypes; the norms move into the codes.
+
+    Parameters
+    ----------
+    state : State
+        A state whose kernel has changed.
+
+    Returns
+    -------
+    State
+        The same products of prototypes and codes.
+    """
+    norms = np.sqrt(_squared_norms(state.prototypes, state.kernel))
+    return replace(
+        state,
+        prototypes=sp.csr_array(state.prototypes / norms[:, None]),
+        codes=sp.csr_array(state.codes * norms),
+    )
+
+
+def drop_unused(state: State) -> State:
+    """The state without the prototypes that no code uses.
+
+    Parameters
+    ----------
+    state : State
+        The last state of a fit.
+
+    Returns
+    -------
+    State
+        Every prototype is used.
+    """
+    used = np.flatnonzero(state.codes.sum(axis=0) > 0)
+    return replace(state, prototypes=state.prototypes[used], codes=state.codes[:, used])
+
+
+def _squared_norms(prototypes: sp.csr_array, kernel: FloatArray) -> FloatArray:
+    return row_products(prototypes, prototypes @ kernel)
+
+
+def _choose_rows(is_first: FloatArray, first: sp.csr_array, second: sp.csr_array) -> sp.csr_array:
+    """Row i of the first array where `is_first[i]`, else of the second."""
+    keep = sp.dia_array((is_first.astype(float)[None, :], [0]), shape=(is_first.size,) * 2)
+    drop = sp.dia_array(((~is_first).astype(float)[None, :], [0]), shape=(is_first.size,) * 2)
+    chosen = sp.csr_array(keep @ first + drop @ second)
+    chosen.eliminate_zeros()
+    chosen.sort_indices()
+    return chosen
+
+
+def _split_rows(matrix: sp.csr_array) -> list[tuple[IntArray, FloatArray]]:
+    ends = matrix.indptr
+    return [
+        (matrix.indices[ends[i] : ends[i + 1]], matrix.data[ends[i] : ends[i + 1]])
+        for i in range(matrix.shape[0])
+    ]
+
+
+def _join_rows(rows: list[tuple[IntArray, FloatArray]], n_columns: int) -> sp.csr_array:
+    indptr = np.concatenate(([0], np.cumsum([indices.size for indices, _ in rows])))
+    indices = np.concatenate([indices for indices, _ in rows])
+    data = np.concatenate([values for _, values in rows])
+    matrix = sp.csr_array((data, indices, indptr), shape=(len(rows), n_columns))
+    matrix.sort_indices()
+    return matrix
