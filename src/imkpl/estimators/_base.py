@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -17,7 +18,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -37,7 +38,7 @@ from imkpl.estimators._compat import (
 )
 from imkpl.estimators._training import TrainingPart, find_distinct
 from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
-from imkpl.model.alternate import Update, alternate
+from imkpl.model.alternate import Update, alternate, is_settled
 from imkpl.model.encode import Encoder, restrict_to_class, squared_residuals
 from imkpl.model.initialize import initial_state
 from imkpl.model.objective import ObjectiveParts
@@ -78,7 +79,7 @@ class BasePrototypeClassifier(
 
     @abstractmethod
     def _start(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart, rng: np.random.RandomState
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart
     ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
         """The problem, the weights to start from, and the updates of one round."""
 
@@ -111,8 +112,7 @@ class BasePrototypeClassifier(
             samples = bank.subset(X, part.kept)
             bank = bank.adapt(samples, part.sample_weight)
             bank = bank if bank.has_unit_diagonal else Normalized(bank)
-            rng = check_random_state(self.random_state)
-            problem, weights, updates = self._start(bank, samples, part, rng)
+            problem, weights, updates = self._start(bank, samples, part)
             state = initial_state(problem, weights, self._count_prototypes(part))
 
             def fitted(state: State, history: list[ObjectiveParts]) -> dict[str, Any]:
@@ -126,6 +126,17 @@ class BasePrototypeClassifier(
                 problem, state, updates, max_iter=self.max_iter, tol=self.tol, report=report
             )
             attributes = fitted(state, history)
+        if (
+            len(history) == self.max_iter
+            and self.max_iter > 1
+            and not is_settled(history, self.tol)
+        ):
+            warnings.warn(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds, before the "
+                f"objective settled to tol={self.tol}. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.end(lambda: attributes)
@@ -262,9 +273,8 @@ class BasePrototypeClassifier(
                 "feature_importances_ is defined when every kernel reads one feature, as with "
                 "kernels='per_feature_gaussian'. Use kernel_weights_ for these kernels."
             )
-        return np.bincount(
-            self._kernel_columns, weights=self.kernel_weights_, minlength=self.n_features_in_
-        )
+        totals = np.bincount(self._kernel_columns, self.kernel_weights_, self.n_features_in_)
+        return totals.astype(np.float64)
 
     @property
     def _n_features_out(self) -> int:
@@ -299,7 +309,6 @@ class BasePrototypeClassifier(
     def _check_weights(
         self, X: Any, labels: IntArray, sample_weight: ArrayLike | None
     ) -> FloatArray:
-        name = type(self).__name__
         weight = np.ones(labels.size)
         if sample_weight is not None:
             weight = check_sample_weight(
@@ -309,8 +318,8 @@ class BasePrototypeClassifier(
         present = self.classes_[counts > 0]
         if present.size < 2:
             raise ValueError(
-                f"{name} got samples of {present.size} class ({', '.join(map(repr, present.tolist()))}"
-                "), expected at least 2 classes with samples of positive weight. Add samples of "
+                f"{type(self).__name__} got samples of {present.size} class, {present.tolist()}, "
+                "expected at least 2 classes with samples of positive weight. Add samples of "
                 "another class."
             )
         if np.any(counts == 1):
@@ -330,13 +339,13 @@ class BasePrototypeClassifier(
     def _count_prototypes(self, part: TrainingPart) -> int:
         n_classes, n_samples = self.classes_.size, part.labels.size
         if self.n_prototypes is None:
-            return min(n_classes * self.sparsity, n_samples)
+            return int(min(n_classes * self.sparsity, n_samples))
         if self.n_prototypes < n_classes:
             raise ValueError(
                 f"n_prototypes={self.n_prototypes}, expected at least one for each of the "
                 f"{n_classes} classes. Raise it, or leave it out for n_classes * sparsity."
             )
-        return min(self.n_prototypes, n_samples)
+        return int(min(self.n_prototypes, n_samples))
 
     def _report(
         self, progress: FitProgress, fitted: Callable[[State, list[ObjectiveParts]], Any]

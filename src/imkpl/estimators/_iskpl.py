@@ -55,7 +55,8 @@ class ISKPL(BasePrototypeClassifier):
     verbose : int, default=0
         Whether to write a line per round to standard error.
     random_state : int, RandomState instance or None, default=None
-        Seed of what is sampled; only measuring the variance of kernels on large data is.
+        Taken for the sake of scikit-learn's conventions: nothing is sampled, and the same data
+        give the same model.
 
     Attributes
     ----------
@@ -125,7 +126,7 @@ class ISKPL(BasePrototypeClassifier):
         self.random_state = random_state
 
     def _start(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart, rng: np.random.RandomState
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart
     ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
         n_kernels = bank.n_kernels
         problem = Problem(

@@ -107,4 +107,4 @@ def find_distinct(
     inverse[used] = group
     kept = used[first]
     totals = np.bincount(group, weights=sample_weight[used], minlength=first.size)
-    return TrainingPart(kept, inverse, labels[kept], totals)
+    return TrainingPart(kept, inverse, labels[kept], totals.astype(np.float64))

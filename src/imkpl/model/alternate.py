@@ -51,24 +51,27 @@ def alternate(
         history.append(evaluate(problem, state))
         if report is not None and report(iteration, state, history[-1]):
             break
-        if iteration and has_converged(history[-2].total, history[-1].total, tol):
+        if is_settled(history, tol):
             break
     return state, history
 
 
-def has_converged(before: float, after: float, tol: float) -> bool:
-    """Whether the objective fell by at most `tol` of itself.
+def is_settled(history: Sequence[ObjectiveParts], tol: float) -> bool:
+    """Whether the last round lowered the objective by at most `tol` of itself.
 
     Parameters
     ----------
-    before, after : float
-        The objective of two successive rounds.
+    history : sequence of ObjectiveParts
+        The terms after every round.
     tol : float
         The relative decrease.
 
     Returns
     -------
     bool
-        True at the end of the search.
+        True at the end of the search; false before there are two rounds to compare.
     """
+    if len(history) < 2:
+        return False
+    before, after = history[-2].total, history[-1].total
     return before - after <= tol * abs(before)

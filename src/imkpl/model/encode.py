@@ -35,7 +35,7 @@ class Encoder:
     @property
     def classes(self) -> IntArray:
         """The class of every prototype: where most of its coefficients lie."""
-        return np.argmax(self.class_shares, axis=1)
+        return np.asarray(np.argmax(self.class_shares, axis=1))
 
     def encode(self, similarities: FloatArray) -> sp.csr_array:
         """Codes in which all prototypes compete (Eq. 7 with lambda = 0).
@@ -71,8 +71,7 @@ class Encoder:
         scores : array of shape (n_samples, n_classes)
             The explained norm; 0 for a class without prototypes.
         """
-        n_samples, n_prototypes = similarities.shape
-        scores = np.zeros((n_samples, self.class_shares.shape[1]))
+        scores = np.zeros((similarities.shape[0], self.class_shares.shape[1]))
         order, blocks = [], []
         for label in np.unique(self.classes):
             own = np.flatnonzero(self.classes == label)

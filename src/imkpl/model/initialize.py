@@ -158,7 +158,7 @@ def choose_by_margins(margins: FloatArray, shares: FloatArray, max_kernels: int)
     scaled = margins * np.sqrt(shares, dtype=margins.dtype)[:, None]
     H = (scaled.T @ scaled).astype(np.float64)
     H[np.diag_indices_from(H)] += MARGIN_RIDGE
-    weights = np.zeros(margins.shape[1])
+    weights: FloatArray = np.zeros(margins.shape[1])
     for _ in range(HINGE_ROUNDS):
         aims = np.maximum(1.0, margins @ weights.astype(margins.dtype))
         pull = ((shares * aims).astype(margins.dtype) @ margins).astype(np.float64)

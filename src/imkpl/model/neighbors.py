@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,7 +91,7 @@ def find_neighborhoods(
     return Neighborhoods(_nearest(same, n_samples), _nearest(other, n_samples))
 
 
-def _nearest(blocks: list[tuple[IntArray, IntArray, FloatArray, int]], n_samples: int) -> Pairs:
+def _nearest(blocks: Sequence[tuple[IntArray, IntArray, FloatArray, int]], n_samples: int) -> Pairs:
     rows, columns = [], []
     for members, candidates, similarity, n_kept in blocks:
         # A stable sort: among equally near samples the first one counts.

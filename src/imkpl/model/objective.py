@@ -41,7 +41,7 @@ class ObjectiveParts:
     @property
     def total(self) -> float:
         """The value of the whole objective."""
-        return sum(asdict(self).values())
+        return float(sum(asdict(self).values()))
 
 
 def reconstruction_term(
@@ -217,6 +217,5 @@ def row_products(sparse: sp.csr_array, dense: FloatArray) -> FloatArray:
         The inner products.
     """
     rows = np.repeat(np.arange(sparse.shape[0]), np.diff(sparse.indptr))
-    return np.bincount(
-        rows, weights=sparse.data * dense[rows, sparse.indices], minlength=sparse.shape[0]
-    )
+    products = sparse.data * dense[rows, sparse.indices]
+    return np.bincount(rows, products, sparse.shape[0]).astype(np.float64)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import interpretability_term, row_products, same_class_product
 from imkpl.model.problem import Problem
 from imkpl.model.state import State
@@ -206,7 +206,7 @@ def kernel_costs(problem: Problem, state: State) -> FloatArray:
     used = problem.discrimination * weight[:, None] * mixes
     is_same = problem.labels[:, None] == problem.labels
     M -= np.where(is_same, used, 0.0)
-    return problem.bank.contract(M, problem.X) + used.sum() * problem.diagonals
+    return np.asarray(problem.bank.contract(M, problem.X) + used.sum() * problem.diagonals)
 
 
 def interpretability_costs(problem: Problem, state: State) -> FloatArray:
@@ -278,7 +278,7 @@ def _squared_norms(prototypes: sp.csr_array, kernel: FloatArray) -> FloatArray:
     return row_products(prototypes, prototypes @ kernel)
 
 
-def _choose_rows(is_first: FloatArray, first: sp.csr_array, second: sp.csr_array) -> sp.csr_array:
+def _choose_rows(is_first: BoolArray, first: sp.csr_array, second: sp.csr_array) -> sp.csr_array:
     """Row i of the first array where `is_first[i]`, else of the second."""
     keep = sp.dia_array((is_first.astype(float)[None, :], [0]), shape=(is_first.size,) * 2)
     drop = sp.dia_array(((~is_first).astype(float)[None, :], [0]), shape=(is_first.size,) * 2)
