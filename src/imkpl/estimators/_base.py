@@ -10,8 +10,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -25,7 +25,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._calibration import fit_temperature, leave_one_out_similarities
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     FitProgress,
@@ -36,18 +35,15 @@ from imkpl.estimators._compat import (
     wants_data_frame,
     with_callbacks,
 )
+from imkpl.estimators._fitted import fitted_attributes
 from imkpl.estimators._training import TrainingPart, find_distinct
 from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
 from imkpl.model.alternate import Update, alternate, is_settled
-from imkpl.model.encode import Encoder, restrict_to_class, squared_residuals
 from imkpl.model.initialize import initial_state
 from imkpl.model.objective import ObjectiveParts
+from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem
 from imkpl.model.state import State
-from imkpl.model.updates import drop_unused
-
-# Similarities of so many samples to the support are held at a time.
-PREDICTION_ROWS = 4096
 
 
 class BasePrototypeClassifier(
@@ -116,7 +112,19 @@ class BasePrototypeClassifier(
             state = initial_state(problem, weights, self._count_prototypes(part))
 
             def fitted(state: State, history: list[ObjectiveParts]) -> dict[str, Any]:
-                return self._fitted_attributes(bank, X, part, problem, state, history)
+                return self._name_attributes(
+                    bank,
+                    fitted_attributes(
+                        bank,
+                        X,
+                        part,
+                        problem,
+                        state,
+                        history,
+                        code_sparsity=self.code_sparsity,
+                        decision=self.decision,
+                    ),
+                )
 
             metadata = None if sample_weight is None else {"sample_weight": sample_weight}
             data = {"X": X, "y": y, "metadata": metadata}
@@ -155,8 +163,7 @@ class BasePrototypeClassifier(
         array of shape (n_samples,)
             Class labels.
         """
-        check_is_fitted(self)
-        return self.classes_[np.argmax(self._scores(X)[1], axis=1)]
+        return self.classes_[np.argmax(self._encode(X).scores, axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.
@@ -174,10 +181,7 @@ class BasePrototypeClassifier(
         array of shape (n_samples, n_classes)
             Rows sum to one, columns are ordered as `classes_`.
         """
-        check_is_fitted(self)
-        scores = self.temperature_ * self._scores(X)[1]
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(self.temperature_ * self._encode(X).scores, axis=1))
 
     def decision_function(self, X: Any) -> FloatArray:
         """The score of every class.
@@ -195,8 +199,7 @@ class BasePrototypeClassifier(
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Scores; for two classes the second's minus the first's.
         """
-        check_is_fitted(self)
-        scores = self._scores(X)[1]
+        scores = self._encode(X).scores
         return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
     def transform(self, X: Any) -> Any:
@@ -215,10 +218,7 @@ class BasePrototypeClassifier(
         CSR array of shape (n_samples, n_prototypes)
             Non-negative codes; a data frame where `set_output` asked for one.
         """
-        check_is_fitted(self)
-        codes, scores, _ = self._encode(X)
-        if self.decision == "residual":
-            codes = restrict_to_class(codes, self._encoder.classes, np.argmax(scores, axis=1))
+        codes = self._encode(X).codes
         return codes.toarray() if wants_data_frame(self) else codes
 
     def fit_transform(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
@@ -255,11 +255,7 @@ class BasePrototypeClassifier(
         array of shape (n_samples,)
             ``||phi(x) - Phi U gamma||^2``, between 0 and 1.
         """
-        check_is_fitted(self)
-        codes, scores, similarities = self._encode(X)
-        if self.decision == "residual":
-            return np.asarray(np.maximum(0.0, 1.0 - scores.max(axis=1)))
-        return squared_residuals(codes, similarities, self._encoder.gram)
+        return self._encode(X).errors
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -298,13 +294,28 @@ class BasePrototypeClassifier(
         check_classification_targets(y)
         return X, y
 
-    def _validate_predict(self, X: Any) -> Any:
-        if self._bank.requires_vector_input:
+    def _encode(self, X: Any) -> Encoding:
+        """Codes, class scores and errors of validated samples."""
+        check_is_fitted(self)
+        bank = self._predictor.bank
+        if bank.requires_vector_input:
             X = validate_data(self, X, dtype=np.float64, reset=False)
-            return X if self._columns is None else X[:, self._columns]
-        if self._bank.reads_similarities:
-            return validate_data(self, X, dtype="numeric", allow_nd=True, reset=False)
-        return X
+        elif bank.reads_similarities:
+            X = validate_data(self, X, dtype="numeric", allow_nd=True, reset=False)
+        with limited_threads(self.n_jobs):
+            encoding: Encoding = self._predictor.encode(X)
+        return encoding
+
+    def _name_attributes(self, bank: BaseKernelBank, values: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of a fit with labels and names put to classes and kernels."""
+        owners = np.argmax(values["class_shares_"], axis=1)
+        names = bank.kernel_names(getattr(self, "feature_names_in_", None))
+        return {
+            **values,
+            "classes_": self.classes_,
+            "prototype_classes_": self.classes_[owners],
+            "kernel_names_": names,
+        }
 
     def _check_weights(
         self, X: Any, labels: IntArray, sample_weight: ArrayLike | None
@@ -363,93 +374,6 @@ class BasePrototypeClassifier(
             return progress.end_round(lambda: fitted(state, [parts]), is_last=is_last)
 
         return report
-
-    def _fitted_attributes(
-        self,
-        bank: BaseKernelBank,
-        X: Any,
-        part: TrainingPart,
-        problem: Problem,
-        state: State,
-        history: list[ObjectiveParts],
-    ) -> dict[str, Any]:
-        """Everything that prediction needs, and nothing of the training part beyond that."""
-        state = drop_unused(state)
-        weights = np.zeros(bank.n_kernels)
-        weights[problem.kernel_indices] = (
-            state.weights * problem.diagonals / problem.scale(state.weights)
-        )
-        live = np.flatnonzero(weights)
-        live_bank = bank.select(live)
-        prototypes = part.expand_prototypes(state.prototypes)
-        support = np.unique(prototypes.indices)
-        columns = live_bank.columns
-        samples = bank.take(X, support)
-        if columns is not None:
-            samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
-
-        indicator = np.eye(self.classes_.size)[part.labels]
-        similarities = (state.prototypes @ state.kernel).T
-        encoder = Encoder(
-            gram=state.prototypes @ similarities,
-            class_shares=state.prototypes @ indicator,
-            sparsity=self.code_sparsity,
-        )
-        left_out = leave_one_out_similarities(similarities, state.prototypes)
-        scores = self._code(encoder, left_out)[1]
-        has_score = scores[np.arange(part.labels.size), part.labels] > 0
-        return {
-            "classes_": self.classes_,
-            "prototypes_": prototypes,
-            "prototype_classes_": self.classes_[encoder.classes],
-            "class_shares_": encoder.class_shares,
-            "codes_": part.expand_codes(state.codes),
-            "kernel_weights_": weights,
-            "kernel_names_": bank.kernel_names(getattr(self, "feature_names_in_", None)),
-            "support_": support,
-            "temperature_": fit_temperature(
-                scores[has_score], part.labels[has_score], part.sample_weight[has_score]
-            ),
-            "history_": {
-                name: np.array([getattr(parts, name) for parts in history])
-                for name in (*ObjectiveParts.__dataclass_fields__, "total")
-            },
-            "n_iter_": len(history),
-            "_bank": live_bank,
-            "_live_weights": weights[live],
-            "_columns": columns,
-            "_kernel_columns": bank.kernel_columns,
-            "_support_samples": samples,
-            "_support_mixes": prototypes[:, support],
-            "_encoder": encoder,
-        }
-
-    def _code(self, encoder: Encoder, similarities: FloatArray) -> tuple[sp.csr_array, FloatArray]:
-        """Codes and class scores, by the rule that `decision` names."""
-        if self.decision == "residual":
-            return encoder.encode_by_class(similarities)
-        codes = encoder.encode(similarities)
-        return codes, encoder.shares(codes)
-
-    def _encode(self, X: Any) -> tuple[sp.csr_array, FloatArray, FloatArray]:
-        """Codes, class scores and similarities to the prototypes, block of samples by block."""
-        X = self._validate_predict(X)
-        codes, scores, similarities = [], [], []
-        with limited_threads(self.n_jobs):
-            for start in range(0, len(X), PREDICTION_ROWS):
-                block = X[start : start + PREDICTION_ROWS]
-                cross = self._bank.combine(self._live_weights, block, self._support_samples)
-                near = np.ascontiguousarray((self._support_mixes @ cross.T).T)
-                found = self._code(self._encoder, near)
-                codes.append(found[0])
-                scores.append(found[1])
-                similarities.append(near)
-        stacked = sp.csr_array(sp.vstack(codes, format="csr"))
-        return stacked, np.vstack(scores), np.vstack(similarities)
-
-    def _scores(self, X: Any) -> tuple[sp.csr_array, FloatArray]:
-        codes, scores, _ = self._encode(X)
-        return codes, scores
 
 
 def _is_table(bank: BaseKernelBank, X: Any) -> bool:

@@ -1,0 +1,102 @@
+"""From the state in which a search ends to the attributes of a fitted estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from imkpl._typing import FloatArray
+from imkpl.estimators._calibration import fit_temperature, leave_one_out_similarities
+from imkpl.estimators._training import TrainingPart
+from imkpl.kernels import BaseKernelBank
+from imkpl.model.encode import Encoder
+from imkpl.model.objective import ObjectiveParts
+from imkpl.model.predictor import Decision, Predictor
+from imkpl.model.problem import Problem
+from imkpl.model.state import State
+from imkpl.model.updates import drop_unused
+
+
+def fitted_attributes(
+    bank: BaseKernelBank,
+    X: Any,
+    part: TrainingPart,
+    problem: Problem,
+    state: State,
+    history: list[ObjectiveParts],
+    *,
+    code_sparsity: int,
+    decision: Decision,
+) -> dict[str, Any]:
+    """Everything that prediction needs, and nothing of the training part beyond that.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        All kernels, of unit diagonal.
+    X : samples
+        The data given to `fit`.
+    part : TrainingPart
+        Which of them were trained on.
+    problem : Problem
+        The problem that was solved.
+    state : State
+        Where the search ended.
+    history : list of ObjectiveParts
+        The terms after every round.
+    code_sparsity : int
+        At most so many prototypes in the code of a new sample.
+    decision : {"residual", "share"}
+        How classes are scored.
+
+    Returns
+    -------
+    dict
+        Names and values of the attributes, but for those that depend on labels and names.
+    """
+    state = drop_unused(state)
+    weights = np.zeros(bank.n_kernels)
+    shares = state.weights * problem.diagonals
+    weights[problem.kernel_indices] = shares / shares.sum()
+    prototypes = part.expand_prototypes(state.prototypes)
+    support = np.unique(prototypes.indices)
+
+    live = np.flatnonzero(weights)
+    live_bank, samples = bank.select(live), bank.take(X, support)
+    columns = live_bank.columns
+    if columns is not None:
+        samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
+    similarities = (state.prototypes @ state.kernel).T
+    indicator = np.eye(int(part.labels.max()) + 1)[part.labels]
+    encoder = Encoder(
+        gram=state.prototypes @ similarities,
+        class_shares=state.prototypes @ indicator,
+        sparsity=code_sparsity,
+    )
+    predictor = Predictor(
+        live_bank, weights[live], columns, samples, prototypes[:, support], encoder, decision
+    )
+    left_out = leave_one_out_similarities(similarities, state.prototypes)
+    return {
+        "prototypes_": prototypes,
+        "class_shares_": encoder.class_shares,
+        "codes_": part.expand_codes(state.codes),
+        "kernel_weights_": weights,
+        "support_": support,
+        "temperature_": _calibrate(predictor.encode_similarities(left_out).scores, part),
+        "history_": {
+            name: np.array([getattr(parts, name) for parts in history])
+            for name in (*ObjectiveParts.__dataclass_fields__, "total")
+        },
+        "n_iter_": len(history),
+        "_predictor": predictor,
+        "_kernel_columns": bank.kernel_columns,
+    }
+
+
+def _calibrate(scores: FloatArray, part: TrainingPart) -> float:
+    """The temperature, from samples whose class has a prototype left without them."""
+    own = scores[np.arange(part.labels.size), part.labels]
+    usable = own > 0
+    return fit_temperature(scores[usable], part.labels[usable], part.sample_weight[usable])

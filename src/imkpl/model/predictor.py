@@ -1,0 +1,129 @@
+"""What is left of a fit: support samples, live kernels and the prototypes made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels import BaseKernelBank
+from imkpl.model.encode import Encoder, restrict_to_class, squared_residuals
+
+Decision = Literal["residual", "share"]
+
+# Similarities of so many samples to the support are held at a time.
+BLOCK_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """What a predictor finds out about some samples.
+
+    Parameters
+    ----------
+    codes : CSR array of shape (n_samples, n_prototypes)
+        Non-negative codes; those of the winning class for ``decision="residual"``.
+    scores : array of shape (n_samples, n_classes)
+        Class scores.
+    errors : array of shape (n_samples,)
+        Squared distance of each sample to what its code rebuilds.
+    """
+
+    codes: sp.csr_array
+    scores: FloatArray
+    errors: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Codes and scores new samples; touches support samples and live kernels only.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        The kernels of positive weight.
+    weights : array of shape (n_live,)
+        Their weights, which sum to one.
+    columns : int array or None
+        The input columns that they read; None for everything.
+    samples : samples
+        The support samples, cut down to these columns.
+    mixes : CSR array of shape (n_prototypes, n_support)
+        The prototypes as mixes of support samples.
+    encoder : Encoder
+        Inner products and classes of the prototypes.
+    decision : {"residual", "share"}
+        How classes are scored.
+    """
+
+    bank: BaseKernelBank
+    weights: FloatArray
+    columns: IntArray | None
+    samples: Any
+    mixes: sp.csr_array
+    encoder: Encoder
+    decision: Decision
+
+    def encode(self, X: Any) -> Encoding:
+        """Code samples, a block at a time.
+
+        Parameters
+        ----------
+        X : samples
+            Samples with all input columns.
+
+        Returns
+        -------
+        Encoding
+            Codes, class scores and errors.
+        """
+        blocks = [
+            self.encode_similarities(self.similarities(X[start : start + BLOCK_ROWS]))
+            for start in range(0, len(X), BLOCK_ROWS)
+        ]
+        return Encoding(
+            sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
+            np.concatenate([block.scores for block in blocks]),
+            np.concatenate([block.errors for block in blocks]),
+        )
+
+    def similarities(self, X: Any) -> FloatArray:
+        """Inner products of samples and prototypes.
+
+        Parameters
+        ----------
+        X : samples
+            Samples with all input columns.
+
+        Returns
+        -------
+        array of shape (n_samples, n_prototypes)
+            Values of the combined kernel, mixed as the prototypes are.
+        """
+        cut = X if self.columns is None else X[:, self.columns]
+        kernel = self.bank.combine(self.weights, cut, self.samples)
+        return np.ascontiguousarray((self.mixes @ kernel.T).T)
+
+    def encode_similarities(self, similarities: FloatArray) -> Encoding:
+        """Code samples whose inner products with the prototypes are known.
+
+        Parameters
+        ----------
+        similarities : array of shape (n_samples, n_prototypes)
+            Inner products.
+
+        Returns
+        -------
+        Encoding
+            Codes, class scores and errors.
+        """
+        if self.decision == "residual":
+            codes, scores = self.encoder.encode_by_class(similarities)
+            codes = restrict_to_class(codes, self.encoder.classes, np.argmax(scores, axis=1))
+            return Encoding(codes, scores, np.maximum(0.0, 1.0 - scores.max(axis=1)))
+        codes = self.encoder.encode(similarities)
+        errors = squared_residuals(codes, similarities, self.encoder.gram)
+        return Encoding(codes, self.encoder.shares(codes), errors)
