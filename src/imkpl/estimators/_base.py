@@ -19,24 +19,28 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from imkpl._threads import limited_threads
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import FloatArray
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     FitProgress,
     Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
     wants_data_frame,
     with_callbacks,
 )
 from imkpl.estimators._fitted import fitted_attributes
-from imkpl.estimators._training import TrainingPart, find_distinct
+from imkpl.estimators._input import read_new, read_training
+from imkpl.estimators._training import TrainingPart, check_varying, find_distinct
+from imkpl.estimators._weights import (
+    count_relevant,
+    find_classes,
+    multiply_class_weight,
+    read_sample_weight,
+)
 from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
 from imkpl.model.alternate import Update, alternate, is_settled
 from imkpl.model.initialize import initial_state
@@ -44,6 +48,9 @@ from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem
 from imkpl.model.state import State
+
+# A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
+CONSTANT = 1 - 1e-12
 
 
 class BasePrototypeClassifier(
@@ -100,9 +107,10 @@ class BasePrototypeClassifier(
             The fitted estimator.
         """
         bank = resolve_bank(self.kernels)
-        X, y = self._validate_fit(bank, X, y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        weight = self._check_weights(X, labels, sample_weight)
+        X, y = read_training(self, bank, X, y)
+        weight = read_sample_weight(sample_weight, X)
+        self.classes_, labels = find_classes(y, weight)
+        weight = multiply_class_weight(weight, self.class_weight, self.classes_, labels)
         part = find_distinct(X, labels, weight, merge=_is_table(bank, X))
         with limited_threads(self.n_jobs):
             samples = bank.subset(X, part.kept)
@@ -110,6 +118,7 @@ class BasePrototypeClassifier(
             bank = bank if bank.has_unit_diagonal else Normalized(bank)
             problem, weights, updates = self._start(bank, samples, part)
             state = initial_state(problem, weights, self._count_prototypes(part))
+            check_varying(state.kernel.min() < CONSTANT)
 
             def fitted(state: State, history: list[ObjectiveParts]) -> dict[str, Any]:
                 return self._name_attributes(
@@ -163,7 +172,8 @@ class BasePrototypeClassifier(
         array of shape (n_samples,)
             Class labels.
         """
-        return self.classes_[np.argmax(self._encode(X).scores, axis=1)]
+        best = np.argmax(self._encode(X).scores, axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.
@@ -181,7 +191,8 @@ class BasePrototypeClassifier(
         array of shape (n_samples, n_classes)
             Rows sum to one, columns are ordered as `classes_`.
         """
-        return np.asarray(softmax(self.temperature_ * self._encode(X).scores, axis=1))
+        scores = self._encode(X).scores
+        return np.asarray(softmax(self.temperature_ * scores, axis=1))
 
     def decision_function(self, X: Any) -> FloatArray:
         """The score of every class.
@@ -276,6 +287,10 @@ class BasePrototypeClassifier(
     def _n_features_out(self) -> int:
         return int(self.prototypes_.shape[0])
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit has come to its end."""
+        return "_predictor" in vars(self)
+
     def __sklearn_tags__(self) -> Any:
         """Tags that tell scikit-learn about precomputed kernels."""
         tags = super().__sklearn_tags__()
@@ -284,24 +299,10 @@ class BasePrototypeClassifier(
         tags.input_tags.three_d_array = is_precomputed
         return tags
 
-    def _validate_fit(self, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
-        if bank.requires_vector_input:
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        elif bank.reads_similarities:
-            X, y = validate_data(self, X, y, dtype="numeric", allow_nd=True)
-        else:
-            y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        return X, y
-
     def _encode(self, X: Any) -> Encoding:
         """Codes, class scores and errors of validated samples."""
         check_is_fitted(self)
-        bank = self._predictor.bank
-        if bank.requires_vector_input:
-            X = validate_data(self, X, dtype=np.float64, reset=False)
-        elif bank.reads_similarities:
-            X = validate_data(self, X, dtype="numeric", allow_nd=True, reset=False)
+        X = read_new(self, self._predictor.bank, X)
         with limited_threads(self.n_jobs):
             encoding: Encoding = self._predictor.encode(X)
         return encoding
@@ -317,40 +318,11 @@ class BasePrototypeClassifier(
             "kernel_names_": names,
         }
 
-    def _check_weights(
-        self, X: Any, labels: IntArray, sample_weight: ArrayLike | None
-    ) -> FloatArray:
-        weight = np.ones(labels.size)
-        if sample_weight is not None:
-            weight = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            ).copy()
-        counts = np.bincount(labels[weight > 0], minlength=self.classes_.size)
-        present = self.classes_[counts > 0]
-        if present.size < 2:
-            raise ValueError(
-                f"{type(self).__name__} got samples of {present.size} class, {present.tolist()}, "
-                "expected at least 2 classes with samples of positive weight. Add samples of "
-                "another class."
-            )
-        if np.any(counts == 1):
-            alone = self.classes_[counts == 1][0]
-            raise ValueError(
-                f"Class {alone!r} has one sample, expected at least 2 in every class: a prototype "
-                "is made of similar samples of one class. Add samples of that class, or leave "
-                "it out."
-            )
-        if self.class_weight is not None:
-            factors = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_[labels]
-            )
-            weight *= factors[labels]
-        return weight
-
     def _count_prototypes(self, part: TrainingPart) -> int:
         n_classes, n_samples = self.classes_.size, part.labels.size
         if self.n_prototypes is None:
-            return int(min(n_classes * self.sparsity, n_samples))
+            n_relevant = max(n_classes, count_relevant(part.sample_weight))
+            return int(min(n_classes * self.sparsity, n_relevant))
         if self.n_prototypes < n_classes:
             raise ValueError(
                 f"n_prototypes={self.n_prototypes}, expected at least one for each of the "
@@ -362,16 +334,18 @@ class BasePrototypeClassifier(
         self, progress: FitProgress, fitted: Callable[[State, list[ObjectiveParts]], Any]
     ) -> Callable[[int, State, ObjectiveParts], bool]:
         """What to do after every round: say it, and tell the callbacks."""
+        history: list[ObjectiveParts] = []
 
         def report(iteration: int, state: State, parts: ObjectiveParts) -> bool:
+            history.append(parts)
             if self.verbose:
                 sys.stderr.write(
                     f"[{type(self).__name__}] round {iteration + 1}/{self.max_iter}: objective "
                     f"{parts.total:.6g}, {int((state.weights > 0).sum())} kernels, "
                     f"{state.prototypes.shape[0]} prototypes\n"
                 )
-            is_last = iteration + 1 == self.max_iter
-            return progress.end_round(lambda: fitted(state, [parts]), is_last=is_last)
+            is_last = len(history) == self.max_iter or is_settled(history, self.tol)
+            return progress.end_round(lambda: fitted(state, history), is_last=is_last)
 
         return report
 

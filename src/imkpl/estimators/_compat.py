@@ -94,7 +94,7 @@ class FitProgress:
         fitted : function () -> dict
             Gives the attributes of a model fitted so far; called only if a callback asks.
         is_last : bool
-            Whether no further round can follow.
+            Whether no further round follows.
 
         Returns
         -------
@@ -115,7 +115,5 @@ class FitProgress:
         fitted : function () -> dict
             Gives the attributes of the fitted model.
         """
-        if self._round is not None:
-            self._round.call_on_fit_task_end(**self._common)
         if self._root is not None:
             self._root.call_on_fit_task_end(**self._common, reconstruction_attributes=fitted)

@@ -59,11 +59,12 @@ def fitted_attributes(
     weights = np.zeros(bank.n_kernels)
     shares = state.weights * problem.diagonals
     weights[problem.kernel_indices] = shares / shares.sum()
-    prototypes = part.expand_prototypes(state.prototypes)
-    support = np.unique(prototypes.indices)
+    # In the order of the distinct samples, so that sums do not depend on the order of rows.
+    support = np.unique(state.prototypes.indices)
+    rows = part.kept[support]
 
     live = np.flatnonzero(weights)
-    live_bank, samples = bank.select(live), bank.take(X, support)
+    live_bank, samples = bank.select(live), bank.take(X, rows)
     columns = live_bank.columns
     if columns is not None:
         samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
@@ -75,15 +76,15 @@ def fitted_attributes(
         sparsity=code_sparsity,
     )
     predictor = Predictor(
-        live_bank, weights[live], columns, samples, prototypes[:, support], encoder, decision
+        live_bank, weights[live], columns, samples, state.prototypes[:, support], encoder, decision
     )
     left_out = leave_one_out_similarities(similarities, state.prototypes)
     return {
-        "prototypes_": prototypes,
+        "prototypes_": part.expand_prototypes(state.prototypes),
         "class_shares_": encoder.class_shares,
         "codes_": part.expand_codes(state.codes),
         "kernel_weights_": weights,
-        "support_": support,
+        "support_": np.sort(rows),
         "temperature_": _calibrate(predictor.encode_similarities(left_out).scores, part),
         "history_": {
             name: np.array([getattr(parts, name) for parts in history])

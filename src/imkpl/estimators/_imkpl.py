@@ -10,7 +10,7 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
-from imkpl.estimators._training import TrainingPart
+from imkpl.estimators._training import TrainingPart, check_varying
 from imkpl.kernels import BaseKernelBank, VarianceNormalized
 from imkpl.model.alternate import Update
 from imkpl.model.initialize import start_average, start_margin, start_ridge
@@ -163,15 +163,15 @@ class IMKPL(BasePrototypeClassifier):
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
     ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
         n_samples, n_classes = part.labels.size, self.classes_.size
-        if self.n_neighbors >= n_samples:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} distinct samples, "
-                f"expected fewer neighbours than samples. Use n_neighbors={n_samples - 1} or less, "
-                "or add samples."
-            )
         is_literal = self.weight_rule == "lp"
         n_other = self.n_neighbors if is_literal else 2 * self.n_neighbors + n_classes
         problem = self._problem(bank, X, part, is_literal=is_literal)
+        if self.n_neighbors > n_samples:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} distinct samples, "
+                f"expected no more neighbours than samples. Use n_neighbors={n_samples - 1} or "
+                "less, or add samples."
+            )
         n_kernels = problem.bank.n_kernels
         average = bank.select(problem.kernel_indices).combine(np.full(n_kernels, 1 / n_kernels), X)
         neighborhoods = find_neighborhoods(average, part.labels, self.n_neighbors, n_other)
@@ -191,11 +191,7 @@ class IMKPL(BasePrototypeClassifier):
         if not is_literal:
             scaled = VarianceNormalized(bank).adapt(X, part.sample_weight)
             varying = np.flatnonzero(scaled.diagonal(X)[0])
-            if varying.size == 0:
-                raise ValueError(
-                    "All kernels are constant over the training samples, expected at least one "
-                    "that tells samples apart. Check that X has features that vary."
-                )
+            check_varying(varying.size > 0)
             bank = scaled.select(varying)
         return Problem(
             X=X,

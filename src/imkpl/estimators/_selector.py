@@ -73,6 +73,11 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         if self.max_features is not None:
             model.set_params(max_kernels=self.max_features)
         self.estimator_ = model.fit(X, y, sample_weight)
+        if self.estimator_._kernel_columns is None:
+            raise ValueError(
+                f"The kernels of {model!r} read several features each, expected one feature per "
+                "kernel to select by. Use kernels='per_feature_gaussian'."
+            )
         self.n_features_in_ = self.estimator_.n_features_in_
         return self
 

@@ -108,3 +108,18 @@ def find_distinct(
     kept = used[first]
     totals = np.bincount(group, weights=sample_weight[used], minlength=first.size)
     return TrainingPart(kept, inverse, labels[kept], totals.astype(np.float64))
+
+
+def check_varying(is_varying: bool) -> None:
+    """Raise unless the kernels tell training samples apart.
+
+    Parameters
+    ----------
+    is_varying : bool
+        Whether some kernel is not constant.
+    """
+    if not is_varying:
+        raise ValueError(
+            "All kernels are constant over the training samples, expected at least one that tells "
+            "samples apart. Check that X has features that vary."
+        )

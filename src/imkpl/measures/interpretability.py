@@ -90,9 +90,11 @@ def interpretability_score(
     indicator = sp.csr_array(
         (np.ones(codes.size), (np.arange(codes.size), codes)), shape=(codes.size, classes.size)
     )
-    sizes = mixes.sum(axis=1)
+    # Sizes are sums of what the classes hold, so that no class holds more than all, to the bit.
+    held = mixes @ indicator
+    sizes = held.sum(axis=1)
     is_empty = sizes == 0
-    largest = (mixes @ indicator).max(axis=1).toarray().ravel()
+    largest = held.max(axis=1).toarray().ravel()
     purity = np.where(is_empty, 0.0, largest / np.where(is_empty, 1.0, sizes))
     if kernel is None:
         spread = 2 * sizes**2 - 2

@@ -20,13 +20,15 @@ from imkpl.model.separation import (
     mean_margins,
 )
 from imkpl.model.state import State
-from imkpl.solvers import minimize_ridge_on_simplex, ridge_for_support, solve_nqp
+from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
 
 # The pursuit chooses among so many kernels at most, those that separate best on their own: its
 # matrix is (candidates x candidates).
 MAX_CANDIDATES = 2000
 # Curvature added to the squared hinge, in units of variance-scaled kernels.
 MARGIN_RIDGE = 0.5
+# Without a limit, as many kernels are kept as reach this share of what all of them reach.
+SUFFICIENT_GAIN = 0.95
 # Rounds of the majorised hinge while kernels are being chosen.
 HINGE_ROUNDS = 3
 # Samples of a class from which another sample is rebuilt when difficulty is measured.
@@ -104,7 +106,7 @@ def start_margin(
     neighborhoods : Neighborhoods
         Pairs under the average kernel.
     max_kernels : int or None
-        At most so many kernels; None lets non-negativity decide.
+        At most so many kernels; None keeps as many as are needed for most of the gain.
 
     Returns
     -------
@@ -117,9 +119,8 @@ def start_margin(
     alone = mean_margins(bank, X, neighborhoods, problem.sample_weight)
     candidates = np.sort(np.argsort(-alone, kind="stable")[:MAX_CANDIDATES])
     pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
-    limit = candidates.size if max_kernels is None else min(max_kernels, candidates.size)
     margins = compute_margins(bank.select(candidates), X, neighborhoods, np.float32)
-    free = choose_by_margins(margins, pair_weights / pair_weights.sum(), limit)
+    free = choose_by_margins(margins, pair_weights / pair_weights.sum(), max_kernels)
     if not free.any():
         # No kernel has a positive margin: nothing separates, and the best one is as good as any.
         free[np.argmax(alone[candidates])] = 1.0
@@ -135,7 +136,9 @@ def start_margin(
     return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 
 
-def choose_by_margins(margins: FloatArray, shares: FloatArray, max_kernels: int) -> FloatArray:
+def choose_by_margins(
+    margins: FloatArray, shares: FloatArray, max_kernels: int | None
+) -> FloatArray:
     """Few non-negative weights with which most margins exceed one.
 
     Every round replaces the squared hinge by the quadratic above it that touches it at the
@@ -147,23 +150,42 @@ def choose_by_margins(margins: FloatArray, shares: FloatArray, max_kernels: int)
         The margin of every pair in every kernel.
     shares : array of shape (n_pairs,)
         How much each pair counts; they sum to one.
-    max_kernels : int
-        At most so many positive weights.
+    max_kernels : int or None
+        At most so many positive weights. None for the smallest number that reaches the share
+        `SUFFICIENT_GAIN` of the decrease of the loss that all kernels together reach.
 
     Returns
     -------
     array of shape (n_kernels,)
         The weights, of free scale.
     """
+    n_kernels = margins.shape[1]
     scaled = margins * np.sqrt(shares, dtype=margins.dtype)[:, None]
     H = (scaled.T @ scaled).astype(np.float64)
     H[np.diag_indices_from(H)] += MARGIN_RIDGE
-    weights: FloatArray = np.zeros(margins.shape[1])
+    limit, weights = max_kernels, np.zeros(n_kernels)
     for _ in range(HINGE_ROUNDS):
         aims = np.maximum(1.0, margins @ weights.astype(margins.dtype))
         pull = ((shares * aims).astype(margins.dtype) @ margins).astype(np.float64)
-        weights = solve_nqp(H, -pull, max_kernels).x
+        if limit is None:
+            limit = _sufficient_size(H, -pull)
+        indices, values, _ = pursue(H, -pull, min(limit, n_kernels))
+        weights = np.zeros(n_kernels)
+        weights[indices] = values
     return weights
+
+
+def _sufficient_size(H: FloatArray, c: FloatArray) -> int:
+    """The smallest sparsity whose pursuit reaches most of the decrease without a limit."""
+    indices, _, everything = pursue(H, c, c.size)
+    low, high = 1, max(1, indices.size)
+    while low < high:
+        middle = (low + high) // 2
+        if pursue(H, c, middle)[2] <= SUFFICIENT_GAIN * everything:
+            high = middle
+        else:
+            low = middle + 1
+    return high
 
 
 def cover_classes(
@@ -211,12 +233,12 @@ def cover_classes(
 
 
 def sample_difficulty(kernel: FloatArray, labels: IntArray) -> FloatArray:
-    """How badly the classes are separated around each sample, as a factor on its weight.
+    """How close each sample is to the border between classes, as a factor on its weight.
 
     Each sample is rebuilt from the other samples of its own class and from those of every other
-    class. Its margin is the norm explained by its own class minus the best of the others, and its
-    difficulty ``exp(-margin / mean |margin|)``. Covering with these weights spends prototypes where
-    classes overlap.
+    class. Its margin is the norm explained by its own class minus the best of the others, and the
+    factor is ``exp(-|margin| / mean |margin|)``. Covering with these weights spends prototypes
+    where classes meet, neither on samples far inside their class nor on those deep in another.
 
     Parameters
     ----------
@@ -237,8 +259,8 @@ def sample_difficulty(kernel: FloatArray, labels: IntArray) -> FloatArray:
     _, scores = Encoder(kernel, indicator, DIFFICULTY_CODE).encode_by_class(without_self)
     own = scores[everyone, labels]
     scores[everyone, labels] = -np.inf
-    margins = own - scores.max(axis=1)
-    typical = np.abs(margins).mean()
+    margins = np.abs(own - scores.max(axis=1))
+    typical = margins.mean()
     return np.exp(-margins / typical) if typical > 0 else np.ones(labels.size)
 
 

@@ -1,0 +1,44 @@
+# Every target sets up what it needs in .venv; only Python 3.11 (or newer) and make must be there.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test check lint types arch format quality clean
+
+demo: $(VENV)/.demo
+	$(RUN)/python -m imkpl.cli.demo
+
+test: $(VENV)/.dev
+	$(RUN)/python -m pytest -n 2 -q
+
+check: lint types arch test
+
+lint: $(VENV)/.dev
+	$(RUN)/ruff check . && $(RUN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(RUN)/mypy
+
+arch: $(VENV)/.dev
+	$(RUN)/lint-imports
+
+format: $(VENV)/.dev
+	$(RUN)/ruff check --fix . && $(RUN)/ruff format .
+
+# Accuracy on real data, from the folder that IMKPL_DATA names; takes minutes, can be resumed.
+quality: $(VENV)/.dev
+	$(RUN)/python benchmarks/quality.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	$(RUN)/python -m pip install --quiet --editable ".[progress]"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(RUN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@

@@ -1,0 +1,99 @@
+"""Reading the user's samples: vectors, similarities, or whatever the kernels compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from imkpl.kernels import BaseKernelBank
+
+
+def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+    """Samples and labels given to `fit`, in the form that the bank reads.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_features_in_` and `feature_names_in_` where X has columns.
+    bank : BaseKernelBank
+        The kernels, not adapted yet.
+    X : samples
+        What the user gave.
+    y : array-like of shape (n_samples,)
+        Class labels.
+
+    Returns
+    -------
+    X : samples
+        A float array for kernels of vectors, a numeric array for precomputed ones.
+    y : array of shape (n_samples,)
+        The labels.
+    """
+    if bank.requires_vector_input:
+        X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
+    elif bank.reads_similarities:
+        shape = np.shape(X)
+        if len(shape) not in (2, 3) or shape[0] != shape[1]:
+            raise ValueError(
+                f"The training similarities have shape {shape}, expected (n_train, n_train) or "
+                "(n_train, n_train, n_kernels). Fit on similarities between training samples; the "
+                "kernels belong on the last axis (numpy.moveaxis(K, 0, -1))."
+            )
+        X, y = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
+        estimator._n_stacked = _count_stacked(shape)
+    else:
+        X, y = _as_sequence(X), column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+    check_classification_targets(y)
+    return X, y
+
+
+def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
+    """New samples, checked against what `fit` has seen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    bank : BaseKernelBank
+        Its kernels.
+    X : samples
+        What the user gave.
+
+    Returns
+    -------
+    samples
+        In the form of the training samples.
+    """
+    if bank.requires_vector_input:
+        return validate_data(estimator, X, dtype=np.float64, reset=False)
+    if not bank.reads_similarities:
+        return _as_sequence(X)
+    shape, n_train, n_stacked = np.shape(X), estimator.n_features_in_, estimator._n_stacked
+    is_stack = len(shape) in (2, 3) and shape[1] == n_train
+    if not is_stack or _count_stacked(shape) != n_stacked:
+        raise ValueError(
+            f"The similarities have shape {shape}, expected (n_samples, {n_train}, {n_stacked}): "
+            "those of new samples to all training samples, in all kernels. Pass "
+            "K[numpy.ix_(new, train)], with the kernels on the last axis."
+        )
+    return validate_data(estimator, X, dtype="numeric", allow_nd=True, reset=False)
+
+
+def _count_stacked(shape: tuple[int, ...]) -> int:
+    """The number of kernels in a stack; a matrix is one."""
+    return shape[2] if len(shape) == 3 else 1
+
+
+def _as_sequence(X: Any) -> Any:
+    """X itself, but the values of a series: its index must not decide what X[i] is."""
+    series = nw.from_native(X, pass_through=True, series_only=True)
+    samples = series.to_numpy() if isinstance(series, nw.Series) else X
+    if len(samples) == 0:
+        raise ValueError("X has no samples, expected at least one. Check how it was selected.")
+    return samples

@@ -1,0 +1,130 @@
+"""How much each sample counts: sample weights times class weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.class_weight import compute_class_weight
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._compat import check_sample_weight
+
+# A sample that weighs less than this part of the heaviest asks for no prototype of its own.
+NEGLIGIBLE = 1e-6
+
+
+def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
+    """Sample weights as a new array, ones by default.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), optional
+        What the user gave.
+    X : samples
+        The samples that they belong to.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        Weights of 0 or more.
+    """
+    weight = np.array(check_sample_weight(sample_weight, X, dtype=np.float64))
+    if weight.min() < 0:
+        raise ValueError(
+            f"sample_weight contains negative values, the smallest is {weight.min():g}, expected 0 "
+            "or more. Give a sample that should not count the weight 0."
+        )
+    return weight
+
+
+def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
+    """The classes of the samples that count, and every sample's place among them.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Class labels.
+    sample_weight : array of shape (n_samples,)
+        Weights; a weight of zero is the same as leaving the sample out.
+
+    Returns
+    -------
+    classes : array of shape (n_classes,)
+        Sorted labels, two or more.
+    labels : int array of shape (n_samples,)
+        Counted from 0; -1 for samples of weight zero.
+    """
+    is_used = sample_weight > 0
+    labels = np.full(sample_weight.size, -1)
+    classes, labels[is_used] = np.unique(y[is_used], return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(
+            f"There are samples of one class only, {classes.tolist()[0]!r}, expected at least 2 "
+            "classes with samples of positive weight. Add samples of another class."
+        )
+    counts = np.bincount(labels[is_used])
+    totals = np.bincount(labels[is_used], sample_weight[is_used])
+    # A weight of two is a sample given twice, so a single row of it is not a single sample.
+    is_alone = (counts == 1) & (totals <= 1)
+    if is_alone.any():
+        raise ValueError(
+            f"Class {classes[is_alone].tolist()[0]!r} has one sample, expected at least 2 in every "
+            "class: a prototype is made of similar samples of one class. Add samples of that "
+            "class, or leave it out."
+        )
+    return classes, labels
+
+
+def multiply_class_weight(
+    sample_weight: FloatArray, class_weight: Any, classes: Any, labels: IntArray
+) -> FloatArray:
+    """Sample weights times the weights of their classes.
+
+    Parameters
+    ----------
+    sample_weight : array of shape (n_samples,)
+        Weights.
+    class_weight : dict, "balanced" or None
+        What the user gave.
+    classes : array of shape (n_classes,)
+        Sorted labels.
+    labels : int array of shape (n_samples,)
+        Each sample's place among them; -1 for samples of weight zero.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        The products.
+    """
+    is_used = labels >= 0
+    factors = compute_class_weight(
+        class_weight,
+        classes=classes,
+        y=classes[labels[is_used]],
+        sample_weight=sample_weight[is_used],
+    )
+    if not np.all((factors > 0) & (factors < np.inf)):
+        wrong = np.flatnonzero(~((factors > 0) & (factors < np.inf)))[0]
+        raise ValueError(
+            f"class_weight gives class {classes.tolist()[wrong]!r} the weight {factors[wrong]:g}, "
+            "expected positive numbers. Leave the samples of a class out if it should not count."
+        )
+    return np.asarray(sample_weight * factors[labels])
+
+
+def count_relevant(sample_weight: FloatArray) -> int:
+    """The number of samples whose weight is not negligible beside the heaviest.
+
+    Parameters
+    ----------
+    sample_weight : array of shape (n_samples,)
+        Positive weights.
+
+    Returns
+    -------
+    int
+        At most so many samples deserve a prototype.
+    """
+    return int(np.count_nonzero(sample_weight > NEGLIGIBLE * sample_weight.max()))

@@ -1,0 +1,20 @@
+"""What all tests share: one seeded generator, and small arrays that nobody can write to."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def two_blobs():
+    """Forty samples of two classes that features 0 and 1 separate and features 2 and 3 do not."""
+    generator = np.random.default_rng(7)
+    y = np.repeat([0, 1], 20)
+    X = generator.standard_normal((40, 4))
+    X[:, :2] += 4 * y[:, None]
+    X.flags.writeable = y.flags.writeable = False
+    return X, y

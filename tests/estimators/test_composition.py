@@ -1,0 +1,232 @@
+"""The estimators inside scikit-learn's own tools."""
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from imkpl import IMKPL, ISKPL, IMKPLSelector
+from imkpl.estimators import discrimination_scorer, interpretability_scorer, kernel_count_scorer
+from imkpl.kernels import Gaussian, PerFeatureGaussian
+from imkpl.measures import discrimination_score, interpretability_score
+
+FOLDS = StratifiedKFold(3)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_grid_search_over_the_weights_of_the_terms(wine):
+    grid = {
+        "sparsity": [2, 4],
+        "discrimination": [0.0, 0.5],
+        "separation": [1.0, 10.0],
+        "interpretability": [0.1, 2.0],
+    }
+    search = GridSearchCV(IMKPL(max_kernels=4), grid, cv=2).fit(wine.X, wine.y)
+    assert len(search.cv_results_["params"]) == 16
+    assert search.score(wine.new, wine.new_y) > 0.85
+    # Every one of them changes the model.
+    models = {}
+    for name, (low, high) in grid.items():
+        for value in (low, high):
+            models[value] = IMKPL(max_kernels=4, **{name: value}).fit(wine.X, wine.y)
+        assert np.any(models[low].predict_proba(wine.new) != models[high].predict_proba(wine.new))
+
+
+def test_grid_search_over_whole_kernels(iris):
+    kernels = [PerFeatureGaussian(), PerFeatureGaussian(scales=(0.2, 1.0)), [Gaussian(), "linear"]]
+    search = GridSearchCV(IMKPL(sparsity=3), {"kernels": kernels}, cv=FOLDS).fit(iris.X, iris.y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_grid_search_over_interpretability_measures(wine):
+    scoring = {
+        "accuracy": "accuracy",
+        "ip": interpretability_scorer,
+        "dr": discrimination_scorer,
+        "kernels": kernel_count_scorer,
+    }
+    search = GridSearchCV(
+        IMKPL(sparsity=3), {"max_kernels": [2, 6]}, cv=FOLDS, scoring=scoring, refit="kernels"
+    ).fit(wine.X, wine.y)
+    assert search.best_params_ == {"max_kernels": 2}
+    assert np.all(search.cv_results_["mean_test_kernels"] == [-2, -6])
+    for name in ("ip", "dr"):
+        scores = search.cv_results_[f"mean_test_{name}"]
+        assert np.all((scores > 50) & (scores <= 100))
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_scorers_are_the_measures_of_the_fitted_model(kind, wine):
+    model = kind(sparsity=3, interpretability=0.1).fit(wine.X, wine.y)
+    ip = interpretability_score(model.prototypes_, wine.y)
+    assert interpretability_scorer(model, wine.new, wine.new_y) == pytest.approx(ip)
+    codes = model.transform(wine.new)
+    dr = discrimination_score(codes, wine.new_y, model.prototype_classes_)
+    assert discrimination_scorer(model, wine.new, wine.new_y) == dr
+    assert kernel_count_scorer(model) == -np.count_nonzero(model.kernel_weights_)
+
+
+def test_pipeline_with_scaler_changes_nothing(wine):
+    # The kernels of single features have widths in units of the features.
+    pipe = make_pipeline(StandardScaler(), IMKPL(sparsity=3)).fit(wine.X, wine.y)
+    plain = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    assert_array_equal(pipe.predict(wine.new), plain.predict(wine.new))
+
+
+def test_codes_are_features_for_another_classifier(wine):
+    pipe = make_pipeline(StandardScaler(), IMKPL(sparsity=3), LogisticRegression(C=10.0))
+    assert pipe.fit(wine.X, wine.y).score(wine.new, wine.new_y) > 0.9
+
+
+def test_selector_in_a_pipeline(wine, rng):
+    noisy = np.hstack([wine.X, rng.standard_normal((len(wine.X), 30))])
+    pipe = make_pipeline(
+        StandardScaler(), IMKPLSelector(IMKPL(sparsity=3), max_features=4), LogisticRegression()
+    )
+    search = GridSearchCV(pipe, {"imkplselector__max_features": [2, 5]}, cv=FOLDS)
+    search.fit(noisy, wine.y)
+    assert search.best_score_ > 0.85
+    kept = pipe.fit(noisy, wine.y)[1].get_support(indices=True)
+    assert 1 <= kept.size <= 4
+    assert kept.max() < wine.X.shape[1]
+    assert pipe[-1].n_features_in_ == kept.size
+
+
+def test_selector_keeps_the_features_of_positive_weight(wine):
+    selector = IMKPLSelector(IMKPL(sparsity=3, max_kernels=9), max_features=3).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, max_kernels=3).fit(wine.X, wine.y)
+    assert_array_equal(selector.get_support(), model.kernel_weights_ > 0)
+    assert_array_equal(selector.transform(wine.new), wine.new[:, model.kernel_weights_ > 0])
+    assert selector.estimator.max_kernels == 9
+    own_limit = IMKPLSelector(IMKPL(sparsity=3, max_kernels=5)).fit(wine.X, wine.y)
+    assert own_limit.get_support().sum() <= 5
+
+
+def test_selector_counts_several_widths_as_one_feature(wine):
+    bank = PerFeatureGaussian(scales=(0.5, 2.0))
+    selector = IMKPLSelector(IMKPL(bank, sparsity=3, max_kernels=6)).fit(wine.X, wine.y)
+    weights = selector.estimator_.kernel_weights_.reshape(-1, 2)
+    assert_array_equal(selector.get_support(), weights.sum(axis=1) > 0)
+
+
+def test_selector_passes_weights_on(wine):
+    weight = (wine.y > 0).astype(float)
+    weighted = IMKPLSelector(max_features=3).fit(wine.X, wine.y, sample_weight=weight)
+    removed = IMKPLSelector(max_features=3).fit(wine.X[weight > 0], wine.y[weight > 0])
+    assert_array_equal(weighted.estimator_.kernel_weights_, removed.estimator_.kernel_weights_)
+
+
+def test_clone_has_parameters_and_nothing_learned(wine):
+    model = IMKPL([Gaussian(), "linear"], sparsity=3, max_kernels=2).fit(wine.X, wine.y)
+    twin = clone(model)
+    assert set(vars(twin)) == set(twin.get_params())
+    assert repr(twin) == repr(model)
+    proba = twin.fit(wine.X, wine.y).predict_proba(wine.new)
+    assert_array_equal(proba, model.predict_proba(wine.new))
+
+
+@pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL(sparsity=3)], ids=repr)
+def test_cross_validation_splits_precomputed_stacks(model, stacks):
+    K, y = stacks
+    model = clone(model).set_params(kernels="precomputed")
+    by_hand, predicted = [], np.empty_like(y)
+    for train, test in FOLDS.split(K, y):
+        fold = clone(model).fit(K[np.ix_(train, train)], y[train])
+        predicted[test] = fold.predict(K[np.ix_(test, train)])
+        by_hand.append(np.mean(predicted[test] == y[test]))
+    assert_array_equal(cross_val_score(model, K, y, cv=FOLDS), by_hand)
+    assert_array_equal(cross_val_predict(model, K, y, cv=FOLDS), predicted)
+    assert np.mean(by_hand) > 0.6
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_precomputed_stack_equals_the_kernels_it_holds(kind, wine):
+    X, new = wine.X[:, :5], wine.new[:, :5]
+    widths = 2 * X.var(axis=0)
+    direct = kind(sparsity=3).fit(X, wine.y)
+    stacked = kind("precomputed", sparsity=3)
+    stacked.fit(np.exp(-((X[:, None] - X) ** 2) / widths), wine.y)
+    cross = np.exp(-((new[:, None] - X) ** 2) / widths)
+    np.testing.assert_allclose(stacked.kernel_weights_, direct.kernel_weights_, atol=1e-6)
+    np.testing.assert_allclose(stacked.predict_proba(cross), direct.predict_proba(new), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_precomputed_matrix_is_one_kernel(kind, stacks):
+    K, y = stacks
+    matrix = kind("precomputed", sparsity=3).fit(K[:, :, 0], y)
+    stack = kind("precomputed", sparsity=3).fit(K[:, :, :1], y)
+    assert_array_equal(matrix.predict_proba(K[:9, :, 0]), stack.predict_proba(K[:9, :, :1]))
+    assert_array_equal(matrix.predict_proba(K[:9, :, :1]), stack.predict_proba(K[:9, :, 0]))
+
+
+def test_precomputed_samples_of_zero_weight_equal_removed_samples(stacks, rng):
+    K, y = stacks
+    weight = rng.integers(0, 2, len(y))
+    kept = np.flatnonzero(weight)
+    weighted = IMKPL("precomputed", sparsity=3).fit(K, y, sample_weight=weight)
+    removed = IMKPL("precomputed", sparsity=3).fit(K[np.ix_(kept, kept)], y[kept])
+    assert_array_equal(weighted.predict_proba(K), removed.predict_proba(K[:, kept]))
+    assert_array_equal(weighted.support_, kept[removed.support_])
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_sample_weight_is_routed_through_a_pipeline(kind, wine):
+    weight = np.where(wine.y == 1, 5.0, 1.0)
+    model = kind(sparsity=3).set_fit_request(sample_weight=True)
+    scaler = StandardScaler().set_fit_request(sample_weight=False)
+    pipe = make_pipeline(scaler, model).fit(wine.X, wine.y, sample_weight=weight)
+    scaled = StandardScaler().fit_transform(wine.X)
+    direct = kind(sparsity=3).fit(scaled, wine.y, sample_weight=weight)
+    plain = kind(sparsity=3).fit(scaled, wine.y)
+    found = pipe[-1].temperature_, pipe[-1].history_["total"][-1]
+    assert found == (direct.temperature_, direct.history_["total"][-1])
+    assert found != (plain.temperature_, plain.history_["total"][-1])
+
+
+@pytest.mark.usefixtures("routing")
+def test_sample_weight_is_routed_to_a_transformer_and_a_selector(wine):
+    weight = (wine.y > 0).astype(float)
+    for step in (IMKPL(sparsity=3), IMKPLSelector(IMKPL(sparsity=3))):
+        request = clone(step).set_fit_request(sample_weight=True)
+        last = DummyClassifier().set_fit_request(sample_weight=False)
+        pipe = make_pipeline(request, last).fit(wine.X, wine.y, sample_weight=weight)
+        model = getattr(pipe[0], "estimator_", pipe[0])
+        assert_array_equal(model.classes_, [1, 2])
+
+
+@pytest.mark.usefixtures("routing")
+def test_sample_weight_is_routed_through_cross_validation(wine):
+    weight = np.where(wine.y == 1, 5.0, 1.0)
+    model = IMKPL(sparsity=2, n_prototypes=3, max_kernels=2)
+    model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    found = cross_val_score(model, wine.X, wine.y, cv=FOLDS, params={"sample_weight": weight})
+    expected = []
+    for train, test in FOLDS.split(wine.X, wine.y):
+        fold = clone(model).fit(wine.X[train], wine.y[train], sample_weight=weight[train])
+        expected.append(fold.score(wine.X[test], wine.y[test], sample_weight=weight[test]))
+    assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("routing")
+def test_sample_weight_without_a_request_is_refused(wine):
+    pipe = make_pipeline(IMKPL(sparsity=3))
+    with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
+        pipe.fit(wine.X, wine.y, sample_weight=np.ones(len(wine.y)))

@@ -1,0 +1,244 @@
+"""Every error is a sentence: what was wrong, what was expected, how to fix it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from imkpl import IMKPL, ISKPL, IMKPLSelector
+from imkpl.kernels import FunctionKernel
+
+KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+PRECOMPUTED = {"kernels": "precomputed", "sparsity": 3}
+
+
+@KINDS
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_missing_and_infinite_values(kind, value, words, iris):
+    X = iris.X.copy()
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=f"Input X contains {words}"):
+        kind().fit(X, iris.y)
+    model = kind(sparsity=3).fit(iris.X, iris.y)
+    with pytest.raises(ValueError, match=f"Input X contains {words}"):
+        model.predict(X)
+
+
+@KINDS
+def test_one_class(kind, iris):
+    sentence = r"samples of one class only, 'a', expected at least 2 classes.*Add samples"
+    with pytest.raises(ValueError, match=sentence):
+        kind().fit(iris.X, ["a"] * len(iris.X))
+    with pytest.raises(ValueError, match="samples of one class only, 0, expected"):
+        kind().fit(iris.X, iris.y, sample_weight=(iris.y == 0).astype(float))
+
+
+@KINDS
+def test_class_with_one_sample(kind, iris):
+    y = np.where(np.arange(len(iris.y)) == 7, "alone", "other")
+    y[20:] = "third"
+    with pytest.raises(ValueError, match=r"Class 'alone' has one sample, expected at least 2.*Add"):
+        kind().fit(iris.X, y)
+
+
+def test_class_left_with_one_sample_by_weights(iris):
+    weight = np.ones(len(iris.y))
+    weight[np.flatnonzero(iris.y == 2)[1:]] = 0.0
+    with pytest.raises(ValueError, match="Class 2 has one sample, expected at least 2"):
+        IMKPL().fit(iris.X, iris.y, sample_weight=weight)
+
+
+def test_fewer_samples_than_neighbours(iris):
+    rows = [0, 1, 30, 31]
+    sentence = r"n_neighbors=5, but there are only 4 distinct samples.*Use n_neighbors=3 or less"
+    with pytest.raises(ValueError, match=sentence):
+        IMKPL(n_neighbors=5).fit(iris.X[rows], iris.y[rows])
+    IMKPL(n_neighbors=3).fit(iris.X[rows], iris.y[rows])
+
+
+@KINDS
+def test_unknown_kernel(kind, iris):
+    with pytest.raises(ValueError, match=r"kernels='gausian' is not known. Expected.*'per_feature"):
+        kind("gausian").fit(iris.X, iris.y)
+    with pytest.raises(ValueError, match=r"'gausian'.* is not a known kernel. Choose one of"):
+        kind(["rbf", "gausian"]).fit(iris.X, iris.y)
+    with pytest.raises(ValueError, match=r"3 is not a kernel. Expected an object from"):
+        kind([3]).fit(iris.X, iris.y)
+
+
+@KINDS
+def test_kernel_function_of_wrong_shape(kind, iris):
+    with pytest.raises(ValueError, match=r"Kernel '<lambda>' returned shape \(3,\), expected"):
+        kind(lambda X, Y: np.ones(3)).fit(iris.X, iris.y)
+
+
+@KINDS
+def test_wrong_stack_at_fit(kind, stacks):
+    K, y = stacks
+    sentence = r"training similarities have shape .*, expected \(n_train, n_train\).*moveaxis"
+    for wrong in (K[:, :-1], np.moveaxis(K, -1, 0), K[:, 0, 0], K[..., None]):
+        with pytest.raises(ValueError, match=sentence):
+            kind(**PRECOMPUTED).fit(wrong, y[: len(wrong)])
+
+
+@KINDS
+def test_wrong_stack_at_predict(kind, stacks):
+    K, y = stacks
+    model = kind(**PRECOMPUTED).fit(K, y)
+    sentence = r"similarities have shape .*, expected \(n_samples, 119, 5\).*numpy.ix_"
+    wrong_stacks = (K[:, :-1], K[:, :, :4], K[:, :, 0], K[0, :, 0], np.moveaxis(K, -1, 0))
+    for wrong in wrong_stacks:
+        with pytest.raises(ValueError, match=sentence):
+            model.predict(wrong)
+
+
+@KINDS
+def test_precomputed_kernel_that_is_none(kind, stacks):
+    K, y = stacks
+    skewed = K.copy()
+    skewed[0, 1, 2] += 0.1
+    with pytest.raises(ValueError, match=r"kernel 2 is not symmetric, expected .*Take \(K \+ K"):
+        kind(**PRECOMPUTED).fit(skewed, y)
+    with pytest.raises(ValueError, match=r"ones on its diagonal, expected .*normalize_stack"):
+        kind(**PRECOMPUTED).fit(2 * K, y)
+    missing = K.copy()
+    missing[0, 1] = missing[1, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        kind(**PRECOMPUTED).fit(missing, y)
+
+
+@pytest.mark.parametrize("name", ["discrimination", "separation", "interpretability", "tol"])
+def test_negative_weight_of_a_term(name, iris):
+    with pytest.raises(
+        ValueError, match=rf"'{name}' parameter of IMKPL must be a float in.*Got -1"
+    ):
+        IMKPL(**{name: -1.0}).fit(iris.X, iris.y)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sparsity",
+        "code_sparsity",
+        "learning_code_sparsity",
+        "n_prototypes",
+        "n_neighbors",
+        "max_kernels",
+        "max_iter",
+    ],
+)
+def test_counts_below_one(name, iris):
+    with pytest.raises(ValueError, match=rf"'{name}' parameter of IMKPL must be an int in"):
+        IMKPL(**{name: 0}).fit(iris.X, iris.y)
+
+
+@pytest.mark.parametrize("name", ["weight_rule", "decision", "class_weight"])
+def test_unknown_option(name, iris):
+    with pytest.raises(ValueError, match=rf"'{name}' parameter of IMKPL must be.*Got 'other'"):
+        IMKPL(**{name: "other"}).fit(iris.X, iris.y)
+
+
+@KINDS
+def test_fewer_prototypes_than_classes(kind, iris):
+    with pytest.raises(
+        ValueError, match=r"n_prototypes=2, expected at least one for each of the 3"
+    ):
+        kind(n_prototypes=2).fit(iris.X, iris.y)
+
+
+@pytest.mark.parametrize(
+    "model", [IMKPL(), ISKPL(), IMKPL(weight_rule="lp", n_neighbors=1)], ids=repr
+)
+def test_constant_kernels(model, iris):
+    with pytest.raises(ValueError, match=r"All kernels are constant.*Check that X has features"):
+        model.fit(np.ones((len(iris.y), 2)), iris.y)
+
+
+@KINDS
+def test_negative_sample_weights(kind, iris):
+    sentence = r"negative values, the smallest is -2, expected 0 or more. Give"
+    with pytest.raises(ValueError, match=sentence):
+        kind().fit(iris.X, iris.y, sample_weight=np.where(iris.y == 0, -2.0, 1.0))
+
+
+def test_sample_weights_that_are_all_zero(iris):
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        IMKPL().fit(iris.X, iris.y, sample_weight=np.zeros(len(iris.y)))
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.inf])
+def test_class_weights_that_are_not_positive(weight, iris):
+    with pytest.raises(ValueError, match=r"class_weight gives class 1 the weight .*, expected pos"):
+        IMKPL(class_weight={1: weight}).fit(iris.X, iris.y)
+
+
+@KINDS
+def test_other_columns_at_predict(kind, iris):
+    frame = pd.DataFrame(iris.X, columns=list("abcd"))
+    model = kind(sparsity=3).fit(frame, iris.y)
+    with pytest.raises(
+        ValueError, match=r"(?s)feature names should match.*unseen at fit time:\n- z"
+    ):
+        model.predict(frame.rename(columns={"a": "z"}))
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        model.predict(frame[["b", "a", "c", "d"]])
+
+
+@KINDS
+def test_wrong_number_of_features(kind, iris):
+    model = kind(sparsity=3).fit(iris.X, iris.y)
+    sentence = f"X has 3 features, but {kind.__name__} is expecting 4 features"
+    for method in ("predict", "predict_proba", "transform", "reconstruction_error"):
+        with pytest.raises(ValueError, match=sentence):
+            getattr(model, method)(iris.X[:, :3])
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "method",
+    ["predict", "predict_proba", "decision_function", "transform", "reconstruction_error"],
+)
+def test_predict_before_fit(kind, method, iris):
+    with pytest.raises(NotFittedError, match=r"not fitted yet. Call 'fit'"):
+        getattr(kind(), method)(iris.X)
+    with pytest.raises(NotFittedError, match=r"not fitted yet. Call 'fit'"):
+        _ = kind().feature_importances_
+
+
+def test_fit_that_failed_leaves_no_fitted_model(iris):
+    model = IMKPL(n_neighbors=500)
+    with pytest.raises(ValueError, match="n_neighbors=500"):
+        model.fit(iris.X, iris.y)
+    with pytest.raises(NotFittedError):
+        model.predict(iris.X)
+
+
+@KINDS
+def test_sparse_input(kind, iris):
+    with pytest.raises(TypeError, match=r"Sparse data was passed.*Use '.toarray\(\)'"):
+        kind().fit(sp.csr_array(iris.X), iris.y)
+
+
+def test_labels_that_are_no_classes(iris):
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        IMKPL().fit(iris.X, iris.X[:, 0] + 0.05)
+
+
+def test_lists_of_samples_and_labels_of_different_length():
+    kernel = FunctionKernel(lambda x, y: 1.0 * (x == y), pairwise=True, vector_input=False)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[4, 3\]"):
+        IMKPL(kernel).fit(["a", "b", "c", "d"], [0, 0, 1])
+    with pytest.raises(ValueError, match=r"X has no samples, expected at least one"):
+        IMKPL(kernel).fit([], [])
+
+
+def test_selector_needs_one_feature_per_kernel(iris):
+    selector = IMKPLSelector(IMKPL("rbf", sparsity=3))
+    with pytest.raises(ValueError, match=r"read several features each.*per_feature_gaussian"):
+        selector.fit(iris.X, iris.y)
+
+
+def test_selector_needs_the_model_with_weights(iris):
+    with pytest.raises(ValueError, match=r"'estimator' parameter of IMKPLSelector must be"):
+        IMKPLSelector(ISKPL()).fit(iris.X, iris.y)

@@ -1,0 +1,215 @@
+"""Data frames, label types, memory layouts, kernels of every form, samples that are no vectors."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from imkpl import IMKPL, ISKPL, IMKPLSelector
+from imkpl.kernels import FunctionKernel, Gaussian, KernelStack, PerFeatureGaussian
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+WORDS = ["aab", "abab", "baa", "abba", "xyy", "yxyx", "xxy", "yyxx", "aba", "xyx"]
+WORD_CLASSES = ["left"] * 4 + ["right"] * 4 + ["left", "right"]
+
+
+def count_letters(x, y):
+    return float(sum(x.count(letter) * y.count(letter) for letter in "abxy"))
+
+
+LETTERS = FunctionKernel(count_letters, pairwise=True, vector_input=False)
+
+
+def as_frame(library, array, names):
+    return FRAMES[library]({name: array[:, i] for i, name in enumerate(names)})
+
+
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_data_frames_give_names_and_the_same_model(library, kind, iris):
+    names = ["sepal length", "sepal width", "petal length", "petal width"]
+    model = kind(sparsity=3).fit(as_frame(library, iris.X, names), iris.y)
+    assert_array_equal(model.feature_names_in_, names)
+    assert model.n_features_in_ == 4
+    for name, kernel_name in zip(names, model.kernel_names_, strict=True):
+        assert name in kernel_name
+    plain = kind(sparsity=3).fit(iris.X, iris.y)
+    proba = model.predict_proba(as_frame(library, iris.new, names))
+    assert_array_equal(proba, plain.predict_proba(iris.new))
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_set_output_gives_data_frames_of_codes(library, iris):
+    model = IMKPL(sparsity=3).set_output(transform=library)
+    fitted = model.fit_transform(iris.X, iris.y)
+    frame = model.transform(iris.new)
+    assert isinstance(fitted, FRAMES[library])
+    assert isinstance(frame, FRAMES[library])
+    assert list(frame.columns) == list(model.get_feature_names_out())
+    codes = clone(model).set_output(transform="default").fit(iris.X, iris.y).transform(iris.new)
+    assert_array_equal(frame.to_numpy(), codes.toarray())
+
+
+def test_set_output_keeps_the_index_of_pandas(iris):
+    frame = pd.DataFrame(iris.new, index=[f"flower {i}" for i in range(len(iris.new))])
+    frame.columns = frame.columns.map(str)
+    train = pd.DataFrame(iris.X, columns=frame.columns)
+    model = IMKPL(sparsity=3).set_output(transform="pandas").fit(train, iris.y)
+    assert_array_equal(model.transform(frame).index, frame.index)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_selector_keeps_columns_of_data_frames(library, iris):
+    names = ["a", "b", "c", "d"]
+    frame = as_frame(library, iris.X, names)
+    selector = IMKPLSelector(IMKPL(sparsity=3), max_features=2).set_output(transform=library)
+    kept = selector.fit_transform(frame, iris.y)
+    assert isinstance(kept, FRAMES[library])
+    assert list(kept.columns) == list(selector.get_feature_names_out())
+    assert set(kept.columns) < set(names)
+    assert_array_equal(kept.to_numpy(), iris.X[:, selector.get_support()])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([-1, 0, 7]),
+        np.array(["no", "yes", "perhaps"]),
+        np.array(["no", "yes", "perhaps"], dtype=object),
+        np.array([0.0, 1.0, 2.0]),
+        np.array([3, 1, 2], dtype=np.uint8),
+    ],
+    ids=["negative", "str", "object", "float", "unsorted"],
+)
+def test_labels_of_any_type_come_back(labels, iris):
+    model = IMKPL(sparsity=3).fit(iris.X, labels[iris.y])
+    assert_array_equal(model.classes_, np.unique(labels))
+    assert model.classes_.dtype == labels.dtype
+    predicted = model.predict(iris.new)
+    assert np.mean(predicted == labels[iris.new_y]) > 0.9
+    assert set(model.prototype_classes_) == set(labels)
+    assert model.score(iris.new, labels[iris.new_y]) == np.mean(predicted == labels[iris.new_y])
+
+
+def test_bool_labels_come_back(two_blobs):
+    X, y = two_blobs
+    model = IMKPL(sparsity=3).fit(X, y == 1)
+    assert model.classes_.dtype == bool
+    assert_array_equal(model.predict(X), y == 1)
+    assert_array_equal(model.decision_function(X) > 0, y == 1)
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series, list])
+def test_labels_may_be_a_series_or_list_of_strings(series, iris):
+    names = np.array(["a", "b", "c"])
+    model = IMKPL(sparsity=3).fit(iris.X, series(list(names[iris.y])))
+    expected = IMKPL(sparsity=3).fit(iris.X, iris.y).predict(iris.new)
+    assert_array_equal(model.predict(iris.new), names[expected])
+
+
+def test_memory_layout_does_not_matter(iris):
+    wide = np.zeros((2 * len(iris.X), 8))
+    strided = wide[::2, ::2]
+    strided[:] = iris.X
+    expected = IMKPL(sparsity=3).fit(iris.X, iris.y).predict_proba(iris.new)
+    for X in (strided, np.asfortranarray(iris.X), iris.X.tolist()):
+        model = IMKPL(sparsity=3).fit(X, iris.y)
+        assert_array_equal(model.predict_proba(np.asfortranarray(iris.new)), expected)
+
+
+def test_arrays_of_the_caller_are_left_alone(iris):
+    X, y = iris.X.copy(), iris.y.copy()
+    model = IMKPL(sparsity=3).fit(X, y)
+    model.predict_proba(X)
+    model.transform(X)
+    assert_array_equal(X, iris.X)
+    assert_array_equal(y, iris.y)
+
+
+def test_single_precision_and_integers_are_read(iris):
+    single = IMKPL(sparsity=3).fit(iris.X.astype(np.float32), iris.y)
+    double = IMKPL(sparsity=3).fit(iris.X.astype(np.float32).astype(float), iris.y)
+    new = iris.new.astype(np.float32)
+    assert_array_equal(single.predict_proba(new), double.predict_proba(new.astype(float)))
+    tenths = (10 * iris.X).round().astype(int)
+    assert IMKPL(sparsity=3).fit(tenths, iris.y).score(tenths, iris.y) > 0.9
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+@pytest.mark.parametrize(
+    ("kernels", "n_kernels"),
+    [
+        ("rbf", 1),
+        ("linear", 1),
+        (Gaussian(), 1),
+        (lambda X, Y: X @ Y.T + 1.0, 1),
+        ([Gaussian(), "cosine", lambda X, Y: (X @ Y.T) ** 2], 3),
+        ((Gaussian(), "laplacian"), 2),
+        (KernelStack([Gaussian(), "poly"]), 2),
+        (PerFeatureGaussian(scales=(0.5, 2.0)), 8),
+        (PerFeatureGaussian(features=np.array([2, 3])), 2),
+    ],
+    ids=[
+        "name",
+        "no unit diagonal",
+        "kernel",
+        "function",
+        "list",
+        "tuple",
+        "bank",
+        "widths",
+        "two",
+    ],
+)
+def test_kernels_of_every_form(kind, kernels, n_kernels, iris):
+    model = kind(kernels, sparsity=3).fit(iris.X, iris.y)
+    assert model.kernel_weights_.shape == (n_kernels,)
+    assert len(set(model.kernel_names_)) == n_kernels
+    assert model.score(iris.new, iris.new_y) > 0.8
+    errors = model.reconstruction_error(iris.new)
+    assert np.all((errors >= 0) & (errors <= 1))
+
+
+def test_kernels_without_unit_diagonal_are_cosines(iris):
+    cosines = ISKPL("cosine", sparsity=3).fit(iris.X, iris.y)
+    products = ISKPL("linear", sparsity=3).fit(iris.X, iris.y)
+    scaled = products.predict_proba(7 * iris.new)
+    assert_allclose(scaled, products.predict_proba(iris.new), rtol=1e-6)
+    assert_allclose(cosines.predict_proba(iris.new), products.predict_proba(iris.new), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_samples_need_not_be_vectors(kind):
+    model = kind(LETTERS, sparsity=2).fit(WORDS, WORD_CLASSES)
+    assert list(model.predict(["a", "bb", "xxx", "y"])) == ["left", "left", "right", "right"]
+    assert model.prototypes_.shape[1] == len(WORDS)
+    assert model.reconstruction_error(["zzz"]) == pytest.approx(1.0)
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda words: np.array(words, dtype=object),
+        lambda words: pd.Series(words, index=range(len(words))[::-1]),
+        pl.Series,
+    ],
+    ids=["array", "pandas", "polars"],
+)
+def test_words_may_stand_in_any_sequence(wrap):
+    expected = IMKPL(LETTERS, sparsity=2).fit(WORDS, WORD_CLASSES)
+    model = IMKPL(LETTERS, sparsity=2).fit(wrap(WORDS), WORD_CLASSES)
+    assert_array_equal(model.prototypes_.toarray(), expected.prototypes_.toarray())
+    new = ["ab", "xy", "yya"]
+    assert_array_equal(model.predict_proba(wrap(new)), expected.predict_proba(new))
+
+
+def test_words_of_zero_weight_equal_removed_words():
+    weight = np.array([1, 0, 1, 1, 1, 1, 0, 1, 1, 1])
+    model = IMKPL(LETTERS, sparsity=2).fit(WORDS, WORD_CLASSES, sample_weight=weight)
+    kept = [i for i in range(10) if weight[i]]
+    removed = IMKPL(LETTERS, sparsity=2)
+    removed.fit([WORDS[i] for i in kept], [WORD_CLASSES[i] for i in kept])
+    assert_array_equal(model.predict_proba(WORDS), removed.predict_proba(WORDS))

@@ -1,0 +1,138 @@
+"""Prediction reads support samples and live kernels, and nothing else."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+from imkpl import IMKPL, ISKPL
+from imkpl.kernels import FunctionKernel, Gaussian
+
+METHODS = ["predict", "predict_proba", "decision_function", "reconstruction_error"]
+
+
+def outputs(model, X):
+    return [getattr(model, method)(X) for method in METHODS] + [model.transform(X).toarray()]
+
+
+def assert_same(left, right):
+    for a, b in zip(left, right, strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL("rbf", sparsity=3)], ids=repr)
+def test_training_data_may_change_after_fit(model, wine):
+    X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
+    new = (wine.new - wine.X.mean(axis=0)) / wine.X.std(axis=0)
+    model = clone(model).fit(X, wine.y)
+    before = outputs(model, new)
+    X[:] = 7.0
+    assert_same(before, outputs(model, new))
+
+
+def test_features_of_zero_weight_may_be_anything(wine):
+    model = IMKPL(sparsity=3, max_kernels=3).fit(wine.X, wine.y)
+    changed = wine.new.copy()
+    changed[:, model.kernel_weights_ == 0] = 1e300
+    assert_same(outputs(model, wine.new), outputs(model, changed))
+    changed[:, model.kernel_weights_ > 0] += 1.0
+    assert np.any(model.decision_function(changed) != model.decision_function(wine.new))
+
+
+def test_kernels_of_zero_weight_are_not_evaluated(wine):
+    calls = []
+
+    def noise(X, Y):
+        calls.append(len(X))
+        phases = 1e3 * (X[:, [0]] - Y[:, 0])
+        return np.cos(phases)
+
+    kernels = [Gaussian(), FunctionKernel(noise, unit_diagonal=True)]
+    model = IMKPL(kernels, sparsity=3, max_kernels=1).fit(wine.X, wine.y)
+    assert_array_equal(model.kernel_weights_, [1.0, 0.0])
+    assert calls
+    calls.clear()
+    model.predict(wine.new)
+    assert not calls
+
+
+def test_other_rows_of_the_batch_do_not_matter(wine):
+    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    alone = np.concatenate([model.decision_function(row[None]) for row in wine.new[:10]])
+    assert_allclose(alone, model.decision_function(wine.new)[:10], rtol=1e-12)
+
+
+def test_pickle_predicts_the_same(wine):
+    model = IMKPL(sparsity=3, max_kernels=5).fit(wine.X, wine.y)
+    twin = pickle.loads(pickle.dumps(model))
+    assert_same(outputs(model, wine.new), outputs(twin, wine.new))
+    assert_array_equal(twin.feature_importances_, model.feature_importances_)
+
+
+def test_pickle_holds_support_samples_and_live_features_only():
+    X, y = make_classification(
+        400, 600, n_informative=5, n_redundant=0, n_repeated=0, shuffle=False, random_state=0
+    )
+    model = IMKPL(sparsity=5, max_kernels=5).fit(X, y)
+    stored = pickle.dumps(model)
+    assert len(stored) < 0.03 * X.nbytes
+    live = np.flatnonzero(model.kernel_weights_)
+    outside = np.setdiff1d(np.arange(len(X)), model.support_)
+    assert X[model.support_[0], live[0]].tobytes() in stored
+    assert not any(X[i, live[0]].tobytes() in stored for i in outside)
+    dead = np.flatnonzero(model.kernel_weights_ == 0)
+    assert not any(X[model.support_[0], j].tobytes() in stored for j in dead)
+
+
+def test_singleton_prototypes_rebuild_their_sample_and_nothing_rebuilds_outliers(wine):
+    model = ISKPL(sparsity=1, n_prototypes=20).fit(wine.X, wine.y)
+    assert np.all(np.diff(model.prototypes_.indptr) == 1)
+    assert_allclose(model.reconstruction_error(wine.X[model.support_]), 0.0, atol=1e-9)
+    ordinary = model.reconstruction_error(wine.new)
+    outliers = wine.new + 50 * wine.X.std(axis=0)
+    assert_allclose(model.reconstruction_error(outliers), 1.0, atol=1e-6)
+    assert ordinary.max() < 0.9
+    assert ordinary.min() > 0.0
+
+
+def test_outlier_that_resembles_nothing_has_equal_probabilities(wine):
+    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    proba = model.predict_proba(wine.new[:2] + 1e6)
+    assert_allclose(proba, 1 / 3, atol=1e-9)
+
+
+def test_new_samples_are_classified_well(wine):
+    for model in (IMKPL(sparsity=3), ISKPL(sparsity=3), IMKPL(sparsity=3, decision="share")):
+        assert model.fit(wine.X, wine.y).score(wine.new, wine.new_y) > 0.9
+
+
+def test_confident_predictions_are_more_often_right(iris):
+    X, new = iris.X[:, :2], iris.new[:, :2]
+    model = IMKPL(sparsity=5).fit(X, iris.y)
+    confidence = model.predict_proba(new).max(axis=1)
+    is_right = model.predict(new) == iris.new_y
+    assert not is_right.all()
+    assert confidence[is_right].mean() > confidence[~is_right].mean()
+    # The calibration is of the right order: mean confidence is near the accuracy.
+    assert abs(confidence.mean() - is_right.mean()) < 0.2
+
+
+def test_fit_transform_codes_training_samples_as_if_new(wine):
+    model = IMKPL(sparsity=3)
+    codes = model.fit_transform(wine.X, wine.y)
+    assert_array_equal(codes.toarray(), model.transform(wine.X).toarray())
+
+
+@pytest.mark.parametrize("name", ["IMKPL", "ISKPL"])
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_results_do_not_depend_on_threads_or_repetition(name, n_jobs, wine):
+    kind = {"IMKPL": IMKPL, "ISKPL": ISKPL}[name]
+    first = kind(sparsity=3, random_state=0).fit(wine.X, wine.y)
+    second = kind(sparsity=3, random_state=1, n_jobs=n_jobs).fit(wine.X, wine.y)
+    assert_same(outputs(first, wine.new), outputs(second, wine.new))
+    assert_array_equal(first.prototypes_.toarray(), second.prototypes_.toarray())
+    assert_array_equal(first.codes_.toarray(), second.codes_.toarray())
+    assert_array_equal(first.history_["total"], second.history_["total"])

@@ -1,0 +1,130 @@
+"""A weight of two is a sample given twice, a weight of zero is a sample left out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from imkpl import IMKPL, ISKPL
+
+MODELS = [
+    IMKPL(sparsity=3),
+    ISKPL(sparsity=3),
+    IMKPL(sparsity=3, weight_rule="ridge"),
+    IMKPL(sparsity=3, class_weight="balanced"),
+]
+
+
+def assert_equal_models(left, right, new):
+    assert_array_equal(left.classes_, right.classes_)
+    assert_array_equal(left.kernel_weights_, right.kernel_weights_)
+    assert_array_equal(left.predict_proba(new), right.predict_proba(new))
+    assert_array_equal(left.transform(new).toarray(), right.transform(new).toarray())
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_repeated_samples_equal_integer_weights(model, wine, rng):
+    counts = rng.integers(1, 4, len(wine.y))
+    weighted = clone(model).fit(wine.X, wine.y, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(wine.X, counts, axis=0), np.repeat(wine.y, counts))
+    assert_equal_models(weighted, repeated, wine.new)
+    plain = clone(model).fit(wine.X, wine.y)
+    assert np.any(plain.predict_proba(wine.new) != weighted.predict_proba(wine.new))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_samples_of_zero_weight_equal_removed_samples(model, wine, rng):
+    weight = rng.integers(0, 2, len(wine.y))
+    weighted = clone(model).fit(wine.X, wine.y, sample_weight=weight)
+    removed = clone(model).fit(wine.X[weight > 0], wine.y[weight > 0])
+    assert_equal_models(weighted, removed, wine.new)
+    assert_array_equal(np.flatnonzero(weight)[removed.support_], weighted.support_)
+    assert not np.diff(weighted.codes_.indptr)[weight == 0].any()
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_class_of_zero_weight_equals_removed_class(gone, wine):
+    weight = (wine.y != gone).astype(float)
+    weighted = IMKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=weight)
+    removed = IMKPL(sparsity=3).fit(wine.X[weight > 0], wine.y[weight > 0])
+    assert_equal_models(weighted, removed, wine.new)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_order_of_samples_does_not_matter(seed, wine):
+    order = np.random.default_rng(seed).permutation(len(wine.y))
+    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    shuffled = IMKPL(sparsity=3).fit(wine.X[order], wine.y[order])
+    assert_equal_models(model, shuffled, wine.new)
+    assert_array_equal(shuffled.prototypes_.toarray(), model.prototypes_.toarray()[:, order])
+    assert_array_equal(shuffled.codes_.toarray(), model.codes_.toarray()[order])
+
+
+def test_equal_rows_of_different_classes_stay_apart(two_blobs):
+    X, y = two_blobs
+    X, y = np.concatenate([X, X[:3]]), np.concatenate([y, 1 - y[:3]])
+    model = ISKPL(sparsity=2, n_prototypes=20).fit(X, y)
+    assert_array_equal(np.diff(model.codes_.indptr), 1)
+    assert model.codes_.shape[0] == 43
+
+
+def test_equal_rows_have_equal_codes_and_one_of_them_is_support(two_blobs):
+    X, y = two_blobs
+    model = ISKPL(sparsity=2).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    assert_array_equal(model.codes_[:40].toarray(), model.codes_[40:].toarray())
+    assert model.support_.max() < 40
+
+
+def test_single_row_of_weight_two_is_two_samples(two_blobs):
+    X, y = two_blobs
+    X, y = np.concatenate([X, [[9.0, -9.0, 0.0, 0.0]]]), np.concatenate([y, [2]])
+    weight = np.ones(41)
+    weight[-1] = 2
+    weighted = IMKPL(sparsity=2).fit(X, y, sample_weight=weight)
+    repeated = IMKPL(sparsity=2).fit(np.concatenate([X, X[-1:]]), np.concatenate([y, y[-1:]]))
+    assert_equal_models(weighted, repeated, X)
+
+
+def test_class_weights_equal_sample_weights(wine):
+    weights = {0: 1.0, 1: 3.0, 2: 2.0}
+    by_class = IMKPL(sparsity=3, class_weight=weights).fit(wine.X, wine.y)
+    by_sample = IMKPL(sparsity=3).fit(
+        wine.X, wine.y, sample_weight=[weights[label] for label in wine.y]
+    )
+    assert_equal_models(by_class, by_sample, wine.new)
+
+
+def test_balanced_weights_make_classes_count_alike(wine):
+    kept = np.concatenate([np.flatnonzero(wine.y == 0)[:6], np.flatnonzero(wine.y > 0)])
+    X, y = wine.X[kept], wine.y[kept]
+    factors = len(y) / (3 * np.bincount(y))
+    balanced = IMKPL(sparsity=3, class_weight="balanced").fit(X, y)
+    by_hand = IMKPL(sparsity=3).fit(X, y, sample_weight=factors[y])
+    assert_allclose(balanced.predict_proba(wine.new), by_hand.predict_proba(wine.new))
+
+
+def test_class_weights_keyed_by_labels_of_any_type(wine):
+    names = np.array(["a", "b", "c"])
+    by_name = IMKPL(sparsity=3, class_weight={"a": 1.0, "b": 3.0, "c": 2.0})
+    by_number = IMKPL(sparsity=3, class_weight={0: 1.0, 1: 3.0, 2: 2.0})
+    named = by_name.fit(wine.X, names[wine.y]).predict_proba(wine.new)
+    assert_array_equal(named, by_number.fit(wine.X, wine.y).predict_proba(wine.new))
+
+
+def test_class_of_negligible_weight_gets_one_prototype(wine):
+    model = ISKPL(sparsity=8, class_weight={0: 1e9}).fit(wine.X, wine.y)
+    owners = list(model.prototype_classes_)
+    assert owners.count(1) == owners.count(2) == 1
+    assert owners.count(0) > 10
+
+
+def test_weights_of_the_caller_are_left_alone(wine):
+    weight = np.full(len(wine.y), 2.0)
+    IMKPL(sparsity=3, class_weight={0: 5.0}).fit(wine.X, wine.y, sample_weight=weight)
+    assert_array_equal(weight, 2.0)
+
+
+def test_scalar_weight_counts_for_all_samples(wine):
+    scalar = ISKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=2.0)
+    array = ISKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=np.full(len(wine.y), 2.0))
+    assert_equal_models(scalar, array, wine.new)

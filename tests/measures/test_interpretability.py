@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from imkpl.measures import InterpretabilityParts, interpretability_score
+from reference import measures as slow
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+seeds = st.integers(0, 10_000)
+
+
+def make_model(seed, n_prototypes=4, n_samples=9, has_unit_norm=True):
+    """Sparse prototypes, labels and a kernel; its diagonal is one for unit-norm prototypes."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((n_samples, 2))
+    K = np.exp(-0.3 * np.sum((points[:, None] - points) ** 2, axis=-1))
+    U = rng.uniform(0.1, 1, (n_prototypes, n_samples)) * (rng.random((n_prototypes, 9)) < 0.4)
+    U[np.arange(n_prototypes), rng.integers(0, n_samples, n_prototypes)] += 0.2
+    if has_unit_norm:
+        U /= np.sqrt(np.einsum("is,st,it->i", U, K, U))[:, None]
+    else:
+        sizes = rng.uniform(0.3, 1.2, n_samples)
+        K, U = K * np.outer(sizes, sizes), 0.4 * U
+    return U, np.array(["a", "b", "c"])[rng.integers(0, 3, n_samples)], K
+
+
+@laws
+@given(seeds, st.booleans())
+def test_score_equals_the_formula(seed, has_unit_norm):
+    U, labels, K = make_model(seed, has_unit_norm=has_unit_norm)
+    parts = interpretability_score(U, labels, K, return_parts=True)
+    assert parts.score == pytest.approx(slow.interpretability(U, labels, K), rel=1e-10)
+    assert_allclose(parts.purity, [slow.purity(u, labels) for u in U])
+    assert_allclose(parts.compactness, [slow.compactness(u, K) for u in U], rtol=1e-10)
+    assert interpretability_score(U, labels, K) == parts.score
+    assert parts.score == pytest.approx(100 * np.mean(parts.purity * parts.compactness))
+
+
+@laws
+@given(seeds)
+def test_unit_norms_need_no_kernel(seed):
+    U, labels, K = make_model(seed)
+    without = interpretability_score(U, labels, return_parts=True)
+    given_ = interpretability_score(U, labels, K, return_parts=True)
+    assert without.score == pytest.approx(given_.score, rel=1e-8)
+    assert_allclose(without.compactness, given_.compactness, rtol=1e-8)
+
+
+@laws
+@given(seeds, st.booleans())
+def test_score_lies_between_0_and_100(seed, is_pure):
+    U, labels, K = make_model(seed, n_prototypes=30)
+    labels = np.zeros(9) if is_pure else labels
+    for parts in (
+        interpretability_score(U, labels, K, return_parts=True),
+        interpretability_score(U, labels, return_parts=True),
+    ):
+        assert 0 < parts.score <= 100
+        assert parts.purity.max() <= 1
+        assert parts.compactness.max() <= 1
+
+
+@laws
+@given(seeds)
+def test_order_names_and_form_do_not_matter(seed):
+    U, labels, K = make_model(seed)
+    score = interpretability_score(U, labels, K)
+    rng = np.random.default_rng(seed)
+    i, s = rng.permutation(len(U)), rng.permutation(len(labels))
+    renamed = np.array([{"a": 7, "b": -1, "c": 3}[label] for label in labels])
+    assert interpretability_score(U[i], labels, K) == pytest.approx(score)
+    assert interpretability_score(U[:, s], labels[s], K[np.ix_(s, s)]) == pytest.approx(score)
+    assert interpretability_score(U, renamed, K) == pytest.approx(score)
+    for form in (sp.csr_array, sp.csc_array, sp.coo_array, np.ndarray.tolist):
+        assert interpretability_score(form(U), list(labels), K.tolist()) == pytest.approx(score)
+
+
+def test_single_samples_are_perfectly_interpretable():
+    assert interpretability_score(np.eye(3), [0, 1, 1]) == 100
+    assert interpretability_score(np.eye(3), [0, 1, 1], np.eye(3)) == 100
+
+
+def test_mixed_and_spread_out_prototypes_lose():
+    K = np.eye(2)
+    pure = interpretability_score([[0.6, 0.8]], ["a", "a"], K)
+    mixed = interpretability_score([[0.6, 0.8]], ["a", "b"], K)
+    assert pure == pytest.approx(100 * np.exp(-4 * 0.6 * 0.8))
+    assert mixed == pytest.approx(pure * 0.8 / 1.4)
+
+
+def test_an_empty_prototype_scores_zero():
+    parts = interpretability_score([[0.0, 0.0], [0.0, 1.0]], [0, 1], return_parts=True)
+    assert parts.purity.tolist() == [0, 1]
+    assert parts.score == 50
+    assert interpretability_score([[0.0, 0.0], [0.0, 1.0]], [0, 1], np.eye(2)) == 50
+
+
+def test_no_prototypes_score_zero():
+    parts = interpretability_score(np.zeros((0, 3)), [0, 1, 1], return_parts=True)
+    assert isinstance(parts, InterpretabilityParts)
+    assert parts.score == 0
+    assert parts.purity.shape == parts.compactness.shape == (0,)
+
+
+def test_inputs_stay_untouched():
+    U, labels, K = make_model(0)
+    for array in (U, labels, K):
+        array.flags.writeable = False
+    interpretability_score(U, labels, K)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: interpretability_score(np.eye(3), [0, 1]),
+            "There are 3 columns of prototypes but 2 labels",
+        ),
+        (
+            lambda: interpretability_score(np.eye(3), [0, 1, 1], np.eye(2)),
+            "There are 2 rows of kernel but 3 labels",
+        ),
+        (lambda: interpretability_score([[1.0, -1.0]], [0, 1]), "Some prototypes are negative"),
+        (lambda: interpretability_score([[1.0, np.nan]], [0, 1]), "NaN or infinite"),
+        (lambda: interpretability_score([[1.0, np.inf]], [0, 1]), "Some prototypes are negative"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()

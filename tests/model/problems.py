@@ -1,0 +1,164 @@
+"""Small random problems and states, built as the estimators build them."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import strategies as st
+
+from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
+from imkpl.model.initialize import initial_state, start_average, start_margin, start_ridge
+from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
+from imkpl.model.problem import Problem
+from imkpl.model.separation import LinearSeparation
+from imkpl.model.state import State
+from imkpl.model.updates import rescale
+from reference import objective as slow
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, its neighbour pairs, the weight rule and the state to start from."""
+
+    problem: Problem
+    neighborhoods: Neighborhoods
+    rule: str
+    state: State
+
+
+def make_data(seed, n_samples=14, n_classes=3, n_features=4):
+    """Samples, labels (every class has one at least) and weights, all generic."""
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate((np.arange(n_classes), rng.integers(0, n_classes, n_samples)))
+    labels = rng.permutation(labels[:n_samples])
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, 0] += 2 * labels
+    return X, labels, rng.uniform(0.2, 3.0, n_samples)
+
+
+def make_problem(X, labels, sample_weight, rule="margin", n_neighbors=2, max_kernels=None, **terms):
+    """Problem, neighbourhoods and first weights, as in IMKPL."""
+    bank = PerFeatureGaussian().adapt(X, sample_weight)
+    varying = np.arange(bank.n_kernels)
+    if rule != "lp":
+        scaled = VarianceNormalized(PerFeatureGaussian()).adapt(X, sample_weight)
+        varying = np.flatnonzero(scaled.diagonal(X)[0])
+        bank = scaled.select(varying)
+    settings = {
+        "discrimination": 0.3,
+        "separation": 1.0,
+        "interpretability": 0.2,
+        "sparsity": 3,
+        "code_sparsity": 2,
+    }
+    problem = Problem(
+        X=X,
+        labels=labels,
+        sample_weight=sample_weight,
+        bank=bank,
+        kernel_indices=varying,
+        separation_loss=LinearSeparation(np.zeros(varying.size)),
+        **(settings | terms),
+    )
+    average = problem.combine(np.full(varying.size, 1 / varying.size))
+    neighborhoods = find_neighborhoods(average, labels, n_neighbors, 2 * n_neighbors)
+    if rule == "lp":
+        problem, weights = start_average(problem, neighborhoods)
+    else:
+        start = {"ridge": start_ridge, "margin": start_margin}[rule]
+        problem, weights = start(problem, neighborhoods, max_kernels)
+    return problem, neighborhoods, weights
+
+
+def make_case(
+    seed=0, rule="margin", n_samples=14, n_classes=3, n_features=4, n_prototypes=5, **settings
+):
+    data = make_data(seed, n_samples, n_classes, n_features)
+    problem, neighborhoods, weights = make_problem(*data, rule, **settings)
+    state = initial_state(problem, weights, n_prototypes)
+    return Case(problem, neighborhoods, rule, freeze(state))
+
+
+def make_random_case(seed=0, n_prototypes=4, **settings):
+    """A case whose state is no start but any sparse feasible point."""
+    case = make_case(seed, n_prototypes=n_prototypes, **settings)
+    rng = np.random.default_rng(seed + 1)
+    n_samples = case.problem.labels.size
+    prototypes = sparse_rows(rng, n_prototypes, n_samples, case.problem.sparsity, at_least=1)
+    codes = sparse_rows(rng, n_samples, n_prototypes, case.problem.code_sparsity)
+    weights = rng.dirichlet(np.ones(case.problem.bank.n_kernels))
+    state = State(prototypes, codes, weights, case.problem.combine(weights))
+    return replace(case, state=freeze(rescale(state)))
+
+
+def sparse_rows(rng, n_rows, n_columns, n_entries, at_least=0):
+    dense = np.zeros((n_rows, n_columns))
+    for row in dense:
+        size = rng.integers(at_least, min(n_entries, n_columns) + 1)
+        chosen = rng.choice(n_columns, size, replace=False)
+        row[chosen] = rng.uniform(0.1, 1.0, chosen.size)
+    return sp.csr_array(dense)
+
+
+def freeze(state):
+    """The same state in arrays that raise when written to."""
+    for field in fields(state):
+        part = getattr(state, field.name)
+        arrays = [part] if isinstance(part, np.ndarray) else [part.data, part.indices, part.indptr]
+        for array in arrays:
+            array.flags.writeable = False
+    return state
+
+
+def pairs(listed):
+    return list(zip(listed.rows.tolist(), listed.columns.tolist(), strict=True))
+
+
+def base_kernels(problem):
+    """All base kernels, unscaled combination: shape (n_kernels, n_samples, n_samples)."""
+    return np.array([problem.bank.evaluate(i, problem.X) for i in range(problem.bank.n_kernels)])
+
+
+def slow_terms(case, state, weights=None):
+    """The five terms as they enter the sum, by the reference loops; kernel from the definition."""
+    problem, weights = case.problem, state.weights if weights is None else weights
+    combined = np.tensordot(weights, base_kernels(problem), 1)
+    scale = combined[0, 0]
+    K, U, G = combined / scale, state.prototypes.toarray(), state.codes.toarray()
+    a, labels = problem.sample_weight, problem.labels.tolist()
+    same, other = pairs(case.neighborhoods.same), pairs(case.neighborhoods.other)
+    loss = problem.separation_loss
+    separation = {
+        "lp": lambda: slow.local_separation(combined, same, other, a),
+        "ridge": lambda: slow.mean_margin_loss(combined, same, other, a),
+        "margin": lambda: slow.hinge_loss(combined, same, other, a, loss.target),
+    }[case.rule]()
+    return {
+        "reconstruction": scale * slow.reconstruction(K, U, G, a),
+        "discrimination": scale * problem.discrimination * slow.discrimination(K, U, G, labels, a),
+        "interpretability": scale * problem.interpretability * slow.interpretability(U, labels),
+        "separation": problem.separation * separation,
+        "regularization": loss.ridge / 2 * sum(w**2 for w in weights),
+    }
+
+
+rules = st.sampled_from(["lp", "ridge", "margin"])
+seeds = st.integers(0, 10_000)
+strengths = st.sampled_from([0.0, 0.2, 1.0, 5.0])
+all_settings = st.fixed_dictionaries(
+    {
+        "seed": seeds,
+        "rule": rules,
+        "n_samples": st.integers(8, 25),
+        "n_classes": st.integers(2, 4),
+        "n_features": st.integers(2, 6),
+        "n_prototypes": st.integers(2, 9),
+        "n_neighbors": st.integers(1, 4),
+        "max_kernels": st.sampled_from([None, 1, 2, 3]),
+        "discrimination": strengths,
+        "separation": strengths,
+        "interpretability": strengths,
+        "sparsity": st.integers(1, 5),
+        "code_sparsity": st.integers(1, 4),
+    }
+)

@@ -1,0 +1,237 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+from imkpl.kernels import PerFeatureGaussian
+from imkpl.model import initialize as module
+from imkpl.model.initialize import (
+    choose_by_margins,
+    cover_classes,
+    initial_state,
+    sample_difficulty,
+    start_average,
+    start_margin,
+    start_ridge,
+)
+from imkpl.model.neighbors import find_neighborhoods
+from imkpl.model.objective import evaluate
+from imkpl.model.separation import (
+    LinearSeparation,
+    MarginSeparation,
+    compute_margins,
+    margin_pair_weights,
+)
+from imkpl.solvers import solve_nqp
+from model.problems import make_data, make_problem, seeds
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+margin_rules = pytest.mark.parametrize("rule", ["ridge", "margin"])
+
+
+@laws
+@given(seeds, st.sampled_from(["lp", "ridge", "margin"]), st.integers(1, 20))
+def test_the_start_is_a_cover_by_single_samples(seed, rule, n_prototypes):
+    problem, _, weights = make_problem(*make_data(seed), rule)
+    state = initial_state(problem, weights, n_prototypes)
+    K = problem.combine(weights)
+    importance = problem.sample_weight * sample_difficulty(K, problem.labels)
+    seeds = cover_classes(K, problem.members, n_prototypes, importance)
+    assert_array_equal(state.prototypes.toarray(), np.eye(problem.labels.size)[seeds])
+    assert state.codes.shape == (problem.labels.size, seeds.size)
+    assert state.codes.nnz == 0
+    assert_array_equal(state.kernel, K)
+    assert evaluate(problem, state).discrimination == 0
+
+
+def planted(rng, n_samples=60, n_noise=8):
+    """Feature 0 tells class 0 from the rest, 1 nearly copies it, 2 tells 1 from 2, 3 on is noise.
+
+    Class 0 is half of the samples, so that the two copies each beat feature 2 on their own.
+    """
+    labels = np.array([0, 1, 0, 2])[np.arange(n_samples) % 4]
+    X = rng.standard_normal((n_samples, 3 + n_noise))
+    X[:, 0] = 6 * (labels == 0) + 0.3 * rng.standard_normal(n_samples)
+    X[:, 1] = X[:, 0] + 0.01 * rng.standard_normal(n_samples)
+    X[:, 2] = 4 * labels + 0.8 * rng.standard_normal(n_samples)
+    X[labels == 0, 2] = 4 * rng.integers(1, 3, n_samples // 2) + 0.8 * X[labels == 0, 2]
+    return X, labels, np.ones(n_samples)
+
+
+def chosen_kernels(problem):
+    return set(problem.kernel_indices.tolist())
+
+
+@margin_rules
+@pytest.mark.parametrize("max_kernels", [1, 2, 3, 5, 40])
+def test_starts_keep_at_most_max_kernels(rng, rule, max_kernels):
+    problem, _, weights = make_problem(*planted(rng), rule, max_kernels=max_kernels)
+    assert weights.size == problem.bank.n_kernels == problem.kernel_indices.size
+    assert weights.size <= min(max_kernels, 11)
+    assert weights.min() > 0
+    assert weights.sum() == pytest.approx(1.0)
+
+
+@margin_rules
+def test_informative_features_are_preferred_to_noise(rule):
+    for seed in range(5):
+        problem, _, weights = make_problem(
+            *planted(np.random.default_rng(seed)), rule, max_kernels=3, n_neighbors=4
+        )
+        assert chosen_kernels(problem) <= {0, 1, 2}
+        problem, _, weights = make_problem(
+            *planted(np.random.default_rng(seed)), rule, n_neighbors=4
+        )
+        useful = np.isin(problem.kernel_indices, [0, 1, 2])
+        assert weights[useful].sum() > 0.6
+
+
+def test_margins_do_not_spend_kernels_on_copies():
+    n_copies = {"ridge": 0, "margin": 0}
+    for seed in range(5):
+        for rule in n_copies:
+            data = planted(np.random.default_rng(seed))
+            problem, _, _ = make_problem(*data, rule, max_kernels=2, n_neighbors=4)
+            n_copies[rule] += {0, 1} <= chosen_kernels(problem)
+    assert n_copies["ridge"] == 5
+    assert n_copies["margin"] == 0
+
+
+def make_plain(rule, n_neighbors=1):
+    """Two features under which the nearest sample is always one of the other class."""
+    x = np.arange(12.0)
+    X, labels = np.column_stack([x, x**1.01]), np.arange(12) % 2
+    return make_problem(X, labels, np.ones(12), rule, n_neighbors)
+
+
+@margin_rules
+def test_without_any_separating_kernel_the_best_one_is_kept(rule):
+    problem, neighborhoods, weights = make_plain(rule)
+    margins = module.mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
+    assert margins.max() < 0
+    assert weights.tolist() == [1.0]
+    assert np.isfinite(evaluate(problem, initial_state(problem, weights, 4)).total)
+
+
+def test_the_average_start_is_uniform_and_keeps_all_kernels(two_blobs):
+    X, y = two_blobs
+    problem, neighborhoods, weights = make_problem(X, y, np.ones(40), "lp")
+    assert weights.tolist() == [0.25] * 4
+    assert problem.kernel_indices.tolist() == [0, 1, 2, 3]
+    assert problem.separation_loss.ridge == 0
+    again, _ = start_average(problem, neighborhoods)
+    assert_array_equal(again.separation_loss.slopes, problem.separation_loss.slopes)
+    assert problem.separation_loss.slopes[:2].max() < problem.separation_loss.slopes[2:].min()
+
+
+@pytest.mark.parametrize("separation", [0.0, 0.5, 10.0])
+def test_the_ridge_start_minimises_its_own_loss(rng, separation):
+    problem, _, weights = make_problem(*planted(rng), "ridge", max_kernels=3, separation=separation)
+    loss = problem.separation_loss
+    assert isinstance(loss, LinearSeparation)
+    assert weights.size == 3
+    strength = separation or 1.0
+    assert_allclose(loss.minimize(np.zeros(3), strength, weights), weights, atol=1e-12)
+
+
+def test_by_default_the_ridge_keeps_half_of_the_useful_kernels(rng):
+    data = planted(rng)
+    wide, neighborhoods, _ = make_problem(*data, "ridge", max_kernels=11)
+    margins = module.mean_margins(wide.bank, wide.X, neighborhoods, wide.sample_weight)
+    _, _, weights = make_problem(*data, "ridge")
+    assert weights.size == np.count_nonzero(margins > 0) // 2
+
+
+def free_value(margins, shares, v):
+    """The squared hinge of weights of free scale, with its ridge."""
+    missing = np.maximum(0.0, 1 - margins @ v)
+    return shares @ missing**2 / 2 + module.MARGIN_RIDGE / 2 * v @ v
+
+
+@pytest.mark.parametrize("separation", [0.0, 0.5, 3.0])
+def test_the_margin_loss_is_the_free_problem_on_the_simplex(rng, separation):
+    problem, neighborhoods, weights = make_problem(*planted(rng), "margin", separation=separation)
+    loss = problem.separation_loss
+    assert isinstance(loss, MarginSeparation)
+    margins = compute_margins(problem.bank, problem.X, neighborhoods)
+    shares = margin_pair_weights(neighborhoods, problem.sample_weight)
+    for w in (weights, *rng.dirichlet(np.ones(weights.size), size=3)):
+        expected = separation * shares.sum()
+        expected *= free_value(margins, shares / shares.sum(), w / loss.target)
+        assert separation * loss.value(w) + loss.regularization(w) == pytest.approx(expected)
+
+
+def test_the_margin_start_is_close_to_the_minimum_of_its_loss(rng):
+    problem, _, weights = make_problem(*planted(rng), "margin", separation=2.0)
+    loss = problem.separation_loss
+
+    def value(w):
+        return problem.separation * loss.value(w) + loss.regularization(w)
+
+    moved = loss.minimize(np.zeros(weights.size), problem.separation, weights)
+    assert value(moved) == pytest.approx(value(weights), rel=2e-2)
+    others = rng.dirichlet(np.ones(weights.size), size=20)
+    assert all(value(w) > value(weights) for w in others)
+
+
+def test_few_margins_are_chosen_by_the_squared_hinge(rng):
+    margins, shares = rng.normal(0.5, 1.0, (200, 4)), rng.dirichlet(np.ones(200))
+    found = [choose_by_margins(margins, shares, n) for n in (1, 2, 4)]
+    assert [np.count_nonzero(v) for v in found[:2]] == [1, 2]
+    values = [free_value(margins, shares, v) for v in (np.zeros(4), *found)]
+    assert values[0] > values[1] > values[2] >= values[3]
+
+
+@laws
+@given(seeds, st.sampled_from([0.5, 0.8, 0.95, 1.0]))
+def test_without_a_limit_few_kernels_reach_most_of_the_gain(seed, share):
+    rng = np.random.default_rng(seed)
+    margins, shares = rng.normal(0.2, 1.0, (60, 8)), rng.dirichlet(np.ones(60))
+    H = (margins * shares[:, None]).T @ margins + module.MARGIN_RIDGE * np.eye(8)
+    gains = [-solve_nqp(H, -shares @ margins, n).value for n in range(1, 9)]
+    needed = next(n for n, gain in enumerate(gains, 1) if gain >= share * gains[-1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SUFFICIENT_GAIN", share)
+        found = choose_by_margins(margins, shares, None)
+    assert_allclose(found, choose_by_margins(margins, shares, needed), atol=1e-8)
+
+
+def test_kernels_without_any_positive_margin_get_no_weight(rng):
+    margins = -rng.uniform(0.1, 1.0, (20, 3))
+    assert not choose_by_margins(margins, np.full(20, 0.05), None).any()
+
+
+def test_every_round_of_the_hinge_lowers_it(monkeypatch, rng):
+    # Kernels that separate well: most margins exceed one, where the square and the hinge differ.
+    margins, shares = rng.normal(1.5, 0.7, (200, 4)), rng.dirichlet(np.ones(200))
+    usual = choose_by_margins(margins, shares, 4)
+    values = []
+    for n_rounds in (1, 2, 3, 30):
+        monkeypatch.setattr(module, "HINGE_ROUNDS", n_rounds)
+        values.append(free_value(margins, shares, choose_by_margins(margins, shares, 4)))
+    assert np.all(np.diff(values) < 0)
+    assert free_value(margins, shares, usual) == values[2]
+    generic = minimize(lambda v: free_value(margins, shares, v), np.ones(4), bounds=[(0, None)] * 4)
+    assert values[-1] == pytest.approx(generic.fun, rel=1e-4)
+
+
+def test_candidates_are_those_that_separate_best_alone(monkeypatch, rng):
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 3)
+    problem, _, _ = make_problem(*planted(rng), "margin", n_neighbors=4)
+    assert chosen_kernels(problem) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("start", [start_ridge, start_margin])
+def test_starts_leave_the_given_problem_alone(rng, start):
+    X, labels, weight = planted(rng)
+    problem, _, _ = make_problem(X, labels, weight, "lp")
+    bank = PerFeatureGaussian().adapt(X)
+    plain = replace(problem, bank=bank, separation_loss=LinearSeparation(np.zeros(11)))
+    neighborhoods = find_neighborhoods(plain.combine(np.full(11, 1 / 11)), labels, 2, 4)
+    start(plain, neighborhoods, 2)
+    assert plain.bank.n_kernels == 11
+    assert plain.kernel_indices.size == 11

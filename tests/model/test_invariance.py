@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl.model.initialize import initial_state
+from imkpl.model.objective import evaluate
+from imkpl.model.updates import update_codes, update_prototypes, update_weights
+from model.problems import make_data, make_problem, make_random_case, rules, seeds
+from reference import objective as slow
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def total(problem, state):
+    return evaluate(problem, state).total
+
+
+def one_round(problem, state):
+    for update in (update_codes, update_prototypes, update_weights):
+        state = update(problem, state)
+    return state
+
+
+@laws
+@given(seeds, rules)
+def test_the_order_of_samples_permutes_the_result(seed, rule):
+    X, labels, weight = make_data(seed)
+    order = np.random.default_rng(seed).permutation(labels.size)
+    results = []
+    for index in (np.arange(labels.size), order):
+        problem, _, weights = make_problem(X[index], labels[index], weight[index], rule)
+        state = one_round(problem, initial_state(problem, weights, 5))
+        results.append((problem, state))
+    (problem, plain), (permuted_problem, permuted) = results
+    assert total(permuted_problem, permuted) == pytest.approx(total(problem, plain), rel=1e-7)
+    assert_array_equal(permuted_problem.kernel_indices, problem.kernel_indices)
+    assert_allclose(permuted.weights, plain.weights, atol=1e-6)
+    assert_allclose(permuted.prototypes.toarray(), plain.prototypes.toarray()[:, order], atol=1e-6)
+    assert_allclose(permuted.codes.toarray(), plain.codes.toarray()[order], atol=1e-6)
+
+
+@laws
+@given(seeds, rules)
+def test_names_of_classes_permute_the_result(seed, rule):
+    # With one prototype per code the order in which prototypes are updated cannot matter.
+    X, labels, weight = make_data(seed)
+    names = np.array([2, 0, 1])
+    results = []
+    for renamed in (labels, names[labels]):
+        problem, _, weights = make_problem(X, renamed, weight, rule, code_sparsity=1)
+        start = initial_state(problem, weights, 5)
+        results.append((problem, start, one_round(problem, start)))
+    (problem, start, plain), (new_problem, new_start, renamed) = results
+    assert total(new_problem, renamed) == pytest.approx(total(problem, plain), rel=1e-7)
+    order = np.argsort(names[labels[start.prototypes.indices]], kind="stable")
+    assert_array_equal(new_start.prototypes.indices, start.prototypes.indices[order])
+    assert_allclose(renamed.weights, plain.weights, atol=1e-6)
+    assert_allclose(renamed.prototypes.toarray(), plain.prototypes.toarray()[order], atol=1e-6)
+    assert_allclose(renamed.codes.toarray(), plain.codes.toarray()[:, order], atol=1e-6)
+
+
+@laws
+@given(seeds, rules)
+def test_an_integer_weight_is_so_many_copies(seed, rule):
+    # Codes and prototypes of a sample given twice: the same sums, whoever is summed.
+    case = make_random_case(seed, rule=rule, n_samples=8)
+    counts = np.random.default_rng(seed).integers(1, 4, 8)
+    problem = replace(case.problem, sample_weight=counts.astype(float))
+    K, U, G = case.state.kernel, case.state.prototypes.toarray(), case.state.codes.toarray()
+    twice = np.repeat(np.arange(8), counts)
+    first = np.searchsorted(twice, np.arange(8))
+    wide = np.zeros((len(U), twice.size))
+    wide[:, first] = U
+    ones, labels = np.ones(twice.size), problem.labels[twice].tolist()
+    copies = K[np.ix_(twice, twice)]
+    expected = slow.reconstruction(copies, wide, G[twice], ones)
+    expected += problem.discrimination * slow.discrimination(copies, wide, G[twice], labels, ones)
+    parts = evaluate(problem, case.state)
+    scale = problem.scale(case.state.weights)
+    assert parts.reconstruction + parts.discrimination == pytest.approx(scale * expected)

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from imkpl.model.neighbors import Pairs, find_neighborhoods
+from model.problems import pairs, seeds
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def similar_points(seed, n_samples, n_classes, n_values=None):
+    """A kernel and labels; few distinct values make ties."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal(n_samples)
+    if n_values is not None:
+        points = rng.integers(0, n_values, n_samples).astype(float)
+    labels = np.concatenate((np.arange(n_classes), rng.integers(0, n_classes, n_samples)))
+    return np.exp(-((points[:, None] - points) ** 2)), rng.permutation(labels[:n_samples])
+
+
+def nearest(kernel, i, candidates, n_kept):
+    """The most similar candidates, the first of equals."""
+    return sorted(candidates, key=lambda s: (-kernel[i, s], s))[:n_kept]
+
+
+def brute_force(kernel, labels, n_same, n_other):
+    same, other = [], []
+    for i in range(len(labels)):
+        mates = [s for s in range(len(labels)) if labels[s] == labels[i] and s != i]
+        rest = [s for s in range(len(labels)) if labels[s] != labels[i]]
+        same += [(i, s) for s in nearest(kernel, i, mates or [i], n_same)]
+        other += [(i, s) for s in nearest(kernel, i, rest, n_other)]
+    return same, other
+
+
+@laws
+@given(
+    seeds,
+    st.integers(4, 15),
+    st.integers(2, 4),
+    st.integers(1, 20),
+    st.integers(1, 20),
+    st.sampled_from([None, 1, 3]),
+)
+def test_neighborhoods_equal_brute_force(seed, n_samples, n_classes, n_same, n_other, n_values):
+    kernel, labels = similar_points(seed, n_samples, n_classes, n_values)
+    found = find_neighborhoods(kernel, labels, n_same, n_other)
+    same, other = brute_force(kernel, labels, n_same, n_other)
+    assert pairs(found.same) == same
+    assert pairs(found.other) == other
+    for listed in (found.same, found.other):
+        assert listed.n_samples == n_samples
+        assert listed.counts.tolist() == [
+            sum(i == row for row, _ in pairs(listed)) for i in range(n_samples)
+        ]
+
+
+def test_a_small_class_has_fewer_neighbors_and_a_single_sample_itself():
+    kernel, _ = similar_points(0, 6, 2)
+    labels = np.array([0, 0, 0, 1, 1, 2])
+    found = find_neighborhoods(kernel, labels, 4, 2)
+    assert found.same.counts.tolist() == [2, 2, 2, 1, 1, 1]
+    assert pairs(found.same)[-1] == (5, 5)
+    assert found.other.counts.tolist() == [2] * 6
+
+
+def test_among_equally_near_samples_the_first_counts():
+    labels = np.array([0, 0, 0, 1, 1, 1])
+    found = find_neighborhoods(np.ones((6, 6)), labels, 1, 2)
+    assert found.same.columns.tolist() == [1, 0, 0, 4, 3, 3]
+    assert found.other.columns.tolist() == [3, 4] * 3 + [0, 1] * 3
+
+
+def test_the_kernel_is_not_written_to():
+    kernel, labels = similar_points(1, 8, 2)
+    before = kernel.copy()
+    find_neighborhoods(kernel, labels, 2, 2)
+    np.testing.assert_array_equal(kernel, before)
+
+
+@pytest.mark.parametrize("rows", [[], [0, 0, 2]])
+def test_samples_without_a_pair_are_counted_as_zero(rows):
+    listed = Pairs(np.array(rows, dtype=int), np.zeros(len(rows), dtype=int), 4)
+    assert listed.counts.tolist() == [rows.count(i) for i in range(4)]

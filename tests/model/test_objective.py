@@ -1,0 +1,196 @@
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from imkpl.kernels import KernelStack, Normalized
+from imkpl.model.objective import (
+    discrimination_term,
+    evaluate,
+    interpretability_term,
+    local_separation_term,
+    reconstruction_term,
+    row_products,
+    same_class_product,
+)
+from imkpl.model.updates import interpretability_costs, kernel_costs
+from model.problems import make_case, make_random_case, pairs, rules, seeds, slow_terms, sparse_rows
+from reference import objective as slow
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+@laws
+@given(seeds, st.integers(1, 4), st.integers(1, 3), st.integers(1, 5))
+def test_terms_equal_their_definitions(seed, sparsity, code_sparsity, n_prototypes):
+    case = make_random_case(
+        seed,
+        n_prototypes,
+        n_samples=10,
+        rule="lp",
+        sparsity=sparsity,
+        code_sparsity=code_sparsity,
+    )
+    problem, state = case.problem, case.state
+    K, U, G = state.kernel, state.prototypes.toarray(), state.codes.toarray()
+    a, labels = problem.sample_weight, problem.labels.tolist()
+    assert reconstruction_term(K, state.prototypes, state.codes, a) == pytest.approx(
+        slow.reconstruction(K, U, G, a), rel=1e-10
+    )
+    assert discrimination_term(
+        K, state.prototypes, state.codes, problem.members, a
+    ) == pytest.approx(slow.discrimination(K, U, G, labels, a), rel=1e-10)
+    assert interpretability_term(state.prototypes) == pytest.approx(
+        slow.interpretability(U, labels), rel=1e-12
+    )
+    same, other = case.neighborhoods.same, case.neighborhoods.other
+    assert local_separation_term(K, case.neighborhoods, a) == pytest.approx(
+        slow.local_separation(K, pairs(same), pairs(other), a), rel=1e-10
+    )
+
+
+def test_terms_of_a_case_worked_out_by_hand():
+    # Two samples of one class and one of another; one prototype, in the middle of 0 and 2.
+    K = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 1.0]])
+    prototypes = sp.csr_array([[1.0, 0.0, 1.0]])
+    codes = sp.csr_array([[0.5], [0.0], [1.0]])
+    weight = np.array([1.0, 3.0, 2.0])
+    # ||x0 - (x0 + x2)/2||^2 = 1/2, ||x1||^2 = 1, ||x2 - x0 - x2||^2 = 1.
+    assert reconstruction_term(K, prototypes, codes, weight) == 0.5 + 3.0 + 2.0
+    # x0 uses itself (free) and x2 (1); x2 uses x0 (1) and itself (free).
+    members = [np.array([0, 1]), np.array([2])]
+    assert discrimination_term(K, prototypes, codes, members, weight) == 0.5 + 2.0
+    assert interpretability_term(prototypes) == 2.0
+
+
+@laws
+@given(seeds, rules)
+def test_evaluate_carries_every_factor(seed, rule):
+    case = make_random_case(
+        seed, rule=rule, n_samples=9, discrimination=0.7, separation=3.0, interpretability=1.3
+    )
+    parts = evaluate(case.problem, case.state)
+    expected = slow_terms(case, case.state)
+    assert asdict(parts) == pytest.approx(expected, rel=1e-9)
+    assert parts.total == pytest.approx(sum(expected.values()), rel=1e-9)
+
+
+def test_scale_is_the_diagonal_of_the_combined_kernel():
+    case = make_random_case(3, rule="margin")
+    problem, weights = case.problem, case.state.weights
+    diagonal = problem.bank.combine(weights, problem.X).diagonal()
+    assert_allclose(problem.scale(weights), diagonal)
+    assert problem.scale(weights) > 1
+    assert_allclose(problem.combine(weights).diagonal(), 1.0)
+    plain = make_random_case(3, rule="lp")
+    assert plain.problem.scale(plain.state.weights) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("field", ["discrimination", "separation", "interpretability"])
+def test_zero_strength_switches_a_term_off(field):
+    case = make_random_case(1, rule="ridge")
+    parts = asdict(evaluate(case.problem, case.state))
+    without = asdict(evaluate(replace(case.problem, **{field: 0.0}), case.state))
+    assert parts[field] != 0
+    assert without == parts | {field: 0.0}
+
+
+@laws
+@given(seeds, rules)
+def test_costs_give_the_terms_under_any_weights(seed, rule):
+    case = make_random_case(seed, rule=rule, n_samples=9, discrimination=0.7)
+    costs = kernel_costs(case.problem, case.state)
+    others = np.random.default_rng(seed).dirichlet(np.ones(costs.size), size=2)
+    for weights in (case.state.weights, *others):
+        terms = slow_terms(case, case.state, weights)
+        expected = terms["reconstruction"] + terms["discrimination"]
+        assert costs @ weights == pytest.approx(expected, rel=1e-9)
+
+
+def scaled_interpretability(case, weights):
+    """scale * tau * J_ip after the prototypes are scaled to unit norm under `weights`."""
+    problem, U = case.problem, case.state.prototypes.toarray()
+    K = problem.combine(weights)
+    sizes = [sum(u) / np.sqrt(u @ K @ u) for u in U]
+    return problem.scale(weights) * problem.interpretability * sum(sizes)
+
+
+@laws
+@given(seeds, rules)
+def test_interpretability_costs_are_the_tangent(seed, rule):
+    case = make_random_case(seed, rule=rule, interpretability=0.7)
+    w = case.state.weights
+    costs = interpretability_costs(case.problem, case.state)
+    value = scaled_interpretability(case, w)
+    assert costs @ w == pytest.approx(value, rel=1e-9)
+    step = 1e-5
+    for direction in np.eye(w.size):
+        ahead, behind = w + step * direction, w - step * direction
+        slope = (scaled_interpretability(case, ahead) - scaled_interpretability(case, behind)) / (
+            2 * step
+        )
+        assert costs @ direction == pytest.approx(slope, rel=1e-6, abs=1e-6)
+
+
+@laws
+@given(seeds, rules)
+def test_interpretability_lies_above_its_tangent(seed, rule):
+    case = make_random_case(seed, rule=rule, interpretability=0.7)
+    costs = interpretability_costs(case.problem, case.state)
+    for weights in np.random.default_rng(seed).dirichlet(np.ones(costs.size), size=5):
+        assert scaled_interpretability(case, weights) >= costs @ weights * (1 - 1e-12)
+
+
+def test_no_interpretability_costs_nothing():
+    case = make_random_case(0, interpretability=0.0)
+    costs = interpretability_costs(case.problem, case.state)
+    assert costs.shape == (case.problem.bank.n_kernels,)
+    assert not costs.any()
+
+
+def test_products_equal_dense_ones(rng):
+    K = rng.standard_normal((9, 9))
+    K += K.T
+    labels = rng.integers(0, 3, 9)
+    mixes, dense = sparse_rows(rng, 9, 5, 3), rng.standard_normal((9, 5))
+    members = [np.flatnonzero(labels == q) for q in range(3)]
+    is_same = labels[:, None] == labels
+    expected = (is_same * K) @ mixes.toarray()
+    assert_allclose(same_class_product(K, members, mixes), expected, atol=1e-14)
+    assert_allclose(
+        row_products(mixes, dense), [m @ d for m, d in zip(mixes.toarray(), dense, strict=True)]
+    )
+
+
+def test_negative_similarities_are_part_of_the_model(rng):
+    # Nothing but the diagonal is assumed of a kernel: linear ones are negative somewhere.
+    case = make_random_case(2, rule="lp", n_features=3)
+    X = case.problem.X - case.problem.X.mean(axis=0)
+    bank = Normalized(KernelStack(["linear"])).adapt(X)
+    weights = np.ones(1)
+    K = bank.combine(weights, X)
+    assert K.min() < 0
+    problem = replace(case.problem, X=X, bank=bank, discrimination=0.5)
+    state = replace(case.state, weights=weights, kernel=K)
+    U, G = state.prototypes.toarray(), state.codes.toarray()
+    a, labels = problem.sample_weight, problem.labels.tolist()
+    expected = slow.reconstruction(K, U, G, a) + 0.5 * slow.discrimination(K, U, G, labels, a)
+    assert kernel_costs(problem, state) @ weights == pytest.approx(expected)
+
+
+def test_problem_select_cuts_kernels_names_and_loss_alike():
+    case = make_case(0, rule="ridge", n_features=5, max_kernels=4)
+    problem = case.problem
+    chosen = np.array([2, 0])
+    small = problem.select(chosen)
+    w = np.array([0.3, 0.7])
+    wide = np.zeros(problem.bank.n_kernels)
+    wide[chosen] = w
+    assert small.kernel_indices.tolist() == problem.kernel_indices[chosen].tolist()
+    assert_allclose(small.combine(w), problem.combine(wide), atol=1e-14)
+    assert small.separation_loss.value(w) == pytest.approx(problem.separation_loss.value(wide))
+    assert_allclose(small.diagonals, problem.diagonals[chosen])

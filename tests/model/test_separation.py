@@ -1,0 +1,198 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from imkpl.model import separation as module
+from imkpl.model.objective import local_separation_term
+from imkpl.model.separation import (
+    LinearSeparation,
+    MarginSeparation,
+    compute_margins,
+    local_separation_slopes,
+    margin_pair_weights,
+    mean_margins,
+)
+from model.problems import base_kernels, make_case, pairs, rules, seeds
+from reference import objective as slow
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+strengths = st.sampled_from([0.0, 0.5, 4.0])
+
+
+def make_margin_loss(seed, n_kernels=5, n_pairs=30, ridge=0.4):
+    rng = np.random.default_rng(seed)
+    margins = rng.normal(0.3, 1.0, (n_pairs, n_kernels))
+    return MarginSeparation(margins, rng.uniform(0.1, 2.0, n_pairs), 0.7, ridge)
+
+
+def make_linear_loss(seed, n_kernels=5, ridge=0.4):
+    return LinearSeparation(np.random.default_rng(seed).normal(size=n_kernels), ridge)
+
+
+def total(loss, costs, strength, w):
+    return costs @ w + strength * loss.value(w) + loss.regularization(w)
+
+
+def solve_generically(f, n):
+    return minimize(
+        f,
+        np.full(n, 1 / n),
+        method="SLSQP",
+        bounds=[(0, 1)] * n,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+
+
+@laws
+@given(seeds)
+def test_margin_value_equals_a_loop(seed):
+    loss = make_margin_loss(seed)
+    w = np.random.default_rng(seed).dirichlet(np.ones(5))
+    expected = 0.0
+    for margin, a in zip(loss.margins, loss.pair_weights, strict=True):
+        z = sum(m * v for m, v in zip(margin, w, strict=True)) / loss.target
+        expected += a / 2 * (1 - z) ** 2 if z < 1 else 0.0
+    assert loss.value(w) == pytest.approx(expected)
+    assert loss.regularization(w) == pytest.approx(0.2 * sum(v**2 for v in w))
+
+
+def test_a_wide_margin_costs_nothing():
+    loss = MarginSeparation(np.full((3, 2), 2.0), np.ones(3), target=0.5, ridge=0.0)
+    assert loss.value(np.array([0.5, 0.5])) == 0.0
+
+
+@laws
+@given(seeds, strengths, st.sampled_from([0.0, 0.01, 3.0]))
+def test_the_margin_step_never_raises_the_objective(seed, strength, ridge):
+    loss = make_margin_loss(seed, ridge=ridge)
+    rng = np.random.default_rng(seed)
+    w, costs = rng.dirichlet(np.full(5, 0.5)), rng.normal(size=5)
+    for _ in range(4):
+        new = loss.minimize(costs, strength, w)
+        assert new.min() >= 0
+        assert new.sum() == pytest.approx(1.0)
+        assert total(loss, costs, strength, new) <= total(loss, costs, strength, w) + 1e-10
+        w = new
+
+
+@laws
+@given(seeds)
+def test_margin_steps_end_at_the_minimum(seed):
+    loss = make_margin_loss(seed)
+    costs, w = np.random.default_rng(seed).normal(size=5), np.full(5, 0.2)
+    for _ in range(60):
+        w = loss.minimize(costs, 2.0, w)
+    generic = solve_generically(lambda v: total(loss, costs, 2.0, v), 5)
+    assert total(loss, costs, 2.0, w) == pytest.approx(generic.fun, rel=1e-5, abs=1e-5)
+
+
+@laws
+@given(seeds, strengths, st.sampled_from([0.05, 0.4, 5.0]))
+def test_the_linear_step_is_the_minimum(seed, strength, ridge):
+    loss = make_linear_loss(seed, ridge=ridge)
+    costs = np.random.default_rng(seed + 1).normal(size=5)
+    w = loss.minimize(costs, strength, np.full(5, 0.2))
+    generic = solve_generically(lambda v: total(loss, costs, strength, v), 5)
+    assert w.min() >= 0
+    assert w.sum() == pytest.approx(1.0)
+    assert total(loss, costs, strength, w) <= generic.fun + 1e-9
+    assert_allclose(w, generic.x, atol=1e-4)
+
+
+def test_without_a_ridge_the_linear_step_is_the_cheapest_kernel():
+    loss = LinearSeparation(np.array([1.0, -1.0, 0.0]))
+    costs = np.array([0.0, 3.0, 0.5])
+    assert loss.minimize(costs, 1.0, np.full(3, 1 / 3)).tolist() == [0, 0, 1]
+    assert loss.minimize(costs, 9.0, np.full(3, 1 / 3)).tolist() == [0, 1, 0]
+    assert loss.regularization(np.array([1.0, 0.0, 0.0])) == 0.0
+
+
+@pytest.mark.parametrize("make", [make_linear_loss, make_margin_loss])
+def test_selected_losses_equal_weights_of_zero_elsewhere(make):
+    loss, chosen = make(0), np.array([3, 1])
+    w = np.array([0.25, 0.75])
+    wide = np.zeros(5)
+    wide[chosen] = w
+    small = loss.select(chosen)
+    assert small.value(w) == pytest.approx(loss.value(wide))
+    assert small.regularization(w) == pytest.approx(loss.regularization(wide))
+
+
+@laws
+@given(seeds)
+def test_slopes_are_the_paper_s_local_separation(seed):
+    case = make_case(seed, rule="lp", n_samples=10)
+    problem = case.problem
+    slopes = local_separation_slopes(
+        problem.bank, problem.X, case.neighborhoods, problem.sample_weight
+    )
+    same, other = pairs(case.neighborhoods.same), pairs(case.neighborhoods.other)
+    expected = [
+        slow.local_separation(K, same, other, problem.sample_weight) for K in base_kernels(problem)
+    ]
+    assert_allclose(slopes, expected, rtol=1e-10)
+    for w in np.random.default_rng(seed).dirichlet(np.ones(slopes.size), size=2):
+        term = local_separation_term(problem.combine(w), case.neighborhoods, problem.sample_weight)
+        assert slopes @ w == pytest.approx(term)
+
+
+@laws
+@given(seeds, rules)
+def test_margins_equal_loops(seed, rule):
+    case = make_case(seed, rule=rule, n_samples=10, n_classes=4)
+    problem, neighborhoods = case.problem, case.neighborhoods
+    same, other = pairs(neighborhoods.same), pairs(neighborhoods.other)
+    expected = np.transpose([slow.margins(K, same, other) for K in base_kernels(problem)])
+    found = compute_margins(problem.bank, problem.X, neighborhoods)
+    assert_allclose(found, expected, atol=1e-12)
+    single = compute_margins(problem.bank, problem.X, neighborhoods, np.float32)
+    assert single.dtype == np.float32
+    assert_allclose(single, expected, rtol=1e-4, atol=1e-5)
+    shares = margin_pair_weights(neighborhoods, problem.sample_weight)
+    assert_allclose(shares, slow.margin_shares(other, problem.sample_weight))
+    assert shares.sum() == pytest.approx(problem.sample_weight.sum())
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+def test_mean_margins_do_not_depend_on_blocks(monkeypatch, is_small):
+    case = make_case(1, rule="ridge", n_features=6, max_kernels=5)
+    problem, neighborhoods = case.problem, case.neighborhoods
+    margins = compute_margins(problem.bank, problem.X, neighborhoods)
+    shares = margin_pair_weights(neighborhoods, problem.sample_weight)
+    same, other = pairs(neighborhoods.same), pairs(neighborhoods.other)
+    lp = make_case(1, rule="lp", n_features=6)
+    slopes = [
+        slow.local_separation(
+            K, pairs(lp.neighborhoods.same), pairs(lp.neighborhoods.other), lp.problem.sample_weight
+        )
+        for K in base_kernels(lp.problem)
+    ]
+    if is_small:
+        two_at_a_time = [np.array([0, 1]), np.array([2, 3]), np.array([4]), np.array([5])]
+        monkeypatch.setattr(
+            module, "_kernel_blocks", lambda n, _: [b for b in two_at_a_time if b.max() < n]
+        )
+    found = mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
+    assert_allclose(found, shares @ margins / shares.sum())
+    loops = [
+        -slow.mean_margin_loss(K, same, other, problem.sample_weight) / problem.sample_weight.sum()
+        for K in base_kernels(problem)
+    ]
+    assert_allclose(found, loops, atol=1e-12)
+    assert_allclose(
+        local_separation_slopes(
+            lp.problem.bank, lp.problem.X, lp.neighborhoods, lp.problem.sample_weight
+        ),
+        slopes,
+    )
+
+
+@pytest.mark.parametrize(("n_kernels", "n_pairs"), [(1, 0), (7, 10), (5, 2**23), (9, 2**21 + 1)])
+def test_kernel_blocks_cover_every_kernel_once(n_kernels, n_pairs):
+    blocks = module._kernel_blocks(n_kernels, n_pairs)
+    assert np.concatenate(blocks).tolist() == list(range(n_kernels))
+    assert max(block.size for block in blocks) * n_pairs <= 2**23

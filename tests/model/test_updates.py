@@ -1,0 +1,319 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl.model.objective import evaluate
+from imkpl.model.state import State
+from imkpl.model.updates import (
+    drop_unused,
+    rescale,
+    reseed_unused,
+    update_codes,
+    update_prototypes,
+    update_weights,
+)
+from imkpl.solvers import solve_nqp_batch
+from model.problems import (
+    all_settings,
+    freeze,
+    make_case,
+    make_random_case,
+    rules,
+    seeds,
+    slow_terms,
+    strengths,
+)
+from reference import objective as slow
+from reference.nqp import solve_by_enumeration
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+many_laws = settings(max_examples=60, deadline=None, derandomize=True)
+all_updates = (update_codes, update_prototypes, update_weights)
+
+
+def walk(case, n_rounds=3):
+    """Every state after every single update, with the state before it."""
+    state = case.state
+    for _ in range(n_rounds):
+        for update in all_updates:
+            new = freeze(update(case.problem, state))
+            yield update, state, new
+            state = new
+
+
+def products(state):
+    return (state.codes @ state.prototypes).toarray()
+
+
+def total(problem, state):
+    return evaluate(problem, state).total
+
+
+@many_laws
+@given(all_settings)
+def test_objective_never_rises(chosen):
+    case = make_case(**chosen)
+    for update, old, new in walk(case):
+        before, after = total(case.problem, old), total(case.problem, new)
+        assert after <= before + 1e-8 * max(1.0, abs(before)), update.__name__
+
+
+@many_laws
+@given(all_settings)
+def test_every_update_is_feasible(chosen):
+    case = make_case(**chosen)
+    problem = case.problem
+    for _, _, state in walk(case, 2):
+        U, G = state.prototypes, state.codes
+        assert U.data.min() > 0
+        assert np.diff(U.indptr).max() <= problem.sparsity
+        assert_allclose(np.einsum("is,st,it->i", *_dense(U, state.kernel)), 1.0, rtol=1e-8)
+        assert G.data.min(initial=1.0) > 0
+        assert np.diff(G.indptr).max() <= problem.code_sparsity
+        assert state.weights.min() >= 0
+        assert state.weights.sum() == pytest.approx(1.0, rel=1e-10)
+        assert_allclose(state.kernel.diagonal(), 1.0, rtol=1e-12)
+        assert_allclose(state.kernel, problem.combine(state.weights), atol=1e-13)
+        for matrix in (U, G):
+            assert matrix.has_canonical_format
+            assert matrix.dtype == np.float64
+
+
+def _dense(U, K):
+    return U.toarray(), K, U.toarray()
+
+
+@laws
+@given(all_settings)
+def test_objective_equals_its_definition_at_the_end(chosen):
+    case = make_case(**(chosen | {"n_samples": 8}))
+    *_, (_, _, state) = walk(case, 2)
+    expected = slow_terms(case, state)
+    assert total(case.problem, state) == pytest.approx(
+        sum(expected.values()), rel=1e-8, abs=1e-8 * max(map(abs, expected.values()))
+    )
+
+
+@laws
+@given(all_settings)
+def test_a_random_point_is_improved_or_kept(chosen):
+    case = make_random_case(**chosen)
+    before = total(case.problem, case.state)
+    for update in all_updates:
+        after = total(case.problem, freeze(update(case.problem, case.state)))
+        assert after <= before + 1e-8 * max(1.0, abs(before)), update.__name__
+
+
+@laws
+@given(seeds, rules)
+def test_codes_are_the_best_single_prototype(seed, rule):
+    case = make_case(
+        seed, rule=rule, n_samples=8, n_prototypes=4, code_sparsity=1, discrimination=0.7
+    )
+    problem, start = case.problem, case.state
+    K, U = start.kernel, start.prototypes.toarray()
+    a, labels = problem.sample_weight, problem.labels.tolist()
+    found = update_codes(problem, start).codes.toarray()
+
+    def loss(i, t, amount):
+        G = np.zeros((len(K), len(U)))
+        G[i, t] = amount
+        return slow.reconstruction(K, U, G, a) + 0.7 * slow.discrimination(K, U, G, labels, a)
+
+    for i in (0, 5):
+        t = int(np.argmax(found[i]))
+        value = loss(i, t, found[i, t])
+        # A parabola in the amount: three values give its minimum.
+        best = np.inf
+        for other in range(len(U)):
+            zero, one, two = (loss(i, other, amount) for amount in (0.0, 1.0, 2.0))
+            bend, slope = (zero - 2 * one + two) / 2, 2 * one - 1.5 * zero - two / 2
+            best = min(best, loss(i, other, max(0.0, -slope / (2 * bend))))
+        assert value == pytest.approx(best, rel=1e-9)
+
+
+@laws
+@given(seeds, rules, strengths, strengths)
+def test_prototypes_equal_the_step_written_out(seed, rule, discrimination, interpretability):
+    case = make_random_case(
+        seed,
+        rule=rule,
+        n_samples=8,
+        n_prototypes=3,
+        discrimination=discrimination,
+        interpretability=interpretability,
+    )
+    problem, state = case.problem, case.state
+    U, G = slow.update_prototypes(
+        state.kernel,
+        state.prototypes.toarray(),
+        state.codes.toarray(),
+        problem.labels.tolist(),
+        problem.sample_weight,
+        discrimination,
+        interpretability,
+        problem.sparsity,
+    )
+    found = update_prototypes(problem, state)
+    is_used = G.any(axis=0)
+    assert_allclose(found.prototypes.toarray()[is_used], U[is_used], atol=1e-8)
+    assert_allclose(found.codes.toarray(), G, atol=1e-8)
+
+
+def optimal_codes(problem, state):
+    """Codes by trying every support, and how much worse the greedy ones are."""
+    K, U = state.kernel, state.prototypes.toarray()
+    is_same = problem.labels[:, None] == problem.labels
+    linear = -2 * K @ U.T + problem.discrimination * (1 - is_same * K) @ U.T
+    gram = U @ K @ U.T
+    best = [solve_by_enumeration(2 * gram, c, problem.code_sparsity) for c in linear]
+    greedy = solve_nqp_batch(gram, linear, problem.code_sparsity, scale=2.0)
+    loss = greedy.value - np.array([value for _, value in best])
+    return sp.csr_array(np.array([x for x, _ in best])), loss
+
+
+def test_a_better_code_than_the_greedy_one_is_kept():
+    n_worse = 0
+    for seed in range(10):
+        case = make_random_case(seed, n_prototypes=6, sparsity=3, code_sparsity=2, rule="lp")
+        codes, loss = optimal_codes(case.problem, case.state)
+        state = replace(case.state, codes=codes)
+        found = update_codes(case.problem, state)
+        assert_allclose(found.codes.toarray(), codes.toarray(), atol=1e-7)
+        n_worse += np.count_nonzero(loss > 1e-6)
+    assert n_worse > 5, "the greedy codes were optimal throughout: nothing was tested"
+
+
+def test_a_better_prototype_than_the_greedy_one_is_kept():
+    n_worse = 0
+    for seed in range(20):
+        case = make_random_case(
+            seed, n_prototypes=1, n_samples=9, sparsity=2, interpretability=0.0, rule="lp"
+        )
+        problem, state = case.problem, case.state
+        K, a, gamma = state.kernel, problem.sample_weight, state.codes.toarray()[:, 0]
+        if not gamma.any():
+            continue
+        is_same = problem.labels[:, None] == problem.labels
+        linear = (a * gamma) @ (-2 * K + problem.discrimination * (1 - is_same * K))
+        H = 2 * (a @ gamma**2) * K
+        u, value = solve_by_enumeration(H, linear, 2)
+        norm = np.sqrt(u @ K @ u)
+        best = State(
+            sp.csr_array(u[None] / norm), sp.csr_array(gamma[:, None] * norm), state.weights, K
+        )
+        found = update_prototypes(problem, best)
+        assert_allclose(found.prototypes.toarray()[0], u / norm, atol=1e-7)
+        assert_allclose(products(found), products(best), atol=1e-7)
+        greedy = solve_nqp_batch(H, linear[None], 2).value[0]
+        n_worse += greedy > value + 1e-6
+    assert n_worse > 2, "the greedy prototypes were optimal throughout: nothing was tested"
+
+
+@laws
+@given(seeds, rules)
+def test_the_weight_step_leaves_what_codes_rebuild(seed, rule):
+    case = make_random_case(seed, rule=rule)
+    new = update_weights(case.problem, case.state)
+    assert_allclose(products(new), products(case.state), atol=1e-12)
+
+
+def test_the_weight_step_shortens_a_step_that_is_too_long():
+    # J_ip lies above its tangent: with much of it, the vertex of the linear programme overshoots.
+    n_short = 0
+    for seed in range(60):
+        case = make_random_case(seed, rule="lp", separation=0.0, interpretability=200.0, sparsity=5)
+        one_kernel = np.eye(4)[seed % 4]
+        kernel = case.problem.combine(one_kernel)
+        state = freeze(rescale(replace(case.state, weights=one_kernel, kernel=kernel)))
+        new = update_weights(case.problem, state)
+        assert total(case.problem, new) <= total(case.problem, state) * (1 + 1e-12)
+        n_short += np.count_nonzero(new.weights) > 1
+    assert n_short > 3, "every step reached its vertex: nothing was tested"
+
+
+@laws
+@given(seeds)
+def test_the_linear_programme_takes_one_kernel(seed):
+    case = make_random_case(seed, rule="lp", interpretability=0.0, separation=2.0)
+    new = update_weights(case.problem, case.state)
+    assert np.count_nonzero(new.weights) == 1
+    # No vertex of the simplex, and so no point of it, is better.
+    values = [
+        sum(slow_terms(case, case.state, w).values()) for w in np.eye(case.problem.bank.n_kernels)
+    ]
+    assert total(case.problem, new) == pytest.approx(min(values), rel=1e-9)
+
+
+@laws
+@given(seeds, rules)
+def test_rescaling_keeps_products_and_makes_norms_one(seed, rule):
+    case = make_random_case(seed, rule=rule)
+    rng = np.random.default_rng(seed)
+    K = case.problem.combine(rng.dirichlet(np.ones(case.state.weights.size)))
+    new = rescale(replace(case.state, kernel=K))
+    assert_allclose(np.einsum("is,st,it->i", *_dense(new.prototypes, K)), 1.0, rtol=1e-10)
+    assert_allclose(products(new), products(case.state), atol=1e-12)
+
+
+def make_unused(case, unused):
+    codes = case.state.codes.toarray()
+    codes[:, unused] = 0.0
+    return freeze(replace(case.state, codes=sp.csr_array(codes)))
+
+
+@laws
+@given(seeds, rules)
+def test_unused_prototypes_move_to_the_samples_rebuilt_worst(seed, rule):
+    case = make_random_case(seed, rule=rule, n_samples=9, n_prototypes=5)
+    problem, state = case.problem, make_unused(case, [1, 3])
+    unused = np.flatnonzero(~state.codes.toarray().any(axis=0))
+    U, K = state.prototypes.toarray(), state.kernel
+    rest = np.eye(9) - products(state)
+    errors = problem.sample_weight * np.einsum("is,st,it->i", rest, K, rest)
+    new = reseed_unused(problem, state)
+    expected = U.copy()
+    expected[unused] = np.eye(9)[np.argsort(-errors)[: unused.size]]
+    assert_allclose(new.prototypes.toarray(), expected)
+    assert new.codes is state.codes
+    assert total(problem, new) <= total(problem, state) + 1e-10
+    assert new.prototypes[unused].sum() <= state.prototypes[unused].sum() + 1e-10
+
+
+def test_the_prototype_step_reseeds():
+    case = make_random_case(4, n_prototypes=5)
+    state = make_unused(case, [0])
+    new = update_prototypes(case.problem, state)
+    assert np.diff(new.prototypes.indptr)[0] == 1
+    assert new.prototypes[[0]].sum() == 1.0
+
+
+def test_nothing_is_reseeded_when_all_are_used():
+    case = make_case(0)
+    state = update_codes(case.problem, case.state)
+    assert (state.codes.sum(axis=0) > 0).all()
+    assert reseed_unused(case.problem, state) is state
+
+
+def test_more_unused_prototypes_than_samples_are_no_trouble():
+    case = make_random_case(0, n_samples=8, n_prototypes=12)
+    state = make_unused(case, list(range(12)))
+    new = reseed_unused(case.problem, state)
+    assert_array_equal(new.prototypes.toarray()[8:], state.prototypes.toarray()[8:])
+    assert_array_equal(np.sort(new.prototypes[:8].indices), np.arange(8))
+
+
+def test_dropping_leaves_used_prototypes_only():
+    case = make_random_case(5, n_prototypes=5)
+    state = make_unused(case, [0, 2])
+    new = drop_unused(state)
+    used = np.flatnonzero(state.codes.toarray().any(axis=0))
+    assert 0 not in used
+    assert 2 not in used
+    assert_array_equal(new.prototypes.toarray(), state.prototypes.toarray()[used])
+    assert_array_equal(new.codes.toarray(), state.codes.toarray()[:, used])
+    assert_array_equal(products(new), products(state))

@@ -1,0 +1,40 @@
+"""IP and DR by loops over the paper's formulas."""
+
+import math
+
+
+def purity(prototype, labels):
+    """l^q u / ||L u||_1 with q the class that holds most of u."""
+    held = {}
+    for u, label in zip(prototype, labels, strict=True):
+        held[label] = held.get(label, 0.0) + u
+    return max(held.values()) / sum(held.values()) if sum(held.values()) > 0 else 0.0
+
+
+def compactness(prototype, K):
+    exponent = 0.0
+    for s, u in enumerate(prototype):
+        for t, v in enumerate(prototype):
+            exponent += u * v * (K[s][s] + K[t][t] - 2 * K[s][t])
+    return math.exp(-exponent)
+
+
+def interpretability(prototypes, labels, K):
+    parts = [purity(u, labels) * compactness(u, K) for u in prototypes]
+    return 100 * sum(parts) / len(parts)
+
+
+def exclusiveness(codes, labels, prototype_classes):
+    """Per prototype the share of its codes in its own class; None where no code uses it."""
+    shares = []
+    for i, q in enumerate(prototype_classes):
+        column = [row[i] for row in codes]
+        own = sum(g for g, label in zip(column, labels, strict=True) if label == q)
+        shares.append(own / sum(column) if sum(column) > 0 else None)
+    return shares
+
+
+def discrimination(codes, labels, prototype_classes):
+    """The mean over prototypes that some code uses."""
+    used = [s for s in exclusiveness(codes, labels, prototype_classes) if s is not None]
+    return 100 * sum(used) / len(used)
