@@ -100,13 +100,17 @@ def check_errors(model, X, samples, combined):
     cross = np.einsum("is,is->i", mixes, combined(samples, X))
     size = np.einsum("is,st,it->i", mixes, combined(X, X), mixes)
     assert_allclose(errors, 1 - 2 * cross + size, atol=1e-7)
-    if model.decision == "residual":
+    if model.decision != "share":
         rows = np.repeat(np.arange(len(samples)), np.diff(codes.indptr))
         owners = model.prototype_classes_[codes.indices]
         assert_array_equal(owners, model.predict(samples)[rows])
-        scores = model.decision_function(samples)
-        if scores.ndim == 2:
-            assert_allclose(scores.max(axis=1), 1 - errors, atol=1e-12)
+    scores = model.decision_function(samples)
+    if model.decision == "residual" and scores.ndim == 2:
+        assert_allclose(scores.max(axis=1), 1 - errors, atol=1e-9)
+    if model.decision == "joint" and scores.ndim == 2:
+        # What all classes explain together is part of the sample's unit norm.
+        assert np.all(scores >= 0)
+        assert np.all(scores.sum(axis=1) <= 1 + 1e-9)
 
 
 def check_names(model, new):

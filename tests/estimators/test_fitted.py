@@ -19,6 +19,7 @@ MODELS = [
     IMKPL(sparsity=3, weight_rule="ridge", max_kernels=4),
     IMKPL(sparsity=3, weight_rule="lp", max_kernels=1),
     IMKPL(sparsity=3, decision="share"),
+    IMKPL(sparsity=3, decision="residual"),
     IMKPL(sparsity=3, interpretability=0.0, learning_code_sparsity=2),
     ISKPL(sparsity=3),
     ISKPL(sparsity=5, interpretability=0.1, discrimination=0.0),
@@ -148,3 +149,13 @@ def test_interpretability_makes_prototypes_of_fewer_samples(wine):
     strict = ISKPL(sparsity=5, interpretability=20.0).fit(wine.X, wine.y)
     mean_sizes = [np.diff(model.prototypes_.indptr).mean() for model in (free, strict)]
     assert mean_sizes[1] < mean_sizes[0]
+
+
+def test_prototypes_that_no_sample_uses_are_not_kept(stacks):
+    K, _ = stacks
+    # Precomputed samples cannot be merged: the second of two equals needs no prototype.
+    twice = np.tile(np.arange(20), 2)
+    labels = np.tile(np.repeat([0, 1], 10), 2)
+    model = ISKPL("precomputed", n_prototypes=40).fit(K[np.ix_(twice, twice)], labels)
+    assert np.all(model.codes_.sum(axis=0) > 0)
+    assert model.prototypes_.shape[0] <= 20

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model.encode import FORBIDDEN, Encoder, restrict_to_class, squared_residuals
+from imkpl.model.encode import FORBIDDEN, Encoder, squared_residuals
 from imkpl.solvers import solve_nqp
 from model.problems import seeds, sparse_rows
 
@@ -39,13 +39,13 @@ def test_a_prototype_belongs_to_the_class_that_holds_most_of_it():
 def test_scores_are_one_minus_the_squared_distance(seed, sparsity):
     samples, atoms, encoder = make_vectors(seed, sparsity=sparsity)
     similarities = samples @ atoms.T
-    codes, scores = encoder.encode_by_class(similarities)
-    dense = codes.toarray()
-    assert codes.has_canonical_format
-    assert dense.min() >= 0
+    scores = encoder.score_classes(similarities)
     for label in range(3):
-        own = encoder.classes == label
-        part = np.where(own, dense, 0.0)
+        codes = encoder.encode_within(similarities, np.full(len(samples), label))
+        part = codes.toarray()
+        assert codes.has_canonical_format
+        assert part.min() >= 0
+        assert not part[:, encoder.classes != label].any()
         assert np.count_nonzero(part, axis=1).max() <= sparsity
         assert_allclose(scores[:, label], 1 - distances(samples, atoms, part), atol=1e-10)
         # At a stationary point it is a sum over prototypes.
@@ -57,7 +57,7 @@ def test_scores_are_one_minus_the_squared_distance(seed, sparsity):
 def test_one_prototype_codes_are_the_best_of_their_class(seed):
     samples, atoms, encoder = make_vectors(seed, sparsity=1)
     similarities = samples @ atoms.T
-    _, scores = encoder.encode_by_class(similarities)
+    scores = encoder.score_classes(similarities)
     for i, label in np.ndindex(scores.shape):
         own = np.flatnonzero(encoder.classes == label)
         assert scores[i, label] == pytest.approx(
@@ -93,9 +93,9 @@ def test_codes_in_which_all_compete_are_a_pursuit(seed, sparsity):
 def test_a_class_without_prototypes_scores_zero():
     gram = np.eye(2)
     encoder = Encoder(gram, np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 2)
-    codes, scores = encoder.encode_by_class(np.array([[0.6, 0.5]]))
-    assert_allclose(scores, [[0.36, 0.0, 0.25]])
-    assert_allclose(codes.toarray(), [[0.6, 0.5]])
+    similarities = np.array([[0.6, 0.5]])
+    assert_allclose(encoder.score_classes(similarities), [[0.36, 0.0, 0.25]])
+    assert encoder.encode_within(similarities, np.array([1])).nnz == 0
 
 
 @laws
@@ -105,8 +105,9 @@ def test_forbidden_prototypes_are_never_chosen(seed):
     similarities = samples @ atoms.T
     is_forbidden = np.random.default_rng(seed).random(similarities.shape) < 0.4
     similarities[is_forbidden] = FORBIDDEN
-    codes, _ = encoder.encode_by_class(similarities)
-    assert not codes.toarray()[is_forbidden].any()
+    for label in range(3):
+        codes = encoder.encode_within(similarities, np.full(len(samples), label))
+        assert not codes.toarray()[is_forbidden].any()
     assert not encoder.encode(similarities).toarray()[is_forbidden].any()
 
 
@@ -132,14 +133,32 @@ def test_shares_of_nothing_are_equal():
 
 @laws
 @given(seeds)
-def test_restriction_keeps_the_entries_of_one_class(seed):
-    rng = np.random.default_rng(seed)
-    codes = sparse_rows(rng, 9, 6, 4)
-    classes, labels = rng.integers(0, 3, 6), rng.integers(0, 3, 9)
-    found = restrict_to_class(codes, classes, labels)
-    assert_array_equal(found.toarray(), np.where(classes == labels[:, None], codes.toarray(), 0.0))
-    assert found.has_canonical_format
-    assert found.nnz == np.count_nonzero(found.toarray())
+def test_each_sample_is_coded_within_its_own_class(seed):
+    samples, atoms, encoder = make_vectors(seed, sparsity=3)
+    similarities = samples @ atoms.T
+    labels = np.random.default_rng(seed).integers(0, 3, len(samples))
+    found = encoder.encode_within(similarities, labels).toarray()
+    for i, label in enumerate(labels):
+        own = np.flatnonzero(encoder.classes == label)
+        expected = np.zeros(len(atoms))
+        if own.size:
+            H = 2 * encoder.gram[np.ix_(own, own)]
+            expected[own] = solve_nqp(H, -2 * similarities[i, own], 3).x
+        assert_allclose(found[i], expected, atol=1e-10)
+
+
+@laws
+@given(seeds)
+def test_what_the_classes_explain_adds_up_to_one_minus_the_squared_distance(seed):
+    samples, atoms, encoder = make_vectors(seed, sparsity=4)
+    similarities = samples @ atoms.T
+    codes = encoder.encode(similarities)
+    found = encoder.explained(codes, similarities)
+    dense = codes.toarray()
+    for i, label in np.ndindex(found.shape):
+        own = np.flatnonzero(encoder.classes == label)
+        assert found[i, label] == pytest.approx(sum(dense[i, t] * similarities[i, t] for t in own))
+    assert_allclose(found.sum(axis=1), 1 - distances(samples, atoms, dense), atol=1e-10)
 
 
 @laws

@@ -30,7 +30,7 @@ def make_predictor(decision, seed=0, n_support=9, n_prototypes=5):
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 11])
-@pytest.mark.parametrize("decision", ["residual", "share"])
+@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
 def test_blocks_do_not_matter(monkeypatch, decision, n_rows):
     predictor, X, _ = make_predictor(decision)
     whole = predictor.encode(X)
@@ -49,7 +49,7 @@ def test_similarities_read_the_live_columns_only():
     assert_allclose(predictor.similarities(X), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("decision", ["residual", "share"])
+@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
 def test_errors_are_the_squared_distance_to_what_the_code_rebuilds(decision):
     predictor, X, similarities = make_predictor(decision)
     found = predictor.encode(X)
@@ -68,8 +68,20 @@ def test_by_residual_the_code_uses_the_winning_class_only():
     assert np.unique(winners).size > 1
     classes = predictor.encoder.classes
     assert not found.codes.toarray()[classes != winners[:, None]].any()
-    assert_allclose(found.scores, predictor.encoder.encode_by_class(similarities)[1], atol=1e-10)
+    assert_allclose(found.scores, predictor.encoder.score_classes(similarities), atol=1e-10)
     assert_allclose(found.errors, 1 - found.scores.max(axis=1), atol=1e-12)
+
+
+def test_jointly_the_class_wins_that_explains_most_and_the_code_is_its_own():
+    predictor, X, similarities = make_predictor("joint")
+    found = predictor.encode(X)
+    encoder = predictor.encoder
+    competing = encoder.encode(similarities)
+    assert_allclose(found.scores, encoder.explained(competing, similarities), atol=1e-10)
+    winners = np.argmax(found.scores, axis=1)
+    assert np.unique(winners).size > 1
+    own = encoder.encode_within(similarities, winners)
+    assert_allclose(found.codes.toarray(), own.toarray(), atol=1e-10)
 
 
 def test_by_share_all_prototypes_compete():
@@ -81,7 +93,7 @@ def test_by_share_all_prototypes_compete():
     assert_allclose(found.scores.sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("decision", ["residual", "share"])
+@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
 def test_a_prototype_itself_is_rebuilt_without_error(decision):
     predictor, _, _ = make_predictor(decision)
     found = predictor.encode_similarities(predictor.encoder.gram)
@@ -89,7 +101,7 @@ def test_a_prototype_itself_is_rebuilt_without_error(decision):
     assert found.errors.min() >= 0
 
 
-@pytest.mark.parametrize("decision", ["residual", "share"])
+@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
 def test_nothing_alike_is_an_error_of_one(decision):
     predictor, _, _ = make_predictor(decision)
     found = predictor.encode_similarities(np.zeros((2, 5)))

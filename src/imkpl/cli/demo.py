@@ -57,7 +57,7 @@ def main() -> None:
         print(f"  {share:4.0%} like {_describe(model, prototype, train)}")
 
 
-def _describe(model: Any, prototype: int, train: Any) -> str:
+def _describe(model: Any, prototype: Any, train: Any) -> str:
     row = model.prototypes_[[prototype]].tocoo()
     shares = row.data / row.data.sum()
     parts = sorted(zip(shares, train[row.coords[1]], strict=True), reverse=True)

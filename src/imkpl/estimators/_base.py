@@ -71,7 +71,7 @@ class BasePrototypeClassifier(
         "n_prototypes": [Interval(Integral, 1, None, closed="left"), None],
         "discrimination": [Interval(Real, 0, None, closed="left")],
         "interpretability": [Interval(Real, 0, None, closed="left")],
-        "decision": [StrOptions({"residual", "share"})],
+        "decision": [StrOptions({"joint", "residual", "share"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -197,8 +197,9 @@ class BasePrototypeClassifier(
     def decision_function(self, X: Any) -> FloatArray:
         """The score of every class.
 
-        For ``decision="residual"`` the share of the sample's squared norm that the prototypes of
-        a class explain; for ``"share"`` the share of the code that comes from a class.
+        For ``decision="joint"`` the part of the sample's squared norm that the prototypes of a
+        class explain in a code over all prototypes; for ``"residual"`` what they explain on their
+        own; for ``"share"`` the share of the code that comes from a class.
 
         Parameters
         ----------
@@ -216,8 +217,8 @@ class BasePrototypeClassifier(
     def transform(self, X: Any) -> Any:
         """The sparse codes: which prototypes rebuild each sample, and how much of each.
 
-        For ``decision="residual"`` a code uses the prototypes of the predicted class, for
-        ``"share"`` all prototypes compete.
+        A code uses the prototypes of the predicted class; for ``decision="share"`` those of all
+        classes, as in the paper.
 
         Parameters
         ----------

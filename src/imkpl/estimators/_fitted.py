@@ -47,7 +47,7 @@ def fitted_attributes(
         The terms after every round.
     code_sparsity : int
         At most so many prototypes in the code of a new sample.
-    decision : {"residual", "share"}
+    decision : {"joint", "residual", "share"}
         How classes are scored.
 
     Returns

@@ -34,7 +34,7 @@ class IMKPL(BasePrototypeClassifier):
         a callable, a list of these, or a bank.
     sparsity : int, default=10
         At most so many samples in a prototype (T0).
-    code_sparsity : int, default=10
+    code_sparsity : int, default=20
         At most so many prototypes in a code.
     learning_code_sparsity : int, default=1
         The same while prototypes are learned: short codes give prototypes of their own
@@ -57,9 +57,11 @@ class IMKPL(BasePrototypeClassifier):
         the linear programme as printed in the paper, which keeps a single kernel.
     max_kernels : int, default=None
         At most so many kernels are kept. By default the rule decides.
-    decision : {"residual", "share"}, default="residual"
-        How a sample is classified: by the class whose prototypes rebuild it best, or by the class
-        with the largest share in a joint code, as in the paper.
+    decision : {"joint", "residual", "share"}, default="joint"
+        How a sample is classified. All prototypes compete in a code, and the class wins whose
+        prototypes explain most of the sample ("joint") or have the largest share of the
+        coefficients ("share", the paper's rule); or each class rebuilds the sample on its own, and
+        the one that comes nearest wins ("residual").
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     max_iter : int, default=20
@@ -123,7 +125,7 @@ class IMKPL(BasePrototypeClassifier):
         kernels: Any = "per_feature_gaussian",
         *,
         sparsity: int = 10,
-        code_sparsity: int = 10,
+        code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
         n_neighbors: int = 4,
@@ -132,7 +134,7 @@ class IMKPL(BasePrototypeClassifier):
         interpretability: float = 1.2,
         weight_rule: str = "margin",
         max_kernels: int | None = None,
-        decision: str = "residual",
+        decision: str = "joint",
         class_weight: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,

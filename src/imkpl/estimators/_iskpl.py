@@ -29,7 +29,7 @@ class ISKPL(BasePrototypeClassifier):
         a callable, a list of these, or a bank; several kernels are averaged.
     sparsity : int, default=10
         At most so many samples in a prototype (T0).
-    code_sparsity : int, default=10
+    code_sparsity : int, default=20
         At most so many prototypes in a code.
     learning_code_sparsity : int, default=1
         The same while prototypes are learned: short codes give prototypes of their own
@@ -41,9 +41,11 @@ class ISKPL(BasePrototypeClassifier):
         Weight of J_dis (lambda): codes should use same-class neighbours.
     interpretability : float, default=1.2
         Weight of J_ip (tau): prototypes should be pure and tight.
-    decision : {"residual", "share"}, default="residual"
-        How a sample is classified: by the class whose prototypes rebuild it best, or by the class
-        with the largest share in a joint code, as in the paper.
+    decision : {"joint", "residual", "share"}, default="joint"
+        How a sample is classified. All prototypes compete in a code, and the class wins whose
+        prototypes explain most of the sample ("joint") or have the largest share of the
+        coefficients ("share", the paper's rule); or each class rebuilds the sample on its own, and
+        the one that comes nearest wins ("residual").
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     max_iter : int, default=20
@@ -97,12 +99,12 @@ class ISKPL(BasePrototypeClassifier):
         kernels: Any = "per_feature_gaussian",
         *,
         sparsity: int = 10,
-        code_sparsity: int = 10,
+        code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
         discrimination: float = 0.2,
         interpretability: float = 1.2,
-        decision: str = "residual",
+        decision: str = "joint",
         class_weight: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.solvers import solve_nqp_batch
+from imkpl.solvers import BatchResult, solve_nqp_batch
 
 # Far below any similarity of unit-norm samples: what has it is never chosen.
 FORBIDDEN = -10.0
@@ -52,8 +52,8 @@ class Encoder:
         """
         return solve_nqp_batch(self.gram, -2 * similarities, self.sparsity, scale=2.0).x
 
-    def encode_by_class(self, similarities: FloatArray) -> tuple[sp.csr_array, FloatArray]:
-        """Codes from the prototypes of one class at a time, and how well each class does.
+    def score_classes(self, similarities: FloatArray) -> FloatArray:
+        """How well the prototypes of each class rebuild a sample on their own.
 
         The score of a class is the squared norm that it explains, 1 minus the squared distance
         of the sample to its best sparse mix of that class's prototypes. At the end of a pursuit
@@ -66,26 +66,64 @@ class Encoder:
 
         Returns
         -------
-        codes : CSR array of shape (n_samples, n_prototypes)
-            The code of every class beside each other: a column belongs to one class.
-        scores : array of shape (n_samples, n_classes)
+        array of shape (n_samples, n_classes)
             The explained norm; 0 for a class without prototypes.
         """
         scores = np.zeros((similarities.shape[0], self.class_shares.shape[1]))
-        order, blocks = [], []
         for label in np.unique(self.classes):
-            own = np.flatnonzero(self.classes == label)
-            linear = np.ascontiguousarray(-2 * similarities[:, own])
-            gram = np.ascontiguousarray(self.gram[np.ix_(own, own)])
-            found = solve_nqp_batch(gram, linear, self.sparsity, scale=2.0)
             # f = code' G code - 2 s' code, and code' G code = s' code at a stationary point.
-            scores[:, label] = -found.value
-            order.append(own)
-            blocks.append(found.x)
-        columns = np.argsort(np.concatenate(order), kind="stable")
-        codes = sp.csr_array(sp.hstack(blocks, format="csc")[:, columns])
-        codes.sort_indices()
-        return codes, scores
+            scores[:, label] = -self._pursue_class(label, similarities).value
+        return scores
+
+    def encode_within(self, similarities: FloatArray, labels: IntArray) -> sp.csr_array:
+        """Codes from the prototypes of one given class per sample.
+
+        Parameters
+        ----------
+        similarities : array of shape (n_samples, n_prototypes)
+            Inner products of samples and prototypes.
+        labels : int array of shape (n_samples,)
+            The class whose prototypes each sample may use.
+
+        Returns
+        -------
+        CSR array of shape (n_samples, n_prototypes)
+            The codes; empty for a class without prototypes.
+        """
+        codes = sp.csr_array(similarities.shape)
+        for label in np.intersect1d(labels, self.classes):
+            rows, own = np.flatnonzero(labels == label), np.flatnonzero(self.classes == label)
+            found = self._pursue_class(label, similarities[rows]).x.tocoo()
+            places = (rows[found.coords[0]], own[found.coords[1]])
+            codes += sp.csr_array((found.data, places), shape=similarities.shape)
+        return codes
+
+    def _pursue_class(self, label: int, similarities: FloatArray) -> BatchResult:
+        own = np.flatnonzero(self.classes == label)
+        gram = np.ascontiguousarray(self.gram[np.ix_(own, own)])
+        linear = np.ascontiguousarray(-2 * similarities[:, own])
+        return solve_nqp_batch(gram, linear, self.sparsity, scale=2.0)
+
+    def explained(self, codes: sp.csr_array, similarities: FloatArray) -> FloatArray:
+        """How much of each sample's squared norm the prototypes of each class explain.
+
+        In a code found by pursuit prototype i explains ``gamma_i <phi(x), u_i>``. The sum over
+        all prototypes is 1 minus the squared distance of the sample to what its code rebuilds.
+
+        Parameters
+        ----------
+        codes : CSR array of shape (n_samples, n_prototypes)
+            Codes in which all prototypes compete.
+        similarities : array of shape (n_samples, n_prototypes)
+            Inner products of samples and prototypes.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Parts of 1, non-negative where similarities are.
+        """
+        owners = np.eye(self.class_shares.shape[1])[self.classes]
+        return np.asarray(sp.csr_array(codes.multiply(similarities)) @ owners)
 
     def shares(self, codes: sp.csr_array) -> FloatArray:
         """The paper's class scores: how much of each code comes from each class (l^q U gamma).
@@ -105,29 +143,6 @@ class Encoder:
         is_empty = totals == 0
         equal = 1.0 / amounts.shape[1]
         return np.asarray(np.where(is_empty, equal, amounts / np.where(is_empty, 1.0, totals)))
-
-
-def restrict_to_class(codes: sp.csr_array, classes: IntArray, labels: IntArray) -> sp.csr_array:
-    """Each code with only its entries for prototypes of one class.
-
-    Parameters
-    ----------
-    codes : CSR array of shape (n_samples, n_prototypes)
-        Codes.
-    classes : int array of shape (n_prototypes,)
-        The class of every prototype.
-    labels : int array of shape (n_samples,)
-        The class to keep in every row.
-
-    Returns
-    -------
-    CSR array of shape (n_samples, n_prototypes)
-        The codes that are left.
-    """
-    rows = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
-    kept = classes[codes.indices] == labels[rows]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows[kept], minlength=codes.shape[0]))))
-    return sp.csr_array((codes.data[kept], codes.indices[kept], indptr), shape=codes.shape)
 
 
 def squared_residuals(

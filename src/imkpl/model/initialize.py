@@ -256,7 +256,7 @@ def sample_difficulty(kernel: FloatArray, labels: IntArray) -> FloatArray:
     indicator = np.eye(int(labels.max()) + 1)[labels]
     without_self = kernel.copy()
     np.fill_diagonal(without_self, FORBIDDEN)
-    _, scores = Encoder(kernel, indicator, DIFFICULTY_CODE).encode_by_class(without_self)
+    scores = Encoder(kernel, indicator, DIFFICULTY_CODE).score_classes(without_self)
     own = scores[everyone, labels]
     scores[everyone, labels] = -np.inf
     margins = np.abs(own - scores.max(axis=1))

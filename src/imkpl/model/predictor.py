@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
-from imkpl.model.encode import Encoder, restrict_to_class, squared_residuals
+from imkpl.model.encode import Encoder, squared_residuals
 
-Decision = Literal["residual", "share"]
+Decision = Literal["joint", "residual", "share"]
 
 # Similarities of so many samples to the support are held at a time.
 BLOCK_ROWS = 4096
@@ -25,7 +25,8 @@ class Encoding:
     Parameters
     ----------
     codes : CSR array of shape (n_samples, n_prototypes)
-        Non-negative codes; those of the winning class for ``decision="residual"``.
+        Non-negative codes; over the prototypes of the winning class, but for
+        ``decision="share"``, where they are over all prototypes.
     scores : array of shape (n_samples, n_classes)
         Class scores.
     errors : array of shape (n_samples,)
@@ -55,8 +56,9 @@ class Predictor:
         The prototypes as mixes of support samples.
     encoder : Encoder
         Inner products and classes of the prototypes.
-    decision : {"residual", "share"}
-        How classes are scored.
+    decision : {"joint", "residual", "share"}
+        How classes are scored: by what their prototypes explain in a code over all prototypes, by
+        what they explain on their own, or by their share in the code (the paper).
     """
 
     bank: BaseKernelBank
@@ -120,10 +122,13 @@ class Predictor:
         Encoding
             Codes, class scores and errors.
         """
+        encoder = self.encoder
         if self.decision == "residual":
-            codes, scores = self.encoder.encode_by_class(similarities)
-            codes = restrict_to_class(codes, self.encoder.classes, np.argmax(scores, axis=1))
-            return Encoding(codes, scores, np.maximum(0.0, 1.0 - scores.max(axis=1)))
-        codes = self.encoder.encode(similarities)
-        errors = squared_residuals(codes, similarities, self.encoder.gram)
-        return Encoding(codes, self.encoder.shares(codes), errors)
+            scores = encoder.score_classes(similarities)
+        else:
+            codes = encoder.encode(similarities)
+            is_share = self.decision == "share"
+            scores = encoder.shares(codes) if is_share else encoder.explained(codes, similarities)
+        if self.decision != "share":
+            codes = encoder.encode_within(similarities, np.argmax(scores, axis=1))
+        return Encoding(codes, scores, squared_residuals(codes, similarities, encoder.gram))

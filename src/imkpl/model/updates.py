@@ -92,9 +92,7 @@ def update_prototypes(problem: Problem, state: State) -> State:
         if new_value < old_value:
             rows[i] = (new_indices, new_values / norm)
             images[i], norms[i] = image / norm, norm
-            overlaps[i] *= norm
             overlaps[:, i] *= norm
-            wanted[i] *= norm
     prototypes = _join_rows(rows, kernel.shape[0])
     moved = replace(state, prototypes=prototypes, codes=sp.csr_array(codes * norms))
     return reseed_unused(problem, moved)

@@ -44,7 +44,7 @@ class Status(IntEnum):
 class SolverResult:
     """The solution of one problem.
 
-    Attributes
+    Parameters
     ----------
     x : array of shape (n,)
         The solution, dense.
@@ -69,7 +69,7 @@ class SolverResult:
 class BatchResult:
     """The solutions of many problems that share one matrix.
 
-    Attributes
+    Parameters
     ----------
     x : CSR array of shape (n_problems, n)
         One solution per row, with ascending column indices.

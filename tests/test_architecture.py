@@ -1,0 +1,125 @@
+"""Promises about the source tree that no single module can keep."""
+
+import ast
+import importlib
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "imkpl"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def name_of(path):
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_modules_stay_short(path):
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_numba_is_imported_by_loops_only(path):
+    if path.name.endswith("_loops.py") or path.name == "_threads.py":
+        return
+    assert "numba" not in imported_packages(path)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_scikit_learn_is_imported_at_the_rim_only(path):
+    if {"estimators", "cli"} & set(path.parts):
+        return
+    assert "sklearn" not in imported_packages(path, top_level=True)
+
+
+def test_private_parts_of_scikit_learn_have_one_home():
+    for path in FILES:
+        if path.name == "_compat.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [node.module, *(alias.name for alias in node.names)]
+                private = [n for n in names if any(p.startswith("_") for p in n.split("."))]
+                assert not private, f"{name_of(path)} imports {private}"
+
+
+def test_importing_the_package_does_not_import_scikit_learn():
+    code = "import imkpl, sys; sys.exit('sklearn' in sys.modules or 'numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+PUBLIC = {
+    "imkpl": ["IMKPL", "IMKPLSelector", "ISKPL", "__version__"],
+    "imkpl.estimators": [
+        "IMKPL",
+        "IMKPLSelector",
+        "ISKPL",
+        "discrimination_scorer",
+        "interpretability_scorer",
+        "kernel_count_scorer",
+    ],
+    "imkpl.kernels": [
+        "BaseKernel",
+        "BaseKernelBank",
+        "FunctionKernel",
+        "Gaussian",
+        "KernelStack",
+        "NamedKernel",
+        "Normalized",
+        "PerFeatureGaussian",
+        "Precomputed",
+        "VarianceNormalized",
+        "normalize_stack",
+        "resolve_bank",
+    ],
+    "imkpl.measures": [
+        "DiscriminationParts",
+        "InterpretabilityParts",
+        "discrimination_score",
+        "interpretability_score",
+        "n_selected_kernels",
+    ],
+    "imkpl.solvers": [
+        "BatchResult",
+        "SolverResult",
+        "Status",
+        "minimize_linear_on_simplex",
+        "minimize_on_simplex",
+        "minimize_ridge_on_simplex",
+        "project_onto_simplex",
+        "pursue",
+        "ridge_for_support",
+        "solve_nqp",
+        "solve_nqp_batch",
+    ],
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_public_names_are_these(module):
+    imported = importlib.import_module(module)
+    assert sorted(imported.__all__) == sorted(PUBLIC[module])
+    for name in PUBLIC[module]:
+        assert getattr(imported, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    import imkpl
+
+    with pytest.raises(AttributeError, match="has no attribute 'IMKLP'"):
+        imkpl.IMKLP  # noqa: B018
+
+
+def imported_packages(path, *, top_level=False):
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level else list(ast.walk(tree))
+    packages = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            packages |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            packages.add((node.module or "").split(".")[0])
+    return packages
