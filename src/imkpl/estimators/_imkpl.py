@@ -45,7 +45,7 @@ class IMKPL(BasePrototypeClassifier):
     n_neighbors : int, default=4
         Size of the same-class neighbourhoods (k) that the weights pull together. They are pushed
         away from ``2 * n_neighbors + n_classes`` neighbours of other classes.
-    discrimination : float, default=0.2
+    discrimination : float, default=0.5
         Weight of J_dis (lambda): codes should use same-class neighbours.
     separation : float, default=10.0
         Weight of the separation loss (mu), which stands in the place of J_ls.
@@ -129,7 +129,7 @@ class IMKPL(BasePrototypeClassifier):
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
         n_neighbors: int = 4,
-        discrimination: float = 0.2,
+        discrimination: float = 0.5,
         separation: float = 10.0,
         interpretability: float = 1.2,
         weight_rule: str = "margin",

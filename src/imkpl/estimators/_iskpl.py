@@ -37,7 +37,7 @@ class ISKPL(BasePrototypeClassifier):
     n_prototypes : int, default=None
         How many prototypes to start with; ``n_classes * sparsity`` by default, never more than
         distinct samples.
-    discrimination : float, default=0.2
+    discrimination : float, default=0.5
         Weight of J_dis (lambda): codes should use same-class neighbours.
     interpretability : float, default=1.2
         Weight of J_ip (tau): prototypes should be pure and tight.
@@ -102,7 +102,7 @@ class ISKPL(BasePrototypeClassifier):
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
-        discrimination: float = 0.2,
+        discrimination: float = 0.5,
         interpretability: float = 1.2,
         decision: str = "joint",
         class_weight: Any = None,
