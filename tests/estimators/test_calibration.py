@@ -1,0 +1,65 @@
+"""Probabilities: similarities without the sample itself, and one temperature."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.special import softmax
+
+from imkpl.estimators._calibration import LOG_RANGE, fit_temperature, leave_one_out_similarities
+from imkpl.model.encode import FORBIDDEN
+
+
+@pytest.fixture
+def kernel(rng):
+    X = rng.standard_normal((8, 3))
+    return np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 6)
+
+
+@pytest.fixture
+def prototypes(kernel):
+    mixes = np.zeros((3, 8))
+    mixes[0, :3], mixes[1, 3:5], mixes[2, 6] = [0.5, 0.3, 0.2], [0.6, 0.7], 1.0
+    return mixes / np.sqrt(np.einsum("is,st,it->i", mixes, kernel, mixes))[:, None]
+
+
+def test_left_out_similarity_is_that_to_the_prototype_without_the_sample(kernel, prototypes):
+    found = leave_one_out_similarities(kernel @ prototypes.T, sp.csr_array(prototypes))
+    for sample in range(8):
+        for owner in range(3):
+            rest = prototypes[owner].copy()
+            rest[sample] = 0.0
+            if not rest.any():
+                assert found[sample, owner] == FORBIDDEN
+                continue
+            expected = kernel[sample] @ rest / np.sqrt(rest @ kernel @ rest)
+            assert found[sample, owner] == pytest.approx(expected, rel=1e-10)
+
+
+def test_temperature_has_the_smallest_smoothed_log_loss_on_a_grid(rng):
+    labels = rng.integers(0, 3, 60)
+    scores = 0.1 * np.eye(3)[labels] + 0.1 * rng.random((60, 3))
+    weight = rng.uniform(0.5, 2.0, 60)
+    smooth = 1 / 62
+    targets = (1 - smooth) * np.eye(3)[labels] + smooth / 3
+
+    def loss(factor):
+        return -weight @ (targets * np.log(softmax(factor * scores, axis=1))).sum(axis=1)
+
+    found = fit_temperature(scores, labels, weight)
+    grid = np.exp(np.linspace(*LOG_RANGE, 2000))
+    best = grid[np.argmin([loss(factor) for factor in grid])]
+    assert_allclose(found, best, rtol=0.01)
+    assert grid[0] < best < grid[-1]
+
+
+def test_scores_that_say_nothing_give_flat_probabilities(rng):
+    labels = np.tile([0, 1], 50)
+    scores = rng.random((100, 2))
+    scores[::2], scores[1::2] = scores[::2], scores[::2]
+    factor = fit_temperature(scores, labels, np.ones(100))
+    assert factor == pytest.approx(np.exp(LOG_RANGE[0]), rel=1e-3)
+
+
+def test_temperature_without_samples_is_one():
+    assert fit_temperature(np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0)) == 1.0
