@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model.initialize import cover_classes, sample_difficulty
+from imkpl.model.initialize import closeness_to_border, cover_classes
 from imkpl.solvers import solve_nqp
 from model.problems import make_data, seeds
 
@@ -100,7 +100,7 @@ def rebuild(kernel, i, samples, n_samples):
 
 @laws
 @given(seeds)
-def test_difficulty_equals_its_definition(seed):
+def test_closeness_equals_its_definition(seed):
     kernel, labels, _ = random_cover(seed, n_samples=12)
     margins = []
     for i in range(12):
@@ -109,33 +109,33 @@ def test_difficulty_equals_its_definition(seed):
         margins.append(abs(own - max(scores)))
     expected = [np.exp(-margin / np.mean(margins)) for margin in margins]
     before = kernel.copy()
-    assert_allclose(sample_difficulty(kernel, labels), expected, rtol=1e-7)
+    assert_allclose(closeness_to_border(kernel, labels), expected, rtol=1e-7)
     assert_array_equal(kernel, before)
 
 
-def test_a_sample_at_the_border_is_harder_than_one_among_its_own():
+def test_a_sample_at_the_border_is_closer_than_one_among_its_own():
     # Sample 3 of class 0 has its class to the left and the other one to the right.
     points = [0.0, 0.1, 0.2, 1.6, 3.0, 3.1, 3.2]
-    difficulty = sample_difficulty(gaussian(points), np.array([0, 0, 0, 0, 1, 1, 1]))
-    assert np.all(difficulty > 0)
-    assert np.argmax(difficulty) == 3
-    assert difficulty[3] > 2 * np.delete(difficulty, 3).max()
+    closeness = closeness_to_border(gaussian(points), np.array([0, 0, 0, 0, 1, 1, 1]))
+    assert np.all(closeness > 0)
+    assert np.argmax(closeness) == 3
+    assert closeness[3] > 2 * np.delete(closeness, 3).max()
 
 
 def test_a_sample_deep_in_another_class_is_not_at_the_border():
     points = [0.0, 0.1, 0.2, 1.6, 3.05, 3.0, 3.1, 3.2]
-    difficulty = sample_difficulty(gaussian(points), np.array([0, 0, 0, 0, 0, 1, 1, 1]))
-    assert difficulty[4] < difficulty[3]
+    closeness = closeness_to_border(gaussian(points), np.array([0, 0, 0, 0, 0, 1, 1, 1]))
+    assert closeness[4] < closeness[3]
 
 
-def test_equal_samples_of_two_classes_are_all_equally_hard():
+def test_equal_samples_of_two_classes_are_all_equally_close():
     labels = np.array([0, 0, 1, 1])
-    assert_allclose(sample_difficulty(np.ones((4, 4)), labels), 1.0)
+    assert_allclose(closeness_to_border(np.ones((4, 4)), labels), 1.0)
 
 
-def test_the_only_sample_of_a_class_has_a_difficulty():
-    difficulty = sample_difficulty(gaussian([0.0, 0.1, 5.0]), np.array([0, 0, 1]))
-    assert np.all(np.isfinite(difficulty))
+def test_the_only_sample_of_a_class_has_a_closeness():
+    closeness = closeness_to_border(gaussian([0.0, 0.1, 5.0]), np.array([0, 0, 1]))
+    assert np.all(np.isfinite(closeness))
     # Nothing of its own class rebuilds it, and nothing of the other one: a border of its own.
-    assert difficulty[2] == pytest.approx(1.0, rel=1e-6)
-    assert difficulty[2] > difficulty[0]
+    assert closeness[2] == pytest.approx(1.0, rel=1e-6)
+    assert closeness[2] > closeness[0]

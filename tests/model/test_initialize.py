@@ -11,9 +11,9 @@ from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import initialize as module
 from imkpl.model.initialize import (
     choose_by_margins,
+    closeness_to_border,
     cover_classes,
     initial_state,
-    sample_difficulty,
     start_average,
     start_margin,
     start_ridge,
@@ -39,7 +39,7 @@ def test_the_start_is_a_cover_by_single_samples(seed, rule, n_prototypes):
     problem, _, weights = make_problem(*make_data(seed), rule)
     state = initial_state(problem, weights, n_prototypes)
     K = problem.combine(weights)
-    importance = problem.sample_weight * sample_difficulty(K, problem.labels)
+    importance = problem.sample_weight * closeness_to_border(K, problem.labels)
     seeds = cover_classes(K, problem.members, n_prototypes, importance)
     assert_array_equal(state.prototypes.toarray(), np.eye(problem.labels.size)[seeds])
     assert state.codes.shape == (problem.labels.size, seeds.size)
@@ -152,7 +152,14 @@ def free_value(margins, shares, v):
     return shares @ missing**2 / 2 + module.MARGIN_RIDGE / 2 * v @ v
 
 
-@pytest.mark.parametrize("separation", [0.0, 0.5, 3.0])
+def test_without_separation_the_margin_rule_keeps_its_ridge(rng):
+    data = planted(rng)
+    none, _, _ = make_problem(*data, "margin", separation=0.0)
+    one, _, _ = make_problem(*data, "margin", separation=1.0)
+    assert none.separation_loss.ridge == one.separation_loss.ridge > 0
+
+
+@pytest.mark.parametrize("separation", [0.5, 3.0])
 def test_the_margin_loss_is_the_free_problem_on_the_simplex(rng, separation):
     problem, neighborhoods, weights = make_problem(*planted(rng), "margin", separation=separation)
     loss = problem.separation_loss

@@ -41,14 +41,15 @@ class IMKPL(BasePrototypeClassifier):
         neighbourhood each. Never more than `code_sparsity`.
     n_prototypes : int, default=None
         How many prototypes to start with; ``n_classes * sparsity`` by default, never more than
-        distinct samples. How many a class gets is found by covering.
+        distinct samples of more than negligible weight. How many a class gets is found by covering.
     n_neighbors : int, default=4
         Size of the same-class neighbourhoods (k) that the weights pull together. They are pushed
         away from ``2 * n_neighbors + n_classes`` neighbours of other classes.
     discrimination : float, default=0.5
         Weight of J_dis (lambda): codes should use same-class neighbours.
     separation : float, default=10.0
-        Weight of the separation loss (mu), which stands in the place of J_ls.
+        Weight of the separation loss (mu), which stands in the place of J_ls. It chooses the
+        kernels to start with even if it is 0.
     interpretability : float, default=1.2
         Weight of J_ip (tau): prototypes should be pure and tight.
     weight_rule : {"margin", "ridge", "lp"}, default="margin"
@@ -56,7 +57,9 @@ class IMKPL(BasePrototypeClassifier):
         neighbours and takes redundancy into account, "ridge" scores kernels one by one, "lp" is
         the linear programme as printed in the paper, which keeps a single kernel.
     max_kernels : int, default=None
-        At most so many kernels are kept. By default the rule decides.
+        At most so many kernels are kept. By default "margin" keeps as many as reach 95 % of the
+        decrease of the loss that all of them reach, and "ridge" half of those that separate at
+        all; "lp" keeps one.
     decision : {"joint", "residual", "share"}, default="joint"
         How a sample is classified. All prototypes compete in a code, and the class wins whose
         prototypes explain most of the sample ("joint") or have the largest share of the

@@ -36,7 +36,7 @@ class ISKPL(BasePrototypeClassifier):
         neighbourhood each. Never more than `code_sparsity`.
     n_prototypes : int, default=None
         How many prototypes to start with; ``n_classes * sparsity`` by default, never more than
-        distinct samples.
+        distinct samples of more than negligible weight.
     discrimination : float, default=0.5
         Weight of J_dis (lambda): codes should use same-class neighbours.
     interpretability : float, default=1.2

@@ -31,8 +31,8 @@ MARGIN_RIDGE = 0.5
 SUFFICIENT_GAIN = 0.95
 # Rounds of the majorised hinge while kernels are being chosen.
 HINGE_ROUNDS = 3
-# Samples of a class from which another sample is rebuilt when difficulty is measured.
-DIFFICULTY_CODE = 5
+# Samples of a class from which another sample is rebuilt to see how close to a border it lies.
+BORDER_CODE = 5
 
 
 def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Problem, FloatArray]:
@@ -83,7 +83,7 @@ def start_ridge(
     slopes = -total * mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     n_useful = int((slopes < 0).sum())
     limit = max(1, n_useful // 2) if max_kernels is None else max_kernels
-    strength = problem.separation if problem.separation > 0 else 1.0
+    strength = _strength(problem)
     ridge = ridge_for_support(strength * slopes, min(limit, slopes.size))
     weights = minimize_ridge_on_simplex(strength * slopes, ridge)
     loss = LinearSeparation(slopes, ridge)
@@ -131,7 +131,7 @@ def start_margin(
         compute_margins(bank.select(chosen), X, neighborhoods),
         pair_weights,
         target,
-        problem.separation * MARGIN_RIDGE * float(pair_weights.sum()) / target**2,
+        _strength(problem) * MARGIN_RIDGE * float(pair_weights.sum()) / target**2,
     )
     return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 
@@ -232,7 +232,7 @@ def cover_classes(
     return np.concatenate([block[t] for block, t in zip(members, chosen, strict=True)])
 
 
-def sample_difficulty(kernel: FloatArray, labels: IntArray) -> FloatArray:
+def closeness_to_border(kernel: FloatArray, labels: IntArray) -> FloatArray:
     """How close each sample is to the border between classes, as a factor on its weight.
 
     Each sample is rebuilt from the other samples of its own class and from those of every other
@@ -256,7 +256,7 @@ def sample_difficulty(kernel: FloatArray, labels: IntArray) -> FloatArray:
     indicator = np.eye(int(labels.max()) + 1)[labels]
     without_self = kernel.copy()
     np.fill_diagonal(without_self, FORBIDDEN)
-    scores = Encoder(kernel, indicator, DIFFICULTY_CODE).score_classes(without_self)
+    scores = Encoder(kernel, indicator, BORDER_CODE).score_classes(without_self)
     own = scores[everyone, labels]
     scores[everyone, labels] = -np.inf
     margins = np.abs(own - scores.max(axis=1))
@@ -282,7 +282,7 @@ def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> S
         The start of the loop.
     """
     kernel = problem.combine(weights)
-    importance = problem.sample_weight * sample_difficulty(kernel, problem.labels)
+    importance = problem.sample_weight * closeness_to_border(kernel, problem.labels)
     seeds = cover_classes(kernel, problem.members, n_prototypes, importance)
     n_samples = problem.labels.size
     ones, places = np.ones(seeds.size), np.arange(seeds.size)
@@ -296,6 +296,11 @@ def _gains(
     gain = share @ np.maximum(block - covered[:, None], 0.0)
     gain[chosen] = -1.0
     return np.asarray(gain)
+
+
+def _strength(problem: Problem) -> float:
+    """The weight of the separation loss; 1 where it is 0, so that a ridge is left."""
+    return problem.separation if problem.separation > 0 else 1.0
 
 
 def _keep_positive(problem: Problem, weights: FloatArray) -> tuple[Problem, FloatArray]:

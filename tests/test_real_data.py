@@ -1,0 +1,47 @@
+"""On the paper's own data, where a folder with it is named by IMKPL_DATA."""
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+
+from imkpl import IMKPL, ISKPL
+
+FOLDER = pathlib.Path(os.environ.get("IMKPL_DATA", "data"))
+
+
+def split(name):
+    path = FOLDER / f"{name}.npz"
+    if not path.exists():
+        pytest.skip(f"{name} is not in the folder that IMKPL_DATA names")
+    with np.load(path, allow_pickle=False) as file:
+        return train_test_split(
+            file["X"].astype(float), file["y"], test_size=0.2, stratify=file["y"], random_state=0
+        )
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "sparsity", "max_kernels", "accuracy"),
+    [("TOX_171", 18, 72, 0.9), ("Isolet", 20, 141, 0.93)],
+)
+def test_imkpl_settles_within_twenty_rounds_and_is_accurate(name, sparsity, max_kernels, accuracy):
+    train, test, y_train, y_test = split(name)
+    # Filterwarnings turns a search that does not settle into an error.
+    model = IMKPL(sparsity=sparsity, max_kernels=max_kernels, tol=1e-4, max_iter=20)
+    model.fit(train, y_train)
+    assert model.n_iter_ <= 20
+    assert np.all(np.diff(model.history_["total"]) <= 0)
+    assert (model.kernel_weights_ > 0).sum() <= max_kernels
+    assert model.score(test, y_test) >= accuracy
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "sparsity", "accuracy"), [("TOX_171", 18, 0.8), ("Isolet", 20, 0.88)]
+)
+def test_iskpl_is_accurate_on_the_average_kernel(name, sparsity, accuracy):
+    train, test, y_train, y_test = split(name)
+    assert ISKPL(sparsity=sparsity).fit(train, y_train).score(test, y_test) >= accuracy
