@@ -6,6 +6,7 @@ import sys
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
 
@@ -22,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from imkpl._threads import limited_threads
-from imkpl._typing import FloatArray
+from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     FitProgress,
@@ -47,6 +48,7 @@ from imkpl.model.initialize import initial_state
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem
+from imkpl.model.separation import LinearSeparation
 from imkpl.model.state import State
 
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
@@ -108,10 +110,9 @@ class BasePrototypeClassifier(
         """
         bank = resolve_bank(self.kernels)
         X, y = read_training(self, bank, X, y)
-        weight = read_sample_weight(sample_weight, X)
-        self.classes_, labels = find_classes(y, weight)
-        weight = multiply_class_weight(weight, self.class_weight, self.classes_, labels)
-        part = find_distinct(X, labels, weight, merge=_is_table(bank, X))
+        part = self._find_training_part(bank, X, y, sample_weight)
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
         with limited_threads(self.n_jobs):
             samples = bank.subset(X, part.kept)
             bank = bank.adapt(samples, part.sample_weight)
@@ -119,41 +120,13 @@ class BasePrototypeClassifier(
             problem, weights, updates = self._start(bank, samples, part)
             state = initial_state(problem, weights, self._count_prototypes(part))
             check_varying(state.kernel.min() < CONSTANT)
-
-            def fitted(state: State, history: list[ObjectiveParts]) -> dict[str, Any]:
-                return self._name_attributes(
-                    bank,
-                    fitted_attributes(
-                        bank,
-                        X,
-                        part,
-                        problem,
-                        state,
-                        history,
-                        code_sparsity=self.code_sparsity,
-                        decision=self.decision,
-                    ),
-                )
-
-            metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-            data = {"X": X, "y": y, "metadata": metadata}
-            progress = FitProgress(self, self.max_iter, data)
-            report = self._report(progress, fitted)
+            finish = partial(self._attributes, bank, X, part, problem)
+            report = self._report(progress, finish)
             state, history = alternate(
                 problem, state, updates, max_iter=self.max_iter, tol=self.tol, report=report
             )
-            attributes = fitted(state, history)
-        if (
-            len(history) == self.max_iter
-            and self.max_iter > 1
-            and not is_settled(history, self.tol)
-        ):
-            warnings.warn(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds, before the "
-                f"objective settled to tol={self.tol}. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            attributes = finish(state, history)
+        self._warn_unless_settled(history)
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.end(lambda: attributes)
@@ -308,16 +281,70 @@ class BasePrototypeClassifier(
             encoding: Encoding = self._predictor.encode(X)
         return encoding
 
-    def _name_attributes(self, bank: BaseKernelBank, values: dict[str, Any]) -> dict[str, Any]:
-        """The attributes of a fit with labels and names put to classes and kernels."""
+    def _find_training_part(
+        self, bank: BaseKernelBank, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> TrainingPart:
+        """The distinct samples with their weights; sets `classes_`."""
+        weight = read_sample_weight(sample_weight, X)
+        self.classes_, labels = find_classes(y, weight)
+        weight = multiply_class_weight(weight, self.class_weight, self.classes_, labels)
+        return find_distinct(X, labels, weight, merge=_is_table(bank, X))
+
+    def _pose(
+        self, bank: BaseKernelBank, kernel_indices: IntArray, X: Any, part: TrainingPart
+    ) -> Problem:
+        """The problem before a separation loss is chosen."""
+        return Problem(
+            X=X,
+            labels=part.labels,
+            sample_weight=part.sample_weight,
+            bank=bank,
+            kernel_indices=kernel_indices,
+            separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
+            discrimination=self.discrimination,
+            separation=0.0,
+            interpretability=self.interpretability,
+            sparsity=self.sparsity,
+            code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
+        )
+
+    def _attributes(
+        self,
+        bank: BaseKernelBank,
+        X: Any,
+        part: TrainingPart,
+        problem: Problem,
+        state: State,
+        history: list[ObjectiveParts],
+    ) -> dict[str, Any]:
+        """The attributes of a fit, with labels and names put to classes and kernels."""
+        values = fitted_attributes(
+            bank,
+            X,
+            part,
+            problem,
+            state,
+            history,
+            code_sparsity=self.code_sparsity,
+            decision=self.decision,
+        )
         owners = np.argmax(values["class_shares_"], axis=1)
-        names = bank.kernel_names(getattr(self, "feature_names_in_", None))
         return {
             **values,
             "classes_": self.classes_,
             "prototype_classes_": self.classes_[owners],
-            "kernel_names_": names,
+            "kernel_names_": bank.kernel_names(getattr(self, "feature_names_in_", None)),
         }
+
+    def _warn_unless_settled(self, history: list[ObjectiveParts]) -> None:
+        # One round is a choice, not a search that was cut short.
+        if 1 < len(history) == self.max_iter and not is_settled(history, self.tol):
+            warnings.warn(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds, before the "
+                f"objective settled to tol={self.tol}. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _count_prototypes(self, part: TrainingPart) -> int:
         n_classes, n_samples = self.classes_.size, part.labels.size

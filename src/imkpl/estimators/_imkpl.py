@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,7 +17,6 @@ from imkpl.model.alternate import Update
 from imkpl.model.initialize import start_average, start_margin, start_ridge
 from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.problem import Problem
-from imkpl.model.separation import LinearSeparation
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 
 
@@ -198,16 +198,4 @@ class IMKPL(BasePrototypeClassifier):
             varying = np.flatnonzero(scaled.diagonal(X)[0])
             check_varying(varying.size > 0)
             bank = scaled.select(varying)
-        return Problem(
-            X=X,
-            labels=part.labels,
-            sample_weight=part.sample_weight,
-            bank=bank,
-            kernel_indices=varying,
-            separation_loss=LinearSeparation(np.zeros(varying.size)),
-            discrimination=self.discrimination,
-            separation=self.separation,
-            interpretability=self.interpretability,
-            sparsity=self.sparsity,
-            code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
-        )
+        return replace(self._pose(bank, varying, X, part), separation=self.separation)

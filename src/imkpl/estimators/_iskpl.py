@@ -12,7 +12,6 @@ from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
 from imkpl.model.alternate import Update
 from imkpl.model.problem import Problem
-from imkpl.model.separation import LinearSeparation
 from imkpl.model.updates import update_codes, update_prototypes
 
 
@@ -131,17 +130,5 @@ class ISKPL(BasePrototypeClassifier):
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
     ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
         n_kernels = bank.n_kernels
-        problem = Problem(
-            X=X,
-            labels=part.labels,
-            sample_weight=part.sample_weight,
-            bank=bank,
-            kernel_indices=np.arange(n_kernels),
-            separation_loss=LinearSeparation(np.zeros(n_kernels)),
-            discrimination=self.discrimination,
-            separation=0.0,
-            interpretability=self.interpretability,
-            sparsity=self.sparsity,
-            code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
-        )
+        problem = self._pose(bank, np.arange(n_kernels), X, part)
         return problem, np.full(n_kernels, 1 / n_kernels), (update_codes, update_prototypes)
