@@ -57,7 +57,7 @@ class IMKPL(BasePrototypeClassifier):
         neighbours and takes redundancy into account, "ridge" scores kernels one by one, "lp" is
         the linear programme as printed in the paper, which keeps a single kernel.
     max_kernels : int, default=None
-        At most so many kernels are kept. By default "margin" keeps as many as reach 95 % of the
+        At most so many kernels are kept. By default "margin" keeps as many as reach 97 % of the
         decrease of the loss that all of them reach, and "ridge" half of those that separate at
         all; "lp" keeps one.
     decision : {"joint", "residual", "share"}, default="joint"

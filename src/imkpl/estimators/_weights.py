@@ -59,7 +59,12 @@ def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
     is_used = sample_weight > 0
     labels = np.full(sample_weight.size, -1)
     classes, labels[is_used] = np.unique(y[is_used], return_inverse=True)
-    if classes.size < 2:
+    if classes.size == 0:
+        raise ValueError(
+            "All sample weights are zero, expected samples of at least 2 classes with positive "
+            "weight. Leave sample_weight out to count all samples alike."
+        )
+    if classes.size == 1:
         raise ValueError(
             f"There are samples of one class only, {classes.tolist()[0]!r}, expected at least 2 "
             "classes with samples of positive weight. Add samples of another class."

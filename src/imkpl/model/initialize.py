@@ -25,10 +25,11 @@ from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
 # The pursuit chooses among so many kernels at most, those that separate best on their own: its
 # matrix is (candidates x candidates).
 MAX_CANDIDATES = 2000
-# Curvature added to the squared hinge, in units of variance-scaled kernels.
-MARGIN_RIDGE = 0.5
+# Ridge beside the sum of squared hinges over all samples, in units of variance-scaled kernels: it
+# spreads the weight over more kernels where samples are few.
+MARGIN_RIDGE = 120.0
 # Without a limit, as many kernels are kept as reach this share of what all of them reach.
-SUFFICIENT_GAIN = 0.95
+SUFFICIENT_GAIN = 0.97
 # Rounds of the majorised hinge while kernels are being chosen.
 HINGE_ROUNDS = 3
 # Samples of a class from which another sample is rebuilt to see how close to a border it lies.
@@ -95,8 +96,8 @@ def start_margin(
 ) -> tuple[Problem, FloatArray]:
     """Kernels by non-negative quadratic pursuit on the squared hinge of the margins.
 
-    With the scale of the weights free, ``mean_p max(0, 1 - margins_p . v)^2 + ridge ||v||^2`` is a
-    non-negative quadratic problem whose cardinality limit is the number of kernels; on the
+    With the scale of the weights free, ``sum_p a_p max(0, 1 - margins_p . v)^2 + ridge ||v||^2``
+    is a non-negative quadratic problem whose cardinality limit is the number of kernels; on the
     simplex the same loss has the target margin ``1 / sum(v)``.
 
     Parameters
@@ -120,7 +121,7 @@ def start_margin(
     candidates = np.sort(np.argsort(-alone, kind="stable")[:MAX_CANDIDATES])
     pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     margins = compute_margins(bank.select(candidates), X, neighborhoods, np.float32)
-    free = choose_by_margins(margins, pair_weights / pair_weights.sum(), max_kernels)
+    free = choose_by_margins(margins, pair_weights, max_kernels)
     if not free.any():
         # No kernel has a positive margin: nothing separates, and the best one is as good as any.
         free[np.argmax(alone[candidates])] = 1.0
@@ -131,13 +132,13 @@ def start_margin(
         compute_margins(bank.select(chosen), X, neighborhoods),
         pair_weights,
         target,
-        _strength(problem) * MARGIN_RIDGE * float(pair_weights.sum()) / target**2,
+        _strength(problem) * MARGIN_RIDGE / target**2,
     )
     return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 
 
 def choose_by_margins(
-    margins: FloatArray, shares: FloatArray, max_kernels: int | None
+    margins: FloatArray, pair_weights: FloatArray, max_kernels: int | None
 ) -> FloatArray:
     """Few non-negative weights with which most margins exceed one.
 
@@ -148,8 +149,8 @@ def choose_by_margins(
     ----------
     margins : array of shape (n_pairs, n_kernels)
         The margin of every pair in every kernel.
-    shares : array of shape (n_pairs,)
-        How much each pair counts; they sum to one.
+    pair_weights : array of shape (n_pairs,)
+        How much each pair counts.
     max_kernels : int or None
         At most so many positive weights. None for the smallest number that reaches the share
         `SUFFICIENT_GAIN` of the decrease of the loss that all kernels together reach.
@@ -160,13 +161,13 @@ def choose_by_margins(
         The weights, of free scale.
     """
     n_kernels = margins.shape[1]
-    scaled = margins * np.sqrt(shares, dtype=margins.dtype)[:, None]
+    scaled = margins * np.sqrt(pair_weights, dtype=margins.dtype)[:, None]
     H = (scaled.T @ scaled).astype(np.float64)
     H[np.diag_indices_from(H)] += MARGIN_RIDGE
     limit, weights = max_kernels, np.zeros(n_kernels)
     for _ in range(HINGE_ROUNDS):
         aims = np.maximum(1.0, margins @ weights.astype(margins.dtype))
-        pull = ((shares * aims).astype(margins.dtype) @ margins).astype(np.float64)
+        pull = ((pair_weights * aims).astype(margins.dtype) @ margins).astype(np.float64)
         if limit is None:
             limit = _sufficient_size(H, -pull)
         indices, values, _ = pursue(H, -pull, min(limit, n_kernels))
