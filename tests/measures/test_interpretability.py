@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.measures import InterpretabilityParts, interpretability_score
 from reference import measures as slow
@@ -107,9 +107,12 @@ def test_no_prototypes_score_zero():
 
 def test_inputs_stay_untouched():
     U, labels, K = make_model(0)
+    before = [array.copy() for array in (U, labels, K)]
     for array in (U, labels, K):
         array.flags.writeable = False
     interpretability_score(U, labels, K)
+    for array, copy in zip((U, labels, K), before, strict=True):
+        assert_array_equal(array, copy)
 
 
 @pytest.mark.parametrize(
