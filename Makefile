@@ -27,7 +27,7 @@ format: $(VENV)/.dev
 
 # Accuracy on real data, from the folder that IMKPL_DATA names; takes minutes, can be resumed.
 quality: $(VENV)/.dev
-	$(RUN)/python benchmarks/quality.py
+	$(RUN)/python benchmarks/quality.py --write
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
