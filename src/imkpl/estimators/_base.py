@@ -38,8 +38,8 @@ from imkpl.estimators._input import read_new, read_training
 from imkpl.estimators._training import TrainingPart, check_varying, find_distinct
 from imkpl.estimators._weights import (
     count_relevant,
+    find_class_weight,
     find_classes,
-    multiply_class_weight,
     read_sample_weight,
 )
 from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
@@ -73,7 +73,7 @@ class BasePrototypeClassifier(
         "n_prototypes": [Interval(Integral, 1, None, closed="left"), None],
         "discrimination": [Interval(Real, 0, None, closed="left")],
         "interpretability": [Interval(Real, 0, None, closed="left")],
-        "decision": [StrOptions({"joint", "residual", "share"})],
+        "decision": [StrOptions({"calibrated", "joint", "residual", "share"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -151,8 +151,8 @@ class BasePrototypeClassifier(
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.
 
-        Its temperature is found in `fit`, on the training samples' scores with their own part in
-        the prototypes taken out.
+        Logits and temperature are found in `fit`, from codes of the training samples with their
+        own part in the prototypes taken out.
 
         Parameters
         ----------
@@ -171,7 +171,8 @@ class BasePrototypeClassifier(
         """The score of every class.
 
         For ``decision="joint"`` the part of the sample's squared norm that the prototypes of a
-        class explain in a code over all prototypes; for ``"residual"`` what they explain on their
+        class explain in a code over all prototypes; for ``"calibrated"`` logits that are learned
+        on top of these parts; for ``"residual"`` what the prototypes of a class explain on their
         own; for ``"share"`` the share of the code that comes from a class.
 
         Parameters
@@ -287,8 +288,8 @@ class BasePrototypeClassifier(
         """The distinct samples with their weights; sets `classes_`."""
         weight = read_sample_weight(sample_weight, X)
         self.classes_, labels = find_classes(y, weight)
-        weight = multiply_class_weight(weight, self.class_weight, self.classes_, labels)
-        return find_distinct(X, labels, weight, merge=_is_table(bank, X))
+        factors = find_class_weight(self.class_weight, self.classes_, labels, weight)
+        return find_distinct(X, labels, weight, factors, merge=_is_table(bank, X))
 
     def _pose(
         self, bank: BaseKernelBank, kernel_indices: IntArray, X: Any, part: TrainingPart

@@ -14,12 +14,15 @@ from imkpl.model.encode import FORBIDDEN
 LOG_RANGE = (-1.0, 8.0)
 
 
-def leave_one_out_similarities(similarities: FloatArray, prototypes: sp.csr_array) -> FloatArray:
+def leave_one_out_similarities(
+    similarities: FloatArray, prototypes: sp.csr_array, counts: FloatArray
+) -> FloatArray:
     """Similarity of each training sample to the prototypes, its own part in them taken out.
 
     Without sample i a unit-norm prototype u has the squared norm ``1 - 2 u_i s_i + u_i^2`` and
     the similarity ``s_i - u_i`` to it, where ``s_i`` is the full one. A prototype that consists of
-    the sample alone may not be used.
+    the sample alone may not be used. Where a sample stands for two or more, leaving one out leaves
+    the others in the prototypes, and nothing changes.
 
     Parameters
     ----------
@@ -27,6 +30,8 @@ def leave_one_out_similarities(similarities: FloatArray, prototypes: sp.csr_arra
         Inner products of samples and prototypes, in a kernel of unit diagonal.
     prototypes : CSR array of shape (n_prototypes, n_samples)
         Unit-norm mixes of the samples.
+    counts : array of shape (n_samples,)
+        How many equal samples each stands for.
 
     Returns
     -------
@@ -35,11 +40,12 @@ def leave_one_out_similarities(similarities: FloatArray, prototypes: sp.csr_arra
     """
     left = similarities.copy()
     entries = prototypes.tocoo()
-    owners, samples = entries.coords
-    full = similarities[samples, owners]
-    norms = 1 - 2 * entries.data * full + entries.data**2
+    is_last = counts[entries.coords[1]] < 2
+    owners, samples = (places[is_last] for places in entries.coords)
+    part, full = entries.data[is_last], similarities[samples, owners]
+    norms = 1 - 2 * part * full + part**2
     is_alone = np.diff(prototypes.indptr)[owners] == 1
-    rest = (full - entries.data) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
+    rest = (full - part) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
     left[samples, owners] = np.where(is_alone | (norms <= 0), FORBIDDEN, rest)
     return left
 

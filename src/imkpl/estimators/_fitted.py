@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from imkpl._typing import FloatArray
 from imkpl.estimators._calibration import fit_temperature, leave_one_out_similarities
 from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
-from imkpl.model.encode import Encoder
+from imkpl.model.encode import FORBIDDEN, Encoder
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Decision, Predictor
 from imkpl.model.problem import Problem
+from imkpl.model.readout import Readout, fit_readout
 from imkpl.model.state import State
 from imkpl.model.updates import drop_unused
 
@@ -47,7 +50,7 @@ def fitted_attributes(
         The terms after every round.
     code_sparsity : int
         At most so many prototypes in the code of a new sample.
-    decision : {"joint", "residual", "share"}
+    decision : {"calibrated", "joint", "residual", "share"}
         How classes are scored.
 
     Returns
@@ -78,26 +81,35 @@ def fitted_attributes(
     predictor = Predictor(
         live_bank, weights[live], columns, samples, state.prototypes[:, support], encoder, decision
     )
-    left_out = leave_one_out_similarities(similarities, state.prototypes)
+    temperature, readout = _calibrate(predictor, similarities, state.prototypes, part)
     return {
         "prototypes_": part.expand_prototypes(state.prototypes),
         "class_shares_": encoder.class_shares,
         "codes_": part.expand_codes(state.codes),
         "kernel_weights_": weights,
         "support_": np.sort(rows),
-        "temperature_": _calibrate(predictor.encode_similarities(left_out).scores, part),
+        "temperature_": temperature,
         "history_": {
             name: np.array([getattr(parts, name) for parts in history])
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
         },
         "n_iter_": len(history),
-        "_predictor": predictor,
+        "_predictor": replace(predictor, readout=readout),
         "_kernel_columns": bank.kernel_columns,
     }
 
 
-def _calibrate(scores: FloatArray, part: TrainingPart) -> float:
-    """The temperature, from samples whose class has a prototype left without them."""
-    own = scores[np.arange(part.labels.size), part.labels]
-    usable = own > 0
-    return fit_temperature(scores[usable], part.labels[usable], part.sample_weight[usable])
+def _calibrate(
+    predictor: Predictor, similarities: FloatArray, prototypes: sp.csr_array, part: TrainingPart
+) -> tuple[float, Readout | None]:
+    """Temperature and readout, from samples whose class has a prototype left without them."""
+    left_out = leave_one_out_similarities(similarities, prototypes, part.counts)
+    is_own = predictor.encoder.classes == part.labels[:, None]
+    usable = np.any(is_own & (left_out > FORBIDDEN), axis=1)
+    scores, labels = predictor.score(left_out[usable]), part.labels[usable]
+    weight = part.sample_weight[usable]
+    temperature = fit_temperature(scores, labels, weight)
+    if predictor.decision != "calibrated":
+        return temperature, None
+    gram = predictor.encoder.gram
+    return 1.0, fit_readout(scores, similarities[usable], gram, labels, weight, temperature)

@@ -47,7 +47,7 @@ class IMKPL(BasePrototypeClassifier):
         away from ``2 * n_neighbors + n_classes`` neighbours of other classes.
     discrimination : float, default=0.5
         Weight of J_dis (lambda): codes should use same-class neighbours.
-    separation : float, default=10.0
+    separation : float, default=100.0
         Weight of the separation loss (mu), which stands in the place of J_ls. It chooses the
         kernels to start with even if it is 0.
     interpretability : float, default=1.2
@@ -57,14 +57,17 @@ class IMKPL(BasePrototypeClassifier):
         neighbours and takes redundancy into account, "ridge" scores kernels one by one, "lp" is
         the linear programme as printed in the paper, which keeps a single kernel.
     max_kernels : int, default=None
-        At most so many kernels are kept. By default "margin" keeps as many as reach 97 % of the
-        decrease of the loss that all of them reach, and "ridge" half of those that separate at
-        all; "lp" keeps one.
-    decision : {"joint", "residual", "share"}, default="joint"
+        At most so many kernels are kept. By default "margin" keeps as many as reach most of the
+        decrease of the loss that all of them reach: 97 % where there are many more kernels than
+        samples, up to 99.5 % where there are few. "ridge" keeps half of those that separate at all,
+        "lp" one.
+    decision : {"calibrated", "joint", "residual", "share"}, default="calibrated"
         How a sample is classified. All prototypes compete in a code, and the class wins whose
         prototypes explain most of the sample ("joint") or have the largest share of the
         coefficients ("share", the paper's rule); or each class rebuilds the sample on its own, and
-        the one that comes nearest wins ("residual").
+        the one that comes nearest wins ("residual"). "calibrated" is "joint" with a logistic
+        regression on the prototypes on top, which corrects it where classes overlap or differ in
+        width.
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     max_iter : int, default=20
@@ -100,7 +103,7 @@ class IMKPL(BasePrototypeClassifier):
     support_ : array of shape (n_support,)
         The training samples of which prototypes are made; all that prediction compares with.
     temperature_ : float
-        Factor on the class scores in the softmax of `predict_proba`.
+        Factor on the class scores in the softmax of `predict_proba`; 1 for "calibrated".
     history_ : dict of arrays of shape (n_iter_,)
         Every term of the objective after every round, and their total.
     n_iter_ : int
@@ -133,11 +136,11 @@ class IMKPL(BasePrototypeClassifier):
         n_prototypes: int | None = None,
         n_neighbors: int = 4,
         discrimination: float = 0.5,
-        separation: float = 10.0,
+        separation: float = 100.0,
         interpretability: float = 1.2,
         weight_rule: str = "margin",
         max_kernels: int | None = None,
-        decision: str = "joint",
+        decision: str = "calibrated",
         class_weight: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,

@@ -40,11 +40,13 @@ class ISKPL(BasePrototypeClassifier):
         Weight of J_dis (lambda): codes should use same-class neighbours.
     interpretability : float, default=1.2
         Weight of J_ip (tau): prototypes should be pure and tight.
-    decision : {"joint", "residual", "share"}, default="joint"
+    decision : {"calibrated", "joint", "residual", "share"}, default="calibrated"
         How a sample is classified. All prototypes compete in a code, and the class wins whose
         prototypes explain most of the sample ("joint") or have the largest share of the
         coefficients ("share", the paper's rule); or each class rebuilds the sample on its own, and
-        the one that comes nearest wins ("residual").
+        the one that comes nearest wins ("residual"). "calibrated" is "joint" with a logistic
+        regression on the prototypes on top, which corrects it where classes overlap or differ in
+        width.
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     max_iter : int, default=20
@@ -78,7 +80,7 @@ class ISKPL(BasePrototypeClassifier):
     support_ : array of shape (n_support,)
         The training samples of which prototypes are made; all that prediction compares with.
     temperature_ : float
-        Factor on the class scores in the softmax of `predict_proba`.
+        Factor on the class scores in the softmax of `predict_proba`; 1 for "calibrated".
     history_ : dict of arrays of shape (n_iter_,)
         Every term of the objective after every round, and their total.
     n_iter_ : int
@@ -103,7 +105,7 @@ class ISKPL(BasePrototypeClassifier):
         n_prototypes: int | None = None,
         discrimination: float = 0.5,
         interpretability: float = 1.2,
-        decision: str = "joint",
+        decision: str = "calibrated",
         class_weight: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,

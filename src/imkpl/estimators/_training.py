@@ -28,13 +28,16 @@ class TrainingPart:
     labels : int array of shape (n_distinct,)
         Classes of the distinct samples.
     sample_weight : array of shape (n_distinct,)
-        Their weights.
+        Their weights, times those of their classes.
+    counts : array of shape (n_distinct,)
+        How many samples each stands for: the sum of the weights that were given with them.
     """
 
     kept: IntArray
     inverse: IntArray
     labels: IntArray
     sample_weight: FloatArray
+    counts: FloatArray
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
         """Prototypes as mixes of the given rows.
@@ -76,7 +79,7 @@ class TrainingPart:
 
 
 def find_distinct(
-    X: Any, labels: IntArray, sample_weight: FloatArray, *, merge: bool
+    X: Any, labels: IntArray, counts: FloatArray, class_weight: FloatArray, *, merge: bool
 ) -> TrainingPart:
     """Leave out rows of weight zero, and merge equal rows of one class.
 
@@ -86,8 +89,10 @@ def find_distinct(
         The given data.
     labels : int array of shape (n_given,)
         Classes, counted from 0.
-    sample_weight : array of shape (n_given,)
-        Weights, 0 or more.
+    counts : array of shape (n_given,)
+        The weights given with the samples, 0 or more.
+    class_weight : array of shape (n_classes,)
+        Factors on them.
     merge : bool
         Whether to compare rows; needs a numeric 2-D array.
 
@@ -96,7 +101,7 @@ def find_distinct(
     TrainingPart
         The samples to train on.
     """
-    used = np.flatnonzero(sample_weight > 0)
+    used = np.flatnonzero(counts > 0)
     if merge:
         table = np.column_stack([labels[used], X[used]])
         _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
@@ -106,8 +111,9 @@ def find_distinct(
     inverse = np.full(labels.size, -1)
     inverse[used] = group
     kept = used[first]
-    totals = np.bincount(group, weights=sample_weight[used], minlength=first.size)
-    return TrainingPart(kept, inverse, labels[kept], totals.astype(np.float64))
+    totals = np.bincount(group, weights=counts[used], minlength=first.size).astype(np.float64)
+    weights = totals * class_weight[labels[kept]]
+    return TrainingPart(kept, inverse, labels[kept], weights, totals)
 
 
 def check_varying(is_varying: bool) -> None:

@@ -82,26 +82,26 @@ def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
     return classes, labels
 
 
-def multiply_class_weight(
-    sample_weight: FloatArray, class_weight: Any, classes: Any, labels: IntArray
+def find_class_weight(
+    class_weight: Any, classes: Any, labels: IntArray, sample_weight: FloatArray
 ) -> FloatArray:
-    """Sample weights times the weights of their classes.
+    """The weight of every class.
 
     Parameters
     ----------
-    sample_weight : array of shape (n_samples,)
-        Weights.
     class_weight : dict, "balanced" or None
         What the user gave.
     classes : array of shape (n_classes,)
         Sorted labels.
     labels : int array of shape (n_samples,)
         Each sample's place among them; -1 for samples of weight zero.
+    sample_weight : array of shape (n_samples,)
+        Weights of the samples.
 
     Returns
     -------
-    array of shape (n_samples,)
-        The products.
+    array of shape (n_classes,)
+        Positive factors.
     """
     is_used = labels >= 0
     factors = compute_class_weight(
@@ -116,7 +116,7 @@ def multiply_class_weight(
             f"class_weight gives class {classes.tolist()[wrong]!r} the weight {factors[wrong]:g}, "
             "expected positive numbers. Leave the samples of a class out if it should not count."
         )
-    return np.asarray(sample_weight * factors[labels])
+    return np.asarray(factors)
 
 
 def count_relevant(sample_weight: FloatArray) -> int:

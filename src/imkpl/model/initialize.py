@@ -28,8 +28,10 @@ MAX_CANDIDATES = 2000
 # Ridge beside the sum of squared hinges over all samples, in units of variance-scaled kernels: it
 # spreads the weight over more kernels where samples are few.
 MARGIN_RIDGE = 120.0
-# Without a limit, as many kernels are kept as reach this share of what all of them reach.
-SUFFICIENT_GAIN = 0.97
+# Without a limit, as many kernels are kept as reach what all of them reach but for these shares of
+# it: the first with many samples per kernel, the second with many kernels per sample, where much
+# of the gain is chance.
+SHORTFALLS = (0.005, 0.03)
 # Rounds of the majorised hinge while kernels are being chosen.
 HINGE_ROUNDS = 3
 # Samples of a class from which another sample is rebuilt to see how close to a border it lies.
@@ -121,7 +123,8 @@ def start_margin(
     candidates = np.sort(np.argsort(-alone, kind="stable")[:MAX_CANDIDATES])
     pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     margins = compute_margins(bank.select(candidates), X, neighborhoods, np.float32)
-    free = choose_by_margins(margins, pair_weights, max_kernels)
+    shortfall = acceptable_shortfall(bank.n_kernels, problem.sample_weight.sum())
+    free = choose_by_margins(margins, pair_weights, max_kernels, shortfall)
     if not free.any():
         # No kernel has a positive margin: nothing separates, and the best one is as good as any.
         free[np.argmax(alone[candidates])] = 1.0
@@ -137,8 +140,30 @@ def start_margin(
     return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 
 
+def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:
+    """Which share of the gain of all kernels may be given up for the sake of few.
+
+    Parameters
+    ----------
+    n_kernels : int
+        How many kernels there are to choose from.
+    n_samples : float
+        How many samples, or the sum of their weights.
+
+    Returns
+    -------
+    float
+        Between the two `SHORTFALLS`.
+    """
+    least, most = SHORTFALLS
+    return float(least + (most - least) * n_kernels / (n_kernels + n_samples))
+
+
 def choose_by_margins(
-    margins: FloatArray, pair_weights: FloatArray, max_kernels: int | None
+    margins: FloatArray,
+    pair_weights: FloatArray,
+    max_kernels: int | None,
+    shortfall: float,
 ) -> FloatArray:
     """Few non-negative weights with which most margins exceed one.
 
@@ -152,8 +177,10 @@ def choose_by_margins(
     pair_weights : array of shape (n_pairs,)
         How much each pair counts.
     max_kernels : int or None
-        At most so many positive weights. None for the smallest number that reaches the share
-        `SUFFICIENT_GAIN` of the decrease of the loss that all kernels together reach.
+        At most so many positive weights. None for the smallest number that reaches the decrease
+        of the loss that all kernels together reach, but for the shortfall.
+    shortfall : float
+        Which share of that decrease may be given up when there is no limit.
 
     Returns
     -------
@@ -169,20 +196,20 @@ def choose_by_margins(
         aims = np.maximum(1.0, margins @ weights.astype(margins.dtype))
         pull = ((pair_weights * aims).astype(margins.dtype) @ margins).astype(np.float64)
         if limit is None:
-            limit = _sufficient_size(H, -pull)
+            limit = _sufficient_size(H, -pull, 1 - shortfall)
         indices, values, _ = pursue(H, -pull, min(limit, n_kernels))
         weights = np.zeros(n_kernels)
         weights[indices] = values
     return weights
 
 
-def _sufficient_size(H: FloatArray, c: FloatArray) -> int:
-    """The smallest sparsity whose pursuit reaches most of the decrease without a limit."""
+def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
+    """The smallest sparsity whose pursuit reaches this share of the decrease without a limit."""
     indices, _, everything = pursue(H, c, c.size)
     low, high = 1, max(1, indices.size)
     while low < high:
         middle = (low + high) // 2
-        if pursue(H, c, middle)[2] <= SUFFICIENT_GAIN * everything:
+        if pursue(H, c, middle)[2] <= share * everything:
             high = middle
         else:
             low = middle + 1

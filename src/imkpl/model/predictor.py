@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
 from imkpl.model.encode import Encoder, squared_residuals
+from imkpl.model.readout import Readout
 
-Decision = Literal["joint", "residual", "share"]
+Decision = Literal["calibrated", "joint", "residual", "share"]
 
 # Similarities of so many samples to the support are held at a time.
 BLOCK_ROWS = 4096
@@ -56,9 +57,12 @@ class Predictor:
         The prototypes as mixes of support samples.
     encoder : Encoder
         Inner products and classes of the prototypes.
-    decision : {"joint", "residual", "share"}
-        How classes are scored: by what their prototypes explain in a code over all prototypes, by
-        what they explain on their own, or by their share in the code (the paper).
+    decision : {"calibrated", "joint", "residual", "share"}
+        How classes are scored: by what their prototypes explain in a code over all prototypes
+        ("joint"), with a readout on top of that ("calibrated"), by what they explain on their own,
+        or by their share in the code (the paper).
+    readout : Readout, optional
+        For "calibrated", the map to class logits. Without it scores are those of "joint".
     """
 
     bank: BaseKernelBank
@@ -68,6 +72,7 @@ class Predictor:
     mixes: sp.csr_array
     encoder: Encoder
     decision: Decision
+    readout: Readout | None = None
 
     def encode(self, X: Any) -> Encoding:
         """Code samples, a block at a time.
@@ -122,13 +127,36 @@ class Predictor:
         Encoding
             Codes, class scores and errors.
         """
+        scores, codes = self._score(similarities)
+        if codes is None or self.decision != "share":
+            codes = self.encoder.encode_within(similarities, np.argmax(scores, axis=1))
+        errors = squared_residuals(codes, similarities, self.encoder.gram)
+        return Encoding(codes, scores, errors)
+
+    def score(self, similarities: FloatArray) -> FloatArray:
+        """Class scores of samples whose inner products with the prototypes are known.
+
+        Parameters
+        ----------
+        similarities : array of shape (n_samples, n_prototypes)
+            Inner products.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The scores.
+        """
+        return self._score(similarities)[0]
+
+    def _score(self, similarities: FloatArray) -> tuple[FloatArray, sp.csr_array | None]:
+        """Scores, and the codes over all prototypes where they were needed."""
         encoder = self.encoder
         if self.decision == "residual":
-            scores = encoder.score_classes(similarities)
-        else:
-            codes = encoder.encode(similarities)
-            is_share = self.decision == "share"
-            scores = encoder.shares(codes) if is_share else encoder.explained(codes, similarities)
-        if self.decision != "share":
-            codes = encoder.encode_within(similarities, np.argmax(scores, axis=1))
-        return Encoding(codes, scores, squared_residuals(codes, similarities, encoder.gram))
+            return encoder.score_classes(similarities), None
+        codes = encoder.encode(similarities)
+        if self.decision == "share":
+            return encoder.shares(codes), codes
+        explained = encoder.explained(codes, similarities)
+        if self.readout is None:
+            return explained, codes
+        return self.readout.logits(explained, similarities), codes

@@ -1,0 +1,175 @@
+"""Class logits from a coded sample: what the classes explain, corrected by a discriminant.
+
+What the prototypes of a class explain says how much a sample looks like that class. It does not
+know that one class is wider than another, or that a feature decides only between two of them. The
+readout adds, for every class, a function of the span of the prototypes, learned by logistic
+regression with the norm of the function as its regulariser:
+
+``logits(x) = explained(x) @ mixing + <phi(x), Phi U> @ coefficients + intercept``
+
+It starts at ``temperature * explained`` and departs from it where the training samples ask for it.
+Every summand belongs to one prototype, and through the sum over kernels to one kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from imkpl._typing import FloatArray, IntArray
+
+# Ridge on the discriminant, beside the sum of log losses, is this over the number of samples.
+RIDGE_TIMES_SAMPLES = 30.0
+# Directions of the prototypes' span with less than this part of the largest variance are left out.
+SMALLEST_VARIANCE = 1e-6
+MAX_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """The fitted map from explained norms and similarities to class logits.
+
+    Parameters
+    ----------
+    mixing : array of shape (n_classes, n_classes)
+        What a unit explained by one class (row) adds to the logit of another (column).
+    coefficients : array of shape (n_prototypes, n_classes)
+        What a unit of similarity to a prototype adds to the logit of a class.
+    intercept : array of shape (n_classes,)
+        The logits of a sample unlike anything.
+    """
+
+    mixing: FloatArray
+    coefficients: FloatArray
+    intercept: FloatArray
+
+    def logits(self, explained: FloatArray, similarities: FloatArray) -> FloatArray:
+        """Class logits of coded samples.
+
+        Parameters
+        ----------
+        explained : array of shape (n_samples, n_classes)
+            The part of each sample's squared norm that each class explains.
+        similarities : array of shape (n_samples, n_prototypes)
+            Inner products of samples and prototypes.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The logits.
+        """
+        return np.asarray(
+            explained @ self.mixing + similarities @ self.coefficients + self.intercept
+        )
+
+
+def fit_readout(
+    explained: FloatArray,
+    similarities: FloatArray,
+    gram: FloatArray,
+    labels: IntArray,
+    sample_weight: FloatArray,
+    temperature: float,
+) -> Readout:
+    """Logistic regression on top of ``temperature * explained``.
+
+    The regulariser of the discriminant of a class is its squared norm in the combined space, which
+    is a plain ridge in coordinates in which the prototypes' Gram matrix is the identity.
+
+    Parameters
+    ----------
+    explained : array of shape (n_samples, n_classes)
+        What each class explains of the training samples, each coded without its own part in the
+        prototypes.
+    similarities : array of shape (n_samples, n_prototypes)
+        Inner products of training samples and prototypes.
+    gram : array of shape (n_prototypes, n_prototypes)
+        Inner products of the prototypes.
+    labels : int array of shape (n_samples,)
+        Classes of the samples.
+    sample_weight : array of shape (n_samples,)
+        How much each sample counts.
+    temperature : float
+        The factor on the explained norms from which the fit departs.
+
+    Returns
+    -------
+    Readout
+        The map to class logits.
+    """
+    n_classes = explained.shape[1]
+    if labels.size == 0:
+        empty = np.zeros((gram.shape[0], n_classes))
+        return Readout(temperature * np.eye(n_classes), empty, np.zeros(n_classes))
+    variances, directions = np.linalg.eigh(gram)
+    is_kept = variances > SMALLEST_VARIANCE * variances[-1]
+    whitening = directions[:, is_kept] / np.sqrt(variances[is_kept])
+    features = np.hstack([explained, similarities @ whitening])
+    center = sample_weight @ features / sample_weight.sum()
+    slopes, intercept = fit_logistic(
+        features - center,
+        temperature * explained,
+        labels,
+        sample_weight,
+        ridge=RIDGE_TIMES_SAMPLES / sample_weight.sum(),
+    )
+    return Readout(
+        mixing=temperature * np.eye(n_classes) + slopes[:n_classes],
+        coefficients=whitening @ slopes[n_classes:],
+        intercept=intercept - center @ slopes,
+    )
+
+
+def fit_logistic(
+    features: FloatArray,
+    offset: FloatArray,
+    labels: IntArray,
+    sample_weight: FloatArray,
+    *,
+    ridge: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Multinomial logistic regression with an offset.
+
+    Minimises ``-sum_i a_i log softmax(offset_i + features_i @ slopes + intercept)[labels_i]
+    + ridge / 2 ||slopes||^2``.
+
+    Parameters
+    ----------
+    features : array of shape (n_samples, n_features)
+        Regressors.
+    offset : array of shape (n_samples, n_classes)
+        Logits to start from.
+    labels : int array of shape (n_samples,)
+        Classes, counted from 0.
+    sample_weight : array of shape (n_samples,)
+        The weights a_i.
+    ridge : float
+        The regulariser, positive.
+
+    Returns
+    -------
+    slopes : array of shape (n_features, n_classes)
+        They sum to zero over classes.
+    intercept : array of shape (n_classes,)
+        Likewise.
+    """
+    n_features, n_classes = features.shape[1], offset.shape[1]
+    wanted = np.eye(n_classes)[labels]
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        table = parameters.reshape(n_features + 1, n_classes)
+        slopes, intercept = table[:-1], table[-1]
+        logs = log_softmax(offset + features @ slopes + intercept, axis=1)
+        excess = sample_weight[:, None] * (np.exp(logs) - wanted)
+        gradient = np.vstack([features.T @ excess + ridge * slopes, excess.sum(axis=0)])
+        value = -sample_weight @ logs[np.arange(labels.size), labels]
+        return float(value + 0.5 * ridge * np.sum(slopes**2)), gradient.ravel()
+
+    start = np.zeros((n_features + 1) * n_classes)
+    options = {"maxiter": MAX_STEPS, "ftol": 1e-9}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    table = found.x.reshape(n_features + 1, n_classes)
+    return table[:-1], table[-1]
