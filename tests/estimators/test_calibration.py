@@ -24,7 +24,8 @@ def prototypes(kernel):
 
 
 def test_left_out_similarity_is_that_to_the_prototype_without_the_sample(kernel, prototypes):
-    found = leave_one_out_similarities(kernel @ prototypes.T, sp.csr_array(prototypes))
+    counts = np.ones(8)
+    found = leave_one_out_similarities(kernel @ prototypes.T, sp.csr_array(prototypes), counts)
     for sample in range(8):
         for owner in range(3):
             rest = prototypes[owner].copy()
@@ -34,6 +35,17 @@ def test_left_out_similarity_is_that_to_the_prototype_without_the_sample(kernel,
                 continue
             expected = kernel[sample] @ rest / np.sqrt(rest @ kernel @ rest)
             assert found[sample, owner] == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_sample_that_stands_for_two_stays_when_one_is_left_out(kernel, prototypes):
+    similarities, mixes = kernel @ prototypes.T, sp.csr_array(prototypes)
+    counts = np.ones(8)
+    counts[[0, 6]] = 2.0
+    found = leave_one_out_similarities(similarities, mixes, counts)
+    assert_allclose(found[[0, 6]], similarities[[0, 6]])
+    single = leave_one_out_similarities(similarities, mixes, np.ones(8))
+    others = [1, 2, 3, 4, 5, 7]
+    assert_allclose(found[others], single[others])
 
 
 def test_temperature_has_the_smallest_smoothed_log_loss_on_a_grid(rng):

@@ -20,6 +20,7 @@ MODELS = [
     IMKPL(sparsity=3, weight_rule="lp", max_kernels=1),
     IMKPL(sparsity=3, decision="share"),
     IMKPL(sparsity=3, decision="residual"),
+    IMKPL(sparsity=3, decision="joint"),
     IMKPL(sparsity=3, interpretability=0.0, learning_code_sparsity=2),
     ISKPL(sparsity=3),
     ISKPL(sparsity=5, interpretability=0.1, discrimination=0.0),

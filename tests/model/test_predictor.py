@@ -7,6 +7,7 @@ from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import predictor as module
 from imkpl.model.encode import Encoder
 from imkpl.model.predictor import Predictor
+from imkpl.model.readout import Readout
 from model.problems import sparse_rows
 
 
@@ -22,15 +23,23 @@ def make_predictor(decision, seed=0, n_support=9, n_prototypes=5):
     shares = mixes @ np.eye(3)[np.arange(n_support) % 3]
     narrow = bank.on_columns(columns)
     encoder = Encoder(mixes @ K @ mixes.T, shares, 2)
+    readout = Readout(rng.standard_normal((3, 3)), rng.standard_normal((n_prototypes, 3)))
     predictor = Predictor(
-        narrow, weights, columns, X[:, columns], sp.csr_array(mixes), encoder, decision
+        narrow,
+        weights,
+        columns,
+        X[:, columns],
+        sp.csr_array(mixes),
+        encoder,
+        decision,
+        readout if decision == "calibrated" else None,
     )
     new = rng.standard_normal((11, 6))
     return predictor, new, bank.combine(weights, new, X) @ mixes.T
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 11])
-@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
+@pytest.mark.parametrize("decision", ["calibrated", "joint", "residual", "share"])
 def test_blocks_do_not_matter(monkeypatch, decision, n_rows):
     predictor, X, _ = make_predictor(decision)
     whole = predictor.encode(X)
@@ -49,7 +58,7 @@ def test_similarities_read_the_live_columns_only():
     assert_allclose(predictor.similarities(X), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
+@pytest.mark.parametrize("decision", ["calibrated", "joint", "residual", "share"])
 def test_errors_are_the_squared_distance_to_what_the_code_rebuilds(decision):
     predictor, X, similarities = make_predictor(decision)
     found = predictor.encode(X)
@@ -93,6 +102,7 @@ def test_by_share_all_prototypes_compete():
     assert_allclose(found.scores.sum(axis=1), 1.0)
 
 
+# A readout may see another class in a prototype, whose prototypes then rebuild it.
 @pytest.mark.parametrize("decision", ["joint", "residual", "share"])
 def test_a_prototype_itself_is_rebuilt_without_error(decision):
     predictor, _, _ = make_predictor(decision)
@@ -101,7 +111,7 @@ def test_a_prototype_itself_is_rebuilt_without_error(decision):
     assert found.errors.min() >= 0
 
 
-@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
+@pytest.mark.parametrize("decision", ["calibrated", "joint", "residual", "share"])
 def test_nothing_alike_is_an_error_of_one(decision):
     predictor, _, _ = make_predictor(decision)
     found = predictor.encode_similarities(np.zeros((2, 5)))
@@ -121,3 +131,19 @@ def test_without_columns_everything_is_read():
         "share",
     )
     assert_allclose(whole.similarities(X[:, [1, 2, 4]]), expected, atol=1e-12)
+
+
+def test_calibrated_scores_are_sums_over_prototypes_and_kernels():
+    predictor, X, similarities = make_predictor("calibrated")
+    encoder, readout = predictor.encoder, predictor.readout
+    codes = encoder.encode(similarities).toarray()
+    cut = X[:, predictor.columns]
+    expected = np.zeros((len(X), 3))
+    for kernel, weight in enumerate(predictor.weights):
+        per_sample = predictor.bank.evaluate(kernel, cut, predictor.samples)
+        per_prototype = weight * per_sample @ predictor.mixes.toarray().T
+        for i, owner in enumerate(encoder.classes):
+            factor = codes[:, [i]] * readout.mixing[owner] + readout.coefficients[i]
+            expected += per_prototype[:, [i]] * factor
+    assert_allclose(predictor.encode(X).scores, expected, atol=1e-10)
+    assert_allclose(predictor.score(similarities), expected, atol=1e-10)

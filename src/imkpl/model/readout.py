@@ -5,10 +5,11 @@ know that one class is wider than another, or that a feature decides only betwee
 readout adds, for every class, a function of the span of the prototypes, learned by logistic
 regression with the norm of the function as its regulariser:
 
-``logits(x) = explained(x) @ mixing + <phi(x), Phi U> @ coefficients + intercept``
+``logits(x) = explained(x) @ mixing + <phi(x), Phi U> @ coefficients``
 
 It starts at ``temperature * explained`` and departs from it where the training samples ask for it.
-Every summand belongs to one prototype, and through the sum over kernels to one kernel.
+Every summand belongs to one prototype, and through the sum over kernels to one kernel. There is no
+intercept, so that a sample unlike anything has equal logits.
 """
 
 from __future__ import annotations
@@ -38,13 +39,10 @@ class Readout:
         What a unit explained by one class (row) adds to the logit of another (column).
     coefficients : array of shape (n_prototypes, n_classes)
         What a unit of similarity to a prototype adds to the logit of a class.
-    intercept : array of shape (n_classes,)
-        The logits of a sample unlike anything.
     """
 
     mixing: FloatArray
     coefficients: FloatArray
-    intercept: FloatArray
 
     def logits(self, explained: FloatArray, similarities: FloatArray) -> FloatArray:
         """Class logits of coded samples.
@@ -61,9 +59,7 @@ class Readout:
         array of shape (n_samples, n_classes)
             The logits.
         """
-        return np.asarray(
-            explained @ self.mixing + similarities @ self.coefficients + self.intercept
-        )
+        return np.asarray(explained @ self.mixing + similarities @ self.coefficients)
 
 
 def fit_readout(
@@ -102,25 +98,20 @@ def fit_readout(
     """
     n_classes = explained.shape[1]
     if labels.size == 0:
-        empty = np.zeros((gram.shape[0], n_classes))
-        return Readout(temperature * np.eye(n_classes), empty, np.zeros(n_classes))
+        return Readout(temperature * np.eye(n_classes), np.zeros((gram.shape[0], n_classes)))
     variances, directions = np.linalg.eigh(gram)
     is_kept = variances > SMALLEST_VARIANCE * variances[-1]
     whitening = directions[:, is_kept] / np.sqrt(variances[is_kept])
     features = np.hstack([explained, similarities @ whitening])
-    center = sample_weight @ features / sample_weight.sum()
-    slopes, intercept = fit_logistic(
-        features - center,
+    slopes = fit_logistic(
+        features,
         temperature * explained,
         labels,
         sample_weight,
         ridge=RIDGE_TIMES_SAMPLES / sample_weight.sum(),
     )
-    return Readout(
-        mixing=temperature * np.eye(n_classes) + slopes[:n_classes],
-        coefficients=whitening @ slopes[n_classes:],
-        intercept=intercept - center @ slopes,
-    )
+    mixing = temperature * np.eye(n_classes) + slopes[:n_classes]
+    return Readout(mixing, whitening @ slopes[n_classes:])
 
 
 def fit_logistic(
@@ -130,10 +121,10 @@ def fit_logistic(
     sample_weight: FloatArray,
     *,
     ridge: float,
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatArray:
     """Multinomial logistic regression with an offset.
 
-    Minimises ``-sum_i a_i log softmax(offset_i + features_i @ slopes + intercept)[labels_i]
+    Minimises ``-sum_i a_i log softmax(offset_i + features_i @ slopes)[labels_i]
     + ridge / 2 ||slopes||^2``.
 
     Parameters
@@ -151,25 +142,21 @@ def fit_logistic(
 
     Returns
     -------
-    slopes : array of shape (n_features, n_classes)
-        They sum to zero over classes.
-    intercept : array of shape (n_classes,)
-        Likewise.
+    array of shape (n_features, n_classes)
+        The slopes; they sum to zero over classes.
     """
     n_features, n_classes = features.shape[1], offset.shape[1]
     wanted = np.eye(n_classes)[labels]
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
-        table = parameters.reshape(n_features + 1, n_classes)
-        slopes, intercept = table[:-1], table[-1]
-        logs = log_softmax(offset + features @ slopes + intercept, axis=1)
+        slopes = parameters.reshape(n_features, n_classes)
+        logs = log_softmax(offset + features @ slopes, axis=1)
         excess = sample_weight[:, None] * (np.exp(logs) - wanted)
-        gradient = np.vstack([features.T @ excess + ridge * slopes, excess.sum(axis=0)])
         value = -sample_weight @ logs[np.arange(labels.size), labels]
+        gradient = features.T @ excess + ridge * slopes
         return float(value + 0.5 * ridge * np.sum(slopes**2)), gradient.ravel()
 
-    start = np.zeros((n_features + 1) * n_classes)
+    start = np.zeros(n_features * n_classes)
     options = {"maxiter": MAX_STEPS, "ftol": 1e-9}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    table = found.x.reshape(n_features + 1, n_classes)
-    return table[:-1], table[-1]
+    return np.asarray(found.x.reshape(n_features, n_classes))
