@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
-from imkpl.model.initialize import initial_state, start_average, start_margin, start_ridge
+from imkpl.model.cover import initial_state
+from imkpl.model.initialize import MarginStart, start_average, start_ridge
 from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.separation import LinearSeparation
@@ -64,9 +65,10 @@ def make_problem(X, labels, sample_weight, rule="margin", n_neighbors=2, max_ker
     neighborhoods = find_neighborhoods(average, labels, n_neighbors, 2 * n_neighbors)
     if rule == "lp":
         problem, weights = start_average(problem, neighborhoods)
+    elif rule == "ridge":
+        problem, weights = start_ridge(problem, neighborhoods, max_kernels)
     else:
-        start = {"ridge": start_ridge, "margin": start_margin}[rule]
-        problem, weights = start(problem, neighborhoods, max_kernels)
+        problem, weights = MarginStart(problem, neighborhoods)(max_kernels)
     return problem, neighborhoods, weights
 
 

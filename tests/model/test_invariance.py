@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model.initialize import initial_state
+from imkpl.model.cover import initial_state
 from imkpl.model.objective import evaluate
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from model.problems import make_data, make_problem, make_random_case, rules, seeds

@@ -35,16 +35,16 @@ from imkpl.estimators._compat import (
 )
 from imkpl.estimators._fitted import fitted_attributes
 from imkpl.estimators._input import read_new, read_training
-from imkpl.estimators._training import TrainingPart, check_varying, find_distinct
+from imkpl.estimators._training import TrainingPart, adapt_to_part, check_varying, find_distinct
 from imkpl.estimators._weights import (
     count_relevant,
     find_class_weight,
     find_classes,
     read_sample_weight,
 )
-from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
+from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.model.alternate import Update, alternate, is_settled
-from imkpl.model.initialize import initial_state
+from imkpl.model.cover import initial_state
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem
@@ -114,9 +114,7 @@ class BasePrototypeClassifier(
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
         with limited_threads(self.n_jobs):
-            samples = bank.subset(X, part.kept)
-            bank = bank.adapt(samples, part.sample_weight)
-            bank = bank if bank.has_unit_diagonal else Normalized(bank)
+            bank, samples = adapt_to_part(bank, X, part)
             problem, weights, updates = self._start(bank, samples, part)
             state = initial_state(problem, weights, self._count_prototypes(part))
             check_varying(state.kernel.min() < CONSTANT)

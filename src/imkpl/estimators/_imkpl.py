@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,10 +16,12 @@ from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._training import TrainingPart, check_varying
 from imkpl.kernels import BaseKernelBank, VarianceNormalized
 from imkpl.model.alternate import Update
-from imkpl.model.initialize import start_average, start_margin, start_ridge
+from imkpl.model.initialize import MarginStart, start_average, start_ridge
 from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
+
+Start = Callable[[int | None], tuple[Problem, FloatArray]]
 
 
 class IMKPL(BasePrototypeClassifier):
@@ -170,6 +174,11 @@ class IMKPL(BasePrototypeClassifier):
     def _start(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
     ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
+        problem, weights = self._prepare_start(bank, X, part)(self.max_kernels)
+        return problem, weights, (update_codes, update_prototypes, update_weights)
+
+    def _prepare_start(self, bank: BaseKernelBank, X: Any, part: TrainingPart) -> Start:
+        """From a number of kernels to the problem and the weights to start from."""
         n_samples, n_classes = part.labels.size, self.classes_.size
         is_literal = self.weight_rule == "lp"
         n_other = self.n_neighbors if is_literal else 2 * self.n_neighbors + n_classes
@@ -184,12 +193,10 @@ class IMKPL(BasePrototypeClassifier):
         average = bank.select(problem.kernel_indices).combine(np.full(n_kernels, 1 / n_kernels), X)
         neighborhoods = find_neighborhoods(average, part.labels, self.n_neighbors, n_other)
         if is_literal:
-            problem, weights = start_average(problem, neighborhoods)
-        elif self.weight_rule == "ridge":
-            problem, weights = start_ridge(problem, neighborhoods, self.max_kernels)
-        else:
-            problem, weights = start_margin(problem, neighborhoods, self.max_kernels)
-        return problem, weights, (update_codes, update_prototypes, update_weights)
+            return lambda max_kernels: start_average(problem, neighborhoods)
+        if self.weight_rule == "ridge":
+            return partial(start_ridge, problem, neighborhoods)
+        return MarginStart(problem, neighborhoods)
 
     def _problem(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart, *, is_literal: bool

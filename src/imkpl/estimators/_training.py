@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels import BaseKernelBank, Normalized
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +115,30 @@ def find_distinct(
     totals = np.bincount(group, weights=counts[used], minlength=first.size).astype(np.float64)
     weights = totals * class_weight[labels[kept]]
     return TrainingPart(kept, inverse, labels[kept], weights, totals)
+
+
+def adapt_to_part(bank: BaseKernelBank, X: Any, part: TrainingPart) -> tuple[BaseKernelBank, Any]:
+    """Kernels of unit diagonal with bandwidths learned on the training part, and its samples.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        The kernels, not adapted yet.
+    X : samples
+        The given data.
+    part : TrainingPart
+        Which of them to train on.
+
+    Returns
+    -------
+    bank : BaseKernelBank
+        Adapted.
+    samples : samples
+        The training part, in the form that the bank reads.
+    """
+    samples = bank.subset(X, part.kept)
+    bank = bank.adapt(samples, part.sample_weight)
+    return (bank if bank.has_unit_diagonal else Normalized(bank)), samples
 
 
 def check_varying(is_varying: bool) -> None:

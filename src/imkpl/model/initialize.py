@@ -1,14 +1,13 @@
-"""Where the search starts: weights from the separation loss alone, prototypes by covering."""
+"""Where kernel weights start: at the minimum of the separation loss alone."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
-from imkpl._typing import FloatArray, IntArray
-from imkpl.model.encode import FORBIDDEN, Encoder
+from imkpl._typing import FloatArray
 from imkpl.model.neighbors import Neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.separation import (
@@ -19,7 +18,6 @@ from imkpl.model.separation import (
     margin_pair_weights,
     mean_margins,
 )
-from imkpl.model.state import State
 from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
 
 # The pursuit chooses among so many kernels at most, those that separate best on their own: its
@@ -34,8 +32,6 @@ MARGIN_RIDGE = 120.0
 SHORTFALLS = (0.005, 0.03)
 # Rounds of the majorised hinge while kernels are being chosen.
 HINGE_ROUNDS = 3
-# Samples of a class from which another sample is rebuilt to see how close to a border it lies.
-BORDER_CODE = 5
 
 
 def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Problem, FloatArray]:
@@ -93,14 +89,13 @@ def start_ridge(
     return _keep_positive(replace(problem, separation_loss=loss), weights)
 
 
-def start_margin(
-    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None
-) -> tuple[Problem, FloatArray]:
+class MarginStart:
     """Kernels by non-negative quadratic pursuit on the squared hinge of the margins.
 
     With the scale of the weights free, ``sum_p a_p max(0, 1 - margins_p . v)^2 + ridge ||v||^2``
     is a non-negative quadratic problem whose cardinality limit is the number of kernels; on the
-    simplex the same loss has the target margin ``1 / sum(v)``.
+    simplex the same loss has the target margin ``1 / sum(v)``. What does not depend on that number
+    is computed once.
 
     Parameters
     ----------
@@ -108,36 +103,106 @@ def start_margin(
         With variance-scaled kernels.
     neighborhoods : Neighborhoods
         Pairs under the average kernel.
-    max_kernels : int or None
-        At most so many kernels; None keeps as many as are needed for most of the gain.
-
-    Returns
-    -------
-    problem : Problem
-        With the separation loss in place and the chosen kernels only.
-    weights : array of shape (n_kernels,)
-        Their weights.
     """
-    bank, X = problem.bank, problem.X
-    alone = mean_margins(bank, X, neighborhoods, problem.sample_weight)
-    candidates = np.sort(np.argsort(-alone, kind="stable")[:MAX_CANDIDATES])
-    pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
-    margins = compute_margins(bank.select(candidates), X, neighborhoods, np.float32)
-    shortfall = acceptable_shortfall(bank.n_kernels, problem.sample_weight.sum())
-    free = choose_by_margins(margins, pair_weights, max_kernels, shortfall)
-    if not free.any():
-        # No kernel has a positive margin: nothing separates, and the best one is as good as any.
-        free[np.argmax(alone[candidates])] = 1.0
-    live = np.flatnonzero(free)
-    chosen = candidates[live]
-    target = float(1 / free.sum())
-    loss = MarginSeparation(
-        compute_margins(bank.select(chosen), X, neighborhoods),
-        pair_weights,
-        target,
-        _strength(problem) * MARGIN_RIDGE / target**2,
-    )
-    return replace(problem.select(chosen), separation_loss=loss), free[live] * target
+
+    def __init__(self, problem: Problem, neighborhoods: Neighborhoods) -> None:
+        bank, X = problem.bank, problem.X
+        self.problem, self.neighborhoods = problem, neighborhoods
+        self.alone = mean_margins(bank, X, neighborhoods, problem.sample_weight)
+        best = np.argsort(-self.alone, kind="stable")[:MAX_CANDIDATES]
+        self.candidates = np.sort(best)
+        self.choice = MarginChoice(
+            compute_margins(bank.select(self.candidates), X, neighborhoods, np.float32),
+            margin_pair_weights(neighborhoods, problem.sample_weight),
+        )
+
+    def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
+        """Choose kernels and weigh them.
+
+        Parameters
+        ----------
+        max_kernels : int or None
+            At most so many kernels; None keeps as many as are needed for most of the gain.
+
+        Returns
+        -------
+        problem : Problem
+            With the separation loss in place and the chosen kernels only.
+        weights : array of shape (n_kernels,)
+            Their weights.
+        """
+        problem, bank = self.problem, self.problem.bank
+        shortfall = acceptable_shortfall(bank.n_kernels, problem.sample_weight.sum())
+        free = self.choice.choose(max_kernels, shortfall)
+        if not free.any():
+            # No kernel has a positive margin: nothing separates, and the best is as good as any.
+            free[np.argmax(self.alone[self.candidates])] = 1.0
+        live = np.flatnonzero(free)
+        chosen = self.candidates[live]
+        target = float(1 / free.sum())
+        loss = MarginSeparation(
+            compute_margins(bank.select(chosen), problem.X, self.neighborhoods),
+            self.choice.pair_weights,
+            target,
+            _strength(problem) * MARGIN_RIDGE / target**2,
+        )
+        return replace(problem.select(chosen), separation_loss=loss), free[live] * target
+
+
+@dataclass(frozen=True, eq=False)
+class MarginChoice:
+    """Chooses few non-negative weights with which most margins exceed one.
+
+    Parameters
+    ----------
+    margins : array of shape (n_pairs, n_kernels)
+        The margin of every pair in every kernel.
+    pair_weights : array of shape (n_pairs,)
+        How much each pair counts.
+    """
+
+    margins: FloatArray
+    pair_weights: FloatArray
+
+    @cached_property
+    def curvature(self) -> FloatArray:
+        """The matrix of the quadratic that touches the squared hinge from above."""
+        roots = np.sqrt(self.pair_weights, dtype=self.margins.dtype)
+        scaled = self.margins * roots[:, None]
+        H = (scaled.T @ scaled).astype(np.float64)
+        H[np.diag_indices_from(H)] += MARGIN_RIDGE
+        return H
+
+    def choose(self, max_kernels: int | None, shortfall: float) -> FloatArray:
+        """Weights of free scale, few of them positive.
+
+        Every round replaces the squared hinge by the quadratic above it that touches it at the
+        present weights; its matrix is the same in all rounds.
+
+        Parameters
+        ----------
+        max_kernels : int or None
+            At most so many positive weights. None for the smallest number that reaches the
+            decrease of the loss that all kernels together reach, but for the shortfall.
+        shortfall : float
+            Which share of that decrease may be given up when there is no limit.
+
+        Returns
+        -------
+        array of shape (n_kernels,)
+            The weights.
+        """
+        margins, n_kernels = self.margins, self.margins.shape[1]
+        limit, weights = max_kernels, np.zeros(n_kernels)
+        for _ in range(HINGE_ROUNDS):
+            aims = np.maximum(1.0, margins @ weights.astype(margins.dtype))
+            pull = ((self.pair_weights * aims).astype(margins.dtype) @ margins).astype(np.float64)
+            if limit is None:
+                limit = _sufficient_size(self.curvature, -pull, 1 - shortfall)
+            indices, values, _ = pursue(self.curvature, -pull, min(limit, n_kernels))
+            weights = np.zeros(n_kernels)
+            weights[indices] = values
+        return weights
 
 
 def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:
@@ -159,50 +224,6 @@ def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:
     return float(least + (most - least) * n_kernels / (n_kernels + n_samples))
 
 
-def choose_by_margins(
-    margins: FloatArray,
-    pair_weights: FloatArray,
-    max_kernels: int | None,
-    shortfall: float,
-) -> FloatArray:
-    """Few non-negative weights with which most margins exceed one.
-
-    Every round replaces the squared hinge by the quadratic above it that touches it at the
-    present weights; its matrix is the same in all rounds.
-
-    Parameters
-    ----------
-    margins : array of shape (n_pairs, n_kernels)
-        The margin of every pair in every kernel.
-    pair_weights : array of shape (n_pairs,)
-        How much each pair counts.
-    max_kernels : int or None
-        At most so many positive weights. None for the smallest number that reaches the decrease
-        of the loss that all kernels together reach, but for the shortfall.
-    shortfall : float
-        Which share of that decrease may be given up when there is no limit.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        The weights, of free scale.
-    """
-    n_kernels = margins.shape[1]
-    scaled = margins * np.sqrt(pair_weights, dtype=margins.dtype)[:, None]
-    H = (scaled.T @ scaled).astype(np.float64)
-    H[np.diag_indices_from(H)] += MARGIN_RIDGE
-    limit, weights = max_kernels, np.zeros(n_kernels)
-    for _ in range(HINGE_ROUNDS):
-        aims = np.maximum(1.0, margins @ weights.astype(margins.dtype))
-        pull = ((pair_weights * aims).astype(margins.dtype) @ margins).astype(np.float64)
-        if limit is None:
-            limit = _sufficient_size(H, -pull, 1 - shortfall)
-        indices, values, _ = pursue(H, -pull, min(limit, n_kernels))
-        weights = np.zeros(n_kernels)
-        weights[indices] = values
-    return weights
-
-
 def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
     """The smallest sparsity whose pursuit reaches this share of the decrease without a limit."""
     indices, _, everything = pursue(H, c, c.size)
@@ -214,116 +235,6 @@ def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
         else:
             low = middle + 1
     return high
-
-
-def cover_classes(
-    kernel: FloatArray, members: list[IntArray], n_prototypes: int, sample_weight: FloatArray
-) -> IntArray:
-    """Samples that cover the classes: greedy facility location over all classes at once.
-
-    Maximises ``sum_i a_i max_t K(i, t)`` over chosen t of the class of i. How many samples a class
-    gets is decided by what they add. Every class gets one first.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    members : list of int arrays
-        The samples of every class.
-    n_prototypes : int
-        How many samples to choose, at least one per class.
-    sample_weight : array of shape (n_samples,)
-        The weights a_i.
-
-    Returns
-    -------
-    array of shape (n_prototypes,)
-        The chosen samples, ordered by class and then by choice.
-    """
-    blocks = [kernel[np.ix_(block, block)] for block in members]
-    shares = [sample_weight[block] for block in members]
-    covered: list[FloatArray] = []
-    chosen: list[list[int]] = []
-    for block, share in zip(blocks, shares, strict=True):
-        first = int(np.argmax(share @ block))
-        chosen.append([first])
-        covered.append(block[:, first].copy())
-    gains = [_gains(b, s, c, t) for b, s, c, t in zip(blocks, shares, covered, chosen, strict=True)]
-    for _ in range(n_prototypes - len(members)):
-        q = int(np.argmax([gain.max() for gain in gains]))
-        new = int(np.argmax(gains[q]))
-        if gains[q][new] < 0:
-            break  # Every sample is chosen.
-        chosen[q].append(new)
-        np.maximum(covered[q], blocks[q][:, new], out=covered[q])
-        gains[q] = _gains(blocks[q], shares[q], covered[q], chosen[q])
-    return np.concatenate([block[t] for block, t in zip(members, chosen, strict=True)])
-
-
-def closeness_to_border(kernel: FloatArray, labels: IntArray) -> FloatArray:
-    """How close each sample is to the border between classes, as a factor on its weight.
-
-    Each sample is rebuilt from the other samples of its own class and from those of every other
-    class. Its margin is the norm explained by its own class minus the best of the others, and the
-    factor is ``exp(-|margin| / mean |margin|)``. Covering with these weights spends prototypes
-    where classes meet, neither on samples far inside their class nor on those deep in another.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    labels : int array of shape (n_samples,)
-        Class of each sample, counted from 0.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        Positive factors.
-    """
-    everyone = np.arange(labels.size)
-    indicator = np.eye(int(labels.max()) + 1)[labels]
-    without_self = kernel.copy()
-    np.fill_diagonal(without_self, FORBIDDEN)
-    scores = Encoder(kernel, indicator, BORDER_CODE).score_classes(without_self)
-    own = scores[everyone, labels]
-    scores[everyone, labels] = -np.inf
-    margins = np.abs(own - scores.max(axis=1))
-    typical = margins.mean()
-    return np.exp(-margins / typical) if typical > 0 else np.ones(labels.size)
-
-
-def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> State:
-    """Single-sample prototypes that cover the classes, and no codes yet.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    weights : array of shape (n_kernels,)
-        Kernel weights to start from.
-    n_prototypes : int
-        How many prototypes.
-
-    Returns
-    -------
-    State
-        The start of the loop.
-    """
-    kernel = problem.combine(weights)
-    importance = problem.sample_weight * closeness_to_border(kernel, problem.labels)
-    seeds = cover_classes(kernel, problem.members, n_prototypes, importance)
-    n_samples = problem.labels.size
-    ones, places = np.ones(seeds.size), np.arange(seeds.size)
-    prototypes = sp.csr_array((ones, (places, seeds)), shape=(seeds.size, n_samples))
-    return State(prototypes, sp.csr_array((n_samples, seeds.size)), weights, kernel)
-
-
-def _gains(
-    block: FloatArray, share: FloatArray, covered: FloatArray, chosen: list[int]
-) -> FloatArray:
-    gain = share @ np.maximum(block - covered[:, None], 0.0)
-    gain[chosen] = -1.0
-    return np.asarray(gain)
 
 
 def _strength(problem: Problem) -> float:
