@@ -1,5 +1,6 @@
 """The estimators: the only part of the library that knows scikit-learn."""
 
+from imkpl.estimators._cv import IMKPLCV
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._iskpl import ISKPL
 from imkpl.estimators._scorers import (
@@ -11,6 +12,7 @@ from imkpl.estimators._selector import IMKPLSelector
 
 __all__ = [
     "IMKPL",
+    "IMKPLCV",
     "ISKPL",
     "IMKPLSelector",
     "discrimination_scorer",

@@ -116,7 +116,7 @@ class BasePrototypeClassifier(
         with limited_threads(self.n_jobs):
             bank, samples = adapt_to_part(bank, X, part)
             problem, weights, updates = self._start(bank, samples, part)
-            state = initial_state(problem, weights, self._count_prototypes(part))
+            state = initial_state(problem, weights, self._count_prototypes(part, self.sparsity))
             check_varying(state.kernel.min() < CONSTANT)
             finish = partial(self._attributes, bank, X, part, problem)
             report = self._report(progress, finish)
@@ -345,11 +345,11 @@ class BasePrototypeClassifier(
                 stacklevel=3,
             )
 
-    def _count_prototypes(self, part: TrainingPart) -> int:
+    def _count_prototypes(self, part: TrainingPart, sparsity: int) -> int:
         n_classes, n_samples = self.classes_.size, part.labels.size
         if self.n_prototypes is None:
             n_relevant = max(n_classes, count_relevant(part.sample_weight))
-            return int(min(n_classes * self.sparsity, n_relevant))
+            return int(min(n_classes * sparsity, n_relevant))
         if self.n_prototypes < n_classes:
             raise ValueError(
                 f"n_prototypes={self.n_prototypes}, expected at least one for each of the "

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 try:
@@ -39,6 +40,8 @@ __all__ = [
     "StrOptions",
     "check_sample_weight",
     "fit_context",
+    "safe_split",
+    "share_callbacks",
     "wants_data_frame",
     "with_callbacks",
 ]
@@ -58,6 +61,19 @@ def wants_data_frame(estimator: Any) -> bool:
         True for pandas or polars output.
     """
     return bool(_get_output_config("transform", estimator)["dense"] != "default")
+
+
+def share_callbacks(source: Any, target: Any) -> None:
+    """Give an estimator the callbacks of another.
+
+    Parameters
+    ----------
+    source, target : estimator
+        The one that has callbacks, if any, and the one that does the work.
+    """
+    callbacks = getattr(source, "_skl_callbacks", [])
+    if callbacks:
+        target.set_callbacks(*callbacks)
 
 
 class FitProgress:

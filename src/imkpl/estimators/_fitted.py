@@ -59,15 +59,90 @@ def fitted_attributes(
         Names and values of the attributes, but for those that depend on labels and names.
     """
     state = drop_unused(state)
+    predictor, temperature = build_predictor(
+        bank, X, part, problem, state, code_sparsity=code_sparsity, decision=decision
+    )
+    return {
+        "prototypes_": part.expand_prototypes(state.prototypes),
+        "class_shares_": predictor.encoder.class_shares,
+        "codes_": part.expand_codes(state.codes),
+        "kernel_weights_": all_weights(bank, problem, state),
+        "support_": np.sort(part.kept[np.unique(state.prototypes.indices)]),
+        "temperature_": temperature,
+        "history_": {
+            name: np.array([getattr(parts, name) for parts in history])
+            for name in (*ObjectiveParts.__dataclass_fields__, "total")
+        },
+        "n_iter_": len(history),
+        "_predictor": predictor,
+        "_kernel_columns": bank.kernel_columns,
+    }
+
+
+def all_weights(bank: BaseKernelBank, problem: Problem, state: State) -> FloatArray:
+    """The weights of all kernels, also of those that were left out on the way.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        All kernels.
+    problem : Problem
+        With the kernels that are left.
+    state : State
+        With their weights, which are for kernels divided by their variance.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        Weights of kernels of unit diagonal, which sum to one.
+    """
     weights = np.zeros(bank.n_kernels)
     shares = state.weights * problem.diagonals
     weights[problem.kernel_indices] = shares / shares.sum()
+    return weights
+
+
+def build_predictor(
+    bank: BaseKernelBank,
+    X: Any,
+    part: TrainingPart,
+    problem: Problem,
+    state: State,
+    *,
+    code_sparsity: int,
+    decision: Decision,
+) -> tuple[Predictor, float]:
+    """What classifies new samples: support samples, live kernels, prototypes, calibration.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        All kernels, of unit diagonal.
+    X : samples
+        The data given to `fit`.
+    part : TrainingPart
+        Which of them were trained on.
+    problem : Problem
+        The problem that was solved.
+    state : State
+        Where the search ended; every prototype is used.
+    code_sparsity : int
+        At most so many prototypes in the code of a new sample.
+    decision : {"calibrated", "joint", "residual", "share"}
+        How classes are scored.
+
+    Returns
+    -------
+    predictor : Predictor
+        Ready for new samples.
+    temperature : float
+        The factor on its scores that makes them logits.
+    """
+    weights = all_weights(bank, problem, state)
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
     support = np.unique(state.prototypes.indices)
-    rows = part.kept[support]
-
     live = np.flatnonzero(weights)
-    live_bank, samples = bank.select(live), bank.take(X, rows)
+    live_bank, samples = bank.select(live), bank.take(X, part.kept[support])
     columns = live_bank.columns
     if columns is not None:
         samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
@@ -82,21 +157,7 @@ def fitted_attributes(
         live_bank, weights[live], columns, samples, state.prototypes[:, support], encoder, decision
     )
     temperature, readout = _calibrate(predictor, similarities, state.prototypes, part)
-    return {
-        "prototypes_": part.expand_prototypes(state.prototypes),
-        "class_shares_": encoder.class_shares,
-        "codes_": part.expand_codes(state.codes),
-        "kernel_weights_": weights,
-        "support_": np.sort(rows),
-        "temperature_": temperature,
-        "history_": {
-            name: np.array([getattr(parts, name) for parts in history])
-            for name in (*ObjectiveParts.__dataclass_fields__, "total")
-        },
-        "n_iter_": len(history),
-        "_predictor": replace(predictor, readout=readout),
-        "_kernel_columns": bank.kernel_columns,
-    }
+    return replace(predictor, readout=readout), temperature
 
 
 def _calibrate(
