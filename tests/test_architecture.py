@@ -52,9 +52,10 @@ def test_importing_the_package_does_not_import_scikit_learn():
 
 
 PUBLIC = {
-    "imkpl": ["IMKPL", "IMKPLSelector", "ISKPL", "__version__"],
+    "imkpl": ["IMKPL", "IMKPLCV", "IMKPLSelector", "ISKPL", "__version__"],
     "imkpl.estimators": [
         "IMKPL",
+        "IMKPLCV",
         "IMKPLSelector",
         "ISKPL",
         "discrimination_scorer",

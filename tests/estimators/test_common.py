@@ -7,13 +7,14 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from imkpl import IMKPL, ISKPL, IMKPLSelector
+from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
 
 ESTIMATORS = [
     IMKPL(),
     ISKPL(),
     IMKPLSelector(),
     IMKPL(decision="share"),
+    IMKPLCV(cv=3, sparsity=(2, 5)),
     # By default this rule keeps half of the useful kernels: one of the checks' two features.
     IMKPL(weight_rule="ridge", max_kernels=2),
     IMKPL(weight_rule="lp"),

@@ -24,7 +24,7 @@ from imkpl.kernels import BaseKernelBank, resolve_bank
 
 METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 DEFAULT_SPLITS = 5
-AUTO_SIZES = 5
+AUTO_SIZES = 4
 
 Split = tuple[IntArray, IntArray]
 
@@ -43,14 +43,14 @@ class IMKPLCV(IMKPL):
     kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
         As for :class:`IMKPL`.
     max_kernels : "auto" or sequence of int, default="auto"
-        Numbers of kernels to try. "auto" tries twice as many as :class:`IMKPL` keeps by itself, and
-        half as many four times over.
+        Numbers of kernels to try. "auto" tries twice as many as :class:`IMKPL` keeps by itself, as
+        many, half and a quarter.
     sparsity : sequence of int, default=(2, 5, 10, 20)
         Values of `sparsity` to try: prototypes per class, and samples per prototype.
     cv : int, splitter or iterable, default=None
-        How samples are split. A number of folds (None for 5, or as many as the smallest class has
-        samples) shuffles the samples, keeps the classes' shares, and keeps equal samples together.
-        A splitter or an iterable of pairs of index arrays is taken as it is.
+        How samples are split. A number of folds (None for 5; never more than the smallest class has
+        distinct samples) shuffles the samples, keeps the classes' shares, and keeps equal samples
+        together. A splitter or an iterable of pairs of index arrays is taken as it is.
     selection : {"one_standard_error", "best"}, default="one_standard_error"
         Whether to take the smallest model within one standard error of the best, or the best. The
         size of a model is the number of its kernels times that of its prototypes.
@@ -64,7 +64,7 @@ class IMKPLCV(IMKPL):
         As for :class:`IMKPL`.
     class_weight : dict or "balanced", default=None
         As for :class:`IMKPL`.
-    max_iter, tol, n_jobs
+    max_iter, tol, n_jobs : int, float, int
         As for :class:`IMKPL`.
     verbose : int, default=0
         Whether to write a line per split and per round to standard error.
@@ -176,13 +176,15 @@ class IMKPLCV(IMKPL):
         weight = read_sample_weight(sample_weight, samples)
         part = self._find_training_part(bank, samples, labels, weight)
         splits = self._find_splits(samples, labels, part)
+        # A part of few samples has fewer neighbours to offer than all of them.
+        n_offered = min(np.unique(part.inverse[train]).size for train, _ in splits)
+        model = self._model(sparsity=sparsities[0], n_neighbors=min(self.n_neighbors, n_offered))
         with limited_threads(self.n_jobs):
             limits = self._find_limits(bank, samples, part)
             pairs = [(limit, sparsity) for limit in limits for sparsity in sparsities]
             found = [
-                self._follow(samples, labels, weight, split, limits, sparsities, f"{i}/{n}")
-                for n in [len(splits)]
-                for i, split in enumerate(splits, 1)
+                self._follow(model, samples, labels, weight, split, limits, sparsities)
+                for split in splits
             ]
         path = _tabulate(pairs, found)
         sizes = path["n_kernels"] * path["n_prototypes"]
@@ -208,13 +210,15 @@ class IMKPLCV(IMKPL):
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
     ) -> Sequence[int | None]:
         """The numbers of kernels to try, the largest first."""
-        if not isinstance(self.max_kernels, str):
-            return _read_sizes(self.max_kernels, "max_kernels")[::-1]
+        given: Any = self.max_kernels
+        if not isinstance(given, str):
+            return _read_sizes(given, "max_kernels")[::-1]
         if self.weight_rule == "lp":
             return [None]
         bank, samples = adapt_to_part(bank, X, part)
         problem, _ = self._prepare_start(bank, samples, part)(None)
-        return halving_sizes(problem.bank.n_kernels, bank.n_kernels, AUTO_SIZES).tolist()
+        sizes = halving_sizes(problem.bank.n_kernels, bank.n_kernels, AUTO_SIZES)
+        return [int(size) for size in sizes]
 
     def _find_splits(self, X: Any, y: Any, part: TrainingPart) -> list[Split]:
         """Rows to train on and rows to score, with equal samples on the same side."""
@@ -222,17 +226,16 @@ class IMKPLCV(IMKPL):
             return list(check_cv(self.cv, y, classifier=True).split(X, y))
         counts = np.bincount(part.labels)
         smallest = int(counts.min())
-        n_splits = min(DEFAULT_SPLITS, smallest) if self.cv is None else int(self.cv)
-        if smallest < max(3, n_splits):
+        if smallest < 2:
             raise ValueError(
-                f"Class {self.classes_.tolist()[int(counts.argmin())]!r} has {smallest} distinct "
-                f"samples, expected at least {max(3, n_splits)} to split them into "
-                f"{max(3, n_splits)} parts. Use a smaller cv (3 or more samples per class are "
-                "needed in any case), add samples, or use IMKPL."
+                f"Class {self.classes_.tolist()[int(counts.argmin())]!r} has one distinct sample, "
+                "expected at least 2 in every class to train on one and score on another. Add "
+                "samples of that class, or use IMKPL."
             )
+        n_splits = min(DEFAULT_SPLITS if self.cv is None else int(self.cv), smallest)
         seed = 0 if self.random_state is None else self.random_state
         folds = StratifiedKFold(n_splits, shuffle=True, random_state=seed)
-        splits = []
+        splits: list[Split] = []
         for _, test in folds.split(part.labels, part.labels):
             is_test = np.isin(part.inverse, test)
             splits.append((np.flatnonzero(~is_test), np.flatnonzero(is_test)))
@@ -240,17 +243,16 @@ class IMKPLCV(IMKPL):
 
     def _follow(
         self,
+        model: IMKPL,
         X: Any,
         y: Any,
         sample_weight: FloatArray,
         split: Split,
         limits: Sequence[int | None],
         sparsities: Sequence[int],
-        name: str,
     ) -> list[tuple[float, PathPoint]]:
         """Score and size of every setting, trained on one part and scored on the other."""
         train, test = split
-        model = self._model(max_kernels=None, sparsity=sparsities[0])
         X_train, y_train = safe_split(model, X, y, train)
         X_test, y_test = safe_split(model, X, y, test, train)
         metric, scored = METRICS[self.scoring], []
@@ -262,7 +264,10 @@ class IMKPLCV(IMKPL):
             scored.append((float(score), point))
         if self.verbose:
             best = max(score for score, _ in scored)
-            sys.stderr.write(f"[IMKPLCV] split {name}: {len(scored)} models, best {best:.3f}\n")
+            sys.stderr.write(
+                f"[IMKPLCV] {len(scored)} models of {train.size} samples, {self.scoring} on "
+                f"{test.size} others at best {best:.3f}\n"
+            )
         return scored
 
 

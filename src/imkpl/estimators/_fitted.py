@@ -16,7 +16,7 @@ from imkpl.model.encode import FORBIDDEN, Encoder
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Decision, Predictor
 from imkpl.model.problem import Problem
-from imkpl.model.readout import Readout, fit_readout
+from imkpl.model.readout import MAX_STEPS, Readout, fit_readout
 from imkpl.model.state import State
 from imkpl.model.updates import drop_unused
 
@@ -111,6 +111,7 @@ def build_predictor(
     *,
     code_sparsity: int,
     decision: Decision,
+    readout_steps: int = MAX_STEPS,
 ) -> tuple[Predictor, float]:
     """What classifies new samples: support samples, live kernels, prototypes, calibration.
 
@@ -130,6 +131,8 @@ def build_predictor(
         At most so many prototypes in the code of a new sample.
     decision : {"calibrated", "joint", "residual", "share"}
         How classes are scored.
+    readout_steps : int
+        At most so many steps of the solver of the readout.
 
     Returns
     -------
@@ -156,12 +159,18 @@ def build_predictor(
     predictor = Predictor(
         live_bank, weights[live], columns, samples, state.prototypes[:, support], encoder, decision
     )
-    temperature, readout = _calibrate(predictor, similarities, state.prototypes, part)
+    temperature, readout = _calibrate(
+        predictor, similarities, state.prototypes, part, readout_steps
+    )
     return replace(predictor, readout=readout), temperature
 
 
 def _calibrate(
-    predictor: Predictor, similarities: FloatArray, prototypes: sp.csr_array, part: TrainingPart
+    predictor: Predictor,
+    similarities: FloatArray,
+    prototypes: sp.csr_array,
+    part: TrainingPart,
+    readout_steps: int,
 ) -> tuple[float, Readout | None]:
     """Temperature and readout, from samples whose class has a prototype left without them."""
     left_out = leave_one_out_similarities(similarities, prototypes, part.counts)
@@ -173,4 +182,7 @@ def _calibrate(
     if predictor.decision != "calibrated":
         return temperature, None
     gram = predictor.encoder.gram
-    return 1.0, fit_readout(scores, similarities[usable], gram, labels, weight, temperature)
+    readout = fit_readout(
+        scores, similarities[usable], gram, labels, weight, temperature, readout_steps
+    )
+    return 1.0, readout

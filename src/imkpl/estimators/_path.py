@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +16,15 @@ from imkpl.estimators._training import adapt_to_part
 from imkpl.kernels import resolve_bank
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import add_prototypes, cover_order
-from imkpl.model.predictor import Predictor
+from imkpl.model.predictor import Decision, Predictor
 from imkpl.model.state import State
 from imkpl.model.updates import drop_unused, update_codes, update_prototypes
 
 # Rounds of codes and prototypes at each point. Weights stay where the separation loss alone has
 # put them: a whole fit moves them little, and their step is the dear one.
-PATH_ROUNDS = 3
+PATH_ROUNDS = 2
+# Steps of the readout's solver at each point: accuracies are those of a converged readout.
+READOUT_STEPS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,8 @@ def follow_path(
                 problem,
                 used,
                 code_sparsity=model.code_sparsity,
-                decision=model.decision,
+                decision=cast(Decision, model.decision),
+                readout_steps=READOUT_STEPS,
             )
             yield PathPoint(limit, sparsity, weights.size, used.prototypes.shape[0], predictor)
 

@@ -69,6 +69,7 @@ def fit_readout(
     labels: IntArray,
     sample_weight: FloatArray,
     temperature: float,
+    max_steps: int = MAX_STEPS,
 ) -> Readout:
     """Logistic regression on top of ``temperature * explained``.
 
@@ -90,6 +91,8 @@ def fit_readout(
         How much each sample counts.
     temperature : float
         The factor on the explained norms from which the fit departs.
+    max_steps : int
+        At most so many steps of the solver.
 
     Returns
     -------
@@ -109,6 +112,7 @@ def fit_readout(
         labels,
         sample_weight,
         ridge=RIDGE_TIMES_SAMPLES / sample_weight.sum(),
+        max_steps=max_steps,
     )
     mixing = temperature * np.eye(n_classes) + slopes[:n_classes]
     return Readout(mixing, whitening @ slopes[n_classes:])
@@ -121,6 +125,7 @@ def fit_logistic(
     sample_weight: FloatArray,
     *,
     ridge: float,
+    max_steps: int = MAX_STEPS,
 ) -> FloatArray:
     """Multinomial logistic regression with an offset.
 
@@ -139,6 +144,8 @@ def fit_logistic(
         The weights a_i.
     ridge : float
         The regulariser, positive.
+    max_steps : int
+        At most so many steps of the solver.
 
     Returns
     -------
@@ -157,6 +164,6 @@ def fit_logistic(
         return float(value + 0.5 * ridge * np.sum(slopes**2)), gradient.ravel()
 
     start = np.zeros(n_features * n_classes)
-    options = {"maxiter": MAX_STEPS, "ftol": 1e-9}
+    options = {"maxiter": max_steps, "ftol": 1e-9}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     return np.asarray(found.x.reshape(n_features, n_classes))
