@@ -109,13 +109,40 @@ def make_plain(rule, n_neighbors=1):
     return make_problem(X, labels, np.ones(12), rule, n_neighbors)
 
 
-@margin_rules
-def test_without_any_separating_kernel_the_best_one_is_kept(rule):
-    problem, neighborhoods, weights = make_plain(rule)
+def test_without_any_separating_kernel_the_best_one_is_kept_by_the_ridge():
+    problem, neighborhoods, weights = make_plain("ridge")
     margins = module.mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     assert margins.max() < 0
     assert weights.tolist() == [1.0]
     assert np.isfinite(evaluate(problem, initial_state(problem, weights, 4)).total)
+
+
+def test_where_neighbours_say_nothing_kernels_count_alike():
+    problem, neighborhoods, weights = make_plain("margin")
+    margins = module.mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
+    assert margins.max() < 0
+    assert weights.size == margins.size > 1
+    assert_allclose(weights, 1 / margins.size)
+    assert_array_equal(problem.separation_loss.slopes, 0.0)
+    # The ridge holds them together.
+    moved = problem.separation_loss.minimize(np.arange(margins.size), 1.0, weights)
+    assert_allclose(moved, weights, atol=0.01)
+
+
+def test_where_neighbours_say_nothing_a_limit_keeps_the_best_alone():
+    full, neighborhoods, _ = make_plain("margin")
+    margins = module.mean_margins(full.bank, full.X, neighborhoods, full.sample_weight)
+    limited, weights = MarginStart(full, neighborhoods)(1)
+    assert limited.kernel_indices.tolist() == [full.kernel_indices[np.argmax(margins)]]
+    assert weights.tolist() == [1.0]
+
+
+def test_the_gain_is_the_part_of_the_hinge_that_is_gone(rng):
+    margins, shares = rng.normal(0.5, 1.0, (50, 3)), rng.dirichlet(np.ones(50))
+    choice, weights = MarginChoice(margins, shares), np.array([0.2, 0.0, 0.7])
+    left = sum(a * max(0.0, 1 - row @ weights) ** 2 for a, row in zip(shares, margins, strict=True))
+    assert choice.gain(weights) == pytest.approx(1 - left)
+    assert choice.gain(np.zeros(3)) == pytest.approx(0.0)
 
 
 def test_the_average_start_is_uniform_and_keeps_all_kernels(two_blobs):

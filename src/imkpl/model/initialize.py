@@ -30,6 +30,9 @@ MARGIN_RIDGE = 120.0
 # it: the first with many samples per kernel, the second with many kernels per sample, where much
 # of the gain is chance.
 SHORTFALLS = (0.005, 0.03)
+# If the best weights take away less than this part of the loss, as with features of few values,
+# neighbourhoods say nothing about kernels.
+LEAST_GAIN = 0.05
 # Rounds of the majorised hinge while kernels are being chosen.
 HINGE_ROUNDS = 3
 
@@ -134,9 +137,8 @@ class MarginStart:
         problem, bank = self.problem, self.problem.bank
         shortfall = acceptable_shortfall(bank.n_kernels, problem.sample_weight.sum())
         free = self.choice.choose(max_kernels, shortfall)
-        if not free.any():
-            # No kernel has a positive margin: nothing separates, and the best is as good as any.
-            free[np.argmax(self.alone[self.candidates])] = 1.0
+        if self.choice.gain(free) < LEAST_GAIN:
+            return self._keep_alike(max_kernels)
         live = np.flatnonzero(free)
         chosen = self.candidates[live]
         target = float(1 / free.sum())
@@ -147,6 +149,15 @@ class MarginStart:
             _strength(problem) * MARGIN_RIDGE / target**2,
         )
         return replace(problem.select(chosen), separation_loss=loss), free[live] * target
+
+    def _keep_alike(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
+        """Equal weights, where neighbours do not tell which kernels separate."""
+        order = np.argsort(-self.alone, kind="stable")[:max_kernels]
+        chosen = np.sort(order)
+        ridge = _strength(self.problem) * MARGIN_RIDGE
+        loss = LinearSeparation(np.zeros(chosen.size), ridge)
+        weights = np.full(chosen.size, 1 / chosen.size)
+        return replace(self.problem.select(chosen), separation_loss=loss), weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +183,22 @@ class MarginChoice:
         H = (scaled.T @ scaled).astype(np.float64)
         H[np.diag_indices_from(H)] += MARGIN_RIDGE
         return H
+
+    def gain(self, weights: FloatArray) -> float:
+        """Which part of the squared hinge weights take away.
+
+        Parameters
+        ----------
+        weights : array of shape (n_kernels,)
+            Weights of free scale.
+
+        Returns
+        -------
+        float
+            0 for no weights, 1 if all margins reach one.
+        """
+        hinges = np.maximum(0.0, 1 - self.margins @ weights)
+        return float(1 - self.pair_weights @ hinges**2 / self.pair_weights.sum())
 
     def choose(self, max_kernels: int | None, shortfall: float) -> FloatArray:
         """Weights of free scale, few of them positive.
