@@ -263,6 +263,31 @@ def test_candidates_are_those_that_separate_best_alone(monkeypatch, rng):
     assert chosen_kernels(problem) <= {0, 1, 2}
 
 
+def test_a_kernel_that_was_not_looked_at_is_found_if_it_adds_more(monkeypatch, rng):
+    # Three copies of a feature are the best alone; what they miss is told by feature 3.
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 3)
+    X, labels, weight = planted(rng)
+    X = np.insert(X, 1, X[:, 0] + 0.01 * rng.standard_normal(len(X)), axis=1)
+    complete, _, _ = make_problem(X, labels, weight, "margin", n_neighbors=4, max_kernels=2)
+    assert 3 in chosen_kernels(complete)
+    monkeypatch.setattr(module, "SCREENING_ROUNDS", 0)
+    screened, _, _ = make_problem(X, labels, weight, "margin", n_neighbors=4, max_kernels=2)
+    assert chosen_kernels(screened) <= {0, 1, 2}
+
+
+def test_the_search_ends_when_nothing_outside_promises_more(monkeypatch, rng):
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 4)
+    found = []
+    look = MarginStart._find_better
+    monkeypatch.setattr(
+        MarginStart, "_find_better", lambda *args: found.append(look(*args)) or found[-1]
+    )
+    make_problem(*planted(rng, n_noise=20), "margin", n_neighbors=4, max_kernels=2)
+    assert found[-1] is None
+    assert len(found) <= module.SCREENING_ROUNDS
+    assert all(candidates.size == 4 for candidates in found[:-1])
+
+
 @pytest.mark.parametrize("start", [start_ridge, lambda p, n, k: MarginStart(p, n)(k)])
 def test_starts_leave_the_given_problem_alone(rng, start):
     X, labels, weight = planted(rng)

@@ -14,6 +14,7 @@ from imkpl.model.separation import (
     local_separation_slopes,
     margin_pair_weights,
     mean_margins,
+    weigh_margins,
 )
 from model.problems import base_kernels, make_case, pairs, rules, seeds
 from reference import objective as slow
@@ -155,6 +156,17 @@ def test_margins_equal_loops(seed, rule):
     shares = margin_pair_weights(neighborhoods, problem.sample_weight)
     assert_allclose(shares, slow.margin_shares(other, problem.sample_weight))
     assert shares.sum() == pytest.approx(problem.sample_weight.sum())
+
+
+@laws
+@given(seeds)
+def test_weighed_margins_equal_the_table_times_the_coefficients(seed):
+    case = make_case(seed, rule="ridge", n_features=6)
+    problem, neighborhoods = case.problem, case.neighborhoods
+    margins = compute_margins(problem.bank, problem.X, neighborhoods)
+    coefficients = np.random.default_rng(seed).standard_normal(margins.shape[0])
+    found = weigh_margins(problem.bank, problem.X, neighborhoods, coefficients)
+    assert_allclose(found, coefficients @ margins, atol=1e-12)
 
 
 @pytest.mark.parametrize("is_small", [False, True])

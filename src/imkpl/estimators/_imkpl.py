@@ -63,8 +63,8 @@ class IMKPL(BasePrototypeClassifier):
     max_kernels : int, default=None
         At most so many kernels are kept. By default "margin" keeps as many as reach most of the
         decrease of the loss that all of them reach: 97 % where there are many more kernels than
-        samples, up to 99.5 % where there are few. "ridge" keeps half of those that separate at all,
-        "lp" one.
+        samples, up to 99.5 % where there are few. It never keeps more than 2000. "ridge" keeps half
+        of those that separate at all, "lp" one.
     decision : {"calibrated", "joint", "residual", "share"}, default="calibrated"
         How a sample is classified. All prototypes compete in a code, and the class wins whose
         prototypes explain most of the sample ("joint") or have the largest share of the

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from imkpl._typing import FloatArray
+from imkpl._typing import FloatArray, IntArray
 from imkpl.model.neighbors import Neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.separation import (
@@ -17,12 +17,15 @@ from imkpl.model.separation import (
     local_separation_slopes,
     margin_pair_weights,
     mean_margins,
+    weigh_margins,
 )
 from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
 
-# The pursuit chooses among so many kernels at most, those that separate best on their own: its
-# matrix is (candidates x candidates).
+# The pursuit chooses among so many kernels at most: its matrix is (candidates x candidates). It
+# begins with those that separate best on their own; then all others are looked at once, and the
+# pursuit is repeated as long as one of them promises more, but not more often than this.
 MAX_CANDIDATES = 2000
+SCREENING_ROUNDS = 5
 # Ridge beside the sum of squared hinges over all samples, in units of variance-scaled kernels: it
 # spreads the weight over more kernels where samples are few.
 MARGIN_RIDGE = 120.0
@@ -109,15 +112,11 @@ class MarginStart:
     """
 
     def __init__(self, problem: Problem, neighborhoods: Neighborhoods) -> None:
-        bank, X = problem.bank, problem.X
         self.problem, self.neighborhoods = problem, neighborhoods
-        self.alone = mean_margins(bank, X, neighborhoods, problem.sample_weight)
-        best = np.argsort(-self.alone, kind="stable")[:MAX_CANDIDATES]
-        self.candidates = np.sort(best)
-        self.choice = MarginChoice(
-            compute_margins(bank.select(self.candidates), X, neighborhoods, np.float32),
-            margin_pair_weights(neighborhoods, problem.sample_weight),
-        )
+        self.pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
+        self.alone = mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
+        self.candidates = _largest(self.alone, MAX_CANDIDATES)
+        self.choice = self._look_at(self.candidates)
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Choose kernels and weigh them.
@@ -134,21 +133,55 @@ class MarginStart:
         weights : array of shape (n_kernels,)
             Their weights.
         """
-        problem, bank = self.problem, self.problem.bank
-        shortfall = acceptable_shortfall(bank.n_kernels, problem.sample_weight.sum())
-        free = self.choice.choose(max_kernels, shortfall)
-        if self.choice.gain(free) < LEAST_GAIN:
+        problem = self.problem
+        shortfall = acceptable_shortfall(problem.bank.n_kernels, problem.sample_weight.sum())
+        candidates, choice = self.candidates, self.choice
+        free = choice.choose(max_kernels, shortfall)
+        n_sufficient = max(1, np.count_nonzero(free)) if max_kernels is None else max_kernels
+        for _ in range(SCREENING_ROUNDS):
+            better = self._find_better(candidates, choice, free)
+            if better is None:
+                break
+            candidates, choice = better, self._look_at(better)
+            free = choice.choose(n_sufficient, shortfall)
+        if choice.gain(free) < LEAST_GAIN:
             return self._keep_alike(max_kernels)
         live = np.flatnonzero(free)
-        chosen = self.candidates[live]
+        chosen = candidates[live]
         target = float(1 / free.sum())
         loss = MarginSeparation(
-            compute_margins(bank.select(chosen), problem.X, self.neighborhoods),
-            self.choice.pair_weights,
+            compute_margins(problem.bank.select(chosen), problem.X, self.neighborhoods),
+            self.pair_weights,
             target,
             _strength(problem) * MARGIN_RIDGE / target**2,
         )
         return replace(problem.select(chosen), separation_loss=loss), free[live] * target
+
+    def _look_at(self, candidates: IntArray) -> MarginChoice:
+        bank = self.problem.bank.select(candidates)
+        margins = compute_margins(bank, self.problem.X, self.neighborhoods, np.float32)
+        return MarginChoice(margins, self.pair_weights)
+
+    def _find_better(
+        self, candidates: IntArray, choice: MarginChoice, free: FloatArray
+    ) -> IntArray | None:
+        """Other candidates, if a kernel that was not looked at promises more than one that was.
+
+        What a kernel promises is the slope of the hinge in its weight. The chosen kernels stay
+        candidates; the others are replaced by those of the steepest slopes.
+        """
+        problem = self.problem
+        if candidates.size == problem.bank.n_kernels:
+            return None
+        pull = self.pair_weights * choice.hinges(free)
+        slopes = weigh_margins(problem.bank, problem.X, self.neighborhoods, pull)
+        is_seen = np.zeros(slopes.size, dtype=bool)
+        is_seen[candidates] = True
+        promised = max(0.0, float(slopes[candidates[free == 0]].max(initial=0.0)))
+        if slopes[~is_seen].max() <= promised * (1 + 1e-6):
+            return None
+        slopes[candidates[free > 0]] = np.inf
+        return _largest(slopes, candidates.size)
 
     def _keep_alike(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Equal weights, where neighbours do not tell which kernels separate."""
@@ -197,8 +230,23 @@ class MarginChoice:
         float
             0 for no weights, 1 if all margins reach one.
         """
-        hinges = np.maximum(0.0, 1 - self.margins @ weights)
+        hinges = self.hinges(weights)
         return float(1 - self.pair_weights @ hinges**2 / self.pair_weights.sum())
+
+    def hinges(self, weights: FloatArray) -> FloatArray:
+        """How far each margin stays below one.
+
+        Parameters
+        ----------
+        weights : array of shape (n_kernels,)
+            Weights of free scale.
+
+        Returns
+        -------
+        array of shape (n_pairs,)
+            0 for margins of one or more.
+        """
+        return np.maximum(0.0, 1 - self.margins @ weights)
 
     def choose(self, max_kernels: int | None, shortfall: float) -> FloatArray:
         """Weights of free scale, few of them positive.
@@ -262,6 +310,11 @@ def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
         else:
             low = middle + 1
     return high
+
+
+def _largest(values: FloatArray, n_kept: int) -> IntArray:
+    """Where the largest values stand, ascending; of equal values the first."""
+    return np.sort(np.argsort(-values, kind="stable")[:n_kept])
 
 
 def _strength(problem: Problem) -> float:

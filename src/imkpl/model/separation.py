@@ -265,10 +265,38 @@ def compute_margins(
     return margins
 
 
+def weigh_margins(
+    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, coefficients: FloatArray
+) -> FloatArray:
+    """``coefficients @ margins`` for every kernel, without the table of margins.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        The kernels.
+    X : samples
+        The training part.
+    neighborhoods : Neighborhoods
+        The pairs.
+    coefficients : array of shape (n_pairs,)
+        One number per (sample, other-class neighbour) pair.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        One sum per kernel.
+    """
+    n_pairs = neighborhoods.same.rows.size + neighborhoods.other.rows.size
+    sums = np.empty(bank.n_kernels)
+    for block in _kernel_blocks(bank.n_kernels, n_pairs):
+        sums[block] = coefficients @ compute_margins(bank.select(block), X, neighborhoods)
+    return sums
+
+
 def mean_margins(
     bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> FloatArray:
-    """The weighted mean margin of every kernel, block of kernels by block.
+    """The weighted mean margin of every kernel.
 
     Parameters
     ----------
@@ -287,12 +315,7 @@ def mean_margins(
         How well each kernel separates on its own.
     """
     weights = margin_pair_weights(neighborhoods, sample_weight)
-    weights = weights / weights.sum()
-    n_pairs = neighborhoods.same.rows.size + neighborhoods.other.rows.size
-    means = np.empty(bank.n_kernels)
-    for block in _kernel_blocks(bank.n_kernels, n_pairs):
-        means[block] = weights @ compute_margins(bank.select(block), X, neighborhoods)
-    return means
+    return weigh_margins(bank, X, neighborhoods, weights / weights.sum())
 
 
 def _kernel_blocks(n_kernels: int, n_pairs: int) -> list[IntArray]:
