@@ -137,7 +137,8 @@ class MarginStart:
         shortfall = acceptable_shortfall(problem.bank.n_kernels, problem.sample_weight.sum())
         candidates, choice = self.candidates, self.choice
         free = choice.choose(max_kernels, shortfall)
-        n_sufficient = max(1, np.count_nonzero(free)) if max_kernels is None else max_kernels
+        n_kept = max(1, int(np.count_nonzero(free)))
+        n_sufficient = n_kept if max_kernels is None else max_kernels
         for _ in range(SCREENING_ROUNDS):
             better = self._find_better(candidates, choice, free)
             if better is None:
