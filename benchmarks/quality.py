@@ -354,7 +354,9 @@ def compare(datasets: list[str], methods: list[str], values: Callable[..., Any])
             cells.append(f"{accuracy.mean():.1f} ({n_kernels.mean():.0f})")
         if any(cells):
             lines.append(f"| {dataset.removeprefix('keel:')} | {' | '.join(cells)} |")
-    means = [f"{np.mean(totals[m]):.2f}" if totals[m] else "" for m in methods]
+    # A mean over some of the data sets would not compare with the others.
+    n_rows = max(len(found) for found in totals.values())
+    means = [f"{np.mean(totals[m]):.2f}" if len(totals[m]) == n_rows > 0 else "" for m in methods]
     return [*lines, f"| mean | {' | '.join(means)} |"]
 
 
