@@ -129,6 +129,11 @@ class BaseKernelBank(ABC):
         return False
 
     @property
+    def columns_suffice(self) -> bool:
+        """Whether the kernels read X by ``X[:, columns]`` alone, so that it may be a source."""
+        return False
+
+    @property
     def kernel_columns(self) -> IntArray | None:
         """The one input column that each kernel reads; None when kernels read several."""
         return None

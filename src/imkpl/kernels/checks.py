@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.columns import ColumnSource
 
 
 def check_vectors(X: Any, name: str = "X") -> FloatArray:
@@ -16,7 +17,7 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The samples.
+        The samples; a `ColumnSource` is taken for an array.
     name : str
         What to call it in the error.
 
@@ -25,6 +26,8 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
     array of shape (n_samples, n_features)
         The same numbers.
     """
+    if isinstance(X, ColumnSource):
+        return cast(FloatArray, X)
     array = np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(

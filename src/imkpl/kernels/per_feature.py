@@ -121,6 +121,11 @@ class PerFeatureGaussian(BaseKernelBank):
         return True
 
     @property
+    def columns_suffice(self) -> bool:
+        """Always: a kernel reads one column."""
+        return True
+
+    @property
     def columns(self) -> IntArray:
         """The sorted input columns that the kernels read."""
         return np.unique(self._table.columns)
