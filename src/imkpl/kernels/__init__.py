@@ -21,6 +21,7 @@ whose data-dependent parameters, such as bandwidths, were learned from the train
 """
 
 from imkpl.kernels.base import BaseKernel, BaseKernelBank
+from imkpl.kernels.columns import ArrayColumns, ParquetColumns, SparseColumns
 from imkpl.kernels.custom import FunctionKernel, NamedKernel
 from imkpl.kernels.gaussian import Gaussian
 from imkpl.kernels.normalize import Normalized, VarianceNormalized
@@ -30,6 +31,7 @@ from imkpl.kernels.resolve import resolve_bank
 from imkpl.kernels.stack import KernelStack
 
 __all__ = [
+    "ArrayColumns",
     "BaseKernel",
     "BaseKernelBank",
     "FunctionKernel",
@@ -37,8 +39,10 @@ __all__ = [
     "KernelStack",
     "NamedKernel",
     "Normalized",
+    "ParquetColumns",
     "PerFeatureGaussian",
     "Precomputed",
+    "SparseColumns",
     "VarianceNormalized",
     "normalize_stack",
     "resolve_bank",

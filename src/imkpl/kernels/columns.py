@@ -145,6 +145,11 @@ class SparseColumns(ColumnSource):
         Kept in compressed columns.
     rows : int array, optional
         The samples to show.
+
+    Examples
+    --------
+    >>> SparseColumns(sp.eye_array(3))[:, [1]].ravel()
+    array([0., 1., 0.])
     """
 
     def __init__(self, matrix: Any, rows: IntArray | None = None) -> None:
@@ -203,13 +208,13 @@ def as_columns(X: Any, largest: float) -> ColumnSource | None:
     X : samples
         What the user gave.
     largest : float
-        The size in bytes, as float64, up to which a memmap or sparse matrix is read at once.
+        The size in bytes, as float64, up to which a memmap is read at once.
 
     Returns
     -------
     ColumnSource or None
-        X itself if it is a source; one for a Parquet file, for anything with a shape that is not
-        an array (HDF5, Zarr), and for large memmaps and sparse matrices.
+        X itself if it is a source; one for a Parquet file, an HDF5 or Zarr data set, and a large
+        memmap.
     """
     if isinstance(X, ColumnSource):
         return X
@@ -219,8 +224,6 @@ def as_columns(X: Any, largest: float) -> ColumnSource | None:
     if shape is None or len(shape) != 2:
         return None
     is_large = 8.0 * shape[0] * shape[1] > largest
-    if sp.issparse(X):
-        return SparseColumns(X) if is_large else None
     if isinstance(X, np.memmap):
         return ArrayColumns(X) if is_large else None
     is_file = type(X).__module__.split(".")[0] in ("h5py", "zarr")
