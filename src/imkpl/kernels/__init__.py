@@ -20,10 +20,11 @@ whose data-dependent parameters, such as bandwidths, were learned from the train
 `VarianceNormalized`) rescale the kernels of any other bank.
 """
 
-from imkpl.kernels.base import BaseKernel, BaseKernelBank
+from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.columns import ArrayColumns, ParquetColumns, SparseColumns
 from imkpl.kernels.custom import FunctionKernel, NamedKernel
 from imkpl.kernels.gaussian import Gaussian
+from imkpl.kernels.kernel import BaseKernel
 from imkpl.kernels.normalize import Normalized, VarianceNormalized
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.precomputed import Precomputed, normalize_stack
