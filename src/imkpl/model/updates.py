@@ -183,8 +183,8 @@ def update_weights(problem: Problem, state: State) -> State:
 def kernel_costs(problem: Problem, state: State) -> FloatArray:
     """What a unit of each kernel adds to the objective: E_rec + lambda E_dis (Eq. 11).
 
-    E_rec is a sum over the rows of ``I - Gamma' U'``, each a sample minus a mix of prototypes, E_dis
-    a sum over the pairs of same-class samples that meet in a code.
+    E_rec is a sum over the rows of ``I - Gamma' U'``, each a sample minus a mix of prototypes,
+    E_dis a sum over the pairs of same-class samples that meet in a code.
 
     Parameters
     ----------
