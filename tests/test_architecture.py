@@ -63,6 +63,9 @@ PUBLIC = {
         "kernel_count_scorer",
     ],
     "imkpl.kernels": [
+        "ArrayColumns",
+        "ParquetColumns",
+        "SparseColumns",
         "BaseKernel",
         "BaseKernelBank",
         "FunctionKernel",

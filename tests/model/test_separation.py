@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from imkpl.model import separation as module
 from imkpl.model.objective import local_separation_term
 from imkpl.model.separation import (
     LinearSeparation,
@@ -169,8 +168,7 @@ def test_weighed_margins_equal_the_table_times_the_coefficients(seed):
     assert_allclose(found, coefficients @ margins, atol=1e-12)
 
 
-@pytest.mark.parametrize("is_small", [False, True])
-def test_mean_margins_do_not_depend_on_blocks(monkeypatch, is_small):
+def test_mean_margins_and_slopes_equal_loops():
     case = make_case(1, rule="ridge", n_features=6, max_kernels=5)
     problem, neighborhoods = case.problem, case.neighborhoods
     margins = compute_margins(problem.bank, problem.X, neighborhoods)
@@ -183,11 +181,6 @@ def test_mean_margins_do_not_depend_on_blocks(monkeypatch, is_small):
         )
         for K in base_kernels(lp.problem)
     ]
-    if is_small:
-        two_at_a_time = [np.array([0, 1]), np.array([2, 3]), np.array([4]), np.array([5])]
-        monkeypatch.setattr(
-            module, "_kernel_blocks", lambda n, _: [b for b in two_at_a_time if b.max() < n]
-        )
     found = mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     assert_allclose(found, shares @ margins / shares.sum())
     loops = [
@@ -201,10 +194,3 @@ def test_mean_margins_do_not_depend_on_blocks(monkeypatch, is_small):
         ),
         slopes,
     )
-
-
-@pytest.mark.parametrize(("n_kernels", "n_pairs"), [(1, 0), (7, 10), (5, 2**23), (9, 2**21 + 1)])
-def test_kernel_blocks_cover_every_kernel_once(n_kernels, n_pairs):
-    blocks = module._kernel_blocks(n_kernels, n_pairs)
-    assert np.concatenate(blocks).tolist() == list(range(n_kernels))
-    assert max(block.size for block in blocks) * n_pairs <= 2**23

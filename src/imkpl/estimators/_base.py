@@ -8,7 +8,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -379,4 +379,4 @@ class BasePrototypeClassifier(
 
 def _is_table(bank: BaseKernelBank, X: Any) -> bool:
     """Whether rows of X can be compared: vectors, not similarities or objects."""
-    return bank.requires_vector_input and cast(int, getattr(X, "ndim", 0)) == 2
+    return bank.requires_vector_input and isinstance(X, np.ndarray) and X.ndim == 2

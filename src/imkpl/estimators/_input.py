@@ -7,10 +7,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from imkpl.kernels import BaseKernelBank
+from imkpl.kernels.columns import as_columns, check_width
 
 
 def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
@@ -34,7 +36,14 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
     y : array of shape (n_samples,)
         The labels.
     """
-    if bank.requires_vector_input:
+    source = as_columns(X, largest_copy()) if bank.columns_suffice else None
+    if source is not None:
+        X, y = source, column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        estimator.n_features_in_ = source.shape[1]
+        if source.feature_names is not None:
+            estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
+    elif bank.requires_vector_input:
         X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
     elif bank.reads_similarities:
         shape = np.shape(X)
@@ -70,6 +79,10 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
     samples
         In the form of the training samples.
     """
+    source = as_columns(X, largest_copy()) if bank.columns_suffice else None
+    if source is not None:
+        check_width(source, estimator.n_features_in_)
+        return source
     if bank.requires_vector_input:
         return validate_data(estimator, X, dtype=np.float64, reset=False)
     if not bank.reads_similarities:
@@ -83,6 +96,11 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
             "K[numpy.ix_(new, train)], with the kernels on the last axis."
         )
     return validate_data(estimator, X, dtype="numeric", allow_nd=True, reset=False)
+
+
+def largest_copy() -> float:
+    """The size in bytes up to which data is copied to memory: scikit-learn's working memory."""
+    return float(get_config()["working_memory"]) * 2**20
 
 
 def _count_stacked(shape: tuple[int, ...]) -> int:

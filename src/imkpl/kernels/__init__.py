@@ -20,9 +20,11 @@ whose data-dependent parameters, such as bandwidths, were learned from the train
 `VarianceNormalized`) rescale the kernels of any other bank.
 """
 
-from imkpl.kernels.base import BaseKernel, BaseKernelBank
+from imkpl.kernels.base import BaseKernelBank
+from imkpl.kernels.columns import ArrayColumns, ParquetColumns, SparseColumns
 from imkpl.kernels.custom import FunctionKernel, NamedKernel
 from imkpl.kernels.gaussian import Gaussian
+from imkpl.kernels.kernel import BaseKernel
 from imkpl.kernels.normalize import Normalized, VarianceNormalized
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.precomputed import Precomputed, normalize_stack
@@ -30,6 +32,7 @@ from imkpl.kernels.resolve import resolve_bank
 from imkpl.kernels.stack import KernelStack
 
 __all__ = [
+    "ArrayColumns",
     "BaseKernel",
     "BaseKernelBank",
     "FunctionKernel",
@@ -37,8 +40,10 @@ __all__ = [
     "KernelStack",
     "NamedKernel",
     "Normalized",
+    "ParquetColumns",
     "PerFeatureGaussian",
     "Precomputed",
+    "SparseColumns",
     "VarianceNormalized",
     "normalize_stack",
     "resolve_bank",

@@ -1,4 +1,4 @@
-"""What a kernel and a bank of kernels promise."""
+"""What a bank of kernels promises."""
 
 from __future__ import annotations
 
@@ -11,85 +11,18 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.blocks import count_samples, take_samples
-from imkpl.kernels.checks import check_pairs
+from imkpl.kernels.checks import (
+    check_pair_values,
+    check_pairs,
+    check_rows,
+    check_sample_indices,
+    join_mixes,
+)
 
 # Rows evaluated at a time where only some pairs are wanted: fixed, so that results are too.
 PAIR_ROWS = 256
-
-
-class BaseKernel(ABC):
-    """A similarity k(x, y) = <phi(x), phi(y)> between two samples, lifted to matrices.
-
-    A kernel is a small immutable object. It holds parameters, never data.
-    """
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """Whether the samples must be rows of a numeric 2-D array."""
-        return True
-
-    @property
-    def has_unit_diagonal(self) -> bool:
-        """Whether k(x, x) = 1 for every x by construction."""
-        return False
-
-    @property
-    def label(self) -> str:
-        """The name shown to people."""
-        return type(self).__name__.lower()
-
-    @abstractmethod
-    def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of k between the samples of X and of Y.
-
-        Parameters
-        ----------
-        X : samples
-            The rows of the result.
-        Y : samples, optional
-            The columns of the result; those of X by default.
-
-        Returns
-        -------
-        array of shape (n_samples_X, n_samples_Y)
-            The kernel matrix.
-        """
-
-    def diagonal(self, X: Any) -> FloatArray:
-        """k(x, x) for every sample of X.
-
-        Parameters
-        ----------
-        X : samples
-            The samples.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The squared norms in feature space.
-        """
-        n_samples = count_samples(X)
-        if self.has_unit_diagonal:
-            return np.broadcast_to(np.float64(1.0), (n_samples,))
-        singles = (take_samples(X, np.array([i])) for i in range(n_samples))
-        return np.array([self(x, x)[0, 0] for x in singles], dtype=np.float64)
-
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernel:
-        """The kernel whose data-dependent parameters are learned from X; itself without any.
-
-        Parameters
-        ----------
-        X : samples
-            The training part.
-        sample_weight : array of shape (n_samples,), optional
-            An integer weight counts as so many copies of the sample.
-
-        Returns
-        -------
-        BaseKernel
-            A kernel with all parameters known.
-        """
-        return self
+# Kernel values held at a time where pairs are summed.
+PAIR_VALUES = 2**20
 
 
 class BaseKernelBank(ABC):
@@ -126,6 +59,11 @@ class BaseKernelBank(ABC):
     @property
     def reads_similarities(self) -> bool:
         """Whether X holds kernel values with all training samples instead of samples."""
+        return False
+
+    @property
+    def columns_suffice(self) -> bool:
+        """Whether the kernels read X by ``X[:, columns]`` alone, so that it may be a source."""
         return False
 
     @property
@@ -277,6 +215,69 @@ class BaseKernelBank(ABC):
                 values = self.evaluate(index, block, others)
                 out[order[chosen], index] = values[row_positions[chosen] - start, column_positions]
         return out
+
+    def contract_rows(
+        self,
+        rows: Any,
+        row_weights: ArrayLike,
+        X: Any,
+        mixes: Any = None,
+    ) -> FloatArray:
+        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples.
+
+        It is ``contract(rows' diag(row_weights) rows, X)``, and here it is computed so.
+
+        Parameters
+        ----------
+        rows : sparse array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
+            The rows r_i.
+        row_weights : array of shape (n_rows,)
+            A factor for each row, of any sign.
+        X : samples
+            The samples that the columns of `rows` point to.
+        mixes : sparse array of shape (n_mixes, n_samples), optional
+            Mixes of samples that many rows share. The last n_mixes columns of `rows` then count
+            mixes instead of samples, ``r = rows[:, :n_samples] + rows[:, n_samples:] @ mixes``.
+
+        Returns
+        -------
+        array of shape (n_kernels,)
+            One sum per kernel.
+        """
+        rows, factors, mixes = check_rows(rows, row_weights, self._shape(X, None)[0], mixes)
+        whole = join_mixes(rows, mixes)
+        return self.contract((whole.T @ (whole * factors[:, np.newaxis])).toarray(), X)
+
+    def contract_pairs(
+        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
+    ) -> FloatArray:
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l.
+
+        Parameters
+        ----------
+        values : array of shape (n_pairs,)
+            A factor for each pair.
+        X : samples
+            The samples that the indices point to.
+        rows, columns : array of shape (n_pairs,)
+            The two samples of each pair; a pair may be listed more than once.
+
+        Returns
+        -------
+        array of shape (n_kernels,)
+            One sum per kernel.
+        """
+        rows, columns = check_pairs(rows, columns)
+        check_sample_indices(rows, columns, self._shape(X, None)[0])
+        factors = check_pair_values(values, rows.size)
+        # Neighbouring pairs share their rows, which `pairs` evaluates together.
+        order = np.argsort(rows, kind="stable")
+        step = max(1, PAIR_VALUES // max(1, self.n_kernels))
+        products = np.zeros(self.n_kernels)
+        for start in range(0, rows.size, step):
+            chosen = order[start : start + step]
+            products += factors[chosen] @ self.pairs(X, rows[chosen], columns[chosen])
+        return products
 
     def diagonal(self, X: Any) -> FloatArray:
         """``K_l(x, x)`` for every sample and kernel.

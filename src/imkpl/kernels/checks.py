@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.columns import ColumnSource
 
 
 def check_vectors(X: Any, name: str = "X") -> FloatArray:
@@ -16,7 +18,7 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The samples.
+        The samples; a `ColumnSource` is taken for an array.
     name : str
         What to call it in the error.
 
@@ -25,6 +27,8 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
     array of shape (n_samples, n_features)
         The same numbers.
     """
+    if isinstance(X, ColumnSource):
+        return cast(FloatArray, X)
     array = np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
@@ -88,6 +92,124 @@ def check_pairs(rows: ArrayLike, columns: ArrayLike) -> tuple[IntArray, IntArray
             "length. Pass the first and the second sample of every pair."
         )
     return left, right
+
+
+def check_sample_indices(rows: IntArray, columns: IntArray, n_samples: int) -> None:
+    """Refuse pairs that point outside the samples; compiled loops do not check bounds.
+
+    Parameters
+    ----------
+    rows, columns : array of shape (n_pairs,)
+        The two samples of each pair.
+    n_samples : int
+        The number of samples.
+    """
+    smallest = min(rows.min(initial=0), columns.min(initial=0))
+    largest = max(rows.max(initial=-1), columns.max(initial=-1))
+    if smallest < 0 or largest >= n_samples:
+        raise ValueError(
+            f"Pairs point to samples {smallest} to {largest}, but X has {n_samples} samples. "
+            "Indices count from 0 to n_samples - 1."
+        )
+
+
+def check_pair_values(values: ArrayLike, n_pairs: int) -> FloatArray:
+    """One number per pair, or an error that says what was wrong.
+
+    Parameters
+    ----------
+    values : array of shape (n_pairs,)
+        The factors.
+    n_pairs : int
+        How many are expected.
+
+    Returns
+    -------
+    array of shape (n_pairs,)
+        A contiguous array of float64.
+    """
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.shape != (n_pairs,):
+        raise ValueError(
+            f"values have shape {array.shape}, expected ({n_pairs},): one number per pair. Pass "
+            "as many values as there are rows and columns."
+        )
+    return array
+
+
+def check_rows(
+    rows: Any, row_weights: ArrayLike, n_samples: int, mixes: Any = None
+) -> tuple[sp.csr_array, FloatArray, sp.csr_array | None]:
+    """Sparse rows over the samples with their weights, or an error that says what was wrong.
+
+    Parameters
+    ----------
+    rows : sparse array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
+        The rows.
+    row_weights : array of shape (n_rows,)
+        A factor for each row.
+    n_samples : int
+        The number of samples.
+    mixes : sparse array of shape (n_mixes, n_samples), optional
+        What the last n_mixes columns of `rows` stand for.
+
+    Returns
+    -------
+    rows : csr_array
+        In float64; it may share memory with the input.
+    row_weights : array of shape (n_rows,)
+        In float64.
+    mixes : csr_array or None
+        In float64.
+    """
+    mixes = None if mixes is None else _check_csr(mixes, n_samples, "mixes")
+    n_mixes = 0 if mixes is None else int(mixes.shape[0])
+    checked = _check_csr(rows, n_samples + n_mixes, "rows")
+    factors = np.ascontiguousarray(row_weights, dtype=np.float64)
+    if factors.shape != (checked.shape[0],):
+        raise ValueError(
+            f"row_weights have shape {factors.shape}, expected ({checked.shape[0]},): one number "
+            "per row. Pass ones to count all rows alike."
+        )
+    return checked, factors, mixes
+
+
+def join_mixes(rows: sp.csr_array, mixes: sp.csr_array | None) -> sp.csr_array:
+    """Rows over the samples alone, with the mixes written out.
+
+    Parameters
+    ----------
+    rows : csr_array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
+        The rows.
+    mixes : csr_array of shape (n_mixes, n_samples), optional
+        What the last columns of `rows` stand for.
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_samples)
+        ``rows[:, :n_samples] + rows[:, n_samples:] @ mixes``.
+    """
+    if mixes is None:
+        return rows
+    n_samples = mixes.shape[1]
+    return sp.csr_array(rows[:, :n_samples] + rows[:, n_samples:] @ mixes)
+
+
+def _check_csr(array: Any, n_columns: int, name: str) -> sp.csr_array:
+    shape = np.shape(array)
+    if len(shape) != 2 or shape[1] != n_columns:
+        raise ValueError(
+            f"{name} have shape {shape}, expected {n_columns} columns: one per sample of X, and "
+            "in rows one more per mix. Pass a sparse array that belongs to these samples."
+        )
+    checked = sp.csr_array(array, dtype=np.float64)
+    smallest, largest = checked.indices.min(initial=0), checked.indices.max(initial=-1)
+    if smallest < 0 or largest >= n_columns:
+        raise ValueError(
+            f"{name} point to columns {smallest} to {largest}, but there are {n_columns}. Build "
+            "the sparse array with indices from 0 to n_columns - 1."
+        )
+    return checked
 
 
 def check_indices(indices: ArrayLike, n_kernels: int) -> IntArray:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from imkpl._typing import FloatArray
-from imkpl.kernels.base import BaseKernel
 from imkpl.kernels.blocks import count_samples
+from imkpl.kernels.kernel import BaseKernel
 
 # scikit-learn's pairwise kernels that are positive semi-definite ("sigmoid" and "additive_chi2"
 # are not). True: k(x, x) = 1 for every x, by construction.

@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 
 from imkpl._typing import FloatArray
 from imkpl.kernels.bandwidth import root_mean_squared_difference
-from imkpl.kernels.base import BaseKernel
 from imkpl.kernels.checks import check_vectors
+from imkpl.kernels.kernel import BaseKernel
 
 # Largest error of a squared distance, in bandwidths, that the expanded square may make.
 _TOLERANCE = 1e-11

@@ -75,6 +75,22 @@ class Normalized(BaseWrapper):
             return self.bank.contract(M, X, Y)
         return super().contract(M, X, Y)
 
+    def contract_rows(
+        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
+    ) -> FloatArray:
+        """``sum_i row_weights_i r_i K_l r_i'`` for every rescaled kernel."""
+        if self.bank.has_unit_diagonal:
+            return self.bank.contract_rows(rows, row_weights, X, mixes)
+        return super().contract_rows(rows, row_weights, X, mixes)
+
+    def contract_pairs(
+        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
+    ) -> FloatArray:
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every rescaled kernel."""
+        if self.bank.has_unit_diagonal:
+            return self.bank.contract_pairs(values, X, rows, columns)
+        return super().contract_pairs(values, X, rows, columns)
+
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
@@ -159,7 +175,7 @@ class VarianceNormalized(BaseWrapper):
         if chosen.size < shares.size:
             X, shares = bank.subset(X, chosen), shares[chosen] / shares[chosen].sum()
         norms = shares @ bank.diagonal(X)
-        variances = norms - bank.contract(np.outer(shares, shares), X)
+        variances = norms - bank.contract_rows(shares[np.newaxis], [1.0], X)
         is_constant = variances <= self.floor * norms
         scales = np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, variances))
         return replace(self, bank=bank, scales=scales)
@@ -175,6 +191,18 @@ class VarianceNormalized(BaseWrapper):
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``s_l <K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
         return np.asarray(self._factors * self.bank.contract(M, X, Y))
+
+    def contract_rows(
+        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
+    ) -> FloatArray:
+        """``s_l sum_i row_weights_i r_i K_l r_i'`` for every l."""
+        return np.asarray(self._factors * self.bank.contract_rows(rows, row_weights, X, mixes))
+
+    def contract_pairs(
+        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
+    ) -> FloatArray:
+        """``s_l sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
+        return np.asarray(self._factors * self.bank.contract_pairs(values, X, rows, columns))
 
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64

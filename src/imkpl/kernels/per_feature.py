@@ -11,10 +11,23 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import _gaussian_loops as loops
+from imkpl.kernels import _structured_loops
 from imkpl.kernels.bandwidth import invert_roots, root_mean_squared_difference
 from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.blocks import iterate_blocks
-from imkpl.kernels.checks import check_indices, check_pairs, check_vectors
+from imkpl.kernels.checks import (
+    check_indices,
+    check_pair_values,
+    check_pairs,
+    check_rows,
+    check_sample_indices,
+    check_vectors,
+)
+from imkpl.kernels.grid import Grid, choose_grid
+from imkpl.kernels.structured import SparseRows, merged_pairs, sum_rows_on_grid
+
+# A finer tolerance than this is below the rounding of long sums.
+FINEST_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +85,9 @@ class PerFeatureGaussian(BaseKernelBank):
         The columns that get kernels; all when None.
     working_memory : float
         Memory for copies of the data, in MiB. Results do not depend on it.
+    tolerance : float, optional
+        The largest error of a kernel value in `contract_rows`, between 0 and 1, where that is
+        faster than the exact sum. None, 0 and anything below 1e-13 mean exact sums only.
     kernels : FeatureKernels, optional
         Set by `adapt`.
 
@@ -90,6 +106,7 @@ class PerFeatureGaussian(BaseKernelBank):
     scales: tuple[float, ...] = (1.0,)
     features: IntArray | None = None
     working_memory: float = 256
+    tolerance: float | None = 1e-6
     kernels: FeatureKernels | None = None
 
     def __post_init__(self) -> None:
@@ -109,6 +126,11 @@ class PerFeatureGaussian(BaseKernelBank):
                 f"PerFeatureGaussian(working_memory={self.working_memory}) must be a positive "
                 "number of MiB. Leave it out for 256."
             )
+        if self.tolerance is not None and not 0 <= self.tolerance < 1:
+            raise ValueError(
+                f"PerFeatureGaussian(tolerance={self.tolerance}) must be at least 0 and below 1. "
+                "Use None for exact sums, or leave it out for 1e-6."
+            )
 
     @property
     def n_kernels(self) -> int:
@@ -118,6 +140,11 @@ class PerFeatureGaussian(BaseKernelBank):
     @property
     def has_unit_diagonal(self) -> bool:
         """Always: a Gaussian kernel is 1 at distance 0."""
+        return True
+
+    @property
+    def columns_suffice(self) -> bool:
+        """Always: a kernel reads one column."""
         return True
 
     @property
@@ -207,7 +234,7 @@ class PerFeatureGaussian(BaseKernelBank):
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
         array, _ = self._check_samples(X, None)
         rows, columns = check_pairs(rows, columns)
-        _check_sample_indices(rows, columns, array.shape[0])
+        check_sample_indices(rows, columns, array.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in self._blocks(self.n_kernels, array, None):
             samples = np.ascontiguousarray(array[:, self._table.columns[block]], dtype=np.float64)
@@ -215,6 +242,57 @@ class PerFeatureGaussian(BaseKernelBank):
             with loops._enough_threads(rows.size * rates.size):
                 loops._fill_pairs_inplace(out[:, block], rates, samples, rows, columns)
         return out
+
+    def contract_pairs(
+        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
+    ) -> FloatArray:
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
+        array, _ = self._check_samples(X, None)
+        rows, columns = check_pairs(rows, columns)
+        check_sample_indices(rows, columns, array.shape[0])
+        factors = check_pair_values(values, rows.size)
+        products = np.empty(self.n_kernels)
+        for block in self._blocks(self.n_kernels, array, None):
+            samples = np.ascontiguousarray(array[:, self._table.columns[block]], dtype=np.float64)
+            rates = self._table.rates[block]
+            with loops._enough_threads(rows.size * rates.size):
+                bands = _structured_loops._sum_pairs(factors, rates, samples, rows, columns)
+            products[block] = bands.sum(axis=0)
+        return products
+
+    def contract_rows(
+        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
+    ) -> FloatArray:
+        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples.
+
+        The sum runs over the pairs of samples that share a row, or over factors of the kernels on
+        a grid, whichever is faster. The factors are wrong by
+        ``tolerance * sum_i |row_weights_i| ||r_i||_1**2`` at most.
+        """
+        array, _ = self._check_samples(X, None)
+        system = SparseRows(*check_rows(rows, row_weights, array.shape[0], mixes))
+        grid = self._grid
+        merged = merged_pairs(system, grid)
+        if merged is not None:
+            trace, values, left, right = merged
+            return trace + self.contract_pairs(values, X, left, right)
+        if grid is None:
+            return super().contract_rows(rows, row_weights, X, mixes)
+        return self._sum_on_grid(system, array, grid)
+
+    def _sum_on_grid(self, system: SparseRows, array: FloatArray, grid: Grid) -> FloatArray:
+        used, products = system.used, np.empty(self.n_kernels)
+        system = system.on_used()
+        # Values, positions and windows: about nine numbers per sample and kernel.
+        for block in iterate_blocks(self.n_kernels, 72 * used.size, self.working_memory):
+            values = _feature_major(array[used], self._table.columns[block])
+            products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
+        return products
+
+    @property
+    def _grid(self) -> Grid | None:
+        is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
+        return None if is_exact else choose_grid(float(self.tolerance or 1.0))
 
     def select(self, indices: ArrayLike) -> Self:
         """The bank of the listed kernels, in that order, still reading full-width X."""
@@ -292,14 +370,3 @@ class PerFeatureGaussian(BaseKernelBank):
 
 def _feature_major(X: FloatArray, columns: IntArray) -> FloatArray:
     return np.ascontiguousarray(X[:, columns].T, dtype=np.float64)
-
-
-def _check_sample_indices(rows: IntArray, columns: IntArray, n_samples: int) -> None:
-    # Compiled loops do not check bounds.
-    smallest = min(rows.min(initial=0), columns.min(initial=0))
-    largest = max(rows.max(initial=-1), columns.max(initial=-1))
-    if smallest < 0 or largest >= n_samples:
-        raise ValueError(
-            f"Pairs point to samples {smallest} to {largest}, but X has {n_samples} samples. "
-            "Indices count from 0 to n_samples - 1."
-        )

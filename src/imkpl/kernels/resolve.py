@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from imkpl.kernels.base import BaseKernel, BaseKernelBank
+from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.custom import PAIRWISE_NAMES
+from imkpl.kernels.kernel import BaseKernel
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.precomputed import Precomputed
 from imkpl.kernels.stack import KernelStack

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray
-from imkpl.kernels.base import BaseKernel, BaseKernelBank
+from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.checks import check_indices
 from imkpl.kernels.custom import FunctionKernel, NamedKernel
+from imkpl.kernels.kernel import BaseKernel
 
 
 def as_kernel(kernel: BaseKernel | str | Callable[[Any, Any], Any]) -> BaseKernel:

@@ -37,6 +37,11 @@ class BaseWrapper(BaseKernelBank):
         return self.bank.columns
 
     @property
+    def columns_suffice(self) -> bool:
+        """Whether the wrapped bank reads X by columns alone."""
+        return self.bank.columns_suffice
+
+    @property
     def kernel_columns(self) -> IntArray | None:
         """The one input column that each kernel reads; None when kernels read several."""
         return self.bank.kernel_columns

@@ -206,13 +206,10 @@ def local_separation_slopes(
     """
     same, other = neighborhoods.same, neighborhoods.other
     to_same, to_other = sample_weight[same.rows], sample_weight[other.rows]
-    slopes = np.empty(bank.n_kernels)
-    for block in _kernel_blocks(bank.n_kernels, same.rows.size + other.rows.size):
-        part = bank.select(block)
-        slopes[block] = 2 * to_same.sum()
-        slopes[block] -= 2 * to_same @ part.pairs(X, same.rows, same.columns)
-        slopes[block] += to_other @ part.pairs(X, other.rows, other.columns)
-    return slopes
+    sums = bank.contract_pairs(
+        np.concatenate([-2 * to_same, to_other]), X, *_join_pairs(neighborhoods)
+    )
+    return np.asarray(2 * to_same.sum() + sums)
 
 
 def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray) -> FloatArray:
@@ -286,11 +283,11 @@ def weigh_margins(
     array of shape (n_kernels,)
         One sum per kernel.
     """
-    n_pairs = neighborhoods.same.rows.size + neighborhoods.other.rows.size
-    sums = np.empty(bank.n_kernels)
-    for block in _kernel_blocks(bank.n_kernels, n_pairs):
-        sums[block] = coefficients @ compute_margins(bank.select(block), X, neighborhoods)
-    return sums
+    same, other = neighborhoods.same, neighborhoods.other
+    totals = np.bincount(other.rows, coefficients, minlength=same.n_samples)
+    to_same = (totals / np.maximum(same.counts, 1))[same.rows]
+    values = np.concatenate([to_same, -coefficients])
+    return bank.contract_pairs(values, X, *_join_pairs(neighborhoods))
 
 
 def mean_margins(
@@ -318,7 +315,8 @@ def mean_margins(
     return weigh_margins(bank, X, neighborhoods, weights / weights.sum())
 
 
-def _kernel_blocks(n_kernels: int, n_pairs: int) -> list[IntArray]:
-    """Blocks of kernels whose values on all pairs take about 64 MiB."""
-    step = max(1, 2**23 // max(n_pairs, 1))
-    return [np.arange(start, min(start + step, n_kernels)) for start in range(0, n_kernels, step)]
+def _join_pairs(neighborhoods: Neighborhoods) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the same-class pairs, then of the others."""
+    same, other = neighborhoods.same, neighborhoods.other
+    rows = np.concatenate([same.rows, other.rows])
+    return rows, np.concatenate([same.columns, other.columns])

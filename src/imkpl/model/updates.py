@@ -183,7 +183,8 @@ def update_weights(problem: Problem, state: State) -> State:
 def kernel_costs(problem: Problem, state: State) -> FloatArray:
     """What a unit of each kernel adds to the objective: E_rec + lambda E_dis (Eq. 11).
 
-    ``E_l = <K_l, M> + K_l(x, x) * constant`` for one matrix M, so one contraction gives both.
+    E_rec is a sum over the rows of ``I - Gamma' U'``, each a sample minus a mix of prototypes,
+    E_dis a sum over the pairs of same-class samples that meet in a code.
 
     Parameters
     ----------
@@ -197,14 +198,15 @@ def kernel_costs(problem: Problem, state: State) -> FloatArray:
     array of shape (n_kernels,)
         ``costs . weights`` is the sum of the two terms at this state.
     """
-    weight = problem.sample_weight
-    mixes = (state.codes @ state.prototypes).toarray()
-    rest = np.eye(weight.size) - mixes
-    M = (rest * weight[:, None]).T @ rest
-    used = problem.discrimination * weight[:, None] * mixes
-    is_same = problem.labels[:, None] == problem.labels
-    M -= np.where(is_same, used, 0.0)
-    return np.asarray(problem.bank.contract(M, problem.X) + used.sum() * problem.diagonals)
+    weight, bank, X = problem.sample_weight, problem.bank, problem.X
+    rests = sp.hstack([sp.eye_array(weight.size), -state.codes], format="csr")
+    costs = bank.contract_rows(rests, weight, X, mixes=state.prototypes)
+    used = sp.csr_array(state.codes @ state.prototypes).tocoo()
+    amounts = problem.discrimination * weight[used.coords[0]] * used.data
+    left, right = used.coords
+    is_same = problem.labels[left] == problem.labels[right]
+    costs -= bank.contract_pairs(amounts[is_same], X, left[is_same], right[is_same])
+    return np.asarray(costs + amounts.sum() * problem.diagonals)
 
 
 def interpretability_costs(problem: Problem, state: State) -> FloatArray:
@@ -228,8 +230,7 @@ def interpretability_costs(problem: Problem, state: State) -> FloatArray:
     prototypes = state.prototypes
     if problem.interpretability == 0:
         return np.zeros(problem.bank.n_kernels)
-    by_size = sp.csr_array(prototypes * prototypes.sum(axis=1)[:, None])
-    spread = problem.bank.contract((by_size.T @ prototypes).toarray(), problem.X)
+    spread = problem.bank.contract_rows(prototypes, prototypes.sum(axis=1), problem.X)
     total = interpretability_term(prototypes)
     return np.asarray(problem.interpretability * (1.5 * total * problem.diagonals - 0.5 * spread))
 

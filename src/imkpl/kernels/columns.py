@@ -1,0 +1,247 @@
+"""Data that is wider than memory: features are read from where they are, a block at a time.
+
+A `ColumnSource` stands in for a 2-D array of samples. ``source[rows]`` is a view of some samples
+that reads nothing, ``source[rows, columns]`` reads that part as an array of float64. Banks that
+read a few columns at a time, such as `PerFeatureGaussian`, need no more than this.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl._typing import IntArray
+
+# Columns of a file that lie no further apart than this are read in one piece.
+LARGEST_GAP = 32
+
+
+class ColumnSource(ABC):
+    """Samples whose features are read a block of columns at a time.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        The shape of the data.
+    feature_names : list of str, optional
+        Names of the columns.
+    rows : int array, optional
+        The samples that this view shows; all when None.
+    """
+
+    ndim = 2
+    dtype = np.dtype(np.float64)
+
+    def __init__(
+        self,
+        n_samples: int,
+        n_features: int,
+        feature_names: list[str] | None = None,
+        rows: IntArray | None = None,
+    ) -> None:
+        self._size = (n_samples, n_features)
+        self.feature_names = feature_names
+        self._rows = rows
+
+    @abstractmethod
+    def _read(self, columns: IntArray) -> Any:
+        """All samples of the listed columns, as an array of numbers."""
+
+    @abstractmethod
+    def _view(self, rows: IntArray) -> ColumnSource:
+        """The same data with these rows; `rows` count in the whole."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of samples in view, and of features."""
+        return (self._size[0] if self._rows is None else self._rows.size), self._size[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, tuple):
+            return self._view(self._find(key))
+        rows, columns = key
+        chosen = np.arange(self._size[1])[columns]
+        values = np.asarray(self._read(np.atleast_1d(chosen)), dtype=np.float64)
+        is_everyone = self._rows is None and isinstance(rows, slice) and rows == slice(None)
+        values = values if is_everyone else values[self._find(rows)]
+        if not np.isfinite(values).all():
+            first = int(np.atleast_1d(chosen)[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]])
+            raise ValueError(
+                f"Column {self._name(first)} contains NaN or infinity, expected finite numbers. "
+                "Impute missing values, or leave the column out."
+            )
+        return values
+
+    def _find(self, key: Any) -> IntArray:
+        """Rows of this view as rows of the whole."""
+        shown = np.arange(self._size[0]) if self._rows is None else self._rows
+        return np.atleast_1d(shown[key])
+
+    def _name(self, column: int) -> str:
+        return repr(self.feature_names[column]) if self.feature_names else str(column)
+
+
+class ArrayColumns(ColumnSource):
+    """Columns of anything with a shape that can be sliced: a memmap, an HDF5 or Zarr data set.
+
+    Parameters
+    ----------
+    array : array of shape (n_samples, n_features)
+        Where the data is.
+    rows : int array, optional
+        The samples to show.
+
+    Examples
+    --------
+    >>> source = ArrayColumns(np.arange(6.0).reshape(2, 3))
+    >>> source[:, [2, 0]]
+    array([[2., 0.],
+           [5., 3.]])
+    >>> source[np.array([1])].shape
+    (1, 3)
+    """
+
+    def __init__(self, array: Any, rows: IntArray | None = None) -> None:
+        shape = tuple(getattr(array, "shape", ()))
+        kind = np.dtype(getattr(array, "dtype", object)).kind
+        if len(shape) != 2 or kind not in "biuf":
+            raise ValueError(
+                f"The data has shape {shape} and type {getattr(array, 'dtype', None)}, expected "
+                "a 2-D array of numbers (n_samples, n_features). Pass the data set itself, not "
+                "the file or group that holds it."
+            )
+        super().__init__(shape[0], shape[1], None, rows)
+        self.array = array
+
+    def _read(self, columns: IntArray) -> Any:
+        if isinstance(self.array, np.ndarray):
+            return self.array[:, columns]
+        # Files are read in pieces: picking single columns out of chunks is slow or not possible.
+        wanted, places = np.unique(columns, return_inverse=True)
+        breaks = np.flatnonzero(np.diff(wanted) > LARGEST_GAP) + 1
+        pieces = [
+            np.asarray(self.array[:, int(run[0]) : int(run[-1]) + 1])[:, run - run[0]]
+            for run in np.split(wanted, breaks)
+        ]
+        return np.concatenate(pieces, axis=1)[:, places]
+
+    def _view(self, rows: IntArray) -> ArrayColumns:
+        return ArrayColumns(self.array, rows)
+
+
+class SparseColumns(ColumnSource):
+    """Columns of a sparse matrix; what is not stored is zero.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array of shape (n_samples, n_features)
+        Kept in compressed columns.
+    rows : int array, optional
+        The samples to show.
+
+    Examples
+    --------
+    >>> SparseColumns(sp.eye_array(3))[:, [1]].ravel()
+    array([0., 1., 0.])
+    """
+
+    def __init__(self, matrix: Any, rows: IntArray | None = None) -> None:
+        super().__init__(matrix.shape[0], matrix.shape[1], None, rows)
+        self.matrix = sp.csc_array(matrix)
+
+    def _read(self, columns: IntArray) -> Any:
+        return self.matrix[:, columns].toarray()
+
+    def _view(self, rows: IntArray) -> SparseColumns:
+        return SparseColumns(self.matrix, rows)
+
+
+class ParquetColumns(ColumnSource):
+    """Numeric columns of a Parquet file (needs pyarrow).
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    columns : sequence of str, optional
+        Which columns are features; all by default.
+    rows : int array, optional
+        The samples to show.
+    """
+
+    def __init__(self, path: Any, columns: Any = None, rows: IntArray | None = None) -> None:
+        from pyarrow import parquet
+
+        self.path = pathlib.Path(path)
+        self._file = parquet.ParquetFile(self.path)
+        stored = self._file.schema_arrow.names
+        names = list(stored if columns is None else columns)
+        missing = sorted(set(names) - set(stored))
+        if missing:
+            raise ValueError(
+                f"{self.path.name} has no column {missing[0]!r}, expected the names of columns of "
+                f"that file. Its first are {stored[:5]}."
+            )
+        super().__init__(self._file.metadata.num_rows, len(names), names, rows)
+
+    def _read(self, columns: IntArray) -> Any:
+        names = [self.feature_names[i] for i in columns] if self.feature_names else []
+        table = self._file.read(columns=sorted(set(names)))
+        return np.column_stack([table.column(name).to_numpy() for name in names])
+
+    def _view(self, rows: IntArray) -> ParquetColumns:
+        return ParquetColumns(self.path, self.feature_names, rows)
+
+
+def as_columns(X: Any, largest: float) -> ColumnSource | None:
+    """A source for data that should not be copied to memory, None for data that can be.
+
+    Parameters
+    ----------
+    X : samples
+        What the user gave.
+    largest : float
+        The size in bytes, as float64, up to which a memmap is read at once.
+
+    Returns
+    -------
+    ColumnSource or None
+        X itself if it is a source; one for a Parquet file, an HDF5 or Zarr data set, and a large
+        memmap.
+    """
+    if isinstance(X, ColumnSource):
+        return X
+    if isinstance(X, str | pathlib.Path) and str(X).endswith(".parquet"):
+        return ParquetColumns(X)
+    shape = getattr(X, "shape", None)
+    if shape is None or len(shape) != 2:
+        return None
+    is_large = 8.0 * shape[0] * shape[1] > largest
+    if isinstance(X, np.memmap):
+        return ArrayColumns(X) if is_large else None
+    is_file = type(X).__module__.split(".")[0] in ("h5py", "zarr")
+    return ArrayColumns(X) if is_file else None
+
+
+def check_width(source: ColumnSource, n_features: int) -> None:
+    """Raise unless a source has the features that a model was trained on.
+
+    Parameters
+    ----------
+    source : ColumnSource
+        New samples.
+    n_features : int
+        How many features there were in training.
+    """
+    if source.shape[1] != n_features:
+        raise ValueError(
+            f"X has {source.shape[1]} features, expected {n_features} as in fit. Pass data with "
+            "the columns of the training part."
+        )

@@ -1,0 +1,57 @@
+"""Fitting on data that stays where it is."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+
+from imkpl import IMKPL, ISKPL
+from imkpl.kernels import ArrayColumns, SparseColumns
+
+
+@pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL(sparsity=3)], ids=repr)
+def test_a_source_gives_the_model_of_the_array(model, wine):
+    # A table is sorted first; a source keeps its order.
+    order = np.lexsort(np.column_stack([wine.y, wine.X]).T[::-1])
+    X, y = wine.X[order], wine.y[order]
+    plain = model.fit(X, y)
+    expected = plain.predict_proba(wine.new), plain.kernel_weights_.copy()
+    other = model.fit(ArrayColumns(X), y)
+    assert_allclose(other.kernel_weights_, expected[1], atol=1e-8)
+    assert_allclose(other.predict_proba(ArrayColumns(wine.new)), expected[0], atol=1e-5)
+    assert_array_equal(other.predict(wine.new), plain.classes_[np.argmax(expected[0], axis=1)])
+
+
+def test_large_memmaps_are_not_copied(wine, tmp_path):
+    stored = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=wine.X.shape)
+    stored[:] = wine.X
+    with config_context(working_memory=1e-3):
+        model = IMKPL(sparsity=3).fit(stored, wine.y)
+        assert model.n_features_in_ == 13
+        assert model.score(stored, wine.y) > 0.9
+        with pytest.raises(ValueError, match="X has 12 features, expected 13 as in fit"):
+            model.predict(ArrayColumns(stored[:, :12]))
+
+
+def test_the_names_of_a_parquet_file_are_kept(wine, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    names = [f"m {i}" for i in range(13)]
+    pandas.DataFrame(wine.X, columns=names).to_parquet(tmp_path / "x.parquet")
+    model = IMKPL(sparsity=3).fit(tmp_path / "x.parquet", wine.y)
+    assert model.feature_names_in_.tolist() == names
+    assert model.kernel_names_ == names
+    assert model.score(str(tmp_path / "x.parquet"), wine.y) > 0.9
+
+
+def test_labels_must_fit_the_source(wine):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        IMKPL().fit(ArrayColumns(wine.X), wine.y[:-1])
+
+
+def test_a_sparse_matrix_is_read_by_columns(wine):
+    sparse = SparseColumns(sp.csr_array(wine.X))
+    model = IMKPL(sparsity=3).fit(sparse, wine.y)
+    dense = IMKPL(sparsity=3).fit(ArrayColumns(wine.X), wine.y)
+    assert_allclose(model.predict_proba(sparse), dense.predict_proba(ArrayColumns(wine.X)))

@@ -1,0 +1,153 @@
+"""Sources that stand in for arrays: memmaps, files, sparse matrices."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
+from imkpl.kernels.columns import (
+    LARGEST_GAP,
+    ArrayColumns,
+    ParquetColumns,
+    SparseColumns,
+    as_columns,
+    check_width,
+)
+
+
+class Dataset:
+    """Slices along columns only, as chunked files do best; counts what was read."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.reads = array, array.shape, array.dtype, []
+
+    def __getitem__(self, key):
+        rows, columns = key
+        assert rows == slice(None)
+        assert isinstance(columns, slice)
+        self.reads.append((columns.start, columns.stop))
+        return self.array[:, columns]
+
+
+@pytest.fixture
+def table(rng):
+    return rng.standard_normal((12, 90)).astype(np.float32)
+
+
+@pytest.fixture(params=["array", "memmap", "file", "sparse", "parquet"])
+def source(request, table, tmp_path):
+    if request.param == "array":
+        return ArrayColumns(table)
+    if request.param == "memmap":
+        stored = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=table.shape)
+        stored[:] = table
+        return ArrayColumns(stored)
+    if request.param == "file":
+        return ArrayColumns(Dataset(table))
+    if request.param == "sparse":
+        return SparseColumns(sp.csr_array(table))
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(table, columns=[f"gene {i}" for i in range(table.shape[1])])
+    frame.to_parquet(tmp_path / "x.parquet")
+    return ParquetColumns(tmp_path / "x.parquet")
+
+
+def test_reading_is_indexing(source, table):
+    assert source.shape == table.shape
+    assert len(source) == 12
+    assert source.dtype == np.float64
+    for columns in ([3], [80, 2, 2, 41], np.arange(90), slice(5, 9)):
+        assert_array_equal(source[:, columns], table[:, columns].astype(np.float64))
+    assert_array_equal(source[2:5, [7, 1]], table[2:5][:, [7, 1]])
+
+
+def test_a_view_reads_its_rows_only(source, table):
+    rows = np.array([7, 0, 3])
+    view = source[rows]
+    assert view.shape == (3, 90)
+    assert_array_equal(view[:, [4, 50]], table[np.ix_(rows, [4, 50])])
+    assert_array_equal(view[1:][:, [4]], table[rows[1:]][:, [4]])
+    assert_array_equal(view[np.array([2, 2]), 10:12], table[[3, 3], 10:12])
+
+
+def test_banks_take_a_source_for_an_array(source, table, rng):
+    X = table.astype(np.float64)
+    plain, other = PerFeatureGaussian().adapt(X), PerFeatureGaussian().adapt(source)
+    assert_allclose(other.widths, plain.widths)
+    weights, M = rng.random(90), rng.standard_normal((12, 12))
+    assert_allclose(other.combine(weights, source), plain.combine(weights, X))
+    cross = other.combine(weights, source[:4], source[np.array([9, 1])])
+    assert_allclose(cross, plain.combine(weights, X[:4], X[[9, 1]]))
+    assert_allclose(other.contract(M, source), plain.contract(M, X))
+    rows, columns = np.array([0, 5, 11]), np.array([3, 5, 2])
+    assert_allclose(other.pairs(source, rows, columns), plain.pairs(X, rows, columns))
+    scaled = VarianceNormalized(PerFeatureGaussian())
+    assert_allclose(scaled.adapt(source).scales, scaled.adapt(X).scales)
+
+
+def test_blocks_of_a_source_are_read_one_at_a_time(table):
+    data = Dataset(table)
+    bank = PerFeatureGaussian(working_memory=16 * 12 * 10 / 2**20).adapt(table)
+    bank.combine(np.ones(90), ArrayColumns(data))
+    assert max(stop - start for start, stop in data.reads) <= 10
+    assert len(data.reads) == 9
+
+
+def test_near_columns_are_read_in_one_piece_and_far_ones_are_not(table):
+    data = Dataset(table)
+    assert_array_equal(ArrayColumns(data)[:, [80, 3, 1]], table[:, [80, 3, 1]])
+    assert data.reads == [(1, 4), (80, 81)]
+    assert LARGEST_GAP < 77
+
+
+def test_missing_values_are_named(table):
+    table[3, 17] = np.nan
+    source = ArrayColumns(table)
+    assert np.isfinite(source[:, [16, 18]]).all()
+    assert np.isfinite(source[:2, [17]]).all()
+    with pytest.raises(ValueError, match="Column 17 contains NaN or infinity"):
+        source[:, 10:20]
+
+
+def test_what_becomes_a_source(table, tmp_path):
+    stored = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=table.shape)
+    size = 8 * table.size
+    assert isinstance(as_columns(stored, size - 1), ArrayColumns)
+    assert as_columns(stored, size) is None
+    assert as_columns(table, 1.0) is None
+    # A sparse matrix becomes one on request only, whatever its size.
+    assert as_columns(sp.csr_array(table), 1.0) is None
+    assert as_columns([[1.0, 2.0]], 1.0) is None
+    source = ArrayColumns(table)
+    assert as_columns(source, 1.0) is source
+
+
+def test_files_of_hdf5_become_sources(table, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        data = file.create_dataset("x", data=table)
+        source = as_columns(data, np.inf)
+        assert isinstance(source, ArrayColumns)
+        assert_array_equal(source[:, [60, 3]], table[:, [60, 3]])
+
+
+@pytest.mark.parametrize("array", [np.zeros(3), np.zeros((2, 2), dtype="U1"), object()])
+def test_a_source_needs_a_table_of_numbers(array):
+    with pytest.raises(ValueError, match="expected a 2-D array of numbers"):
+        ArrayColumns(array)
+
+
+def test_a_column_that_the_file_does_not_have_is_named(table, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pandas.DataFrame({"a": [1.0], "b": [2.0]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"x\.parquet has no column 'c'"):
+        ParquetColumns(tmp_path / "x.parquet", ["a", "c"])
+
+
+def test_widths_must_agree(table):
+    check_width(ArrayColumns(table), 90)
+    with pytest.raises(ValueError, match="X has 90 features, expected 91 as in fit"):
+        check_width(ArrayColumns(table), 91)
