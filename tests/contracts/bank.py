@@ -5,6 +5,7 @@ import dataclasses
 import pickle
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 
@@ -26,6 +27,8 @@ def check_bank(bank, X, Y, dense, *, rtol=1e-9):
     check_zero_weights(bank, X)
     check_take(bank, X, rng, atol)
     check_pairs(bank, X, full, rng, rtol, atol)
+    check_contract_pairs(bank, X, full, rng, rtol, atol)
+    check_contract_rows(bank, X, full, rng, rtol, atol)
     check_diagonal(bank, X, full, rtol, atol)
     check_columns(bank, X, Y)
     check_working_memory(bank, X, Y, rng)
@@ -115,6 +118,56 @@ def check_pairs(bank, X, full, rng, rtol, atol):
     assert bank.pairs(X, [], []).shape == (0, bank.n_kernels)
 
 
+def few_rows(rng, n, n_rows=9):
+    """Sparse rows over n samples, each with a few entries of both signs, one of them empty."""
+    columns = rng.integers(0, n, (n_rows, 4))
+    pointers = np.append(np.arange(n_rows) * 4, (n_rows - 1) * 4)
+    indices = columns.ravel()[: pointers[-1]]
+    rows = sp.csr_array((rng.standard_normal(indices.size), indices, pointers), shape=(n_rows, n))
+    for array in (rows.data, rows.indices, rows.indptr):
+        array.flags.writeable = False
+    return rows
+
+
+def check_contract_pairs(bank, X, full, rng, rtol, atol):
+    rows, columns = rng.integers(0, full.shape[0], (2, 37))
+    rows[:3], columns[:3] = columns[:3], rows[3:6]
+    rows[6:9] = columns[6:9]
+    values = rng.standard_normal(37)
+    for array in (rows, columns, values):
+        array.flags.writeable = False
+    M = sp.coo_array((values, (rows, columns)), shape=full.shape[:2]).toarray()
+    found = bank.contract_pairs(values, X, rows, columns)
+    assert found.dtype == np.float64
+    assert_allclose(found, np.einsum("ijl,ij->l", full, M), rtol=rtol, atol=37 * atol)
+    assert_allclose(found, bank.contract(M, X), rtol=rtol, atol=37 * atol)
+    a = rng.standard_normal(bank.n_kernels)
+    size = np.abs(a).sum() * np.abs(values).sum() * max(1.0, np.abs(full).max())
+    assert abs(np.vdot(bank.combine(a, X), M) - a @ found) <= 1e-12 * size
+    assert_array_equal(bank.contract_pairs([], X, [], []), np.zeros(bank.n_kernels))
+
+
+def check_contract_rows(bank, X, full, rng, rtol, atol):
+    n = full.shape[0]
+    mixes, weights = few_rows(rng, n, 3), rng.standard_normal(9)
+    rows, joined = few_rows(rng, n), few_rows(rng, n + 3)
+    written_out = sp.csr_array(joined[:, :n] + joined[:, n:] @ mixes)
+    for given, shared, whole in ((rows, None, rows), (joined, mixes, written_out)):
+        found = bank.contract_rows(given, weights, X, shared)
+        dense = whole.toarray()
+        M = (dense.T * weights) @ dense
+        bound = atol * max(1.0, (np.abs(weights) * np.abs(dense).sum(axis=1) ** 2).sum())
+        assert_allclose(found, np.einsum("ijl,ij->l", full, M), rtol=rtol, atol=bound)
+        assert_allclose(found, bank.contract(M, X), rtol=rtol, atol=bound)
+        a = rng.standard_normal(bank.n_kernels)
+        size = np.abs(a).sum() * np.abs(M).sum() * max(1.0, np.abs(full).max())
+        assert abs(np.vdot(bank.combine(a, X), M) - a @ found) <= 1e-12 * size
+    assert_array_equal(bank.contract_rows(rows[:0], [], X), np.zeros(bank.n_kernels))
+    chosen = np.arange(bank.n_kernels)[::-1]
+    reversed_order = bank.select(chosen).contract_rows(rows, weights, X)
+    assert_allclose(reversed_order, bank.contract_rows(rows, weights, X)[chosen], rtol=1e-12)
+
+
 def check_diagonal(bank, X, full, rtol, atol):
     diagonal = bank.diagonal(X)
     assert_allclose(diagonal, np.einsum("iil->il", full), rtol=rtol, atol=atol)
@@ -151,6 +204,13 @@ def check_working_memory(bank, X, Y, rng):
         assert_array_equal(tiny.contract(M, X, other), bank.contract(M, X, other))
     rows, columns = rng.integers(0, K.shape[0], (2, 20))
     assert_array_equal(tiny.pairs(X, rows, columns), bank.pairs(X, rows, columns))
+    values, some = rng.standard_normal(20), few_rows(rng, K.shape[0])
+    assert_array_equal(
+        tiny.contract_pairs(values, X, rows, columns), bank.contract_pairs(values, X, rows, columns)
+    )
+    assert_array_equal(
+        tiny.contract_rows(some, np.ones(9), X), bank.contract_rows(some, np.ones(9), X)
+    )
 
 
 def check_copies(bank, X, Y):
