@@ -13,14 +13,14 @@ from imkpl.kernels import _gaussian_loops, _structured_loops
 from imkpl.kernels.checks import join_mixes
 from imkpl.kernels.grid import Grid, place_on_grid
 
-# Work is counted in kernel values summed over pairs (3 to 4 ns on one core). To add one cell of a
-# window costs 0.2 of them, to fill it 0.4; to merge the pairs of all rows, once for all kernels,
-# about 3 for each entry of each row's own square.
+# Work is counted in kernel values summed over pairs (3 to 4 ns on one core). To add or square one
+# cell of a window costs 0.2 of them, to place a sample and fill its window 0.55 per cell; to merge
+# the pairs of all rows, once for all kernels, about 3 for each entry of each row's own square.
 CELL_WORK = 0.2
-FILL_WORK = 0.4
-# Pairs are merged where that takes no longer than so many kernels on the grid.
-MERGE_KERNELS = 24
+FILL_WORK = 0.55
 MERGE_WORK = 3.0
+# Pairs are merged where that takes no longer than so many kernels on the grid.
+MERGE_KERNELS = 32
 # So few pairs are summed exactly in any case: it takes a hundredth of a millisecond per kernel.
 FEW_PAIRS = 4096
 
@@ -81,8 +81,9 @@ class SparseRows:
             In kernel values.
         """
         n_mixed = int(np.count_nonzero(self.rows.indices >= self.n_samples))
-        # A mix of samples fills about two windows.
-        n_windows = self.rows.nnz + n_mixed + (0 if self.mixes is None else self.mixes.nnz)
+        n_windows = self.rows.nnz + (0 if self.mixes is None else self.mixes.nnz)
+        # A mix of samples, or a row of them, fills about two windows.
+        n_windows += n_mixed + 2 * self.rows.shape[0]
         return float(grid.width * (CELL_WORK * n_windows + FILL_WORK * self.used.size))
 
     @cached_property
