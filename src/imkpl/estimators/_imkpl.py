@@ -74,13 +74,13 @@ class IMKPL(BasePrototypeClassifier):
         width.
     solver : {"auto", "exact", "landmarks"}, default="auto"
         What is learned from. "exact" compares all samples with each other, which takes memory and
-        time in proportion to the square of their number. "landmarks" learns from some samples of
-        every class, each with the weight of those that it stands for; bandwidths are learned
-        on, and codes found for, all samples, and probabilities are calibrated on others than the
-        landmarks. "auto" is "exact" up to 10 000 distinct samples and "landmarks" above.
+        time in proportion to the square of their number and more. "landmarks" learns from some
+        samples of every class, which carry the weight of all. Bandwidths are learned on all
+        samples, all of them get codes, and probabilities are calibrated on others than landmarks.
+        "auto" is "exact" up to 10 000 distinct samples and "landmarks" above.
     n_landmarks : int, default=None
-        At most so many landmarks, two per class or more; by default 2000, and 20 per class where
-        there are more than 100 classes. With as many as there are distinct samples "landmarks" is
+        At most so many landmarks, two per class or more; 4000 by default, and 20 per class where
+        there are more than 200 classes. With as many as there are distinct samples "landmarks" is
         "exact".
     class_weight : dict or "balanced", default=None
         Weights of the classes.
@@ -198,10 +198,12 @@ class IMKPL(BasePrototypeClassifier):
         n_other = self.n_neighbors if is_literal else 2 * self.n_neighbors + n_classes
         problem = self._problem(bank, X, part, is_literal=is_literal)
         if self.n_neighbors > n_samples:
+            kind, more = "distinct samples", "add samples"
+            if part.whole is not None:
+                kind, more = "landmarks", "raise n_landmarks"
             raise ValueError(
-                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} distinct samples, "
-                f"expected no more neighbours than samples. Use n_neighbors={n_samples - 1} or "
-                "less, or add samples."
+                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
+                f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
         n_kernels = problem.bank.n_kernels
         average = bank.select(problem.kernel_indices).combine(np.full(n_kernels, 1 / n_kernels), X)

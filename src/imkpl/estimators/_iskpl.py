@@ -49,13 +49,13 @@ class ISKPL(BasePrototypeClassifier):
         width.
     solver : {"auto", "exact", "landmarks"}, default="auto"
         What is learned from. "exact" compares all samples with each other, which takes memory and
-        time in proportion to the square of their number. "landmarks" learns from some samples of
-        every class, each with the weight of those that it stands for; bandwidths are learned
-        on, and codes found for, all samples, and probabilities are calibrated on others than the
-        landmarks. "auto" is "exact" up to 10 000 distinct samples and "landmarks" above.
+        time in proportion to the square of their number and more. "landmarks" learns from some
+        samples of every class, which carry the weight of all. Bandwidths are learned on all
+        samples, all of them get codes, and probabilities are calibrated on others than landmarks.
+        "auto" is "exact" up to 10 000 distinct samples and "landmarks" above.
     n_landmarks : int, default=None
-        At most so many landmarks, two per class or more; by default 2000, and 20 per class where
-        there are more than 100 classes. With as many as there are distinct samples "landmarks" is
+        At most so many landmarks, two per class or more; 4000 by default, and 20 per class where
+        there are more than 200 classes. With as many as there are distinct samples "landmarks" is
         "exact".
     class_weight : dict or "balanced", default=None
         Weights of the classes.

@@ -24,7 +24,7 @@ from imkpl.model.state import State
 # Up to so many distinct samples solver="auto" learns from all of them.
 MAX_EXACT = 10_000
 # How many landmarks there are unless a number is given, and for how many per class at least.
-DEFAULT_LANDMARKS = 2000
+DEFAULT_LANDMARKS = 4000
 DEFAULT_PER_CLASS = 20
 # Fewer than two per class would leave a class without neighbours.
 LEAST_PER_CLASS = 2
@@ -158,10 +158,11 @@ def code_everyone(
 def calibration_samples(
     predictor: Predictor, X: Any, part: TrainingPart, landmarks: CalibrationSamples
 ) -> CalibrationSamples:
-    """Samples that had no part in the prototypes, evenly spaced over the distinct samples.
+    """The landmarks and other samples, evenly spaced over the distinct ones.
 
-    Landmarks take part in classes that have more of them than of the others: else such a class
-    would be missing. Every class keeps its share in the weight of all samples.
+    The others had no part in the prototypes, and nothing of them has to be taken out. Landmarks
+    count as the samples that they are; without them the heaviest samples and those of small classes
+    would be missing. The others count for all that are no landmarks, class by class.
 
     Parameters
     ----------
@@ -177,28 +178,32 @@ def calibration_samples(
     Returns
     -------
     CalibrationSamples
-        What to calibrate on.
+        What to calibrate on. The weights of the classes have the proportions that they have among
+        all samples, and sum to the weight of the samples that take part.
     """
     whole = cast(TrainingPart, part.whole)
-    others = _spaced(np.flatnonzero(~np.isin(whole.kept, part.kept)), MAX_CALIBRATION)
+    is_landmark = np.isin(whole.kept, part.kept)
+    # Landmarks and distinct samples are in the same order.
+    own = np.flatnonzero(is_landmark)
+    others = _spaced(np.flatnonzero(~is_landmark), MAX_CALIBRATION)
     blocks = [
         predictor.similarities(take_samples(X, whole.kept[rows]))
         for rows in _blocks(predictor, others)
     ]
-    n_classes = int(whole.labels.max()) + 1
-    n_others = np.bincount(whole.labels[others], minlength=n_classes)
-    is_short = n_others < np.bincount(part.labels, minlength=n_classes)
-    added = np.flatnonzero(is_short[part.labels])
-    labels = np.concatenate([whole.labels[others], part.labels[added]])
-    own_weight = whole.sample_weight[np.isin(whole.kept, part.kept)]
-    weight = np.concatenate([whole.sample_weight[others], own_weight[added]])
-    factors = np.bincount(whole.labels, whole.sample_weight) / np.bincount(labels, weight)
-    scale = weight.sum() / whole.sample_weight.sum()
+    weight, labels = whole.sample_weight, whole.labels
+    totals = np.bincount(labels, weight)
+    used = np.bincount(labels[others], weight[others], totals.size)
+    wanted = totals - np.bincount(labels[own], weight[own], totals.size)
+    factors = np.where(used > 0, wanted / np.where(used > 0, used, 1.0), 0.0)
+    shares = np.concatenate([weight[others] * factors[labels[others]], weight[own]])
+    rows = np.concatenate([others, own])
+    # A class without other samples has landmarks, which then count for the whole of it.
+    shares *= (totals / np.bincount(labels[rows], shares))[labels[rows]]
     return CalibrationSamples(
-        similarities=np.concatenate([*blocks, landmarks.similarities[added]]),
-        left_out=np.concatenate([*blocks, landmarks.left_out[added]]),
-        labels=labels,
-        sample_weight=weight * factors[labels] * scale,
+        similarities=np.concatenate([*blocks, landmarks.similarities]),
+        left_out=np.concatenate([*blocks, landmarks.left_out]),
+        labels=labels[rows],
+        sample_weight=shares * (weight[rows].sum() / weight.sum()),
     )
 
 

@@ -134,11 +134,11 @@ def share_weight(own: FloatArray, total: float) -> FloatArray:
     >>> share_weight(np.array([1.0, 5.0, 1.0]), 11.0)
     array([3., 5., 3.])
     """
-    ascending = np.sort(own)
-    # The level if all but the k heaviest lie below it, for k = 0, 1, ...
-    heavy = np.concatenate(([0.0], np.cumsum(ascending[::-1])[:-1]))
-    levels = (total - heavy) / np.arange(own.size, 0, -1)
-    level = levels[np.argmax(levels >= ascending[::-1])]
+    # The level if the k heaviest keep their own weight, for k = 0, 1, ...: it falls as long as these
+    # lie above it, and rises after that.
+    heaviest = np.sort(own)[::-1]
+    kept = np.concatenate(([0.0], np.cumsum(heaviest)[:-1]))
+    level = np.min((total - kept) / np.arange(own.size, 0, -1))
     return np.asarray(np.maximum(own, level))
 
 
