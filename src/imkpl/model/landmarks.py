@@ -134,7 +134,7 @@ def share_weight(own: FloatArray, total: float) -> FloatArray:
     >>> share_weight(np.array([1.0, 5.0, 1.0]), 11.0)
     array([3., 5., 3.])
     """
-    # The level if the k heaviest keep their own weight, for k = 0, 1, ...: it falls as long as these
+    # The level if the k heaviest keep their own weight, for k = 0, 1, ...: it falls as long as they
     # lie above it, and rises after that.
     heaviest = np.sort(own)[::-1]
     kept = np.concatenate(([0.0], np.cumsum(heaviest)[:-1]))
