@@ -14,6 +14,7 @@ ESTIMATORS = [
     ISKPL(),
     IMKPLSelector(),
     IMKPL(decision="share"),
+    IMKPL(solver="landmarks", n_landmarks=20),
     IMKPLCV(cv=3, sparsity=(2, 5)),
     # By default this rule keeps half of the useful kernels: one of the checks' two features.
     IMKPL(weight_rule="ridge", max_kernels=2),

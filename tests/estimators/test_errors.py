@@ -126,6 +126,7 @@ def test_negative_weight_of_a_term(name, iris):
         "n_neighbors",
         "max_kernels",
         "max_iter",
+        "n_landmarks",
     ],
 )
 def test_counts_below_one(name, iris):
@@ -133,7 +134,7 @@ def test_counts_below_one(name, iris):
         IMKPL(**{name: 0}).fit(iris.X, iris.y)
 
 
-@pytest.mark.parametrize("name", ["weight_rule", "decision", "class_weight"])
+@pytest.mark.parametrize("name", ["weight_rule", "decision", "class_weight", "solver"])
 def test_unknown_option(name, iris):
     with pytest.raises(ValueError, match=rf"'{name}' parameter of IMKPL must be.*Got 'other'"):
         IMKPL(**{name: "other"}).fit(iris.X, iris.y)

@@ -23,6 +23,9 @@ MODELS = [
     IMKPL(sparsity=3, decision="joint"),
     IMKPL(sparsity=3, interpretability=0.0, learning_code_sparsity=2),
     ISKPL(sparsity=3),
+    IMKPL(sparsity=3, solver="landmarks", n_landmarks=24),
+    IMKPL(sparsity=3, solver="landmarks", n_landmarks=24, learning_code_sparsity=3),
+    ISKPL(sparsity=3, solver="landmarks", n_landmarks=24, decision="joint"),
     ISKPL(sparsity=5, interpretability=0.1, discrimination=0.0),
 ]
 

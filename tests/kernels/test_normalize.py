@@ -97,6 +97,15 @@ def test_integer_weights_equal_repeated_samples():
     assert_allclose(bank.adapt(X, counts).scales, repeated.scales, rtol=1e-12)
 
 
+def test_measuring_leaves_the_bandwidths_alone():
+    X, Y = make_data()
+    bank = PerFeatureGaussian().adapt(X)
+    measured = VarianceNormalized(bank).measure(Y)
+    assert_array_equal(measured.bank.widths, bank.widths)
+    assert_allclose(measured.scales, 1 / feature_space_variance(per_feature_stack(Y, Y, X)))
+    assert np.any(VarianceNormalized(bank).adapt(Y).bank.widths != bank.widths)
+
+
 def test_constant_kernels_get_scale_zero():
     X, _ = make_data()
     X[:, 1] = 5.0

@@ -35,6 +35,7 @@ from imkpl.estimators._compat import (
 )
 from imkpl.estimators._fitted import fitted_attributes
 from imkpl.estimators._input import read_new, read_training
+from imkpl.estimators._landmarks import count_landmarks, reduce_to_landmarks
 from imkpl.estimators._training import TrainingPart, adapt_to_part, check_varying, find_distinct
 from imkpl.estimators._weights import (
     count_relevant,
@@ -74,6 +75,8 @@ class BasePrototypeClassifier(
         "discrimination": [Interval(Real, 0, None, closed="left")],
         "interpretability": [Interval(Real, 0, None, closed="left")],
         "decision": [StrOptions({"calibrated", "joint", "residual", "share"})],
+        "solver": [StrOptions({"auto", "exact", "landmarks"})],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -114,7 +117,7 @@ class BasePrototypeClassifier(
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
         with limited_threads(self.n_jobs):
-            bank, samples = adapt_to_part(bank, X, part)
+            bank, samples, part = self._adapt(bank, X, part)
             problem, weights, updates = self._start(bank, samples, part)
             state = initial_state(problem, weights, self._count_prototypes(part, self.sparsity))
             check_varying(state.kernel.min() < CONSTANT)
@@ -288,6 +291,16 @@ class BasePrototypeClassifier(
         self.classes_, labels = find_classes(y, weight)
         factors = find_class_weight(self.class_weight, self.classes_, labels, weight)
         return find_distinct(X, labels, weight, factors, merge=_is_table(bank, X))
+
+    def _adapt(
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart
+    ) -> tuple[BaseKernelBank, Any, TrainingPart]:
+        """Kernels adapted to all distinct samples, and what is learned from: these or landmarks."""
+        n_landmarks = count_landmarks(self.solver, self.n_landmarks, part)
+        bank, samples = adapt_to_part(bank, X, part)
+        if n_landmarks is not None:
+            samples, part = reduce_to_landmarks(bank, samples, part, n_landmarks, self.random_state)
+        return bank, samples, part
 
     def _pose(
         self, bank: BaseKernelBank, kernel_indices: IntArray, X: Any, part: TrainingPart

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
@@ -12,6 +14,28 @@ from imkpl.model.encode import FORBIDDEN
 
 # Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
 LOG_RANGE = (-1.0, 8.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationSamples:
+    """Training samples by which scores are turned into probabilities.
+
+    Parameters
+    ----------
+    similarities : array of shape (n_samples, n_prototypes)
+        Inner products with the prototypes.
+    left_out : array of shape (n_samples, n_prototypes)
+        The same, each sample's own part in the prototypes taken out.
+    labels : int array of shape (n_samples,)
+        Their classes.
+    sample_weight : array of shape (n_samples,)
+        How much each counts.
+    """
+
+    similarities: FloatArray
+    left_out: FloatArray
+    labels: IntArray
+    sample_weight: FloatArray
 
 
 def leave_one_out_similarities(

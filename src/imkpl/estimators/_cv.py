@@ -18,7 +18,7 @@ from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._input import read_training
 from imkpl.estimators._path import PathPoint, choose_smallest, follow_path, halving_sizes
-from imkpl.estimators._training import TrainingPart, adapt_to_part
+from imkpl.estimators._training import TrainingPart
 from imkpl.estimators._weights import read_sample_weight
 from imkpl.kernels import BaseKernelBank, resolve_bank
 
@@ -60,8 +60,10 @@ class IMKPLCV(IMKPL):
         As for :class:`IMKPL`.
     discrimination, separation, interpretability : float
         As for :class:`IMKPL`.
-    weight_rule, decision : str
+    weight_rule, decision, solver : str
         As for :class:`IMKPL`.
+    n_landmarks : int, default=None
+        As for :class:`IMKPL`. Landmarks are chosen anew in every split.
     class_weight : dict or "balanced", default=None
         As for :class:`IMKPL`.
     max_iter, tol, n_jobs : int, float, int
@@ -69,8 +71,8 @@ class IMKPLCV(IMKPL):
     verbose : int, default=0
         Whether to write a line per split and per round to standard error.
     random_state : int, RandomState instance or None, default=None
-        The seed of the shuffle for a number of folds. None is the same as 0: the same data give
-        the same model.
+        The seed of the shuffle for a number of folds, and of the draws of landmarks. None is the
+        same as 0: the same data give the same model.
 
     Attributes
     ----------
@@ -121,6 +123,8 @@ class IMKPLCV(IMKPL):
         interpretability: float = 1.2,
         weight_rule: str = "margin",
         decision: str = "calibrated",
+        solver: str = "auto",
+        n_landmarks: int | None = None,
         class_weight: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
@@ -141,6 +145,8 @@ class IMKPLCV(IMKPL):
             weight_rule=weight_rule,
             max_kernels=max_kernels,
             decision=decision,
+            solver=solver,
+            n_landmarks=n_landmarks,
             class_weight=class_weight,
             max_iter=max_iter,
             tol=tol,
@@ -215,7 +221,7 @@ class IMKPLCV(IMKPL):
             return _read_sizes(given, "max_kernels")[::-1]
         if self.weight_rule == "lp":
             return [None]
-        bank, samples = adapt_to_part(bank, X, part)
+        bank, samples, part = self._adapt(bank, X, part)
         problem, _ = self._prepare_start(bank, samples, part)(None)
         sizes = halving_sizes(problem.bank.n_kernels, bank.n_kernels, AUTO_SIZES)
         return [int(size) for size in sizes]

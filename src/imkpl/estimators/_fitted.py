@@ -6,10 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from imkpl._typing import FloatArray
-from imkpl.estimators._calibration import fit_temperature, leave_one_out_similarities
+from imkpl.estimators._calibration import (
+    CalibrationSamples,
+    fit_temperature,
+    leave_one_out_similarities,
+)
+from imkpl.estimators._landmarks import calibration_samples, code_everyone
 from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
 from imkpl.model.encode import FORBIDDEN, Encoder
@@ -41,7 +45,7 @@ def fitted_attributes(
     X : samples
         The data given to `fit`.
     part : TrainingPart
-        Which of them were trained on.
+        Which of them were trained on; all, or landmarks.
     problem : Problem
         The problem that was solved.
     state : State
@@ -62,10 +66,13 @@ def fitted_attributes(
     predictor, temperature = build_predictor(
         bank, X, part, problem, state, code_sparsity=code_sparsity, decision=decision
     )
+    codes = part.expand_codes(state.codes)
+    if part.whole is not None:
+        codes = part.whole.expand_codes(code_everyone(predictor, X, part, problem, state))
     return {
         "prototypes_": part.expand_prototypes(state.prototypes),
         "class_shares_": predictor.encoder.class_shares,
-        "codes_": part.expand_codes(state.codes),
+        "codes_": codes,
         "kernel_weights_": all_weights(bank, problem, state),
         "support_": np.sort(part.kept[np.unique(state.prototypes.indices)]),
         "temperature_": temperature,
@@ -122,7 +129,7 @@ def build_predictor(
     X : samples
         The data given to `fit`.
     part : TrainingPart
-        Which of them were trained on.
+        Which of them were trained on; all, or landmarks.
     problem : Problem
         The problem that was solved.
     state : State
@@ -159,30 +166,26 @@ def build_predictor(
     predictor = Predictor(
         live_bank, weights[live], columns, samples, state.prototypes[:, support], encoder, decision
     )
-    temperature, readout = _calibrate(
-        predictor, similarities, state.prototypes, part, readout_steps
-    )
+    left_out = leave_one_out_similarities(similarities, state.prototypes, part.counts)
+    calibration = CalibrationSamples(similarities, left_out, part.labels, part.sample_weight)
+    if part.whole is not None:
+        calibration = calibration_samples(predictor, X, part, calibration)
+    temperature, readout = _calibrate(predictor, calibration, readout_steps)
     return replace(predictor, readout=readout), temperature
 
 
 def _calibrate(
-    predictor: Predictor,
-    similarities: FloatArray,
-    prototypes: sp.csr_array,
-    part: TrainingPart,
-    readout_steps: int,
+    predictor: Predictor, samples: CalibrationSamples, readout_steps: int
 ) -> tuple[float, Readout | None]:
     """Temperature and readout, from samples whose class has a prototype left without them."""
-    left_out = leave_one_out_similarities(similarities, prototypes, part.counts)
-    is_own = predictor.encoder.classes == part.labels[:, None]
+    left_out = samples.left_out
+    is_own = predictor.encoder.classes == samples.labels[:, None]
     usable = np.any(is_own & (left_out > FORBIDDEN), axis=1)
-    scores, labels = predictor.score(left_out[usable]), part.labels[usable]
-    weight = part.sample_weight[usable]
+    scores, labels = predictor.score(left_out[usable]), samples.labels[usable]
+    weight = samples.sample_weight[usable]
     temperature = fit_temperature(scores, labels, weight)
     if predictor.decision != "calibrated":
         return temperature, None
-    gram = predictor.encoder.gram
-    readout = fit_readout(
-        scores, similarities[usable], gram, labels, weight, temperature, readout_steps
-    )
+    gram, similarities = predictor.encoder.gram, samples.similarities[usable]
+    readout = fit_readout(scores, similarities, gram, labels, weight, temperature, readout_steps)
     return 1.0, readout

@@ -72,6 +72,16 @@ class IMKPL(BasePrototypeClassifier):
         the one that comes nearest wins ("residual"). "calibrated" is "joint" with a logistic
         regression on the prototypes on top, which corrects it where classes overlap or differ in
         width.
+    solver : {"auto", "exact", "landmarks"}, default="auto"
+        What is learned from. "exact" compares all samples with each other, which takes memory and
+        time in proportion to the square of their number and more. "landmarks" learns from some
+        samples of every class, which carry the weight of all. Bandwidths are learned on all
+        samples, all of them get codes, and probabilities are calibrated on others than landmarks.
+        "auto" is "exact" up to 10 000 distinct samples and "landmarks" above.
+    n_landmarks : int, default=None
+        At most so many landmarks, two per class or more; 4000 by default, and 20 per class where
+        there are more than 200 classes. With as many as there are distinct samples "landmarks" is
+        "exact".
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     max_iter : int, default=20
@@ -83,8 +93,8 @@ class IMKPL(BasePrototypeClassifier):
     verbose : int, default=0
         Whether to write a line per round to standard error.
     random_state : int, RandomState instance or None, default=None
-        Taken for the sake of scikit-learn's conventions: nothing is sampled, and the same data
-        give the same model.
+        Source of the draws of landmarks; nothing else is drawn. None is the same as 0: the
+        same data give the same model.
 
     Attributes
     ----------
@@ -145,6 +155,8 @@ class IMKPL(BasePrototypeClassifier):
         weight_rule: str = "margin",
         max_kernels: int | None = None,
         decision: str = "calibrated",
+        solver: str = "auto",
+        n_landmarks: int | None = None,
         class_weight: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
@@ -164,6 +176,8 @@ class IMKPL(BasePrototypeClassifier):
         self.weight_rule = weight_rule
         self.max_kernels = max_kernels
         self.decision = decision
+        self.solver = solver
+        self.n_landmarks = n_landmarks
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.tol = tol
@@ -184,10 +198,12 @@ class IMKPL(BasePrototypeClassifier):
         n_other = self.n_neighbors if is_literal else 2 * self.n_neighbors + n_classes
         problem = self._problem(bank, X, part, is_literal=is_literal)
         if self.n_neighbors > n_samples:
+            kind, more = "distinct samples", "add samples"
+            if part.whole is not None:
+                kind, more = "landmarks", "raise n_landmarks"
             raise ValueError(
-                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} distinct samples, "
-                f"expected no more neighbours than samples. Use n_neighbors={n_samples - 1} or "
-                "less, or add samples."
+                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
+                f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
         n_kernels = problem.bank.n_kernels
         average = bank.select(problem.kernel_indices).combine(np.full(n_kernels, 1 / n_kernels), X)
@@ -204,7 +220,7 @@ class IMKPL(BasePrototypeClassifier):
         """The problem with kernels divided by their variance, constant ones left out."""
         varying = np.arange(bank.n_kernels)
         if not is_literal:
-            scaled = VarianceNormalized(bank).adapt(X, part.sample_weight)
+            scaled = VarianceNormalized(bank).measure(X, part.sample_weight)
             varying = np.flatnonzero(scaled.diagonal(X)[0])
             check_varying(varying.size > 0)
             bank = scaled.select(varying)

@@ -47,6 +47,16 @@ class ISKPL(BasePrototypeClassifier):
         the one that comes nearest wins ("residual"). "calibrated" is "joint" with a logistic
         regression on the prototypes on top, which corrects it where classes overlap or differ in
         width.
+    solver : {"auto", "exact", "landmarks"}, default="auto"
+        What is learned from. "exact" compares all samples with each other, which takes memory and
+        time in proportion to the square of their number and more. "landmarks" learns from some
+        samples of every class, which carry the weight of all. Bandwidths are learned on all
+        samples, all of them get codes, and probabilities are calibrated on others than landmarks.
+        "auto" is "exact" up to 10 000 distinct samples and "landmarks" above.
+    n_landmarks : int, default=None
+        At most so many landmarks, two per class or more; 4000 by default, and 20 per class where
+        there are more than 200 classes. With as many as there are distinct samples "landmarks" is
+        "exact".
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     max_iter : int, default=20
@@ -58,8 +68,8 @@ class ISKPL(BasePrototypeClassifier):
     verbose : int, default=0
         Whether to write a line per round to standard error.
     random_state : int, RandomState instance or None, default=None
-        Taken for the sake of scikit-learn's conventions: nothing is sampled, and the same data
-        give the same model.
+        Source of the draws of landmarks; nothing else is drawn. None is the same as 0: the
+        same data give the same model.
 
     Attributes
     ----------
@@ -106,6 +116,8 @@ class ISKPL(BasePrototypeClassifier):
         discrimination: float = 0.5,
         interpretability: float = 1.2,
         decision: str = "calibrated",
+        solver: str = "auto",
+        n_landmarks: int | None = None,
         class_weight: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
@@ -121,6 +133,8 @@ class ISKPL(BasePrototypeClassifier):
         self.discrimination = discrimination
         self.interpretability = interpretability
         self.decision = decision
+        self.solver = solver
+        self.n_landmarks = n_landmarks
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.tol = tol

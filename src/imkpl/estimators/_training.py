@@ -31,7 +31,9 @@ class TrainingPart:
     sample_weight : array of shape (n_distinct,)
         Their weights, times those of their classes.
     counts : array of shape (n_distinct,)
-        How many samples each stands for: the sum of the weights that were given with them.
+        How many equal samples each stands for: the sum of the weights that were given with them.
+    whole : TrainingPart, optional
+        Where these are landmarks, all distinct samples.
     """
 
     kept: IntArray
@@ -39,6 +41,7 @@ class TrainingPart:
     labels: IntArray
     sample_weight: FloatArray
     counts: FloatArray
+    whole: TrainingPart | None = None
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
         """Prototypes as mixes of the given rows.

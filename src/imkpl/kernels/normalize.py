@@ -165,7 +165,27 @@ class VarianceNormalized(BaseWrapper):
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> VarianceNormalized:
         """The wrapper of the adapted bank, with the scales measured on X."""
-        bank = self.bank.adapt(X, sample_weight)
+        return replace(self, bank=self.bank.adapt(X, sample_weight)).measure(X, sample_weight)
+
+    def measure(self, X: Any, sample_weight: ArrayLike | None = None) -> VarianceNormalized:
+        """The wrapper of the same kernels, with the scales measured on X.
+
+        Unlike `adapt` it leaves the parameters of the kernels as they are, so that they may have
+        been learned on other samples.
+
+        Parameters
+        ----------
+        X : samples
+            The samples over which kernels get a variance of one.
+        sample_weight : array of shape (n_samples,), optional
+            An integer weight counts as so many copies of the sample.
+
+        Returns
+        -------
+        VarianceNormalized
+            A bank with all parameters known.
+        """
+        bank = self.bank
         shares = check_sample_weight(sample_weight, count_samples(X))
         # Samples of weight zero must not use up places among the max_samples.
         chosen = np.flatnonzero(shares)
@@ -178,7 +198,7 @@ class VarianceNormalized(BaseWrapper):
         variances = norms - bank.contract_rows(shares[np.newaxis], [1.0], X)
         is_constant = variances <= self.floor * norms
         scales = np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, variances))
-        return replace(self, bank=bank, scales=scales)
+        return replace(self, scales=scales)
 
     def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
         """The matrix of one rescaled kernel."""

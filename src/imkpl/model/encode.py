@@ -145,6 +145,49 @@ class Encoder:
         return np.asarray(np.where(is_empty, equal, amounts / np.where(is_empty, 1.0, totals)))
 
 
+def encode_labelled(
+    kernel: FloatArray,
+    labels: IntArray,
+    mixes: sp.csr_array,
+    support_labels: IntArray,
+    gram: FloatArray,
+    *,
+    discrimination: float,
+    sparsity: int,
+) -> sp.csr_array:
+    """Codes of samples of known class, as they are found while prototypes are learned (Eq. 7).
+
+    Parameters
+    ----------
+    kernel : array of shape (n_samples, n_support)
+        The combined kernel between samples and the samples of which prototypes are made.
+    labels : int array of shape (n_samples,)
+        Classes of the samples.
+    mixes : CSR array of shape (n_prototypes, n_support)
+        The prototypes.
+    support_labels : int array of shape (n_support,)
+        Classes of the samples of which they are made.
+    gram : array of shape (n_prototypes, n_prototypes)
+        Inner products of the prototypes.
+    discrimination : float
+        The weight lambda of J_dis.
+    sparsity : int
+        At most so many prototypes in a code.
+
+    Returns
+    -------
+    CSR array of shape (n_samples, n_prototypes)
+        The codes.
+    """
+    similarities = (mixes @ kernel.T).T
+    near = np.zeros(similarities.shape)
+    for label in np.unique(labels):
+        rows, own = np.flatnonzero(labels == label), np.flatnonzero(support_labels == label)
+        near[rows] = (mixes[:, own] @ kernel[np.ix_(rows, own)].T).T
+    linear = -2 * similarities + discrimination * (mixes.sum(axis=1) - near)
+    return solve_nqp_batch(gram, linear, sparsity, scale=2.0).x
+
+
 def squared_residuals(
     codes: sp.csr_array, similarities: FloatArray, gram: FloatArray
 ) -> FloatArray:

@@ -110,9 +110,23 @@ class Predictor:
         array of shape (n_samples, n_prototypes)
             Values of the combined kernel, mixed as the prototypes are.
         """
+        return np.ascontiguousarray((self.mixes @ self.kernel(X).T).T)
+
+    def kernel(self, X: Any) -> FloatArray:
+        """The combined kernel between samples and the support.
+
+        Parameters
+        ----------
+        X : samples
+            Samples with all input columns.
+
+        Returns
+        -------
+        array of shape (n_samples, n_support)
+            Its values.
+        """
         cut = X if self.columns is None else X[:, self.columns]
-        kernel = self.bank.combine(self.weights, cut, self.samples)
-        return np.ascontiguousarray((self.mixes @ kernel.T).T)
+        return self.bank.combine(self.weights, cut, self.samples)
 
     def encode_similarities(self, similarities: FloatArray) -> Encoding:
         """Code samples whose inner products with the prototypes are known.

@@ -1,0 +1,222 @@
+"""Many samples: landmarks to learn from, and the way back to all samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.utils import check_random_state
+
+from imkpl._typing import IntArray
+from imkpl.estimators._calibration import CalibrationSamples
+from imkpl.estimators._training import TrainingPart
+from imkpl.kernels import BaseKernelBank
+from imkpl.kernels.blocks import block_rows, take_samples
+from imkpl.model.encode import encode_labelled
+from imkpl.model.landmarks import choose_landmarks
+from imkpl.model.predictor import BLOCK_ROWS, Predictor
+from imkpl.model.problem import Problem
+from imkpl.model.state import State
+
+# Up to so many distinct samples solver="auto" learns from all of them.
+MAX_EXACT = 10_000
+# How many landmarks there are unless a number is given, and for how many per class at least.
+DEFAULT_LANDMARKS = 4000
+DEFAULT_PER_CLASS = 20
+# Fewer than two per class would leave a class without neighbours.
+LEAST_PER_CLASS = 2
+# At most so many samples beside the landmarks take part in the calibration.
+MAX_CALIBRATION = 20_000
+
+
+def count_landmarks(solver: str, n_landmarks: int | None, part: TrainingPart) -> int | None:
+    """How many landmarks to learn from.
+
+    Parameters
+    ----------
+    solver : {"auto", "exact", "landmarks"}
+        What the user wants.
+    n_landmarks : int or None
+        What the user gave.
+    part : TrainingPart
+        The distinct samples.
+
+    Returns
+    -------
+    int or None
+        The number; None to learn from all distinct samples.
+    """
+    n_samples, n_classes = part.labels.size, int(part.labels.max()) + 1
+    if solver == "exact" or (solver == "auto" and n_samples <= MAX_EXACT):
+        return None
+    if n_landmarks is None:
+        n_landmarks = max(DEFAULT_LANDMARKS, DEFAULT_PER_CLASS * n_classes)
+    if n_landmarks < LEAST_PER_CLASS * n_classes:
+        raise ValueError(
+            f"n_landmarks={n_landmarks}, expected at least {LEAST_PER_CLASS * n_classes}, "
+            f"{LEAST_PER_CLASS} for each of the {n_classes} classes. Raise it, or leave it out "
+            f"for {DEFAULT_LANDMARKS}."
+        )
+    return None if n_landmarks >= n_samples else int(n_landmarks)
+
+
+def reduce_to_landmarks(
+    bank: BaseKernelBank, samples: Any, part: TrainingPart, n_landmarks: int, random_state: Any
+) -> tuple[Any, TrainingPart]:
+    """The landmarks as a training part of their own.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        Kernels of unit diagonal, adapted to all samples.
+    samples : samples
+        All distinct samples.
+    part : TrainingPart
+        Their labels and weights.
+    n_landmarks : int
+        At most so many are chosen.
+    random_state : int, RandomState instance or None
+        Source of the draws; None is the same as 0.
+
+    Returns
+    -------
+    samples : samples
+        The landmarks.
+    part : TrainingPart
+        With the weights of the samples that they stand for, and all of these as `whole`.
+    """
+    source = check_random_state(0 if random_state is None else random_state)
+    indices, weights = choose_landmarks(
+        bank,
+        samples,
+        part.labels,
+        part.sample_weight,
+        n_landmarks,
+        seed=int(source.randint(2**31 - 1)),
+        working_memory=get_config()["working_memory"],
+    )
+    places = np.full(part.labels.size + 1, -1)
+    places[indices] = np.arange(indices.size)
+    landmarks = TrainingPart(
+        kept=part.kept[indices],
+        # A row of weight zero has the place -1, which stays -1.
+        inverse=places[part.inverse],
+        labels=part.labels[indices],
+        sample_weight=weights,
+        counts=part.counts[indices],
+        whole=part,
+    )
+    return bank.subset(samples, indices), landmarks
+
+
+def code_everyone(
+    predictor: Predictor, X: Any, part: TrainingPart, problem: Problem, state: State
+) -> sp.csr_array:
+    """Codes of all distinct samples: for landmarks as learned, by the same pursuit for the others.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        With the prototypes of the state.
+    X : samples
+        The data given to `fit`.
+    part : TrainingPart
+        The landmarks.
+    problem : Problem
+        The problem that was solved.
+    state : State
+        Where the search ended.
+
+    Returns
+    -------
+    CSR array of shape (n_distinct, n_prototypes)
+        The codes.
+    """
+    whole = cast(TrainingPart, part.whole)
+    is_landmark = np.isin(whole.kept, part.kept)
+    others = np.flatnonzero(~is_landmark)
+    support_labels = part.labels[np.unique(state.prototypes.indices)]
+    codes = [state.codes]
+    for rows in _blocks(predictor, others):
+        found = encode_labelled(
+            predictor.kernel(take_samples(X, whole.kept[rows])),
+            whole.labels[rows],
+            predictor.mixes,
+            support_labels,
+            predictor.encoder.gram,
+            discrimination=problem.discrimination,
+            sparsity=problem.code_sparsity,
+        )
+        codes.append(found)
+    order = np.argsort(np.concatenate([np.flatnonzero(is_landmark), others]))
+    return sp.csr_array(sp.vstack(codes, format="csr")[order])
+
+
+def calibration_samples(
+    predictor: Predictor, X: Any, part: TrainingPart, landmarks: CalibrationSamples
+) -> CalibrationSamples:
+    """The landmarks and other samples, evenly spaced over the distinct ones.
+
+    The others had no part in the prototypes, and nothing of them has to be taken out. Landmarks
+    count as the samples that they are; without them the heaviest samples and those of small classes
+    would be missing. The others count for all that are no landmarks, class by class.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        With the prototypes, but not calibrated yet.
+    X : samples
+        The data given to `fit`.
+    part : TrainingPart
+        The landmarks.
+    landmarks : CalibrationSamples
+        The same, each with its own part in the prototypes taken out.
+
+    Returns
+    -------
+    CalibrationSamples
+        What to calibrate on. The weights of the classes have the proportions that they have among
+        all samples, and sum to the weight of the samples that take part.
+    """
+    whole = cast(TrainingPart, part.whole)
+    is_landmark = np.isin(whole.kept, part.kept)
+    # Landmarks and distinct samples are in the same order.
+    own = np.flatnonzero(is_landmark)
+    others = _spaced(np.flatnonzero(~is_landmark), MAX_CALIBRATION)
+    blocks = [
+        predictor.similarities(take_samples(X, whole.kept[rows]))
+        for rows in _blocks(predictor, others)
+    ]
+    weight, labels = whole.sample_weight, whole.labels
+    totals = np.bincount(labels, weight)
+    used = np.bincount(labels[others], weight[others], totals.size)
+    wanted = totals - np.bincount(labels[own], weight[own], totals.size)
+    factors = np.where(used > 0, wanted / np.where(used > 0, used, 1.0), 0.0)
+    shares = np.concatenate([weight[others] * factors[labels[others]], weight[own]])
+    rows = np.concatenate([others, own])
+    # A class without other samples has landmarks, which then count for the whole of it.
+    shares *= (totals / np.bincount(labels[rows], shares))[labels[rows]]
+    return CalibrationSamples(
+        similarities=np.concatenate([*blocks, landmarks.similarities]),
+        left_out=np.concatenate([*blocks, landmarks.left_out]),
+        labels=labels[rows],
+        sample_weight=shares * (weight[rows].sum() / weight.sum()),
+    )
+
+
+def _spaced(indices: IntArray, n_kept: int) -> IntArray:
+    """All of them, or so many at equal spaces."""
+    if indices.size <= n_kept:
+        return indices
+    return indices[np.linspace(0, indices.size - 1, n_kept).round().astype(np.intp)]
+
+
+def _blocks(predictor: Predictor, indices: IntArray) -> Iterator[IntArray]:
+    """Samples whose similarities to the support are held at a time."""
+    row_bytes = 16 * sum(predictor.mixes.shape)
+    step = min(BLOCK_ROWS, block_rows(row_bytes, get_config()["working_memory"]))
+    for start in range(0, indices.size, step):
+        yield indices[start : start + step]

@@ -1,0 +1,268 @@
+"""Learning from landmarks: the same model, the same attributes, other costs."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+from imkpl import IMKPL, IMKPLCV, ISKPL
+from imkpl.estimators import _landmarks as module
+from imkpl.estimators._landmarks import calibration_samples, count_landmarks
+from imkpl.kernels import FunctionKernel, PerFeatureGaussian, resolve_bank
+from imkpl.solvers import solve_nqp_batch
+from reference.kernels import gaussian_stack
+
+FEW = {"solver": "landmarks", "n_landmarks": 24, "sparsity": 3}
+# The shares of the three classes of wine are rounded down.
+N_FEW = 23
+MODELS = [IMKPL(**FEW), ISKPL(**FEW), IMKPL(**FEW, class_weight="balanced")]
+
+
+def assert_equal_models(left, right, new):
+    assert_array_equal(left.kernel_weights_, right.kernel_weights_)
+    assert_array_equal(left.predict_proba(new), right.predict_proba(new))
+    assert_array_equal(left.transform(new).toarray(), right.transform(new).toarray())
+
+
+def landmarks_of(model, X, y, sample_weight=None):
+    """The part that a fitted model learned from."""
+    bank = resolve_bank(model.kernels)
+    part = model._find_training_part(bank, X, y, sample_weight)
+    return model._adapt(bank, X, part)[2]
+
+
+@pytest.mark.parametrize("n_landmarks", [60, 1000, None])
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_as_many_landmarks_as_samples_are_the_exact_solver(kind, n_landmarks, wine):
+    exact = kind(sparsity=3, solver="exact").fit(wine.X, wine.y)
+    model = kind(sparsity=3, solver="landmarks", n_landmarks=n_landmarks).fit(wine.X, wine.y)
+    assert_equal_models(model, exact, wine.new)
+    for name in ("prototypes_", "codes_"):
+        left, right = getattr(model, name), getattr(exact, name)
+        for array in ("data", "indices", "indptr"):
+            assert_array_equal(getattr(left, array), getattr(right, array))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_order_of_samples_does_not_matter(model, wine, rng):
+    order = rng.permutation(len(wine.y))
+    fitted = clone(model).fit(wine.X, wine.y)
+    shuffled = clone(model).fit(wine.X[order], wine.y[order])
+    assert_equal_models(fitted, shuffled, wine.new)
+    assert_array_equal(shuffled.prototypes_.toarray(), fitted.prototypes_.toarray()[:, order])
+    assert_array_equal(shuffled.codes_.toarray(), fitted.codes_.toarray()[order])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_repeated_samples_equal_integer_weights(model, wine, rng):
+    counts = rng.integers(0, 4, len(wine.y))
+    weighted = clone(model).fit(wine.X, wine.y, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(wine.X, counts, axis=0), np.repeat(wine.y, counts))
+    assert_equal_models(weighted, repeated, wine.new)
+    codes = np.repeat(weighted.codes_.toarray(), counts, axis=0)
+    assert_array_equal(codes, repeated.codes_.toarray())
+    assert not weighted.codes_.toarray()[counts == 0].any()
+
+
+def test_names_of_classes_do_not_matter(wine):
+    names = np.array(["c", "a", "b"])
+    plain = IMKPL(**FEW).fit(wine.X, wine.y)
+    named = IMKPL(**FEW).fit(wine.X, names[wine.y])
+    assert_array_equal(named.support_, plain.support_)
+    assert_allclose(named.kernel_weights_, plain.kernel_weights_, atol=1e-6)
+    proba = named.predict_proba(wine.new)[:, np.argsort(np.argsort(names))]
+    assert_allclose(proba, plain.predict_proba(wine.new), atol=1e-4)
+
+
+def test_attributes_have_a_place_for_every_given_row(wine):
+    model = IMKPL(**FEW).fit(wine.X, wine.y)
+    exact = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    assert set(vars(model)) == set(vars(exact))
+    assert model.prototypes_.shape[1] == model.codes_.shape[0] == len(wine.y)
+    assert np.all(np.diff(model.codes_.indptr) == 1)
+    part = landmarks_of(model, wine.X, wine.y)
+    assert part.labels.size == N_FEW
+    assert set(model.support_) <= set(part.kept)
+    assert_allclose(part.sample_weight.sum(), len(wine.y))
+
+
+@pytest.mark.parametrize("sparsity", [1, 3])
+def test_codes_of_other_samples_are_those_of_the_pursuit(sparsity, wine):
+    model = IMKPL(**FEW, learning_code_sparsity=sparsity).fit(wine.X, wine.y)
+    columns = np.arange(wine.X.shape[1])
+    stack = gaussian_stack(wine.X, wine.X, columns, 2 * wine.X.var(axis=0))
+    kernel, U = stack @ model.kernel_weights_, model.prototypes_.toarray()
+    is_same = wine.y[:, None] == wine.y
+    # Half the squared distance to a sample of the same class is 1 - K, to any other 1.
+    apart = (1 - is_same * kernel) @ U.T
+    linear = -2 * kernel @ U.T + model.discrimination * apart
+    direct = solve_nqp_batch(U @ kernel @ U.T, linear, sparsity, scale=2.0).x.toarray()
+    others = np.setdiff1d(np.arange(len(wine.y)), landmarks_of(model, wine.X, wine.y).kept)
+    assert others.size == len(wine.y) - N_FEW
+    assert_allclose(model.codes_.toarray()[others], direct[others], atol=1e-8)
+
+
+def test_bandwidths_are_those_of_all_samples(wine):
+    model = IMKPL(**FEW).fit(wine.X, wine.y)
+    everyone = PerFeatureGaussian().adapt(wine.X)
+    live = np.flatnonzero(model.kernel_weights_)
+    assert_allclose(model._predictor.bank.widths, everyone.widths[live])
+    samples = wine.X[model.support_]
+    kernel = everyone.combine(model.kernel_weights_, samples)
+    U = model.prototypes_.toarray()[:, model.support_]
+    assert_allclose(np.einsum("is,st,it->i", U, kernel, U), 1.0, rtol=1e-10)
+
+
+def test_accuracy_is_close_to_that_of_the_exact_solver():
+    X, y = make_classification(
+        5000, 10, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0
+    )
+    train, test = slice(0, 1500), slice(1500, None)
+    exact = IMKPL(sparsity=5).fit(X[train], y[train]).score(X[test], y[test])
+    model = IMKPL(sparsity=5, solver="landmarks", n_landmarks=300).fit(X[train], y[train])
+    assert model.score(X[test], y[test]) > exact - 0.015
+
+
+def test_block_sizes_do_not_matter(wine, monkeypatch):
+    expected = IMKPL(**FEW).fit(wine.X, wine.y)
+    monkeypatch.setattr(module, "BLOCK_ROWS", 5)
+    with config_context(working_memory=1e-3):
+        model = IMKPL(**FEW).fit(wine.X, wine.y)
+    assert_array_equal(model.support_, expected.support_)
+    assert_allclose(model.codes_.toarray(), expected.codes_.toarray(), rtol=1e-10)
+    assert_allclose(model.predict_proba(wine.new), expected.predict_proba(wine.new), rtol=1e-6)
+
+
+def test_the_number_of_samples_decides_for_auto(wine, monkeypatch):
+    auto = IMKPL(**FEW | {"solver": "auto"})
+    exact = IMKPL(sparsity=3, solver="exact").fit(wine.X, wine.y)
+    monkeypatch.setattr(module, "MAX_EXACT", 60)
+    assert_equal_models(clone(auto).fit(wine.X, wine.y), exact, wine.new)
+    monkeypatch.setattr(module, "MAX_EXACT", 59)
+    model = clone(auto).fit(wine.X, wine.y)
+    assert_equal_models(model, IMKPL(**FEW).fit(wine.X, wine.y), wine.new)
+    assert landmarks_of(model, wine.X, wine.y).labels.size == N_FEW
+
+
+def test_the_default_number_of_landmarks_grows_with_the_classes(rng):
+    labels = np.tile(np.arange(300), 50)
+    part = ISKPL()._find_training_part(PerFeatureGaussian(), np.arange(15000.0)[:, None], labels, 1)
+    assert count_landmarks("auto", None, part) == 6000
+    assert count_landmarks("exact", None, part) is None
+    two = ISKPL()._find_training_part(
+        PerFeatureGaussian(), np.arange(15000.0)[:, None], labels % 2, 1
+    )
+    assert count_landmarks("auto", None, two) == 4000
+
+
+def test_the_seed_decides_and_none_is_a_seed(wine):
+    models = [IMKPL(**FEW, random_state=seed).fit(wine.X, wine.y) for seed in (None, 0, 1)]
+    assert_equal_models(models[0], models[1], wine.new)
+    assert not np.array_equal(models[0].support_, models[2].support_)
+    source = np.random.RandomState(0)
+    assert_equal_models(models[0], IMKPL(**FEW, random_state=source).fit(wine.X, wine.y), wine.new)
+
+
+def test_data_of_few_distinct_rows(rng):
+    y = rng.integers(0, 2, 3000)
+    X = (rng.random((3000, 6)) < 0.3 + 0.4 * y[:, None]).astype(float)
+    exact = IMKPL(sparsity=3).fit(X, y)
+    model = IMKPL(sparsity=3, solver="landmarks", n_landmarks=60).fit(X, y)
+    part = landmarks_of(model, X, y)
+    assert_allclose(part.sample_weight.sum(), 3000)
+    assert part.labels.size <= 60
+    assert model.score(X, y) > exact.score(X, y) - 0.03
+
+
+@pytest.mark.parametrize("decision", ["calibrated", "joint"])
+def test_a_rare_class_of_landmarks_only_is_still_found(decision, rng):
+    y = np.repeat([0, 1, 2], [1500, 1500, 20])
+    X = rng.standard_normal((y.size, 3)) + 4.0 * np.eye(3)[y]
+    model = IMKPL(**FEW | {"n_landmarks": 150}, decision=decision).fit(X, y)
+    assert np.bincount(landmarks_of(model, X, y).labels)[2] == 20
+    new = rng.standard_normal((200, 3)) + np.array([0.0, 0.0, 4.0])
+    assert np.mean(model.predict(new) == 2) > 0.7
+
+
+def test_calibration_keeps_the_shares_of_classes(rng, monkeypatch):
+    monkeypatch.setattr(module, "MAX_CALIBRATION", 100)
+    seen = []
+
+    def spy(*arguments):
+        seen.append((arguments[2], calibration_samples(*arguments)))
+        return seen[-1][1]
+
+    monkeypatch.setattr("imkpl.estimators._fitted.calibration_samples", spy)
+    y = np.repeat([0, 1, 2], [300, 200, 8])
+    X = rng.standard_normal((y.size, 3)) + 2.0 * np.eye(3)[y]
+    weight = rng.uniform(0.5, 1.5, y.size)
+    IMKPL(**FEW | {"n_landmarks": 60}).fit(X, y, sample_weight=weight)
+    part, samples = seen[0]
+    n_landmarks = part.labels.size
+    assert samples.labels.size == 100 + n_landmarks
+    assert_array_equal(samples.labels[100:], part.labels)
+    shares = np.bincount(samples.labels, samples.sample_weight) / samples.sample_weight.sum()
+    assert_allclose(shares, np.bincount(y, weight) / weight.sum())
+    # Landmarks count as the samples that they are, one of many.
+    scale = samples.sample_weight.sum() / weight.sum()
+    assert_allclose(samples.sample_weight[100:], weight[part.kept] * scale)
+    # What was no landmark has no part in the prototypes to take out.
+    assert_array_equal(samples.similarities[:100], samples.left_out[:100])
+    assert np.any(samples.similarities[100:] != samples.left_out[100:])
+
+
+def test_precomputed_kernels_have_landmarks(wine):
+    bank = PerFeatureGaussian().adapt(wine.X)
+    order = np.argsort(wine.y, kind="stable")
+    X, y = wine.X[order], wine.y[order]
+    stack = np.stack([bank.evaluate(j, X) for j in range(13)], axis=-1)
+    cross = np.stack([bank.evaluate(j, wine.new, X) for j in range(13)], axis=-1)
+    model = IMKPL("precomputed", **FEW).fit(stack, y)
+    assert landmarks_of(model, stack, y).labels.size == N_FEW
+    assert model.codes_.shape[0] == model.prototypes_.shape[1] == len(y)
+    assert model.score(cross, wine.new_y) > 0.8
+
+
+def test_objects_have_landmarks(rng):
+    y = np.repeat([0, 1], 40)
+    texts = ["".join(rng.choice(list("abcd" if label else "cdef"), 8)) for label in y]
+
+    def overlap(x, z):
+        return len(set(x) & set(z))
+
+    kernel = FunctionKernel(overlap, pairwise=True, vector_input=False)
+    model = ISKPL(kernel, **FEW).fit(texts, y)
+    assert model.codes_.shape[0] == 80
+    assert model.score(texts, y) > 0.8
+
+
+def test_the_path_uses_landmarks(wine):
+    settings = {"sparsity": (1, 3), "max_kernels": (5,), "cv": 2, "solver": "landmarks"}
+    exact = IMKPLCV(**settings | {"solver": "exact"}).fit(wine.X, wine.y)
+    same = IMKPLCV(**settings, n_landmarks=60).fit(wine.X, wine.y)
+    assert_array_equal(same.path_["split_scores"], exact.path_["split_scores"])
+    assert_equal_models(same, exact, wine.new)
+    model = IMKPLCV(**settings, n_landmarks=24).fit(wine.X, wine.y)
+    assert not np.array_equal(model.path_["split_scores"], exact.path_["split_scores"])
+    assert model.path_["mean_score"].max() > 0.8
+    direct = IMKPL(**FEW | {"sparsity": model.sparsity_}, max_kernels=model.max_kernels_)
+    assert_equal_models(model, direct.fit(wine.X, wine.y), wine.new)
+    default = IMKPLCV(sparsity=(3,), cv=2, solver="landmarks", n_landmarks=24)
+    assert default.fit(wine.X, wine.y).codes_.shape[0] == len(wine.y)
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_fewer_than_two_landmarks_per_class(kind, wine):
+    sentence = r"n_landmarks=5, expected at least 6, 2 for each of the 3 classes. Raise it, or"
+    with pytest.raises(ValueError, match=sentence):
+        kind(solver="landmarks", n_landmarks=5).fit(wine.X, wine.y)
+    kind(solver="exact", n_landmarks=5, sparsity=2).fit(wine.X, wine.y)
+    kind(solver="landmarks", n_landmarks=6, sparsity=2).fit(wine.X, wine.y)
+
+
+def test_fewer_landmarks_than_neighbours(wine):
+    sentence = r"n_neighbors=30, but there are only 23 landmarks.*=22 or less, or raise n_landmarks"
+    with pytest.raises(ValueError, match=sentence):
+        IMKPL(**FEW, n_neighbors=30).fit(wine.X, wine.y)

@@ -1,0 +1,217 @@
+"""Landmarks: how many per class, which samples, and with which weights."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl.kernels import KernelStack, PerFeatureGaussian, Precomputed
+from imkpl.model import landmarks as module
+from imkpl.model.encode import encode_labelled
+from imkpl.model.landmarks import (
+    choose_landmarks,
+    share_landmarks,
+    share_weight,
+    spread_over_class,
+)
+from imkpl.model.updates import update_codes
+from model.problems import make_case
+from reference.kernels import per_feature_stack
+
+OPTIONS = {"seed": 0, "working_memory": 64}
+
+
+@pytest.fixture
+def samples(rng):
+    labels = np.sort(rng.choice(3, 200, p=[0.6, 0.3, 0.1]))
+    X = rng.standard_normal((200, 4)) + labels[:, None]
+    return PerFeatureGaussian().adapt(X), X, labels, rng.uniform(0.5, 2.0, 200)
+
+
+classes = st.lists(
+    st.tuples(st.integers(1, 200), st.floats(1e-6, 1e6)), min_size=2, max_size=8, unique=True
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(classes, st.integers(2, 40))
+def test_every_class_gets_its_least_share_and_no_landmark_is_lost(pairs, n_per_class):
+    sizes, totals = (np.array(column) for column in zip(*pairs, strict=True))
+    n_landmarks = n_per_class * sizes.size
+    shares = share_landmarks(n_landmarks, sizes, totals)
+    assert np.all(shares <= sizes)
+    assert np.all(shares >= np.minimum(sizes, n_per_class // 2))
+    available = min(n_landmarks, sizes.sum())
+    assert available - sizes.size <= shares.sum() <= available
+    order = np.argsort(totals)
+    assert_array_equal(share_landmarks(n_landmarks, sizes[order], totals[order]), shares[order])
+
+
+def test_the_rest_is_shared_by_weight():
+    shares = share_landmarks(60, np.full(3, 1000), np.array([1.0, 2.0, 3.0]))
+    assert_array_equal(shares, [10 + 5, 10 + 10, 10 + 15])
+
+
+weights = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(weights, st.floats(1.0, 100.0))
+def test_shared_weight_sums_to_the_total_and_is_level_above_own_weights(own, factor):
+    own = np.array(own)
+    shared = share_weight(own, factor * own.sum())
+    assert_allclose(shared.sum(), factor * own.sum(), rtol=1e-9)
+    assert np.all(shared >= own)
+    raised = shared[shared > own]
+    assert raised.size == 0 or np.ptp(raised) == 0
+
+
+def test_weights_sum_to_those_of_the_classes(samples):
+    _, _, labels, weight = samples
+    indices, weights = choose_landmarks(*samples, 40, **OPTIONS)
+    totals = np.bincount(labels[indices], weights)
+    assert_allclose(totals, np.bincount(labels, weight), rtol=1e-12)
+    assert np.all(weights >= weight[indices])
+
+
+def test_landmarks_are_distinct_samples_of_every_class(samples):
+    _, _, labels, weight = samples
+    indices, _ = choose_landmarks(*samples, 40, **OPTIONS)
+    assert np.all(np.diff(indices) > 0)
+    counts = np.bincount(labels[indices])
+    sizes, totals = np.bincount(labels), np.bincount(labels, weight)
+    assert_array_equal(counts, share_landmarks(40, sizes, totals))
+    assert counts.min() >= 6
+
+
+def test_a_class_with_room_for_all_is_kept_as_it_is(samples):
+    _, _, labels, weight = samples
+    indices, weights = choose_landmarks(*samples, 180, **OPTIONS)
+    small = np.flatnonzero(labels == 2)
+    assert_array_equal(indices[labels[indices] == 2], small)
+    assert_allclose(weights[labels[indices] == 2], weight[small], rtol=1e-12)
+
+
+def test_the_seed_decides(samples):
+    first, again = (choose_landmarks(*samples, 40, **OPTIONS)[0] for _ in range(2))
+    assert_array_equal(first, again)
+    other, _ = choose_landmarks(*samples, 40, seed=1, working_memory=64)
+    assert not np.array_equal(first, other)
+
+
+def test_names_of_classes_do_not_matter(samples):
+    bank, X, labels, weight = samples
+    expected = choose_landmarks(*samples, 40, **OPTIONS)
+    found = choose_landmarks(bank, X, np.array([1, 2, 0])[labels], weight, 40, **OPTIONS)
+    assert_array_equal(found[0], expected[0])
+    assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_block_sizes_do_not_matter(samples):
+    expected = choose_landmarks(*samples, 60, **OPTIONS)
+    found = choose_landmarks(*samples, 60, seed=0, working_memory=1e-3)
+    assert_array_equal(found[0], expected[0])
+    assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("batch", [1, 2, 50])
+def test_draws_follow_the_squared_distances(batch, monkeypatch):
+    monkeypatch.setattr(module, "FEWEST_DRAWN", batch)
+    X = np.array([[0.0], [0.3], [1.0], [2.5]])
+    weight = np.array([1.0, 2.0, 1.0, 0.5])
+    bank = PerFeatureGaussian().adapt(X)
+    distances = 1 - bank.combine([1.0], X)
+    expected = {}
+    for i in range(4):
+        for j in range(4):
+            # Each draw by its definition: weight times distance to what was drawn before.
+            second = weight * distances[i]
+            expected[i, j] = weight[i] / weight.sum() * second[j] / second.sum()
+    generator, n_runs = np.random.default_rng(0), 4000
+    drawn = Counter(
+        tuple(spread_over_class(bank, X, np.arange(4), weight, 2, generator, working_memory=1))
+        for _ in range(n_runs)
+    )
+    for pair, chance in expected.items():
+        error = 4 * np.sqrt(chance * (1 - chance) / n_runs)
+        assert abs(drawn[pair] / n_runs - chance) <= error
+
+
+def test_groups_are_all_found(rng):
+    # Four groups, the smallest with five of a thousand samples.
+    sizes = [700, 200, 95, 5]
+    X = rng.normal(0.0, 0.01, (1000, 2)) + np.repeat(
+        [[0, 0], [5, 0], [0, 5], [5, 5]], sizes, axis=0
+    )
+    bank, group = PerFeatureGaussian().adapt(X), np.repeat(np.arange(4), sizes)
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        chosen = spread_over_class(
+            bank, X, np.arange(1000), np.ones(1000), 12, generator, working_memory=1
+        )
+        assert set(group[chosen]) == {0, 1, 2, 3}
+
+
+def test_samples_that_no_kernel_tells_apart_need_one_landmark():
+    X = np.repeat([[0.0, 1.0], [1.0, 1.0], [3.0, 1.0]], 10, axis=0)
+    bank = PerFeatureGaussian(features=np.array([0])).adapt(X)
+    labels = np.zeros(30, dtype=int)
+    indices, weights = choose_landmarks(bank, X, labels, np.ones(30), 8, **OPTIONS)
+    assert_array_equal(np.unique(X[indices, 0]), [0.0, 1.0, 3.0])
+    assert_allclose(weights, 10.0)
+
+
+def test_kernels_with_negative_values(rng):
+    X = rng.standard_normal((60, 3))
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    bank = KernelStack(["linear"])
+    indices, weights = choose_landmarks(
+        bank, X, np.zeros(60, dtype=int), np.ones(60), 10, **OPTIONS
+    )
+    assert np.unique(indices).size == 10
+    assert_allclose(weights.sum(), 60)
+
+
+def test_similarities_give_the_landmarks_of_their_samples(samples):
+    _, X, labels, weight = samples
+    stack = per_feature_stack(X, X, X)
+    expected = choose_landmarks(*samples, 40, **OPTIONS)
+    found = choose_landmarks(Precomputed().adapt(stack), stack, labels, weight, 40, **OPTIONS)
+    assert_array_equal(found[0], expected[0])
+    assert_allclose(found[1], expected[1])
+
+
+def test_a_list_of_objects_has_landmarks(rng):
+    words = ["".join(rng.choice(list("abcd"), 6)) for _ in range(40)]
+
+    def overlap(X, Y):
+        return np.array([[len(set(x) & set(y)) / len(set(x) | set(y)) for y in Y] for x in X])
+
+    labels = np.repeat([0, 1], 20)
+    indices, weights = choose_landmarks(
+        KernelStack([overlap]), words, labels, np.ones(40), 8, **OPTIONS
+    )
+    assert_array_equal(np.unique(labels[indices]), [0, 1])
+    assert_allclose(weights.sum(), 40)
+
+
+@pytest.mark.parametrize("code_sparsity", [1, 3])
+def test_labelled_codes_are_those_of_the_update(code_sparsity):
+    case = make_case(seed=3, n_samples=30, n_prototypes=6, code_sparsity=code_sparsity)
+    problem, state = case.problem, case.state
+    expected = update_codes(problem, state).codes.toarray()
+    support = np.unique(state.prototypes.indices)
+    mixes = state.prototypes[:, support]
+    found = encode_labelled(
+        state.kernel[:, support],
+        problem.labels,
+        mixes,
+        problem.labels[support],
+        mixes @ state.kernel[np.ix_(support, support)] @ mixes.T,
+        discrimination=problem.discrimination,
+        sparsity=problem.code_sparsity,
+    )
+    assert_allclose(found.toarray(), expected, atol=1e-10)
