@@ -37,7 +37,7 @@ def slow_logistic_loss(features, offset, labels, weight, slopes, ridge):
 def test_without_an_offset_it_is_scikit_learns_logistic_regression(rng):
     _, features, _, labels = make_data(rng, n_samples=200)
     weight = rng.uniform(0.5, 2.0, 200)
-    slopes = fit_logistic(features, np.zeros((200, 3)), labels, weight, ridge=0.5)
+    slopes = fit_logistic(features, np.zeros((200, 3)), labels, weight, ridge=0.5, tol=1e-12)
     peer = LogisticRegression(C=2.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
     peer.fit(features, labels, sample_weight=weight)
     assert_allclose(slopes.T, peer.coef_, atol=2e-3)

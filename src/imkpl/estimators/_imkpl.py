@@ -16,7 +16,7 @@ from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._training import TrainingPart, check_varying
 from imkpl.kernels import BaseKernelBank, VarianceNormalized
 from imkpl.model.alternate import Update
-from imkpl.model.initialize import MarginStart, start_average, start_ridge
+from imkpl.model.initialize import MarginStart, choose_compared, start_average, start_ridge
 from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
@@ -48,7 +48,8 @@ class IMKPL(BasePrototypeClassifier):
         distinct samples of more than negligible weight. How many a class gets is found by covering.
     n_neighbors : int, default=4
         Size of the same-class neighbourhoods (k) that the weights pull together. They are pushed
-        away from ``2 * n_neighbors + n_classes`` neighbours of other classes.
+        away from ``2 * n_neighbors + n_classes`` neighbours of other classes. Where all these pairs
+        would take more than 1 GB, those of some samples stand for all.
     discrimination : float, default=0.5
         Weight of J_dis (lambda): codes should use same-class neighbours.
     separation : float, default=100.0
@@ -195,8 +196,7 @@ class IMKPL(BasePrototypeClassifier):
         """From a number of kernels to the problem and the weights to start from."""
         n_samples, n_classes = part.labels.size, self.classes_.size
         is_literal = self.weight_rule == "lp"
-        n_other = self.n_neighbors if is_literal else 2 * self.n_neighbors + n_classes
-        problem = self._problem(bank, X, part, is_literal=is_literal)
+        problem = self._problem(bank, X, part, is_literal=is_literal).in_suitable_precision()
         if self.n_neighbors > n_samples:
             kind, more = "distinct samples", "add samples"
             if part.whole is not None:
@@ -205,9 +205,16 @@ class IMKPL(BasePrototypeClassifier):
                 f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
                 f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
-        n_kernels = problem.bank.n_kernels
-        average = bank.select(problem.kernel_indices).combine(np.full(n_kernels, 1 / n_kernels), X)
-        neighborhoods = find_neighborhoods(average, part.labels, self.n_neighbors, n_other)
+        n_other, compared = self.n_neighbors, None
+        if not is_literal:
+            # At least one for every class, so that the rare ones are among them.
+            n_other = 2 * self.n_neighbors + n_classes
+            compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
+        # Equal weights for the kernels of unit diagonal.
+        average = problem.combine(1 / problem.diagonals)
+        neighborhoods = find_neighborhoods(
+            average, part.labels, self.n_neighbors, n_other, compared
+        )
         if is_literal:
             return lambda max_kernels: start_average(problem, neighborhoods)
         if self.weight_rule == "ridge":

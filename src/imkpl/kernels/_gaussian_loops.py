@@ -20,6 +20,7 @@ _SUM_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 # A tile of outputs (16 x 256 doubles) stays in the first-level cache while the kernels pass by.
 _ROW_TILE = 16
 _COLUMN_TILE = 256
+_MIRROR_TILE = 64
 # Rows of the contracted matrix that stay in the second-level cache while 32 kernels pass by.
 _CONTRACT_ROWS = 32
 _CONTRACT_KERNELS = 32
@@ -112,11 +113,16 @@ def _combine_lower_inplace(out, weights, rates, values):  # type: ignore[no-unty
                 _add_rows_inplace(out, weights, rates, values, values, first, last, last)
 
 
-@njit(cache=True)
+@njit(cache=True, parallel=True)
 def _mirror_lower_inplace(out):  # type: ignore[no-untyped-def]
-    for i in range(out.shape[0]):
-        for j in range(i):
-            out[j, i] = out[i, j]
+    # Square tiles, because writing along a column of a large matrix misses the cache every time.
+    n_rows = out.shape[0]
+    for tile in prange((n_rows + _MIRROR_TILE - 1) // _MIRROR_TILE):
+        last = min((tile + 1) * _MIRROR_TILE, n_rows)
+        for start in range(0, last, _MIRROR_TILE):
+            for i in range(tile * _MIRROR_TILE, last):
+                for j in range(start, min(start + _MIRROR_TILE, i)):
+                    out[j, i] = out[i, j]
 
 
 @njit(cache=True, fastmath=_SUM_FLAGS)

@@ -333,6 +333,16 @@ class BaseKernelBank(ABC):
         """
         return take_samples(X, np.asarray(indices, dtype=np.intp))
 
+    def in_single_precision(self) -> Self:
+        """The same kernels, combined in single precision where the bank can do that faster.
+
+        Returns
+        -------
+        BaseKernelBank
+            A bank whose `combine` is right to 1e-6; the bank itself where it cannot.
+        """
+        return self
+
     def on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``.
 

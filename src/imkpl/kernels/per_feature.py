@@ -23,6 +23,7 @@ from imkpl.kernels.checks import (
     check_sample_indices,
     check_vectors,
 )
+from imkpl.kernels.gaussian_sums import add_gaussians
 from imkpl.kernels.grid import Grid, choose_grid
 from imkpl.kernels.structured import SparseRows, merged_pairs, sum_rows_on_grid
 
@@ -88,6 +89,9 @@ class PerFeatureGaussian(BaseKernelBank):
     tolerance : float, optional
         The largest error of a kernel value in `contract_rows`, between 0 and 1, where that is
         faster than the exact sum. None, 0 and anything below 1e-13 mean exact sums only.
+    dtype : float64 or float32
+        Arithmetic and result of `combine`. Single precision is two to four times as fast, and right
+        to 1e-6 of the largest value.
     kernels : FeatureKernels, optional
         Set by `adapt`.
 
@@ -107,6 +111,7 @@ class PerFeatureGaussian(BaseKernelBank):
     features: IntArray | None = None
     working_memory: float = 256
     tolerance: float | None = 1e-6
+    dtype: DTypeLike = np.float64
     kernels: FeatureKernels | None = None
 
     def __post_init__(self) -> None:
@@ -130,6 +135,11 @@ class PerFeatureGaussian(BaseKernelBank):
             raise ValueError(
                 f"PerFeatureGaussian(tolerance={self.tolerance}) must be at least 0 and below 1. "
                 "Use None for exact sums, or leave it out for 1e-6."
+            )
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
+            raise ValueError(
+                f"PerFeatureGaussian(dtype={self.dtype}) must be float64 or float32. Leave it out "
+                "for float64."
             )
 
     @property
@@ -196,19 +206,19 @@ class PerFeatureGaussian(BaseKernelBank):
         left, right = self._check_samples(X, Y)
         used = np.flatnonzero(weights)
         table, used_weights = self._table.at(used), weights[used]
-        total = np.zeros(self._shape(X, Y))
+        total = np.zeros(self._shape(X, Y), dtype=self.dtype)
         for block in self._blocks(used.size, left, right):
-            part, rates = used_weights[block], table.rates[block]
             rows = _feature_major(left, table.columns[block])
-            with loops._enough_threads(total.size * part.size):
-                if right is None:
-                    loops._combine_lower_inplace(total, part, rates, rows)
-                else:
-                    others = _feature_major(right, table.columns[block])
-                    loops._combine_cross_inplace(total, part, rates, rows, others)
+            others = None if right is None else _feature_major(right, table.columns[block])
+            with loops._enough_threads(total.size * rows.shape[0]):
+                add_gaussians(total, used_weights[block], table.rates[block], rows, others)
         if right is None:
             loops._mirror_lower_inplace(total)
         return total
+
+    def in_single_precision(self) -> Self:
+        """The same kernels, combined in single precision."""
+        return replace(self, dtype=np.float32)
 
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""

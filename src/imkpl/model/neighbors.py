@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.model._neighbor_loops import _find_nearest_inplace
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,13 @@ class Neighborhoods:
 
 
 def find_neighborhoods(
-    kernel: FloatArray, labels: IntArray, n_same: int, n_other: int
+    kernel: FloatArray,
+    labels: IntArray,
+    n_same: int,
+    n_other: int,
+    samples: IntArray | None = None,
 ) -> Neighborhoods:
-    """The nearest same-class and other-class samples of every sample.
+    """The nearest same-class and other-class samples of every sample, or of those that are listed.
 
     With a unit diagonal the nearest samples are those of largest kernel value. A class of m
     samples gives its members at most m - 1 same-class neighbours; the only sample of a class
@@ -67,6 +71,8 @@ def find_neighborhoods(
         Class of each sample, counted from 0.
     n_same, n_other : int
         Wanted sizes of the two neighbourhoods.
+    samples : int array of shape (n_listed,), optional
+        Whose neighbourhoods to find, ascending; those of all samples when None.
 
     Returns
     -------
@@ -81,23 +87,19 @@ def find_neighborhoods(
     (array([1, 0, 3, 2]), array([2, 2, 1, 1]))
     """
     n_samples = labels.size
-    same, other = [], []
-    for label in range(int(labels.max()) + 1):
-        members, rest = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
-        within = kernel[np.ix_(members, members)].copy()
-        np.fill_diagonal(within, -np.inf)
-        same.append((members, members, within, max(1, min(n_same, members.size - 1))))
-        other.append((members, rest, kernel[np.ix_(members, rest)], min(n_other, rest.size)))
-    return Neighborhoods(_nearest(same, n_samples), _nearest(other, n_samples))
+    listed = np.arange(n_samples) if samples is None else samples
+    sizes = np.bincount(labels)
+    widest = max(1, int(sizes.max()) - 1), n_samples - int(sizes[sizes > 0].min())
+    same = np.empty((listed.size, min(n_same, widest[0])), dtype=np.intp)
+    other = np.empty((listed.size, min(n_other, widest[1])), dtype=np.intp)
+    counts = np.empty((2, listed.size), dtype=np.intp)
+    _find_nearest_inplace(kernel, labels, listed, same, other, *counts)
+    return Neighborhoods(
+        Pairs(np.repeat(listed, counts[0]), _entries(same, counts[0]), n_samples),
+        Pairs(np.repeat(listed, counts[1]), _entries(other, counts[1]), n_samples),
+    )
 
 
-def _nearest(blocks: Sequence[tuple[IntArray, IntArray, FloatArray, int]], n_samples: int) -> Pairs:
-    rows, columns = [], []
-    for members, candidates, similarity, n_kept in blocks:
-        # A stable sort: among equally near samples the first one counts.
-        nearest = np.argsort(-similarity, axis=1, kind="stable")[:, :n_kept]
-        rows.append(np.repeat(members, n_kept))
-        columns.append(candidates[nearest].ravel())
-    all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
-    order = np.argsort(all_rows, kind="stable")
-    return Pairs(all_rows[order], all_columns[order], n_samples)
+def _entries(table: IntArray, counts: IntArray) -> IntArray:
+    """The first counts[i] entries of every row i."""
+    return np.asarray(table[np.arange(table.shape[1]) < counts[:, None]])

@@ -7,10 +7,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
 from imkpl.model.separation import BaseSeparation
+
+# From so many kernel values in a combined kernel, several seconds of work, they are computed in
+# single precision.
+MANY_VALUES = 2**32
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,8 @@ class Problem:
         At most so many samples in a prototype.
     code_sparsity : int
         At most so many prototypes in a code.
+    dtype : float64 or float32
+        Precision of kernels and margins, set by `in_suitable_precision`.
     """
 
     X: Any
@@ -51,6 +58,7 @@ class Problem:
     interpretability: float
     sparsity: int
     code_sparsity: int
+    dtype: DTypeLike = np.float64
 
     @cached_property
     def diagonals(self) -> FloatArray:
@@ -94,7 +102,20 @@ class Problem:
         array of shape (n_samples, n_samples)
             The Gram matrix.
         """
-        return self.bank.combine(weights / self.scale(weights), self.X)
+        combined = self.bank.combine(weights / self.scale(weights), self.X)
+        return combined.astype(np.float64, copy=False)
+
+    def in_suitable_precision(self) -> Problem:
+        """The problem in single precision, if combining all of its kernels takes long.
+
+        Returns
+        -------
+        Problem
+            This one, or one that is combined faster and right to 1e-6.
+        """
+        if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
+            return self
+        return replace(self, bank=self.bank.in_single_precision(), dtype=np.float32)
 
     def select(self, indices: IntArray) -> Problem:
         """The problem with the listed kernels only.

@@ -28,6 +28,9 @@ from imkpl.solvers import (
     minimize_ridge_on_simplex,
 )
 
+# Pairs of which the margins in all kernels are copied at a time.
+PAIR_BLOCK = 2**13
+
 
 class BaseSeparation(ABC):
     """A convex loss of the kernel weights, and a ridge on them."""
@@ -154,12 +157,11 @@ class MarginSeparation(BaseSeparation):
     @cached_property
     def _gram(self) -> FloatArray:
         """``sum_p a_p margins_p margins_p' / target^2``."""
-        scaled = self.margins * np.sqrt(self.pair_weights)[:, None] / self.target
-        return np.asarray(scaled.T @ scaled)
+        return margin_gram(self.margins, self.pair_weights) / self.target**2
 
     def value(self, weights: FloatArray) -> float:
         """The weighted sum of squared hinges."""
-        missing = np.maximum(0.0, 1.0 - self.margins @ weights / self.target)
+        missing = np.maximum(0.0, 1.0 - apply_margins(self.margins, weights) / self.target)
         return float(0.5 * self.pair_weights @ missing**2)
 
     def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
@@ -168,8 +170,8 @@ class MarginSeparation(BaseSeparation):
         ``max(0, 1 - z)^2 <= (max(1, z_now) - z)^2``, with equality at z_now, so lowering the
         quadratic lowers the objective. Its matrix is the same in every step.
         """
-        aims = np.maximum(1.0, self.margins @ weights / self.target)
-        pull = (self.pair_weights * aims) @ self.margins / self.target
+        aims = np.maximum(1.0, apply_margins(self.margins, weights) / self.target)
+        pull = apply_margins(self.margins.T, self.pair_weights * aims) / self.target
         gram, ridge = self._gram, self.ridge
 
         def value_and_gradient(w: FloatArray) -> tuple[float, FloatArray]:
@@ -180,7 +182,11 @@ class MarginSeparation(BaseSeparation):
 
     def select(self, indices: IntArray) -> MarginSeparation:
         """The same loss of the listed kernels only."""
-        return replace(self, margins=self.margins[:, indices])
+        smaller = replace(self, margins=self.margins[:, indices])
+        if "_gram" in vars(self):
+            # Where the cached property of the smaller loss looks first.
+            vars(smaller)["_gram"] = self._gram[np.ix_(indices, indices)]
+        return smaller
 
 
 def local_separation_slopes(
@@ -215,6 +221,8 @@ def local_separation_slopes(
 def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray) -> FloatArray:
     """The weight of each margin: a sample's weight, shared among its other-class neighbours.
 
+    Where only some samples have neighbourhoods, these stand for all.
+
     Parameters
     ----------
     neighborhoods : Neighborhoods
@@ -228,7 +236,10 @@ def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray)
         They sum to the sum of the sample weights.
     """
     other = neighborhoods.other
-    return np.asarray(sample_weight[other.rows] / other.counts[other.rows])
+    weights = sample_weight[other.rows] / other.counts[other.rows]
+    is_listed = other.counts > 0
+    share = sample_weight[is_listed].sum() / sample_weight.sum()
+    return np.asarray(weights / share)
 
 
 def compute_margins(
@@ -254,12 +265,57 @@ def compute_margins(
     """
     same, other = neighborhoods.same, neighborhoods.other
     near = bank.pairs(X, same.rows, same.columns, dtype)
-    counts = same.counts
-    starts = np.cumsum(counts) - counts
+    listed, starts, counts = np.unique(same.rows, return_index=True, return_counts=True)
     own = np.add.reduceat(near, starts, axis=0) / counts[:, None].astype(near.dtype)
+    owners = np.searchsorted(listed, other.rows)
     margins = bank.pairs(X, other.rows, other.columns, dtype)
-    np.subtract(own[other.rows], margins, out=margins)
+    for start in range(0, len(margins), PAIR_BLOCK):
+        block = slice(start, start + PAIR_BLOCK)
+        np.subtract(own[owners[block]], margins[block], out=margins[block])
     return margins
+
+
+def apply_margins(margins: FloatArray, factors: FloatArray) -> FloatArray:
+    """``margins @ factors`` in the precision of the margins, without a copy of them.
+
+    Parameters
+    ----------
+    margins : array of shape (n, m)
+        The margins, or their transpose.
+    factors : array of shape (m,)
+        What they are multiplied with.
+
+    Returns
+    -------
+    array of shape (n,)
+        The products, as float64.
+    """
+    product = margins @ factors.astype(margins.dtype, copy=False)
+    return np.asarray(product, dtype=np.float64)
+
+
+def margin_gram(margins: FloatArray, pair_weights: FloatArray) -> FloatArray:
+    """``sum_p a_p margins_p margins_p'``, a block of pairs at a time.
+
+    Parameters
+    ----------
+    margins : array of shape (n_pairs, n_kernels)
+        The margin of every pair in every kernel.
+    pair_weights : array of shape (n_pairs,)
+        The weights a_p.
+
+    Returns
+    -------
+    array of shape (n_kernels, n_kernels)
+        The sum, as float64.
+    """
+    roots = np.sqrt(pair_weights, dtype=margins.dtype)
+    gram = np.zeros((margins.shape[1], margins.shape[1]))
+    for start in range(0, len(margins), PAIR_BLOCK):
+        block = slice(start, start + PAIR_BLOCK)
+        scaled = margins[block] * roots[block, None]
+        gram += scaled.T @ scaled
+    return gram
 
 
 def weigh_margins(

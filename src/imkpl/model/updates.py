@@ -176,7 +176,9 @@ def update_weights(problem: Problem, state: State) -> State:
         if step < SHORTEST_WEIGHT_STEP:
             return state
     weights = (1 - step) * state.weights + step * target
-    kernel = target_kernel if step == 1.0 else problem.combine(weights)
+    # Kernels of unit diagonal, each with the share of its scale.
+    share = step * new_scale / ((1 - step) * old_scale + step * new_scale)
+    kernel = target_kernel if step == 1.0 else share * target_kernel + (1 - share) * state.kernel
     return rescale(replace(state, weights=weights, kernel=kernel))
 
 

@@ -1,0 +1,55 @@
+"""Weighted sums of Gaussian kernels on single features, in double or in single precision."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from imkpl._typing import FloatArray
+from imkpl.kernels import _gaussian_loops, _single_loops
+
+
+def add_gaussians(
+    total: FloatArray,
+    weights: FloatArray,
+    rates: FloatArray,
+    rows: FloatArray,
+    others: FloatArray | None,
+) -> None:
+    """Add ``sum_l weights_l exp(-((x_l - y_l) rates_l)**2)`` for all pairs, in the type of `total`.
+
+    Parameters
+    ----------
+    total : array of shape (n_rows, n_others), float64 or float32
+        What is added to, in place; only its lower half if there are no others.
+    weights, rates : array of shape (n_kernels,)
+        Coefficients and inverse widths.
+    rows : array of shape (n_kernels, n_rows)
+        The feature that each kernel reads, of the samples x.
+    others : array of shape (n_kernels, n_others) or None
+        The same of the samples y; None for those of x.
+    """
+    if total.dtype == np.float32:
+        _add_single(total, weights.astype(np.float32), rates, rows, others)
+    elif others is None:
+        _gaussian_loops._combine_lower_inplace(total, weights, rates, rows)
+    else:
+        _gaussian_loops._combine_cross_inplace(total, weights, rates, rows, others)
+
+
+def _add_single(
+    total: FloatArray,
+    weights: FloatArray,
+    rates: FloatArray,
+    rows: FloatArray,
+    others: FloatArray | None,
+) -> None:
+    left = rows * rates[:, None]
+    right = left if others is None else others * rates[:, None]
+    # Numbers near 0 are the exact ones. The centre is that of y, so that a row of the result
+    # does not depend on the other rows.
+    centre = right.mean(axis=1, keepdims=True)
+    left, right = ((values - centre).astype(np.float32) for values in (left, right))
+    if others is None:
+        _single_loops._combine_lower_inplace(total, weights, left)
+    else:
+        _single_loops._combine_cross_inplace(total, weights, left, right)

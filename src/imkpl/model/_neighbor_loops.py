@@ -1,0 +1,40 @@
+"""The compiled search for the nearest samples of the same class and of other classes."""
+
+import numpy as np
+from numba import njit, prange
+
+
+@njit(cache=True)
+def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untyped-def]
+    # Behind all that are at least as near: of equally near samples the first one counts.
+    if n_found == found.size:
+        if not value > values[n_found - 1]:
+            return n_found
+    else:
+        n_found += 1
+    place = n_found - 1
+    while place > 0 and value > values[place - 1]:
+        values[place], found[place] = values[place - 1], found[place - 1]
+        place -= 1
+    values[place], found[place] = value, candidate
+    return n_found
+
+
+@njit(cache=True, parallel=True)
+def _find_nearest_inplace(kernel, labels, samples, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
+    # Row p of `same` and `other` lists the neighbours of sample samples[p], the first n_same[p] and
+    # n_other[p] entries of it.
+    for p in prange(samples.size):
+        i = samples[p]
+        to_same = np.empty(same.shape[1])
+        to_other = np.empty(other.shape[1])
+        found_same = found_other = 0
+        for j in range(labels.size):
+            if labels[j] != labels[i]:
+                found_other = _insert(other[p], to_other, found_other, j, kernel[i, j])
+            elif j != i:
+                found_same = _insert(same[p], to_same, found_same, j, kernel[i, j])
+        if found_same == 0:
+            # The only sample of a class stands in for its own neighbour.
+            same[p, 0], found_same = i, 1
+        n_same[p], n_other[p] = found_same, found_other
