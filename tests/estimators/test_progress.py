@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from imkpl import IMKPL, ISKPL
+from imkpl.kernels import PerFeatureGaussian
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has none")
 
@@ -140,13 +141,67 @@ def test_verbose_writes_one_line_per_round_to_standard_error(model, wine, capsys
     model = clone(model).set_params(verbose=1).fit(wine.X, wine.y)
     out, err = capsys.readouterr()
     assert out == ""
-    lines = err.splitlines()
+    lines = [line for line in err.splitlines() if "round" in line]
     assert len(lines) == model.n_iter_
     for i, line in enumerate(lines):
         assert line.startswith(f"[{type(model).__name__}] round {i + 1}/20: objective ")
         assert f"{model.history_['total'][i]:.6g}" in line
     kernels = np.count_nonzero(model.kernel_weights_)
     assert f" {kernels} kernels, " in lines[-1]
+
+
+@MODELS
+def test_verbose_names_the_stages(model, wine, capsys):
+    clone(model).set_params(verbose=1).fit(wine.X, wine.y)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "round" not in line]
+    n_samples = len(np.unique(wine.X, axis=0))
+    wanted = [
+        "learning bandwidths",
+        f"weighing 13 kernels on {n_samples} samples",
+        "covering",
+        "cal",
+    ]
+    assert len(lines) == len(wanted)
+    for line, start in zip(lines, wanted, strict=True):
+        assert line.startswith(f"[{type(model).__name__}] {start}")
+
+
+@pytest.mark.parametrize("name", ["adapt", "pairs", "combine"])
+def test_an_interrupt_says_where_it_was_and_changes_nothing(name, wine, monkeypatch):
+    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    before, proba = dict(vars(model)), model.predict_proba(wine.new)
+    n_calls = {"adapt": 1, "pairs": 1, "combine": 4}[name]
+    original, calls = getattr(PerFeatureGaussian, name), []
+
+    def lose_patience(*arguments):
+        calls.append(arguments)
+        if len(calls) == n_calls:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(PerFeatureGaussian, name, lose_patience)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        model.fit(wine.X[:, :4], np.where(wine.y == 0, "no", "yes"))
+    where = {
+        "adapt": "while learning band",
+        "pairs": "while weighing 4",
+        "combine": "in round 2 of",
+    }
+    note = caught.value.__notes__[0]
+    assert note.startswith(f"IMKPL.fit was interrupted {where[name]}")
+    assert note.endswith("The estimator is as it was before.")
+    monkeypatch.undo()
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[key] is value for key, value in before.items())
+    np.testing.assert_array_equal(model.predict_proba(wine.new), proba)
+
+
+def test_a_refused_refit_leaves_the_model(wine):
+    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    expected = model.predict(wine.new)
+    with pytest.raises(ValueError, match="class"):
+        model.fit(wine.X[:, :4], np.zeros(len(wine.y)))
+    np.testing.assert_array_equal(model.predict(wine.new), expected)
 
 
 def test_silence_by_default(wine, capsys):

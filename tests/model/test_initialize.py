@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from imkpl.kernels import PerFeatureGaussian
+from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
 from imkpl.model import initialize as module
 from imkpl.model.cover import closeness_to_border, cover_classes, initial_state
 from imkpl.model.initialize import (
@@ -298,3 +298,28 @@ def test_starts_leave_the_given_problem_alone(rng, start):
     start(plain, neighborhoods, 2)
     assert plain.bank.n_kernels == 11
     assert plain.kernel_indices.size == 11
+
+
+def test_samples_are_compared_as_long_as_memory_lasts(monkeypatch):
+    assert module.choose_compared(6000, 10, 100) is None
+    monkeypatch.setattr(module, "MAX_MARGINS", 10 * 100 * 50)
+    found = module.choose_compared(600, 10, 100)
+    assert found.size == 50
+    assert found[0] == 0
+    assert found[-1] == 599
+    assert np.ptp(np.diff(found)) <= 1
+
+
+def test_few_compared_samples_find_the_informative_kernels(monkeypatch, rng):
+    X, labels, sample_weight = planted(rng, n_samples=300)
+    monkeypatch.setattr(module, "MAX_MARGINS", 6 * X.shape[1] * 60)
+    compared = module.choose_compared(300, 6, X.shape[1])
+    assert compared.size == 60
+    problem, _, _ = make_problem(X, labels, sample_weight, rule="lp")
+    scaled = VarianceNormalized(PerFeatureGaussian()).adapt(X)
+    problem = replace(problem, bank=scaled, kernel_indices=np.arange(scaled.n_kernels))
+    average = problem.combine(1 / problem.diagonals)
+    neighborhoods = find_neighborhoods(average, labels, 2, 6, compared)
+    found = chosen_kernels(module.MarginStart(problem, neighborhoods)(2)[0])
+    everyone = find_neighborhoods(average, labels, 2, 6)
+    assert found == chosen_kernels(module.MarginStart(problem, everyone)(2)[0])

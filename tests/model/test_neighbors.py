@@ -83,3 +83,15 @@ def test_the_kernel_is_not_written_to():
 def test_samples_without_a_pair_are_counted_as_zero(rows):
     listed = Pairs(np.array(rows, dtype=int), np.zeros(len(rows), dtype=int), 4)
     assert listed.counts.tolist() == [rows.count(i) for i in range(4)]
+
+
+@laws
+@given(seeds, st.integers(4, 30), st.integers(2, 4), st.data())
+def test_listed_samples_have_the_neighbours_that_they_have_among_all(seed, n_samples, n, data):
+    kernel, labels = similar_points(seed, n_samples, n, 5)
+    chosen = data.draw(st.sets(st.integers(0, n_samples - 1), min_size=1).map(sorted))
+    everyone = find_neighborhoods(kernel, labels, 2, 3)
+    found = find_neighborhoods(kernel, labels, 2, 3, np.array(chosen))
+    for all_pairs, some in ((everyone.same, found.same), (everyone.other, found.other)):
+        assert pairs(some) == [pair for pair in pairs(all_pairs) if pair[0] in chosen]
+        assert some.n_samples == n_samples

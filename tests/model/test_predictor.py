@@ -49,6 +49,7 @@ def test_blocks_do_not_matter(monkeypatch, decision, n_rows):
     assert_allclose(parts.scores, whole.scores, atol=1e-14)
     assert_allclose(parts.errors, whole.errors, atol=1e-14)
     assert parts.codes.shape == (11, 5)
+    assert_array_equal(predictor.decide(X), parts.scores)
 
 
 def test_similarities_read_the_live_columns_only():

@@ -5,12 +5,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from imkpl.model import separation as module
+from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.objective import local_separation_term
 from imkpl.model.separation import (
     LinearSeparation,
     MarginSeparation,
+    apply_margins,
     compute_margins,
     local_separation_slopes,
+    margin_gram,
     margin_pair_weights,
     mean_margins,
     weigh_margins,
@@ -120,6 +124,45 @@ def test_selected_losses_equal_weights_of_zero_elsewhere(make):
     small = loss.select(chosen)
     assert small.value(w) == pytest.approx(loss.value(wide))
     assert small.regularization(w) == pytest.approx(loss.regularization(wide))
+
+
+def test_a_part_of_the_gram_matrix_is_that_of_the_selected_loss():
+    loss, chosen = make_margin_loss(0), np.array([3, 1])
+    costs, w = np.zeros(2), np.array([0.25, 0.75])
+    fresh = loss.select(chosen).minimize(costs, 1.0, w)
+    loss.minimize(np.zeros(5), 1.0, np.full(5, 0.2))
+    smaller = loss.select(chosen)
+    assert "_gram" in vars(smaller)
+    assert_allclose(smaller.minimize(costs, 1.0, w), fresh, atol=1e-9)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_the_gram_matrix_is_a_sum_over_pairs(rng, monkeypatch, dtype, rtol):
+    monkeypatch.setattr(module, "PAIR_BLOCK", 7)
+    margins, weights = rng.standard_normal((30, 4)).astype(dtype), rng.uniform(0.5, 2.0, 30)
+    expected = sum(a * np.outer(m, m) for a, m in zip(weights, margins.astype(float), strict=True))
+    found = margin_gram(margins, weights)
+    assert found.dtype == np.float64
+    assert_allclose(found, expected, rtol=rtol, atol=rtol)
+    assert_allclose(apply_margins(margins, np.arange(4.0)), margins @ np.arange(4.0), atol=rtol * 9)
+
+
+@laws
+@given(seeds, st.data())
+def test_margins_of_some_samples_stand_for_all(seed, data):
+    case = make_case(seed, rule="ridge", n_samples=12)
+    problem, labels = case.problem, case.problem.labels
+    chosen = data.draw(st.sets(st.integers(0, 11), min_size=1).map(sorted))
+    average = problem.combine(1 / problem.diagonals)
+    everyone = find_neighborhoods(average, labels, 2, 4)
+    some = find_neighborhoods(average, labels, 2, 4, np.array(chosen))
+    is_listed = np.isin(everyone.other.rows, chosen)
+    table = compute_margins(problem.bank, problem.X, everyone)
+    assert_allclose(compute_margins(problem.bank, problem.X, some), table[is_listed], atol=1e-12)
+    weights = margin_pair_weights(some, problem.sample_weight)
+    assert weights.sum() == pytest.approx(problem.sample_weight.sum())
+    found = weigh_margins(problem.bank, problem.X, some, weights)
+    assert_allclose(found, weights @ table[is_listed], atol=1e-10)
 
 
 @laws

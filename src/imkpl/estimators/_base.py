@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -19,7 +16,6 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from imkpl._threads import limited_threads
@@ -36,6 +32,7 @@ from imkpl.estimators._compat import (
 from imkpl.estimators._fitted import fitted_attributes
 from imkpl.estimators._input import read_new, read_training
 from imkpl.estimators._landmarks import count_landmarks, reduce_to_landmarks
+from imkpl.estimators._stages import FitStages, warn_unless_settled
 from imkpl.estimators._training import TrainingPart, adapt_to_part, check_varying, find_distinct
 from imkpl.estimators._weights import (
     count_relevant,
@@ -44,7 +41,7 @@ from imkpl.estimators._weights import (
     read_sample_weight,
 )
 from imkpl.kernels import BaseKernelBank, resolve_bank
-from imkpl.model.alternate import Update, alternate, is_settled
+from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Encoding
@@ -111,23 +108,27 @@ class BasePrototypeClassifier(
         self
             The fitted estimator.
         """
-        bank = resolve_bank(self.kernels)
-        X, y = read_training(self, bank, X, y)
-        part = self._find_training_part(bank, X, y, sample_weight)
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
-        with limited_threads(self.n_jobs):
+        with FitStages(self) as stages, limited_threads(self.n_jobs):
+            bank = resolve_bank(self.kernels)
+            X, y = read_training(self, bank, X, y)
+            part = self._find_training_part(bank, X, y, sample_weight)
+            metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+            progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
+            stages.enter("learning bandwidths")
             bank, samples, part = self._adapt(bank, X, part)
+            stages.enter(f"weighing {bank.n_kernels} kernels on {part.labels.size} samples")
             problem, weights, updates = self._start(bank, samples, part)
+            stages.enter("covering the classes with prototypes")
             state = initial_state(problem, weights, self._count_prototypes(part, self.sparsity))
             check_varying(state.kernel.min() < CONSTANT)
             finish = partial(self._attributes, bank, X, part, problem)
-            report = self._report(progress, finish)
+            report = stages.report_rounds(progress, finish)
             state, history = alternate(
                 problem, state, updates, max_iter=self.max_iter, tol=self.tol, report=report
             )
+            stages.enter("calibrating")
             attributes = finish(state, history)
-        self._warn_unless_settled(history)
+        warn_unless_settled(self, history)
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.end(lambda: attributes)
@@ -146,7 +147,7 @@ class BasePrototypeClassifier(
         array of shape (n_samples,)
             Class labels.
         """
-        best = np.argmax(self._encode(X).scores, axis=1)
+        best = np.argmax(self._decide(X), axis=1)
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -165,7 +166,7 @@ class BasePrototypeClassifier(
         array of shape (n_samples, n_classes)
             Rows sum to one, columns are ordered as `classes_`.
         """
-        scores = self._encode(X).scores
+        scores = self._decide(X)
         return np.asarray(softmax(self.temperature_ * scores, axis=1))
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -186,7 +187,7 @@ class BasePrototypeClassifier(
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Scores; for two classes the second's minus the first's.
         """
-        scores = self._encode(X).scores
+        scores = self._decide(X)
         return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
     def transform(self, X: Any) -> Any:
@@ -276,12 +277,21 @@ class BasePrototypeClassifier(
         return tags
 
     def _encode(self, X: Any) -> Encoding:
-        """Codes, class scores and errors of validated samples."""
-        check_is_fitted(self)
-        X = read_new(self, self._predictor.bank, X)
+        """Codes, class scores and errors of samples."""
+        X = self._read_new(X)
         with limited_threads(self.n_jobs):
             encoding: Encoding = self._predictor.encode(X)
         return encoding
+
+    def _decide(self, X: Any) -> FloatArray:
+        """Class scores of samples."""
+        X = self._read_new(X)
+        with limited_threads(self.n_jobs):
+            return np.asarray(self._predictor.decide(X))
+
+    def _read_new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return read_new(self, self._predictor.bank, X)
 
     def _find_training_part(
         self, bank: BaseKernelBank, X: Any, y: Any, sample_weight: ArrayLike | None
@@ -306,7 +316,7 @@ class BasePrototypeClassifier(
         self, bank: BaseKernelBank, kernel_indices: IntArray, X: Any, part: TrainingPart
     ) -> Problem:
         """The problem before a separation loss is chosen."""
-        return Problem(
+        problem = Problem(
             X=X,
             labels=part.labels,
             sample_weight=part.sample_weight,
@@ -319,6 +329,7 @@ class BasePrototypeClassifier(
             sparsity=self.sparsity,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
         )
+        return problem.in_suitable_precision()
 
     def _attributes(
         self,
@@ -348,16 +359,6 @@ class BasePrototypeClassifier(
             "kernel_names_": bank.kernel_names(getattr(self, "feature_names_in_", None)),
         }
 
-    def _warn_unless_settled(self, history: list[ObjectiveParts]) -> None:
-        # One round is a choice, not a search that was cut short.
-        if 1 < len(history) == self.max_iter and not is_settled(history, self.tol):
-            warnings.warn(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds, before the "
-                f"objective settled to tol={self.tol}. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
     def _count_prototypes(self, part: TrainingPart, sparsity: int) -> int:
         n_classes, n_samples = self.classes_.size, part.labels.size
         if self.n_prototypes is None:
@@ -369,25 +370,6 @@ class BasePrototypeClassifier(
                 f"{n_classes} classes. Raise it, or leave it out for n_classes * sparsity."
             )
         return int(min(self.n_prototypes, n_samples))
-
-    def _report(
-        self, progress: FitProgress, fitted: Callable[[State, list[ObjectiveParts]], Any]
-    ) -> Callable[[int, State, ObjectiveParts], bool]:
-        """What to do after every round: say it, and tell the callbacks."""
-        history: list[ObjectiveParts] = []
-
-        def report(iteration: int, state: State, parts: ObjectiveParts) -> bool:
-            history.append(parts)
-            if self.verbose:
-                sys.stderr.write(
-                    f"[{type(self).__name__}] round {iteration + 1}/{self.max_iter}: objective "
-                    f"{parts.total:.6g}, {int((state.weights > 0).sum())} kernels, "
-                    f"{state.prototypes.shape[0]} prototypes\n"
-                )
-            is_last = len(history) == self.max_iter or is_settled(history, self.tol)
-            return progress.end_round(lambda: fitted(state, history), is_last=is_last)
-
-        return report
 
 
 def _is_table(bank: BaseKernelBank, X: Any) -> bool:

@@ -196,7 +196,7 @@ class IMKPL(BasePrototypeClassifier):
         """From a number of kernels to the problem and the weights to start from."""
         n_samples, n_classes = part.labels.size, self.classes_.size
         is_literal = self.weight_rule == "lp"
-        problem = self._problem(bank, X, part, is_literal=is_literal).in_suitable_precision()
+        problem = self._problem(bank, X, part, is_literal=is_literal)
         if self.n_neighbors > n_samples:
             kind, more = "distinct samples", "add samples"
             if part.whole is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -87,15 +88,31 @@ class Predictor:
         Encoding
             Codes, class scores and errors.
         """
-        blocks = [
-            self.encode_similarities(self.similarities(X[start : start + BLOCK_ROWS]))
-            for start in range(0, len(X), BLOCK_ROWS)
-        ]
+        blocks = [self.encode_similarities(block) for block in self._blocks(X)]
         return Encoding(
             sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
             np.concatenate([block.scores for block in blocks]),
             np.concatenate([block.errors for block in blocks]),
         )
+
+    def decide(self, X: Any) -> FloatArray:
+        """Class scores of samples, a block at a time, without the codes that explain them.
+
+        Parameters
+        ----------
+        X : samples
+            Samples with all input columns.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The scores that `encode` gives.
+        """
+        return np.concatenate([self.score(block) for block in self._blocks(X)])
+
+    def _blocks(self, X: Any) -> Iterator[FloatArray]:
+        for start in range(0, len(X), BLOCK_ROWS):
+            yield self.similarities(X[start : start + BLOCK_ROWS])
 
     def similarities(self, X: Any) -> FloatArray:
         """Inner products of samples and prototypes.

@@ -1,0 +1,99 @@
+"""Jobs that are measured in a process of their own: seconds, and the peak of their memory.
+
+``python benchmarks/speed/alone.py JOB JSON`` writes one line of JSON; `run_alone` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+# This file is a script in one process and a module in the other.
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import data
+
+
+def run_alone(job, **options):
+    """Run a job in a fresh process and return what it measured."""
+    command = [sys.executable, __file__, job, json.dumps(options)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def peak_gigabytes():
+    """The largest resident size of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def timed(call):
+    """Seconds that a call takes, and what it returns."""
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def load_compiled_code():
+    """Load the compiled loops, so that no compiler is in what comes after."""
+    from imkpl import IMKPL
+
+    X, y, _, _ = data.make_clusters(400, 20)
+    IMKPL(sparsity=3).fit(X, y).predict(X)
+    IMKPL(sparsity=3, solver="landmarks", n_landmarks=80).fit(X, y)
+
+
+def fit(kind, n_samples, n_features, test=False, **settings):
+    """A whole fit on made-up data, after the compiled code was loaded."""
+    from imkpl import IMKPL
+
+    X_test = None
+    if kind == "clusters":
+        X, y, X_test, y_test = data.make_clusters(n_samples, n_features)
+    else:
+        X, y = getattr(data, f"make_{kind}")(n_samples, n_features)
+    load_compiled_code()
+    before = peak_gigabytes()
+    seconds, model = timed(lambda: IMKPL(**settings).fit(X, y))
+    found = {"seconds": seconds, "gigabytes": peak_gigabytes(), "before": before}
+    found["kernels"] = int(np.count_nonzero(model.kernel_weights_))
+    found["prototypes"] = model.prototypes_.shape[0]
+    if test and X_test is not None:
+        found["accuracy"] = 100 * float(np.mean(model.predict(X_test) == y_test))
+    return found
+
+
+def fit_wide(path, n_samples, n_features, y, informative, **settings):
+    """A fit on a table that stays on disk."""
+    from imkpl import IMKPL
+    from imkpl.kernels import ArrayColumns
+
+    load_compiled_code()
+    table = np.memmap(path, np.float32, "r", shape=(n_samples, n_features))
+    seconds, model = timed(lambda: IMKPL(**settings).fit(ArrayColumns(table), np.array(y)))
+    kept = np.flatnonzero(model.kernel_weights_)
+    return {
+        "seconds": seconds,
+        "gigabytes": peak_gigabytes(),
+        "kept": int(kept.size),
+        "found": int(np.isin(informative, kept).sum()),
+    }
+
+
+def fit_wine():
+    """The first fit of a fresh process, and the import before it."""
+    from sklearn.datasets import load_wine
+
+    X, y = load_wine(return_X_y=True)
+    seconds, imkpl = timed(lambda: __import__("imkpl", fromlist=["IMKPL"]).IMKPL)
+    return {"import": seconds, "seconds": timed(lambda: imkpl().fit(X, y))[0]}
+
+
+JOBS = {"fit": fit, "fit_wide": fit_wide, "fit_wine": fit_wine}
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(JOBS[sys.argv[1]](**json.loads(sys.argv[2]))) + "\n")

@@ -1,0 +1,92 @@
+"""How time and memory grow: exponents fitted over several sizes."""
+
+from __future__ import annotations
+
+import time
+
+import alone
+import data
+import numpy as np
+import pytest
+from weight_step import make_state
+
+from imkpl import IMKPL
+from imkpl.model.updates import kernel_costs
+
+
+def exponent(sizes, values):
+    """The slope of log(value) over log(size)."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def listed(sizes, values, digits=2):
+    return ", ".join(
+        f"{size:,}: {value:.{digits}g}" for size, value in zip(sizes, values, strict=True)
+    )
+
+
+@pytest.mark.parametrize("code_sparsity", [1, 4])
+def test_weight_step(code_sparsity, record):
+    sizes, found = [1000, 2000, 4000, 8000, 16000], []
+    for n_samples in sizes:
+        X = data.make_shifts(n_samples, 200)[0]
+        case = make_state(X, n_samples // 20, 10, code_sparsity)
+        kernel_costs(*case)
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            kernel_costs(*case)
+            times.append(time.perf_counter() - start)
+        found.append(np.median(times))
+    slope = exponent(sizes, found)
+    record(
+        f"growth of the weight step with N, 200 features, codes of {code_sparsity}",
+        asked="exponent at most 1.15",
+        found=f"{slope:.2f}",
+        met=slope <= 1.15,
+        details=f"seconds: {listed(sizes, found)}",
+    )
+
+
+GROWTHS = {
+    "N, exact, 50 features": ([1000, 2000, 4000, 8000], "n_samples", {"n_features": 50}),
+    "N, landmarks, 50 features": (
+        [25_000, 50_000, 100_000, 200_000],
+        "n_samples",
+        {"n_features": 50},
+    ),
+    "features, 1000 samples": ([500, 1000, 2000, 4000], "n_features", {"n_samples": 1000}),
+}
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_whole_fit(name, record):
+    sizes, what, rest = GROWTHS[name]
+    runs = [alone.run_alone("fit", kind="clusters", **{what: size}, **rest) for size in sizes]
+    times = [run["seconds"] for run in runs]
+    memory = [run["gigabytes"] for run in runs]
+    record(
+        f"growth of a whole fit with {name}",
+        asked="",
+        found=f"time {exponent(sizes, times):.2f}, memory {exponent(sizes, memory):.2f}",
+        met=True,
+        details=f"seconds: {listed(sizes, times)}; peak GB of the process: {listed(sizes, memory)}",
+    )
+
+
+def test_predict(record):
+    model = IMKPL().fit(*data.make_wine_like(2000))
+    sizes, found = [12_500, 25_000, 50_000, 100_000], []
+    for n_samples in sizes:
+        X, _ = data.make_wine_like(n_samples, seed=1)
+        model.predict(X)
+        start = time.perf_counter()
+        model.predict(X)
+        found.append(time.perf_counter() - start)
+    record(
+        "growth of `predict` with samples",
+        asked="",
+        found=f"time {exponent(sizes, found):.2f}",
+        met=True,
+        details=f"seconds: {listed(sizes, found)}",
+    )
