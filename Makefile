@@ -31,7 +31,7 @@ quality: $(VENV)/.dev
 
 # Speed and memory beside peers; about a quarter of an hour on two quiet cores, and 4 GB of disk.
 bench: $(VENV)/.dev
-	$(RUN)/python -m pytest benchmarks/speed -o pythonpath=benchmarks/speed -q --write
+	$(RUN)/python -m pytest benchmarks/speed -o pythonpath=benchmarks/speed -o filterwarnings=default -q --write
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

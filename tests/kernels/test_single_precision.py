@@ -1,7 +1,5 @@
 """Sums of kernels in single precision: the same values to 1e-6, under the same laws."""
 
-import dataclasses
-
 import numba
 import numpy as np
 import pytest
@@ -69,9 +67,9 @@ def test_blocks_and_threads_give_the_same_bits():
         assert_array_equal(single.combine(weights, X, Y), expected)
     finally:
         numba.set_num_threads(n_threads)
-    # A block of the kernels is a multiple of the groups that are summed in single precision.
-    small = dataclasses.replace(single, working_memory=16 * 220 * 32 / 2**20)
-    assert_array_equal(small.combine(weights, X, Y), expected)
+    for working_memory in (1e-6, 16 * 220 * 33 / 2**20):
+        small = single.within_memory(working_memory)
+        assert_array_equal(small.combine(weights, X, Y), expected)
 
 
 def test_wrappers_pass_it_on():
@@ -85,6 +83,13 @@ def test_wrappers_pass_it_on():
 def test_other_kernels_stay_as_they_are():
     bank = KernelStack(["rbf"])
     assert bank.in_single_precision() is bank
+    assert bank.within_memory(1.0) is bank
+
+
+def test_a_budget_is_passed_on_and_never_raised():
+    bank = VarianceNormalized(Normalized(PerFeatureGaussian(working_memory=10)))
+    assert bank.within_memory(3).bank.bank.working_memory == 3
+    assert bank.within_memory(30).bank.bank.working_memory == 10
 
 
 def test_other_types_are_refused():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, Normalized
@@ -140,6 +141,7 @@ def adapt_to_part(bank: BaseKernelBank, X: Any, part: TrainingPart) -> tuple[Bas
         The training part, in the form that the bank reads.
     """
     samples = bank.subset(X, part.kept)
+    bank = bank.within_memory(get_config()["working_memory"])
     bank = bank.adapt(samples, part.sample_weight)
     return (bank if bank.has_unit_diagonal else Normalized(bank)), samples
 

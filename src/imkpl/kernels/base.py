@@ -343,6 +343,21 @@ class BaseKernelBank(ABC):
         """
         return self
 
+    def within_memory(self, working_memory: float) -> Self:
+        """The same kernels, with smaller blocks of data, where the bank makes such blocks.
+
+        Parameters
+        ----------
+        working_memory : float
+            Memory for them, in MiB. Results do not depend on it.
+
+        Returns
+        -------
+        BaseKernelBank
+            A bank that never uses more than it did.
+        """
+        return self
+
     def on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``.
 

@@ -7,6 +7,9 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.kernels import _gaussian_loops, _single_loops
 
+# Blocks of kernels that are a multiple of this give the same sums as all kernels together.
+GROUP = _single_loops._GROUP
+
 
 def add_gaussians(
     total: FloatArray,

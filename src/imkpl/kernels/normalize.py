@@ -108,10 +108,6 @@ class Normalized(BaseWrapper):
         """The wrapper of the listed kernels, in that order."""
         return replace(self, bank=self.bank.select(indices))
 
-    def in_single_precision(self) -> Self:
-        """The wrapper of the same kernels, combined in single precision."""
-        return replace(self, bank=self.bank.in_single_precision())
-
     def on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``."""
         return replace(self, bank=self.bank.on_columns(columns))
@@ -246,10 +242,6 @@ class VarianceNormalized(BaseWrapper):
         """The wrapper of the listed kernels, in that order, with their scales."""
         chosen = check_indices(indices, self.n_kernels)
         return replace(self, bank=self.bank.select(chosen), scales=self._factors[chosen])
-
-    def in_single_precision(self) -> Self:
-        """The wrapper of the same kernels, combined in single precision."""
-        return replace(self, bank=self.bank.in_single_precision())
 
     def on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ from imkpl.kernels.checks import (
     check_sample_indices,
     check_vectors,
 )
-from imkpl.kernels.gaussian_sums import add_gaussians
+from imkpl.kernels.gaussian_sums import GROUP, add_gaussians
 from imkpl.kernels.grid import Grid, choose_grid
 from imkpl.kernels.structured import SparseRows, merged_pairs, sum_rows_on_grid
 
@@ -220,6 +220,10 @@ class PerFeatureGaussian(BaseKernelBank):
         """The same kernels, combined in single precision."""
         return replace(self, dtype=np.float32)
 
+    def within_memory(self, working_memory: float) -> Self:
+        """The same kernels, with copies of the data of a limited size."""
+        return replace(self, working_memory=min(self.working_memory, working_memory))
+
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
         left, right = self._check_samples(X, Y)
@@ -373,9 +377,15 @@ class PerFeatureGaussian(BaseKernelBank):
             )
         return left, right
 
-    def _blocks(self, n_kernels: int, left: FloatArray, right: FloatArray | None) -> Any:
+    def _blocks(
+        self, n_kernels: int, left: FloatArray, right: FloatArray | None
+    ) -> Iterator[slice]:
         n_values = left.shape[0] + (0 if right is None else right.shape[0])
-        return iterate_blocks(n_kernels, 16 * n_values, self.working_memory)
+        # Sums in single precision begin anew with every group of kernels.
+        group = GROUP if np.dtype(self.dtype) == np.float32 else 1
+        n_groups = -(-n_kernels // group)
+        for groups in iterate_blocks(n_groups, 16 * n_values * group, self.working_memory):
+            yield slice(groups.start * group, min(groups.stop * group, n_kernels))
 
 
 def _feature_major(X: FloatArray, columns: IntArray) -> FloatArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -54,9 +55,22 @@ class BaseWrapper(BaseKernelBank):
         """The data cut down to the listed samples, in the form that `X` accepts."""
         return self.bank.subset(X, indices)
 
+    def in_single_precision(self) -> Self:
+        """The wrapper of the same kernels, combined in single precision."""
+        return self._around(self.bank.in_single_precision())
+
+    def within_memory(self, working_memory: float) -> Self:
+        """The wrapper of the same kernels, with blocks of data of a limited size."""
+        return self._around(self.bank.within_memory(working_memory))
+
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The names that the wrapped bank gives."""
         return self.bank.kernel_names(feature_names)
 
     def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
         return self.bank._shape(X, Y)
+
+    def _around(self, bank: BaseKernelBank) -> Self:
+        # Every wrapper is a data class, which type checkers cannot know here.
+        changed: Self = replace(self, bank=bank)  # type: ignore[type-var]
+        return changed
