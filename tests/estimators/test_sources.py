@@ -55,3 +55,18 @@ def test_a_sparse_matrix_is_read_by_columns(wine):
     model = IMKPL(sparsity=3).fit(sparse, wine.y)
     dense = IMKPL(sparsity=3).fit(ArrayColumns(wine.X), wine.y)
     assert_allclose(model.predict_proba(sparse), dense.predict_proba(ArrayColumns(wine.X)))
+
+
+@pytest.mark.parametrize("library", ["h5py", "zarr"])
+def test_data_sets_in_files(library, wine, tmp_path):
+    module = pytest.importorskip(library)
+    if library == "h5py":
+        file = module.File(tmp_path / "x.h5", "w")
+        stored = file.create_dataset("x", data=wine.X, chunks=(10, 4))
+    else:
+        stored = module.open(tmp_path / "x.zarr", mode="w", shape=wine.X.shape, chunks=(10, 4))
+        stored[:] = wine.X
+    model = IMKPL(sparsity=3).fit(stored, wine.y)
+    plain = IMKPL(sparsity=3).fit(ArrayColumns(wine.X), wine.y)
+    assert_array_equal(model.kernel_weights_, plain.kernel_weights_)
+    assert_array_equal(model.predict_proba(stored), plain.predict_proba(ArrayColumns(wine.X)))

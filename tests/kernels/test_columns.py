@@ -151,3 +151,16 @@ def test_widths_must_agree(table):
     check_width(ArrayColumns(table), 90)
     with pytest.raises(ValueError, match="X has 90 features, expected 91 as in fit"):
         check_width(ArrayColumns(table), 91)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_reading_a_memory_map_loses_nothing(table, tmp_path, mode):
+    np.save(tmp_path / "x.npy", table)
+    stored = np.load(tmp_path / "x.npy", mmap_mode=mode)
+    expected = table.copy()
+    if mode != "r":
+        stored[4, 7] = expected[4, 7] = 5.0
+    source = ArrayColumns(stored[2:])
+    for _ in range(2):
+        assert_array_equal(source[:, [7, 1]], expected[2:, [7, 1]])
+    assert_array_equal(stored, expected)

@@ -7,6 +7,7 @@ read a few columns at a time, such as `PerFeatureGaussian`, need no more than th
 
 from __future__ import annotations
 
+import mmap
 import pathlib
 from abc import ABC, abstractmethod
 from typing import Any
@@ -122,7 +123,9 @@ class ArrayColumns(ColumnSource):
 
     def _read(self, columns: IntArray) -> Any:
         if isinstance(self.array, np.ndarray):
-            return self.array[:, columns]
+            values = self.array[:, columns]
+            _forget_pages(self.array)
+            return values
         # Files are read in pieces: picking single columns out of chunks is slow or not possible.
         wanted, places = np.unique(columns, return_inverse=True)
         breaks = np.flatnonzero(np.diff(wanted) > LARGEST_GAP) + 1
@@ -134,6 +137,15 @@ class ArrayColumns(ColumnSource):
 
     def _view(self, rows: IntArray) -> ArrayColumns:
         return ArrayColumns(self.array, rows)
+
+
+def _forget_pages(array: Any) -> None:
+    """Let go of what was read of a memory map, which would count as memory of this process.
+
+    Only of maps that cannot be written to: others may hold changes that are nowhere else.
+    """
+    if isinstance(array, np.memmap) and array.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 class SparseColumns(ColumnSource):
