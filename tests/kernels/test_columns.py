@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
+from imkpl.kernels import columns as module
 from imkpl.kernels.columns import (
     LARGEST_GAP,
     ArrayColumns,
@@ -153,9 +154,11 @@ def test_widths_must_agree(table):
         check_width(ArrayColumns(table), 91)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
-def test_reading_a_memory_map_loses_nothing(table, tmp_path, mode):
-    np.save(tmp_path / "x.npy", table)
+def test_reading_a_memory_map_loses_nothing(table, tmp_path, mode, order, monkeypatch):
+    monkeypatch.setattr(module, "MAPPED_BYTES", 5 * table.itemsize * table.shape[1])
+    np.save(tmp_path / "x.npy", np.asarray(table, order=order))
     stored = np.load(tmp_path / "x.npy", mmap_mode=mode)
     expected = table.copy()
     if mode != "r":

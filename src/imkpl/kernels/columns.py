@@ -19,6 +19,8 @@ from imkpl._typing import IntArray
 
 # Columns of a file that lie no further apart than this are read in one piece.
 LARGEST_GAP = 32
+# Of a memory map so many bytes are in memory at a time.
+MAPPED_BYTES = 2**26
 
 
 class ColumnSource(ABC):
@@ -122,10 +124,10 @@ class ArrayColumns(ColumnSource):
         self.array = array
 
     def _read(self, columns: IntArray) -> Any:
+        if isinstance(self.array, np.memmap):
+            return _read_mapped(self.array, columns)
         if isinstance(self.array, np.ndarray):
-            values = self.array[:, columns]
-            _forget_pages(self.array)
-            return values
+            return self.array[:, columns]
         # Files are read in pieces: picking single columns out of chunks is slow or not possible.
         wanted, places = np.unique(columns, return_inverse=True)
         breaks = np.flatnonzero(np.diff(wanted) > LARGEST_GAP) + 1
@@ -139,13 +141,24 @@ class ArrayColumns(ColumnSource):
         return ArrayColumns(self.array, rows)
 
 
-def _forget_pages(array: Any) -> None:
-    """Let go of what was read of a memory map, which would count as memory of this process.
+def _read_mapped(array: np.memmap[Any, Any], columns: IntArray) -> Any:
+    """Columns of a memory map, without leaving more of it in memory than `MAPPED_BYTES`.
 
-    Only of maps that cannot be written to: others may hold changes that are nowhere else.
+    What is read of a map counts as memory of this process, and with a row often its whole length is
+    mapped. So rows are read a few at a time and let go of. Only of maps that cannot be written to:
+    others may hold changes that are nowhere else.
     """
-    if isinstance(array, np.memmap) and array.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+    if array.mode != "r" or not hasattr(mmap, "MADV_DONTNEED"):
+        return array[:, columns]
+    values = np.empty((array.shape[0], columns.size), dtype=array.dtype)
+    # In column order the rows of a few columns lie together.
+    step = array.shape[0]
+    if array.strides[0] > array.strides[1]:
+        step = max(1, MAPPED_BYTES // array.strides[0])
+    for start in range(0, array.shape[0], step):
+        values[start : start + step] = array[start : start + step, columns]
         array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    return values
 
 
 class SparseColumns(ColumnSource):
