@@ -47,22 +47,20 @@ def load_compiled_code():
     IMKPL(sparsity=3, solver="landmarks", n_landmarks=80).fit(X, y)
 
 
-def fit(kind, n_samples, n_features, test=False, **settings):
+def fit(kind, n_samples, n_features, n_test=0, **settings):
     """A whole fit on made-up data, after the compiled code was loaded."""
     from imkpl import IMKPL
 
-    X_test = None
     if kind == "clusters":
-        X, y, X_test, y_test = data.make_clusters(n_samples, n_features)
+        X, y, X_test, y_test = data.make_clusters(n_samples, n_features, n_test)
     else:
         X, y = getattr(data, f"make_{kind}")(n_samples, n_features)
     load_compiled_code()
-    before = peak_gigabytes()
     seconds, model = timed(lambda: IMKPL(**settings).fit(X, y))
-    found = {"seconds": seconds, "gigabytes": peak_gigabytes(), "before": before}
+    found = {"seconds": seconds, "gigabytes": peak_gigabytes()}
     found["kernels"] = int(np.count_nonzero(model.kernel_weights_))
     found["prototypes"] = model.prototypes_.shape[0]
-    if test and X_test is not None:
+    if n_test:
         found["accuracy"] = 100 * float(np.mean(model.predict(X_test) == y_test))
     return found
 

@@ -32,10 +32,10 @@ def make_shifts(n_samples=6000, n_features=944, n_classes=101, seed=0):
     return rng.standard_normal((n_samples, n_features)) + shifts[y], y
 
 
-def make_clusters(n_samples, n_features=50, seed=0):
-    """Four classes of three clusters each, in 12 of the features; 20,000 more for the accuracy."""
+def make_clusters(n_samples, n_features=50, n_test=0, seed=0):
+    """Four classes of three clusters each, in 12 of the features; and others for the accuracy."""
     X, y = make_classification(
-        n_samples + 20_000,
+        n_samples + n_test,
         n_features,
         n_informative=12,
         n_redundant=5,
@@ -44,7 +44,7 @@ def make_clusters(n_samples, n_features=50, seed=0):
         flip_y=0.02,
         random_state=seed,
     )
-    return X[20_000:], y[20_000:], X[:20_000], y[:20_000]
+    return X[n_test:], y[n_test:], X[:n_test], y[:n_test]
 
 
 def write_wide(path, n_samples=900, n_features=860_000, n_informative=40, seed=0):

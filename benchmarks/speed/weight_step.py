@@ -36,8 +36,8 @@ def make_state(X, n_prototypes, sparsity, code_sparsity, n_classes=3, seed=0):
     return problem, State(prototypes, codes, np.full(bank.n_kernels, 1 / bank.n_kernels), None)
 
 
-def contract_directly(problem, state, rows=500):
-    """Every kernel evaluated for all pairs, a block of rows at a time, in NumPy."""
+def contract_directly(problem, state, rows=32):
+    """Every kernel evaluated for all pairs in NumPy, a block of rows that fits into the cache."""
     X, bank = problem.X, problem.bank
     mixed = sp.csr_array(state.codes @ state.prototypes)
     rest = (sp.eye_array(len(X)) - mixed).tocsr()
