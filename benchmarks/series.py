@@ -20,17 +20,17 @@ import os
 import pathlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from quality import ROOT, fingerprint
 from sklearn.model_selection import train_test_split
 
 from imkpl import IMKPL, TimeSeriesIMKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import GlobalAlignment
 from imkpl.series import SeriesSet, read_series
+from quality import ROOT, fingerprint
 
 ROWS = ROOT / "results" / "series.csv"
 PAGE = ROOT / "docs" / "series.md"
@@ -68,7 +68,7 @@ class Study:
         Accuracy and number of kernels in the paper.
     """
 
-    kernels: GlobalAlignment = GlobalAlignment(differences=True)
+    kernels: GlobalAlignment = field(default_factory=lambda: GlobalAlignment(differences=True))
     sparsity: int = 10
     max_kernels: int | None = None
     read: Callable[[Any], SeriesSet] = read_series
