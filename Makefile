@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check lint types arch format quality bench clean
+.PHONY: demo test check lint types arch format quality series bench clean
 
 demo: $(VENV)/.demo
 	$(RUN)/python -m imkpl.cli.demo
@@ -28,6 +28,10 @@ format: $(VENV)/.dev
 # Accuracy on real data, from the folder that IMKPL_DATA names; takes minutes, can be resumed.
 quality: $(VENV)/.dev
 	$(RUN)/python benchmarks/quality.py --write
+
+# Accuracy on time series, from the same folder; takes an hour, can be resumed.
+series: $(VENV)/.dev
+	$(RUN)/python benchmarks/series.py --write
 
 # Speed and memory beside peers; about a quarter of an hour on two quiet cores, and 4 GB of disk.
 bench: $(VENV)/.dev

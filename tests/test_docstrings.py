@@ -7,7 +7,14 @@ import re
 import pytest
 from numpydoc.validate import validate
 
-MODULES = ["imkpl.estimators", "imkpl.kernels", "imkpl.measures", "imkpl.solvers"]
+MODULES = [
+    "imkpl.datasets",
+    "imkpl.estimators",
+    "imkpl.kernels",
+    "imkpl.measures",
+    "imkpl.series",
+    "imkpl.solvers",
+]
 # No text, parameters undocumented, unknown, in the wrong order or not described, returns likewise.
 REQUIRED = {"GL08", "PR01", "PR02", "PR03", "PR07", "RT03", "SS01"}
 
@@ -26,7 +33,9 @@ def test_docstring_is_complete(name):
     assert not problems
 
 
-@pytest.mark.parametrize("name", ["IMKPL", "IMKPLCV", "ISKPL", "IMKPLSelector"])
+@pytest.mark.parametrize(
+    "name", ["IMKPL", "IMKPLCV", "ISKPL", "IMKPLSelector", "SkeletonLieGroup", "TimeSeriesIMKPL"]
+)
 def test_estimators_show_an_example(name):
     estimator = getattr(importlib.import_module("imkpl"), name)
     assert ">>> " in inspect.getdoc(estimator)

@@ -6,8 +6,11 @@ import pathlib
 import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
 
-from imkpl import IMKPL, ISKPL
+from imkpl import IMKPL, ISKPL, SkeletonLieGroup, TimeSeriesIMKPL
+from imkpl.kernels import GlobalAlignment
+from imkpl.series import resample
 
 FOLDER = pathlib.Path(os.environ.get("IMKPL_DATA", "data"))
 
@@ -45,3 +48,24 @@ def test_imkpl_settles_within_twenty_rounds_and_is_accurate(name, sparsity, max_
 def test_iskpl_is_accurate_on_the_average_kernel(name, sparsity, accuracy):
     train, test, y_train, y_test = split(name)
     assert ISKPL(sparsity=sparsity).fit(train, y_train).score(test, y_test) >= accuracy
+
+
+@pytest.mark.data
+def test_curves_between_bones_tell_the_actions_of_utkinect_apart():
+    train, test, y_train, y_test = split("UTKinect")
+    model = SkeletonLieGroup().fit(train)
+    curves = [resample(model.transform(part), 40).to_padded() for part in (train, test)]
+    assert all(np.isfinite(part).all() for part in curves)
+    flat = [part.reshape(len(part), -1) for part in curves]
+    nearest = KNeighborsClassifier(1).fit(flat[0], y_train)
+    assert nearest.score(flat[1], y_test) >= 0.75
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "accuracy"), [("BasicMotions", 0.95), ("JapaneseVowels", 0.95), ("Libras", 0.8)]
+)
+def test_series_of_the_archive_are_classified(name, accuracy):
+    train, test, y_train, y_test = split(name)
+    model = TimeSeriesIMKPL(GlobalAlignment(differences=True)).fit(train, y_train)
+    assert model.score(test, y_test) >= accuracy

@@ -3,11 +3,26 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from imkpl.estimators import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
+    from imkpl.estimators import (
+        IMKPL,
+        IMKPLCV,
+        ISKPL,
+        IMKPLSelector,
+        SkeletonLieGroup,
+        TimeSeriesIMKPL,
+    )
 
 __version__ = "0.1.0"
 
-__all__ = ["IMKPL", "IMKPLCV", "ISKPL", "IMKPLSelector", "__version__"]
+__all__ = [
+    "IMKPL",
+    "IMKPLCV",
+    "ISKPL",
+    "IMKPLSelector",
+    "SkeletonLieGroup",
+    "TimeSeriesIMKPL",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

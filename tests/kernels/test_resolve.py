@@ -30,7 +30,7 @@ def test_kernels_become_stacks():
     assert resolve_bank([Gaussian(), dot, "linear"]).kernel_names() == ["gaussian", "dot", "linear"]
 
 
-@pytest.mark.parametrize("kernels", ["global_alignment", 3, None])
+@pytest.mark.parametrize("kernels", ["global_alignments", 3, None])
 def test_unknown_choices_are_explained(kernels):
     with pytest.raises(ValueError, match=r"'per_feature_gaussian', 'precomputed'.*or a list"):
         resolve_bank(kernels)

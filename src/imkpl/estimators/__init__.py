@@ -9,12 +9,16 @@ from imkpl.estimators._scorers import (
     kernel_count_scorer,
 )
 from imkpl.estimators._selector import IMKPLSelector
+from imkpl.estimators._series import TimeSeriesIMKPL
+from imkpl.estimators._skeleton import SkeletonLieGroup
 
 __all__ = [
     "IMKPL",
     "IMKPLCV",
     "ISKPL",
     "IMKPLSelector",
+    "SkeletonLieGroup",
+    "TimeSeriesIMKPL",
     "discrimination_scorer",
     "interpretability_scorer",
     "kernel_count_scorer",

@@ -33,7 +33,13 @@ from imkpl.estimators._fitted import fitted_attributes
 from imkpl.estimators._input import read_new, read_training
 from imkpl.estimators._landmarks import count_landmarks, reduce_to_landmarks
 from imkpl.estimators._stages import FitStages, warn_unless_settled
-from imkpl.estimators._training import TrainingPart, adapt_to_part, check_varying, find_distinct
+from imkpl.estimators._training import (
+    TrainingPart,
+    adapt_to_part,
+    check_varying,
+    find_distinct,
+    tabulate_kernels,
+)
 from imkpl.estimators._weights import (
     count_relevant,
     find_class_weight,
@@ -97,7 +103,8 @@ class BasePrototypeClassifier(
         ----------
         X : array-like of shape (n_samples, n_features)
             Training samples; an array of shape (n_samples, n_samples, n_kernels) for
-            ``kernels="precomputed"``, and whatever the kernels read otherwise.
+            ``kernels="precomputed"``, time series for ``kernels="global_alignment"``, and
+            whatever the kernels read otherwise.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -117,7 +124,8 @@ class BasePrototypeClassifier(
             stages.enter("learning bandwidths")
             bank, samples, part = self._adapt(bank, X, part)
             stages.enter(f"weighing {bank.n_kernels} kernels on {part.labels.size} samples")
-            problem, weights, updates = self._start(bank, samples, part)
+            table, samples = tabulate_kernels(self, bank, samples)
+            problem, weights, updates = self._start(table, samples, part)
             stages.enter("covering the classes with prototypes")
             state = initial_state(problem, weights, self._count_prototypes(part, self.sparsity))
             check_varying(state.kernel.min() < CONSTANT)
@@ -300,7 +308,7 @@ class BasePrototypeClassifier(
         weight = read_sample_weight(sample_weight, X)
         self.classes_, labels = find_classes(y, weight)
         factors = find_class_weight(self.class_weight, self.classes_, labels, weight)
-        return find_distinct(X, labels, weight, factors, merge=_is_table(bank, X))
+        return find_distinct(X, labels, weight, factors, merge=bank.requires_vector_input)
 
     def _adapt(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
@@ -370,8 +378,3 @@ class BasePrototypeClassifier(
                 f"{n_classes} classes. Raise it, or leave it out for n_classes * sparsity."
             )
         return int(min(self.n_prototypes, n_samples))
-
-
-def _is_table(bank: BaseKernelBank, X: Any) -> bool:
-    """Whether rows of X can be compared: vectors, not similarities or objects."""
-    return bank.requires_vector_input and isinstance(X, np.ndarray) and X.ndim == 2

@@ -18,7 +18,7 @@ from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._input import read_training
 from imkpl.estimators._path import PathPoint, choose_smallest, follow_path, halving_sizes
-from imkpl.estimators._training import TrainingPart
+from imkpl.estimators._training import TrainingPart, tabulate_kernels
 from imkpl.estimators._weights import read_sample_weight
 from imkpl.kernels import BaseKernelBank, resolve_bank
 
@@ -222,7 +222,7 @@ class IMKPLCV(IMKPL):
         if self.weight_rule == "lp":
             return [None]
         bank, samples, part = self._adapt(bank, X, part)
-        problem, _ = self._prepare_start(bank, samples, part)(None)
+        problem, _ = self._prepare_start(*tabulate_kernels(self, bank, samples), part)(None)
         sizes = halving_sizes(problem.bank.n_kernels, bank.n_kernels, AUTO_SIZES)
         return [int(size) for size in sizes]
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.columns import as_columns, check_width
+from imkpl.series import SeriesSet, read_series
 
 
 def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
@@ -21,7 +22,7 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
     Parameters
     ----------
     estimator : estimator
-        Gets `n_features_in_` and `feature_names_in_` where X has columns.
+        Gets `n_features_in_` and `feature_names_in_` where X has columns or channels.
     bank : BaseKernelBank
         The kernels, not adapted yet.
     X : samples
@@ -55,6 +56,15 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
             )
         X, y = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
         estimator._n_stacked = _count_stacked(shape)
+    elif bank.reads_series:
+        X, y = read_series(X), column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        estimator.n_features_in_ = estimator.n_channels_in_ = X.n_channels
+        if X.channel_names is not None:
+            estimator.feature_names_in_ = np.array(X.channel_names, dtype=object)
+        else:
+            # Names of an earlier fit must not stay.
+            vars(estimator).pop("feature_names_in_", None)
     else:
         X, y = _as_sequence(X), column_or_1d(y, warn=True)
         check_consistent_length(X, y)
@@ -85,6 +95,8 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
         return source
     if bank.requires_vector_input:
         return validate_data(estimator, X, dtype=np.float64, reset=False)
+    if bank.reads_series:
+        return _check_channels(estimator, read_series(X))
     if not bank.reads_similarities:
         return _as_sequence(X)
     shape, n_train, n_stacked = np.shape(X), estimator.n_features_in_, estimator._n_stacked
@@ -106,6 +118,23 @@ def largest_copy() -> float:
 def _count_stacked(shape: tuple[int, ...]) -> int:
     """The number of kernels in a stack; a matrix is one."""
     return shape[2] if len(shape) == 3 else 1
+
+
+def _check_channels(estimator: Any, series: SeriesSet) -> SeriesSet:
+    """Series with the channels that `fit` has seen, in that order."""
+    expected = estimator.n_channels_in_
+    if series.n_channels != expected:
+        raise ValueError(
+            f"The series have {series.n_channels} channels, but {type(estimator).__name__} was "
+            f"fitted to {expected}. Pass the channels of the training part, in their order."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and series.channel_names not in (None, tuple(names)):
+        raise ValueError(
+            f"The channels are named {', '.join(series.channel_names or ())}, expected "
+            f"{', '.join(names)} as in the training part. Bring them into that order."
+        )
+    return series
 
 
 def _as_sequence(X: Any) -> Any:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._fitted import build_predictor
 from imkpl.estimators._imkpl import IMKPL
+from imkpl.estimators._training import tabulate_kernels
 from imkpl.kernels import resolve_bank
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import add_prototypes, cover_order
@@ -83,7 +84,7 @@ def follow_path(
     bank = resolve_bank(model.kernels)
     part = model._find_training_part(bank, X, y, sample_weight)
     bank, samples, part = model._adapt(bank, X, part)
-    start = model._prepare_start(bank, samples, part)
+    start = model._prepare_start(*tabulate_kernels(model, bank, samples), part)
     sizes = [model._count_prototypes(part, sparsity) for sparsity in sparsities]
     n_samples = part.labels.size
     for limit in max_kernels:

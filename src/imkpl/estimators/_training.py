@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,7 @@ from sklearn import get_config
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, Normalized
+from imkpl.series import SeriesSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +102,7 @@ def find_distinct(
     class_weight : array of shape (n_classes,)
         Factors on them.
     merge : bool
-        Whether to compare rows; needs a numeric 2-D array.
+        Whether rows of a numeric 2-D array are compared. Time series always are.
 
     Returns
     -------
@@ -107,10 +110,10 @@ def find_distinct(
         The samples to train on.
     """
     used = np.flatnonzero(counts > 0)
-    if merge:
-        table = np.column_stack([labels[used], X[used]])
-        _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        group = group.ravel()
+    if isinstance(X, SeriesSet):
+        first, group = _group_rows(_digest_series(X[used], labels[used]))
+    elif merge and isinstance(X, np.ndarray) and X.ndim == 2:
+        first, group = _group_rows(np.column_stack([labels[used], X[used]]))
     else:
         first = group = np.arange(used.size)
     inverse = np.full(labels.size, -1)
@@ -119,6 +122,54 @@ def find_distinct(
     totals = np.bincount(group, weights=counts[used], minlength=first.size).astype(np.float64)
     weights = totals * class_weight[labels[kept]]
     return TrainingPart(kept, inverse, labels[kept], weights, totals)
+
+
+def _group_rows(table: Any) -> tuple[IntArray, IntArray]:
+    """The first of equal rows, in sorted order, and the place of every row among them."""
+    _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first, group.ravel()
+
+
+def _digest_series(series: SeriesSet, labels: IntArray) -> Any:
+    """One line of text per series: equal for equal series of one class, and only for them."""
+    # Adding zero turns -0 into 0; of the many NaN one is taken.
+    values = np.where(np.isnan(series.values), np.nan, series.values + 0.0)
+    plain = SeriesSet(values, series.starts)
+    lines = [
+        f"{label:09d}{one.shape[1]:09d}{hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
+        for one, label in zip(plain, labels, strict=True)
+    ]
+    return np.array(lines)
+
+
+def tabulate_kernels(
+    estimator: Any, bank: BaseKernelBank, samples: Any
+) -> tuple[BaseKernelBank, Any]:
+    """Bank and samples for the loop, with expensive kernels computed once.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Says what it is doing if its `verbose` is set.
+    bank : BaseKernelBank
+        Adapted.
+    samples : samples
+        What is learned from.
+
+    Returns
+    -------
+    bank : BaseKernelBank
+        The same kernels, cheap to read.
+    samples : samples
+        In the form that this bank reads.
+    """
+
+    def report(done: float, total: float) -> None:
+        sys.stderr.write(
+            f"[{type(estimator).__name__}] kernels: {100 * done / total:.0f} % of {total:.0f}\n"
+        )
+
+    return bank.tabulate(samples, report if estimator.verbose else None)
 
 
 def adapt_to_part(bank: BaseKernelBank, X: Any, part: TrainingPart) -> tuple[BaseKernelBank, Any]:

@@ -16,10 +16,13 @@ that identity. Where M lives on few pairs of samples, ``pairs`` evaluates the ke
 
 Banks and kernels are frozen: they hold parameters, never data. ``adapt(X)`` returns a new bank
 whose data-dependent parameters, such as bandwidths, were learned from the training part.
+Kernels of time series are expensive: ``tabulate(X)`` evaluates them once for the length of a fit.
 ``select(indices)`` returns the bank of some of the kernels, and wrappers (`Normalized`,
 `VarianceNormalized`) rescale the kernels of any other bank.
 """
 
+from imkpl.kernels.alignment import GlobalAlignment
+from imkpl.kernels.alignment_gradient import ExpectedAlignment, expected_alignment
 from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.columns import ArrayColumns, ParquetColumns, SparseColumns
 from imkpl.kernels.custom import FunctionKernel, NamedKernel
@@ -35,8 +38,10 @@ __all__ = [
     "ArrayColumns",
     "BaseKernel",
     "BaseKernelBank",
+    "ExpectedAlignment",
     "FunctionKernel",
     "Gaussian",
+    "GlobalAlignment",
     "KernelStack",
     "NamedKernel",
     "Normalized",
@@ -45,6 +50,7 @@ __all__ = [
     "Precomputed",
     "SparseColumns",
     "VarianceNormalized",
+    "expected_alignment",
     "normalize_stack",
     "resolve_bank",
 ]

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.blocks import count_samples, take_samples
-from imkpl.kernels.checks import (
-    check_pair_values,
-    check_pairs,
-    check_rows,
-    check_sample_indices,
-    join_mixes,
-)
+from imkpl.kernels.checks import check_rows, join_mixes
+from imkpl.kernels.listed_pairs import evaluate_pairs, sum_pairs
 
-# Rows evaluated at a time where only some pairs are wanted: fixed, so that results are too.
-PAIR_ROWS = 256
-# Kernel values held at a time where pairs are summed.
-PAIR_VALUES = 2**20
+# Told how much is done, and of how much.
+Report: TypeAlias = Callable[[float, float], None]
 
 
 class BaseKernelBank(ABC):
@@ -59,6 +52,11 @@ class BaseKernelBank(ABC):
     @property
     def reads_similarities(self) -> bool:
         """Whether X holds kernel values with all training samples instead of samples."""
+        return False
+
+    @property
+    def reads_series(self) -> bool:
+        """Whether the samples are time series, in any form that `read_series` reads."""
         return False
 
     @property
@@ -202,19 +200,7 @@ class BaseKernelBank(ABC):
         array of shape (n_pairs, n_kernels)
             The kernel values.
         """
-        rows, columns = check_pairs(rows, columns)
-        out = np.empty((rows.size, self.n_kernels), dtype=dtype)
-        order = np.argsort(rows, kind="stable")
-        left, row_positions = np.unique(rows[order], return_inverse=True)
-        for start in range(0, left.size, PAIR_ROWS):
-            chosen = (row_positions >= start) & (row_positions < start + PAIR_ROWS)
-            right, column_positions = np.unique(columns[order[chosen]], return_inverse=True)
-            block = take_samples(X, left[start : start + PAIR_ROWS])
-            others = self.take(X, right)
-            for index in range(self.n_kernels):
-                values = self.evaluate(index, block, others)
-                out[order[chosen], index] = values[row_positions[chosen] - start, column_positions]
-        return out
+        return evaluate_pairs(self, X, rows, columns, dtype)
 
     def contract_rows(
         self,
@@ -267,17 +253,7 @@ class BaseKernelBank(ABC):
         array of shape (n_kernels,)
             One sum per kernel.
         """
-        rows, columns = check_pairs(rows, columns)
-        check_sample_indices(rows, columns, self._shape(X, None)[0])
-        factors = check_pair_values(values, rows.size)
-        # Neighbouring pairs share their rows, which `pairs` evaluates together.
-        order = np.argsort(rows, kind="stable")
-        step = max(1, PAIR_VALUES // max(1, self.n_kernels))
-        products = np.zeros(self.n_kernels)
-        for start in range(0, rows.size, step):
-            chosen = order[start : start + step]
-            products += factors[chosen] @ self.pairs(X, rows[chosen], columns[chosen])
-        return products
+        return sum_pairs(self, values, X, rows, columns)
 
     def diagonal(self, X: Any) -> FloatArray:
         """``K_l(x, x)`` for every sample and kernel.
@@ -357,6 +333,23 @@ class BaseKernelBank(ABC):
             A bank that never uses more than it did.
         """
         return self
+
+    def tabulate(self, X: Any, report: Report | None = None) -> tuple[BaseKernelBank, Any]:
+        """A bank and samples with the same kernels, expensive ones evaluated once for a whole fit.
+
+        Parameters
+        ----------
+        X : samples
+            The training part.
+        report : function (done, total) -> None, optional
+            Told about the progress.
+
+        Returns
+        -------
+        bank, samples : BaseKernelBank and samples
+            As many kernels, and the training part in the form that they read.
+        """
+        return self, X
 
     def on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray
-from imkpl.kernels.base import BaseKernelBank
+from imkpl.kernels.base import BaseKernelBank, Report
 from imkpl.kernels.blocks import count_samples
 from imkpl.kernels.checks import check_indices, check_pairs, check_sample_weight
 from imkpl.kernels.wrapper import BaseWrapper
@@ -103,6 +103,10 @@ class Normalized(BaseWrapper):
         values += is_zero[rows] & is_zero[columns]
         values[rows == columns] = 1.0
         return values.astype(dtype, copy=False)
+
+    def tabulate(self, X: Any, report: Report | None = None) -> tuple[BaseKernelBank, Any]:
+        """The table of the wrapped bank, where nothing has to be done to it."""
+        return self.bank.tabulate(X, report) if self.bank.has_unit_diagonal else (self, X)
 
     def select(self, indices: ArrayLike) -> Self:
         """The wrapper of the listed kernels, in that order."""
@@ -237,6 +241,11 @@ class VarianceNormalized(BaseWrapper):
         if self.bank.has_unit_diagonal:
             return np.broadcast_to(self._factors, (count_samples(X), self.n_kernels))
         return np.asarray(self._factors * self.bank.diagonal(X))
+
+    def tabulate(self, X: Any, report: Report | None = None) -> tuple[BaseKernelBank, Any]:
+        """The wrapper around the table of the wrapped bank."""
+        table, samples = self.bank.tabulate(X, report)
+        return replace(self, bank=table), samples
 
     def select(self, indices: ArrayLike) -> Self:
         """The wrapper of the listed kernels, in that order, with their scales."""

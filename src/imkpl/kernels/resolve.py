@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from imkpl.kernels.alignment import GlobalAlignment
 from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.custom import PAIRWISE_NAMES
 from imkpl.kernels.kernel import BaseKernel
@@ -15,6 +16,7 @@ from imkpl.kernels.stack import KernelStack
 BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
     "per_feature_gaussian": PerFeatureGaussian,
     "precomputed": Precomputed,
+    "global_alignment": GlobalAlignment,
 }
 
 
@@ -24,8 +26,8 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
     Parameters
     ----------
     kernels : str, BaseKernelBank, BaseKernel, callable, or list of kernels, callables and names
-        "per_feature_gaussian", "precomputed", the name of one of scikit-learn's pairwise kernels,
-        a bank, or one or several kernels.
+        "per_feature_gaussian", "global_alignment" for time series, "precomputed", the name of one
+        of scikit-learn's pairwise kernels, a bank, or one or several kernels.
 
     Returns
     -------

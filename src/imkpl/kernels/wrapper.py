@@ -33,6 +33,11 @@ class BaseWrapper(BaseKernelBank):
         return self.bank.reads_similarities
 
     @property
+    def reads_series(self) -> bool:
+        """Whether the wrapped bank reads time series."""
+        return self.bank.reads_series
+
+    @property
     def columns(self) -> IntArray | None:
         """The sorted input columns that the kernels read; None when they read everything."""
         return self.bank.columns

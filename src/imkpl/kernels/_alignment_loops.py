@@ -1,0 +1,390 @@
+"""Compiled recursions of the global alignment kernel, many pairs side by side.
+
+A task is up to `_LANES` pairs, often of one series with many others. The values of the others are
+interleaved, so that every inner loop runs over neighbours in memory and LLVM vectorises it: local
+kernels and recursion alike. Where the first series of the pairs differ they are interleaved too.
+
+The recursion ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)`` grows and decays without limit. It
+runs in tiles of `_BAND` rows and at most `_BLOCK` columns. The numbers that enter a tile are
+brought to one exponent per pair; within a tile they cannot grow by more than 2**61, and what falls
+below the smallest number there was that much smaller than its neighbours. A result is a mantissa
+and an exponent of two.
+
+Pairs do not influence each other, so the results are the same bits for any number of threads and
+any grouping of the pairs.
+"""
+
+from contextlib import AbstractContextManager
+
+import numpy as np
+from numba import njit, prange
+
+from imkpl._threads import limited_threads
+
+# Pairs side by side: two vectors of eight doubles, or four of four.
+_LANES = 16
+# A tile and its local kernels (32 x 16 doubles each) stay in the first-level cache.
+_BAND = 16
+_BLOCK = 32
+# A larger squared distance counts as this, 60 log(2), so that local kernels stay above 2**-61. It
+# changes a normalised kernel by about 1e-18 per pair of time steps, less than rounding.
+_LARGEST = 41.588830833596715
+# The exponent of a number that is zero.
+_NOTHING = -(2**50)
+
+# Below so many cells (about a millisecond) waking other threads costs more than it saves.
+_SERIAL_CELLS = 2**19
+
+_LOG2_E = 1.4426950408889634
+_LN2 = 0.6931471805599453
+# Adding 1.5 * 2**52 leaves the nearest integer in the low bits of the mantissa.
+_ROUNDER = 6755399441055744.0
+
+_LOG2_E_SINGLE = np.float32(_LOG2_E)
+_LN2_SINGLE = np.float32(_LN2)
+_ROUNDER_SINGLE = np.float32(12582912.0)
+_LARGEST_SINGLE = np.float32(_LARGEST)
+_ONE = np.float32(1)
+_Q0, _Q1, _Q2 = np.float32(0.5), np.float32(0.16666577756404877), np.float32(0.041666556149721146)
+_Q3, _Q4 = np.float32(0.008363173343241215), np.float32(0.0013926175888627768)
+
+
+# No reassociation here: (x + _ROUNDER) - _ROUNDER would be simplified to x.
+@njit(cache=True, fastmath={"contract", "nsz"})
+def _twice_exp(t):  # type: ignore[no-untyped-def]
+    # 2 exp(t), t >= 0, as 2**(n + 1) exp(r) with |r| <= ln(2)/2, without branches: LLVM vectorises
+    # it. Of t up to 42 the product n * ln(2) loses nothing that matters, so ln(2) has one part.
+    t = min(t, _LARGEST)
+    shifted = t * _LOG2_E + _ROUNDER
+    r = t - (shifted - _ROUNDER) * _LN2
+    # 1 + r + r**2 q(r) is exactly 1 at r = 0; q interpolates at nine Chebyshev points: 1e-15.
+    q = 2.761379582951087e-07
+    q = q * r + 2.762510202030097e-06
+    q = q * r + 2.480153640869555e-05
+    q = q * r + 0.00019841208756970206
+    q = q * r + 0.0013888888905871405
+    q = q * r + 0.008333333353717163
+    q = q * r + 0.041666666666651364
+    q = q * r + 0.16666666666648303
+    q = q * r + 0.5
+    q = q * r + 1.0
+    q = q * r + 1.0
+    # The biased exponent moved into place; the shift drops _ROUNDER's own bits.
+    bits = (np.float64(shifted).view(np.int64) + np.int64(1024)) << np.int64(52)
+    return q * np.int64(bits).view(np.float64)
+
+
+@njit(cache=True, fastmath={"contract", "nsz"})
+def _twice_exp_single(t):  # type: ignore[no-untyped-def]
+    t = min(t, _LARGEST_SINGLE)
+    shifted = t * _LOG2_E_SINGLE + _ROUNDER_SINGLE
+    r = t - (shifted - _ROUNDER_SINGLE) * _LN2_SINGLE
+    q = _Q4
+    q = q * r + _Q3
+    q = q * r + _Q2
+    q = q * r + _Q1
+    q = q * r + _Q0
+    q = q * r + _ONE
+    q = q * r + _ONE
+    bits = (np.float32(shifted).view(np.int32) + np.int32(128)) << np.int32(23)
+    return q * np.int32(bits).view(np.float32)
+
+
+# With Python's rules for division there would be a test for zero in these loops, and no vectors.
+@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+def _step_down_inplace(local, above, row):  # type: ignore[no-untyped-def]
+    # From squared distances t to local kernels e / (2 - e) = 1 / (2 exp(t) - 1), e = exp(-t), and
+    # what comes from the row above. `row` has the column before the tile in front.
+    for i in range(local.shape[0]):
+        kernel = 1.0 / (_twice_exp(local[i]) - 1.0)
+        local[i] = kernel
+        above[i] = (row[i] + row[i + _LANES]) * kernel
+
+
+@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+def _step_down_single_inplace(local, above, row):  # type: ignore[no-untyped-def]
+    for i in range(local.shape[0]):
+        kernel = _ONE / (_twice_exp_single(np.float32(local[i])) - _ONE)
+        local[i] = kernel
+        above[i] = (row[i] + row[i + _LANES]) * kernel
+
+
+@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+def _step_down_banded_inplace(local, above, row, offset, width):  # type: ignore[no-untyped-def]
+    # e is multiplied by max(0, 1 - |i - j| / width), Cuturi's triangular kernel of the positions.
+    for j in range(local.shape[0] // _LANES):
+        near = max(0.0, 1.0 - abs(offset - j) / width)
+        for i in range(j * _LANES, (j + 1) * _LANES):
+            kernel = near / (_twice_exp(np.float64(local[i])) - near)
+            local[i] = kernel
+            above[i] = (row[i] + row[i + _LANES]) * kernel
+
+
+@njit(cache=True, fastmath={"contract", "nsz"})
+def _step_right_inplace(row, local, above):  # type: ignore[no-untyped-def]
+    # The chain from column to column is one fused multiplication and addition.
+    for i in range(local.shape[0]):
+        row[i + _LANES] = row[i] * local[i] + above[i]
+
+
+@njit(cache=True, fastmath={"contract", "nsz"})
+def _add_squares_inplace(t, value, others):  # type: ignore[no-untyped-def]
+    for i in range(t.shape[0]):
+        difference = value - others[i]
+        t[i] += difference * difference
+
+
+@njit(cache=True, fastmath={"contract", "nsz"})
+def _add_squares_of_lanes_inplace(t, values, others):  # type: ignore[no-untyped-def]
+    for start in range(0, t.shape[0], _LANES):
+        for lane in range(_LANES):
+            difference = values[lane] - others[start + lane]
+            t[start + lane] += difference * difference
+
+
+@njit(cache=True)
+def _fill_squares_inplace(t, one, is_shared, place, others, begin, n_channels):  # type: ignore[no-untyped-def]
+    # Channels stand one after the other in `one` and in `others`.
+    n_cells = t.shape[0]
+    _clear_inplace(t, 0)
+    for channel in range(n_channels):
+        here = channel * (others.shape[0] // n_channels) + begin
+        there = channel * (one.shape[0] // n_channels)
+        columns = others[here : here + n_cells]
+        if is_shared:
+            _add_squares_inplace(t, one[there + place], columns)
+        else:
+            there += place * _LANES
+            _add_squares_of_lanes_inplace(t, one[there : there + _LANES], columns)
+
+
+@njit(cache=True)
+def _copy_inplace(target, to, source, start, n_copied):  # type: ignore[no-untyped-def]
+    for i in range(n_copied):
+        target[to + i] = source[start + i]
+
+
+@njit(cache=True)
+def _clear_inplace(target, start):  # type: ignore[no-untyped-def]
+    for i in range(start, target.shape[0]):
+        target[i] = 0
+
+
+@njit(cache=True)
+def _exponent(value):  # type: ignore[no-untyped-def]
+    return (np.float64(value).view(np.int64) >> np.int64(52)) - np.int64(1023)
+
+
+@njit(cache=True)
+def _power(exponent):  # type: ignore[no-untyped-def]
+    # 2**exponent, and 0 below the normal numbers.
+    if exponent < -1022:
+        return 0.0
+    bits = (np.int64(min(exponent, 1023)) + np.int64(1023)) << np.int64(52)
+    return np.int64(bits).view(np.float64)
+
+
+@njit(cache=True, fastmath={"nnan", "nsz"})
+def _largest(values, lane):  # type: ignore[no-untyped-def]
+    largest = values[lane]
+    for i in range(lane + _LANES, values.shape[0], _LANES):
+        largest = max(largest, values[i])
+    return largest
+
+
+@njit(cache=True)
+def _scale_inplace(values, factors):  # type: ignore[no-untyped-def]
+    for start in range(0, values.shape[0], _LANES):
+        for lane in range(_LANES):
+            values[start + lane] *= factors[lane]
+
+
+@njit(cache=True)
+def _join_exponents_inplace(top, side, top_exponents, side_exponents, factors):  # type: ignore[no-untyped-def]
+    # Bring the row above a tile and the column on its left to one exponent per lane, at which the
+    # largest number is between 1 and 2.
+    for lane in range(_LANES):
+        above = beside = _NOTHING
+        largest_above, largest_beside = _largest(top, lane), _largest(side, lane)
+        if largest_above > 0:
+            above = top_exponents[lane] + _exponent(largest_above)
+        if largest_beside > 0:
+            beside = side_exponents[lane] + _exponent(largest_beside)
+        joint = max(above, beside)
+        factors[0, lane] = _power(top_exponents[lane] - joint)
+        factors[1, lane] = _power(side_exponents[lane] - joint)
+        top_exponents[lane] = side_exponents[lane] = joint
+    _scale_inplace(top, factors[0])
+    _scale_inplace(side, factors[1])
+
+
+@njit(cache=True)
+def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-untyped-def]
+    # Values of several series interleaved, channel after channel. A shorter one repeats its last
+    # value, which no cell before its end sees; the last series fills the lanes that are left.
+    n_channels = values.shape[0]
+    packed = np.empty(n_channels * n_steps * n_lanes, dtype=values.dtype)
+    for channel in range(n_channels):
+        begin = channel * n_steps * n_lanes
+        for lane in range(n_lanes):
+            series = members[min(lane, members.shape[0] - 1)]
+            first, last = starts[series], starts[series + 1] - 1
+            for j in range(n_steps):
+                packed[begin + j * n_lanes + lane] = values[channel, min(first + j, last)]
+    return packed
+
+
+@njit(cache=True)
+def _run_tile_inplace(  # type: ignore[no-untyped-def]
+    row, side, one, is_shared, top, n_band, others, begin, n_channels, width, local, above
+):
+    # `row` holds the column before the tile and the row above it, `side` the column before it from
+    # the row above on. They leave as the last row, and as the last column.
+    n_cells = local.shape[0]
+    for r in range(n_band):
+        _fill_squares_inplace(local, one, is_shared, top + r, others, begin, n_channels)
+        if width > 0:
+            _step_down_banded_inplace(local, above, row, top + r - begin // _LANES, width)
+        elif row.itemsize == 4:
+            _step_down_single_inplace(local, above, row)
+        else:
+            _step_down_inplace(local, above, row)
+        # The column before the tile has been used up to here; the tile's last takes its place.
+        _copy_inplace(side, r * _LANES, row, n_cells, _LANES)
+        _copy_inplace(row, 0, side, (r + 1) * _LANES, _LANES)
+        _step_right_inplace(row, local, above)
+    _copy_inplace(side, n_band * _LANES, row, n_cells, _LANES)
+    _clear_inplace(side, (n_band + 1) * _LANES)
+
+
+@njit(cache=True)
+def _run_band_inplace(  # type: ignore[no-untyped-def]
+    bottom, exponents, one, is_shared, top, n_band, others, n_channels, width, step
+):
+    # Some more rows of A: `bottom` is the last one, in units of 2**exponents per block of columns.
+    side = np.zeros((_BAND + 1) * _LANES, dtype=one.dtype)
+    side_exponents, factors = np.zeros(_LANES, dtype=np.int64), np.empty((2, _LANES))
+    row = np.empty((step + 1) * _LANES, dtype=one.dtype)
+    local, up = np.empty(step * _LANES, dtype=one.dtype), np.empty(step * _LANES, dtype=one.dtype)
+    if top == 0:
+        # The empty alignment, before the first cell.
+        for lane in range(_LANES):
+            side[lane] = 1
+    for block in range(exponents.shape[0]):
+        first = block * step
+        begin, end = first * _LANES, min((first + step) * _LANES, bottom.shape[0])
+        n_cells = end - begin
+        above = bottom[begin:end]
+        if width > 0 and max(first - top - n_band, top - first - step) + 1 >= width:
+            _clear_inplace(above, 0)
+            _clear_inplace(side, 0)
+            continue
+        _join_exponents_inplace(above, side, exponents[block], side_exponents, factors)
+        _copy_inplace(row, 0, side, 0, _LANES)
+        _copy_inplace(row, _LANES, above, 0, n_cells)
+        _run_tile_inplace(
+            row,
+            side,
+            one,
+            is_shared,
+            top,
+            n_band,
+            others,
+            begin,
+            n_channels,
+            width,
+            local[:n_cells],
+            up[:n_cells],
+        )
+        _copy_inplace(above, 0, row, _LANES, n_cells)
+
+
+@njit(cache=True)
+def _find_stops(row_ends):  # type: ignore[no-untyped-def]
+    # A band ends where a series ends: there its result is read.
+    is_stop = np.zeros(row_ends.max() + 1, dtype=np.bool_)
+    for end in row_ends:
+        is_stop[end] = True
+    first = 0
+    for row in range(is_stop.shape[0]):
+        if is_stop[row] or row == first + _BAND or row == 0:
+            is_stop[row] = True
+            first = row
+    return np.flatnonzero(is_stop)
+
+
+@njit(cache=True)
+def _align_lanes_inplace(  # type: ignore[no-untyped-def]
+    mantissas, powers, one, is_shared, row_ends, others, column_ends, n_channels, width
+):
+    n_columns = column_ends.max()
+    # Blocks of one size, none larger than _BLOCK.
+    n_blocks = (n_columns + _BLOCK - 1) // _BLOCK
+    step = (n_columns + n_blocks - 1) // n_blocks
+    bottom = np.zeros(n_columns * _LANES, dtype=one.dtype)
+    exponents = np.full(((n_columns + step - 1) // step, _LANES), _NOTHING)
+    stops = _find_stops(row_ends)
+    for band in range(stops.shape[0] - 1):
+        top, stop = stops[band], stops[band + 1]
+        _run_band_inplace(
+            bottom, exponents, one, is_shared, top, stop - top, others, n_channels, width, step
+        )
+        for lane in range(row_ends.shape[0]):
+            if row_ends[lane] == stop:
+                place = column_ends[lane] - 1
+                mantissas[lane] = bottom[place * _LANES + lane]
+                powers[lane] = exponents[place // step, lane]
+
+
+@njit(cache=True)
+def _is_one_series(members):  # type: ignore[no-untyped-def]
+    n_others = 0
+    for series in members:
+        n_others += series != members[0]
+    return n_others == 0
+
+
+@njit(cache=True)
+def _lengths(starts, members):  # type: ignore[no-untyped-def]
+    lengths = np.empty(members.shape[0], dtype=np.int64)
+    for i in range(members.shape[0]):
+        lengths[i] = starts[members[i] + 1] - starts[members[i]]
+    return lengths
+
+
+@njit(cache=True)
+def _align_task_inplace(  # type: ignore[no-untyped-def]
+    mantissas, powers, left, left_starts, right, right_starts, rows, columns, width
+):
+    row_ends, column_ends = _lengths(left_starts, rows), _lengths(right_starts, columns)
+    is_shared = _is_one_series(rows)
+    one = _pack_lanes(left, left_starts, rows, 1 if is_shared else _LANES, row_ends.max())
+    others = _pack_lanes(right, right_starts, columns, _LANES, column_ends.max())
+    _align_lanes_inplace(
+        mantissas, powers, one, is_shared, row_ends, others, column_ends, left.shape[0], width
+    )
+
+
+@njit(cache=True, parallel=True)
+def _align_tasks_inplace(  # type: ignore[no-untyped-def]
+    mantissas, powers, left, left_starts, right, right_starts, rows, columns, bounds, width
+):
+    # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES.
+    for task in prange(bounds.shape[0] - 1):
+        first, last = bounds[task], bounds[task + 1]
+        _align_task_inplace(
+            mantissas[first:last],
+            powers[first:last],
+            left,
+            left_starts,
+            right,
+            right_starts,
+            rows[first:last],
+            columns[first:last],
+            width,
+        )
+
+
+def _enough_threads(n_cells: float) -> AbstractContextManager[int]:
+    # The compiled code is the same for one thread and for many, and so are its results.
+    return limited_threads(1 if n_cells < _SERIAL_CELLS else None)

@@ -1,0 +1,283 @@
+"""TimeSeriesIMKPL: series in every form, once computed kernels, and scikit-learn's tools."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import SkipTestWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from contracts.estimator import check_prototype_estimator
+from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
+from imkpl.kernels import GlobalAlignment
+from imkpl.kernels import alignment_pairs as numerics
+from imkpl.series import SeriesSet
+from reference.alignment import alignment_stack
+
+
+class OnTables(TimeSeriesIMKPL):
+    """Every feature a channel of one step, so that checks on tables run on series."""
+
+    def fit(self, X, y, sample_weight=None):
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        names = getattr(self, "feature_names_in_", None)
+        super().fit(X[:, :, np.newaxis], y, sample_weight)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
+
+    def _read_new(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return super()._read_new(X[:, :, np.newaxis])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = True, False
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+with warnings.catch_warnings():
+    # scikit-learn has no series to test with, and says so; checks of the interface are left.
+    warnings.simplefilter("ignore", SkipTestWarning)
+    every_check = parametrize_with_checks([TimeSeriesIMKPL(), OnTables()])
+
+
+@every_check
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def make_series(seed, n_per_class=12, n_classes=3, lengths=(12, 30)):
+    """Channel 1 tells classes apart by its frequency, channels 0 and 2 are noise."""
+    rng = np.random.default_rng(seed)
+    arrays, labels = [], np.repeat(np.arange(n_classes), n_per_class)
+    for label in labels:
+        length = int(rng.integers(*lengths))
+        values = rng.standard_normal((3, length))
+        phase = 2 * np.pi * np.linspace(0, 1, length) * (label + 1)
+        values[1] = 3 * np.sin(phase + rng.uniform(-0.3, 0.3)) + 0.3 * values[1]
+        arrays.append(values)
+    return SeriesSet.from_list(arrays, ["a", "b", "c"]), labels
+
+
+@pytest.fixture(scope="module")
+def train():
+    return make_series(0)
+
+
+@pytest.fixture(scope="module")
+def new():
+    return make_series(1)
+
+
+@pytest.fixture(scope="module")
+def model(train):
+    return TimeSeriesIMKPL(sparsity=3).fit(*train)
+
+
+def test_the_laws_of_prototype_classifiers_hold(model, train, new):
+    X, y = train
+    bank = GlobalAlignment().adapt(X)
+
+    live = np.flatnonzero(model.kernel_weights_)
+    everyone = SeriesSet.from_list([*X, *new[0][:4]])
+    whole = alignment_stack(bank.select(live), everyone, X) @ model.kernel_weights_[live]
+
+    def combined(A, B):
+        places = [
+            [i for i, other in enumerate(everyone) if np.array_equal(one, other)] for one in A
+        ]
+        columns = [[i for i, other in enumerate(X) if np.array_equal(one, other)] for one in B]
+        return whole[np.ix_(np.ravel(places), np.ravel(columns))]
+
+    check_prototype_estimator(model, X, y, new[0][:4], combined)
+
+
+def test_the_channel_that_matters_is_found(model, new):
+    assert model.score(*new) > 0.95
+    assert np.argmax(model.feature_importances_) == 1
+    assert model.kernel_names_ == ["a", "b", "c"]
+    assert model.n_channels_in_ == model.n_features_in_ == 3
+    assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, lambda X: X])
+def test_all_forms_give_the_same_model(model, train, new, form):
+    X, y = train
+    other = TimeSeriesIMKPL(sparsity=3).fit(form(X), y)
+    assert_array_equal(other.kernel_weights_, model.kernel_weights_)
+    expected = model.predict_proba(new[0])
+    assert_array_equal(other.predict_proba(form(new[0])), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(other)).predict_proba(new[0]), expected)
+
+
+def test_it_is_imkpl_with_alignment_kernels(model, train, new):
+    for kernels in ("global_alignment", GlobalAlignment()):
+        other = IMKPL(kernels, sparsity=3).fit(*train)
+        assert_array_equal(other.predict_proba(new[0]), model.predict_proba(new[0]))
+
+
+def test_neither_the_order_of_rows_nor_copies_matter(model, train, new):
+    X, y = train
+    order = np.random.default_rng(0).permutation(len(y))
+    shuffled = TimeSeriesIMKPL(sparsity=3).fit(X[order], y[order])
+    assert_array_equal(shuffled.predict_proba(new[0]), model.predict_proba(new[0]))
+    counts = np.ones(len(y))
+    counts[:5] = [2, 3, 0, 1, 2]
+    rows = np.repeat(np.arange(len(y)), counts.astype(int))
+    copied = TimeSeriesIMKPL(sparsity=3).fit(X[rows], y[rows])
+    weighted = TimeSeriesIMKPL(sparsity=3).fit(X, y, sample_weight=counts)
+    assert_array_equal(copied.predict_proba(new[0]), weighted.predict_proba(new[0]))
+
+
+def count_pairs(monkeypatch):
+    """The number of alignments that are computed, those of series with themselves left out."""
+    counted = []
+    original = numerics.align_pairs
+
+    def counting(left, right, rows, columns, *args):
+        counted.append(rows.size)
+        return original(left, right, rows, columns, *args)
+
+    monkeypatch.setattr(numerics, "align_pairs", counting)
+    return counted
+
+
+def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
+    X, y = train
+    counted = count_pairs(monkeypatch)
+    model = TimeSeriesIMKPL(sparsity=3, max_iter=5, tol=0).fit(X, y)
+    n = len(y)
+    assert model.n_iter_ > 1
+    assert sum(counted) == 3 * n * (n - 1) // 2
+
+
+def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch):
+    X, y = train
+    model = TimeSeriesIMKPL(sparsity=3, max_kernels=1).fit(X, y)
+    counted = count_pairs(monkeypatch)
+    model.predict(new[0])
+    assert sum(counted) == len(new[0]) * model.support_.size
+    # The other channels may hold anything.
+    noise = np.asarray(new[0])
+    noise[:, [0, 2]] = np.where(np.isnan(noise[:, [0, 2]]), np.nan, 7.0)
+    assert_array_equal(model.predict_proba(noise), model.predict_proba(new[0]))
+
+
+def test_landmarks_never_compare_all_with_all(monkeypatch):
+    X, y = make_series(2, n_per_class=60, n_classes=2, lengths=(8, 12))
+    counted = count_pairs(monkeypatch)
+    model = TimeSeriesIMKPL(solver="landmarks", n_landmarks=12, sparsity=3).fit(X, y)
+    # Drawing, the table of landmarks, and codes and calibration against the support.
+    assert sum(counted) < 3 * (3 * len(y) * 12 + 12 * 12)
+    assert model.codes_.shape[0] == len(y)
+    assert model.score(X, y) > 0.9
+
+
+def test_a_cache_gives_the_same_model(model, train, new, tmp_path):
+    kernels = GlobalAlignment(cache_dir=str(tmp_path))
+    for _ in range(2):
+        cached = TimeSeriesIMKPL(kernels, sparsity=3).fit(*train)
+        assert_array_equal(cached.predict_proba(new[0]), model.predict_proba(new[0]))
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_single_precision_tables_change_little(model, train, new):
+    kernels = GlobalAlignment(table_dtype="float32", dtype="float32")
+    single = TimeSeriesIMKPL(kernels, sparsity=3).fit(*train)
+    assert_array_equal(single.predict(new[0]), model.predict(new[0]))
+    assert_allclose(single.kernel_weights_, model.kernel_weights_, atol=1e-3)
+
+
+def test_missing_values_are_allowed(train, new):
+    X, y = train
+    rng = np.random.default_rng(0)
+    gaps = [np.where(rng.random(one.shape) < 0.2, np.nan, one) for one in X]
+    gaps = [
+        np.where(np.arange(one.shape[1]) == 3, whole, one)
+        for one, whole in zip(gaps, X, strict=True)
+    ]
+    model = TimeSeriesIMKPL(sparsity=3).fit(gaps, y)
+    assert model.score(*new) > 0.9
+    assert get_tags(model).input_tags.allow_nan
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, lambda X: X])
+def test_searches_and_pipelines_index_series(train, form):
+    X, y = train
+    widths = [GlobalAlignment(scales=(s,)) for s in (0.1, 1.0)]
+    model = TimeSeriesIMKPL(sparsity=2, max_iter=2, tol=1.0)
+    search = GridSearchCV(model, {"kernels": widths}, cv=2).fit(form(X), y)
+    assert search.best_score_ > 0.8
+    whole = make_pipeline(FunctionTransformer(), clone(model))
+    assert cross_val_score(whole, form(X), y, cv=2).mean() > 0.8
+
+
+def test_other_estimators_read_series(train, new):
+    X, y = train
+    sizes = IMKPLCV(GlobalAlignment(), cv=2, sparsity=(2, 4), max_kernels=(1, 3)).fit(X, y)
+    assert sizes.score(*new) > 0.8
+    assert ISKPL(GlobalAlignment(), sparsity=3).fit(X, y).score(*new) > 0.5
+
+
+def test_groups_have_no_importances_of_channels(train):
+    X, y = train
+    kernels = GlobalAlignment(groups={"all": ["a", "b", "c"]}, differences=True)
+    model = TimeSeriesIMKPL(kernels, sparsity=3).fit(X, y)
+    assert model.kernel_names_ == ["all", "all (difference)"]
+    with pytest.raises(AttributeError, match="kernel_weights_"):
+        _ = model.feature_importances_
+
+
+def test_progress_is_told(train, capsys):
+    TimeSeriesIMKPL(sparsity=2, verbose=1, max_iter=1).fit(*train)
+    told = capsys.readouterr().err
+    assert "[TimeSeriesIMKPL] kernels: 100 % of" in told
+    assert "[TimeSeriesIMKPL] round 1/1" in told
+
+
+def test_bad_input_is_told_what_is_wrong(model, train, new):
+    X, y = train
+    with pytest.raises(ValueError, match="was fitted to 3"):
+        model.predict(X[:, [0, 1]])
+    with pytest.raises(ValueError, match="expected a, b, c as in the training part"):
+        model.predict(X[:, [0, 2, 1]])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        TimeSeriesIMKPL().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="three axes"):
+        TimeSeriesIMKPL().fit(np.zeros((6, 5)), [0, 1] * 3)
+    with pytest.raises(ValueError, match="All kernels are constant"):
+        TimeSeriesIMKPL().fit(np.zeros((6, 2, 5)), [0, 1] * 3)
+
+
+def test_names_of_an_earlier_fit_are_forgotten(train):
+    X, y = train
+    model = TimeSeriesIMKPL(sparsity=2, max_iter=1).fit(X, y)
+    model.fit(np.asarray(X), y)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.kernel_names_ == ["channel 0", "channel 1", "channel 2"]
+
+
+def test_alignments_are_named_by_kernels_with_weight(model, train, new):
+    X, _ = train
+    found = model.align(new[0][0], X[int(model.support_[0])])
+    live = np.flatnonzero(model.kernel_weights_)
+    assert list(found) == [model.kernel_names_[i] for i in live]
+    bank = GlobalAlignment().adapt(X)
+    similarity = bank.evaluate(1, new[0][:1], X[model.support_[:1]])[0, 0]
+    assert_allclose(found["b"].similarity, similarity, rtol=1e-12)
+    with pytest.raises(ValueError, match="fitted to 3"):
+        model.align(new[0][0][:2], X[0][:2])
+    other = IMKPL().fit(np.arange(12.0).reshape(6, 2) % 5, [0, 1] * 3)
+    with pytest.raises(TypeError, match="PerFeatureGaussian"):
+        TimeSeriesIMKPL.align(other, new[0][0], X[0])

@@ -1,0 +1,310 @@
+"""Global alignment kernels: the laws of banks, and the recursion against its twins."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import gammaln, logsumexp
+
+from contracts.bank import check_bank
+from imkpl._threads import limited_threads
+from imkpl.kernels import GlobalAlignment, resolve_bank
+from imkpl.kernels.alignment_pairs import (
+    align_cross,
+    align_pairs,
+    find_self_similarities,
+)
+from imkpl.series import SeriesSet
+from reference.alignment import (
+    alignment_kernel,
+    alignment_stack,
+    all_alignments,
+    log_alignment,
+    log_local,
+)
+
+# Lengths below, at and above those of a tile; more series than lanes.
+LENGTHS = [5, 1, 9, 40, 33, 7, 12, 20, 64, 17, 16, 5, 6, 32, 8, 9, 10, 11, 35]
+
+
+def random_series(rng, lengths, n_channels=3, missing=0.1):
+    arrays = []
+    for length in lengths:
+        values = rng.standard_normal((n_channels, length)).cumsum(axis=1)
+        is_missing = rng.random(values.shape) < missing
+        is_missing[:, 0] = False
+        values[is_missing] = np.nan
+        arrays.append(values)
+    return SeriesSet.from_list(arrays)
+
+
+def scaled(*arrays):
+    """One channel, local kernel exp(-(x - y)**2)."""
+    return SeriesSet.from_list([np.asarray(a, dtype=np.float64)[np.newaxis] for a in arrays])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"length": None},
+        {"length": 7, "differences": True},
+        {"length": None, "scales": (0.1, 1.0), "differences": True},
+        {"length": None, "groups": {"a": [0, 2], "b": [1]}},
+        {"length": None, "triangular": 6},
+    ],
+)
+def test_the_laws_of_banks_hold(rng, settings):
+    lengths = LENGTHS if len(settings) < 3 else LENGTHS[:7]
+    X, Y = random_series(rng, lengths), random_series(rng, [4, 6, 50])
+    bank = GlobalAlignment(**settings).adapt(X)
+    check_bank(bank, X, Y, lambda A, B: alignment_stack(bank, A, B))
+
+
+def test_the_recursion_sums_over_all_alignments(rng):
+    x, y = rng.standard_normal((2, 5)), rng.standard_normal((2, 4))
+
+    def kernel(a, b):
+        local = np.exp(log_local(a, b, 1.0))
+        paths = all_alignments(a.shape[1], b.shape[1])
+        return sum(np.prod([local[cell] for cell in path]) for path in paths)
+
+    expected = kernel(x, y) / np.sqrt(kernel(x, x) * kernel(y, y))
+    pair = SeriesSet.from_list([x, y])
+    assert_allclose(align_cross(pair, pair, 0)[0, 1], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("bandwidth", [0.1, 30.0, 4000.0])
+def test_long_series_agree_with_log_space(rng, bandwidth):
+    times = np.linspace(0, 1, 1200)
+    arrays = [
+        np.zeros(1200),
+        np.ones(1200),
+        rng.standard_normal(1200),
+        np.sin(40 * times),
+        np.sin(40 * times**1.5),
+        # A level of its own for 300 steps, and an outlier that no step of another series is near.
+        np.where(times < 0.25, 8.0, np.sin(40 * times)),
+        np.where(np.arange(1200) == 700, 1e9, 0.0),
+        np.sin(40 * times[:150]),
+        [0.5],
+    ]
+    series = scaled(*(np.asarray(a) / np.sqrt(bandwidth) for a in arrays))
+    found = align_cross(series, series, 0)
+    assert np.all((found >= 0) & (found <= 1))
+    assert_allclose(np.diag(found), 1.0, rtol=1e-15)
+    norms = [log_alignment(log_local(one, one, 1.0)) for one in series]
+    for i, j in [(0, 1), (0, 2), (2, 3), (3, 4), (4, 5), (0, 6), (3, 7), (7, 8)]:
+        cross = log_alignment(log_local(series[i], series[j], 1.0))
+        expected = np.exp(cross - (norms[i] + norms[j]) / 2)
+        assert_allclose(found[i, j], expected, rtol=0, atol=1e-9)
+
+
+def log_constant_alignment(n, m, log_kernel):
+    """log A(n, m) where all local kernels are equal: alignments counted by diagonal steps."""
+    diagonal = np.arange(min(n, m))
+    straight = n - 1 - diagonal, m - 1 - diagonal
+    n_steps = n + m - 2 - diagonal
+    ways = gammaln(n_steps + 1) - sum(gammaln(part + 1) for part in (diagonal, *straight))
+    return logsumexp(ways + (n_steps + 1) * log_kernel)
+
+
+def test_five_thousand_steps_neither_overflow_nor_vanish(rng):
+    noise = rng.standard_normal(5000).cumsum() / 5000
+    level = 0.5 / np.sqrt(5000)
+    series = scaled(
+        np.zeros(5000), np.full(5000, level), np.zeros(4900), noise, noise, rng.permutation(noise)
+    )
+    found = align_cross(series, series, 0)
+    assert np.all((found >= 0) & (found <= 1))
+    assert_allclose(found[3, 4], 1.0, rtol=1e-14)
+    assert found[3, 5] > 0.1
+    norm = log_constant_alignment(5000, 5000, 0.0)
+    e = np.exp(-(level**2))
+    unlike = np.exp(log_constant_alignment(5000, 5000, np.log(e / (2 - e))) - norm)
+    assert_allclose(found[0, 1], unlike, rtol=0, atol=1e-9)
+    shorter = log_constant_alignment(5000, 4900, 0.0)
+    expected = np.exp(shorter - (norm + log_constant_alignment(4900, 4900, 0.0)) / 2)
+    assert 0.1 < expected < 0.9
+    assert_allclose(found[0, 2], expected, rtol=0, atol=1e-9)
+
+
+def test_results_do_not_depend_on_threads_or_on_the_grouping_of_pairs(rng):
+    series = random_series(rng, LENGTHS * 2, 2, 0.0)
+    n = len(series)
+    norms = find_self_similarities(series, 0)
+    rows, columns = (part.ravel() for part in np.mgrid[:n, :n])
+    whole = align_pairs(series, series, rows, columns, 0, (norms, norms))
+    few = rng.permutation(n * n)[:40]
+    part = align_pairs(series, series, rows[few], columns[few], 0, (norms, norms))
+    assert_array_equal(part, whole[few])
+    with limited_threads(1):
+        assert_array_equal(align_cross(series, series, 0).ravel(), whole)
+
+
+@pytest.mark.parametrize("width", [0, 5])
+def test_single_precision_is_right_to_six_digits(rng, width):
+    series = random_series(rng, LENGTHS, 2, 0.0)
+    single = SeriesSet(series.values.astype(np.float32) / 8, series.starts)
+    double = SeriesSet(series.values / 8, series.starts)
+    assert_allclose(
+        align_cross(single, single, width), align_cross(double, double, width), atol=2e-6
+    )
+
+
+def test_single_precision_of_the_bank_keeps_channels_far_from_zero(rng):
+    X = random_series(rng, [20] * 6, 1, 0.0)
+    far = SeriesSet(X.values + 1e5, X.starts)
+    expected = GlobalAlignment().adapt(X).evaluate(0, X)
+    found = GlobalAlignment(dtype="float32").adapt(far).evaluate(0, far)
+    assert_allclose(found, expected, atol=1e-5)
+
+
+def test_kernels_with_gaps_are_positive_semidefinite(rng):
+    X = random_series(rng, rng.integers(3, 30, 40), 2, 0.4)
+    for settings in ({"length": None}, {"length": 12}, {"triangular": 4, "length": None}):
+        bank = GlobalAlignment(scales=(0.05,), groups={"both": [0, 1]}, **settings).adapt(X)
+        assert np.linalg.eigvalsh(bank.evaluate(0, X)).min() > -1e-12
+
+
+def test_a_missing_step_is_left_out():
+    with_gap = SeriesSet.from_list([[[0.0, np.nan, 2.0, 1.0]], [[1.0, 0.0, 2.0, 2.0]]])
+    without = SeriesSet.from_list([[[0.0, 2.0, 1.0]], [[1.0, 0.0, 2.0, 2.0]]])
+    bank = GlobalAlignment(length=None).adapt(without)
+    assert_array_equal(bank.evaluate(0, with_gap), bank.evaluate(0, without))
+
+
+def test_bandwidth_is_the_mean_squared_difference_times_the_length(rng):
+    X = random_series(rng, [6, 6, 6, 6], 2, 0.0)
+    bank = GlobalAlignment(scales=(1.0, 0.5)).adapt(X)
+    steps = X.values[0]
+    expected = 6 * np.mean((steps[:, None] - steps) ** 2)
+    assert_allclose(bank.widths[:2], [expected, expected / 2], rtol=1e-12)
+    group = GlobalAlignment(groups={"g": [0, 1]}).adapt(X)
+    assert_allclose(group.widths[0], bank.widths[0] + bank.widths[2], rtol=1e-12)
+
+
+def test_integer_weights_are_copies(rng):
+    X = random_series(rng, [5, 9, 14, 6], 2)
+    counts = np.array([1, 3, 0, 2])
+    weighted = GlobalAlignment(differences=True).adapt(X, counts)
+    copied = GlobalAlignment(differences=True).adapt(X[np.repeat(np.arange(4), counts)])
+    assert_allclose(weighted.widths, copied.widths, rtol=1e-12)
+    assert weighted.resampled_length == copied.resampled_length == 7
+
+
+def test_a_constant_channel_is_the_constant_kernel(rng):
+    X = random_series(rng, [5, 9, 14, 6], 2, 0.0)
+    flat = SeriesSet(np.stack([X.values[0], np.full(X.values.shape[1], 7.0)]), X.starts)
+    bank = GlobalAlignment(length=None, differences=True).adapt(flat)
+    assert_array_equal(bank.evaluate(1, flat), 1.0)
+    assert_array_equal(bank.evaluate(3, flat, X), 1.0)
+    assert np.isinf(bank.widths[1])
+
+
+def test_lengths_are_made_equal_where_they_differ_much(rng):
+    assert GlobalAlignment().adapt(random_series(rng, [99, 100, 101])).resampled_length is None
+    assert GlobalAlignment().adapt(random_series(rng, [60, 100, 140])).resampled_length == 100
+    X = random_series(rng, [60, 100, 140])
+    assert GlobalAlignment(length=None).adapt(X).resampled_length is None
+    assert GlobalAlignment(length=30).adapt(X).resampled_length == 30
+
+
+def test_a_triangular_kernel_ends_at_its_width():
+    series = scaled(np.zeros(10), np.zeros(13), np.zeros(14), np.zeros(400))
+    found = align_cross(series, series, 4)
+    assert found[0, 1] > 0
+    assert_array_equal(found[0, 2:], 0.0)
+    assert_array_equal(np.diag(found), 1.0)
+
+
+@pytest.mark.parametrize("width", [2, 18])
+def test_a_band_may_touch_no_more_than_a_corner_of_a_tile(rng, width):
+    # Tiles of 16 by 32 cells: at these widths one cell of a tile is inside.
+    series = scaled(rng.standard_normal(64), rng.standard_normal(64))
+    expected = alignment_kernel(series[0], series[1], 1.0, width)
+    assert expected > 0
+    assert_allclose(align_cross(series, series, width)[0, 1], expected, rtol=1e-12)
+
+
+def test_names_tell_channel_difference_and_width(rng):
+    X = random_series(rng, [4, 5], 2)
+    named = SeriesSet(X.values, X.starts, ("u", "v"))
+    bank = GlobalAlignment(scales=(1.0, 0.5), differences=True).adapt(named)
+    assert bank.kernel_names()[:2] == ["u (width x1)", "u (width x0.5)"]
+    assert bank.kernel_names(["a", "b"])[-1] == "b (difference) (width x0.5)"
+    assert GlobalAlignment().adapt(X).kernel_names() == ["channel 0", "channel 1"]
+    group = GlobalAlignment(groups={"hand": ["v", "u"]}).adapt(named)
+    assert group.kernel_names(["a", "b"]) == ["hand"]
+    assert group.kernel_columns is None
+    assert_array_equal(bank.kernel_columns, [0, 0, 1, 1, 0, 0, 1, 1])
+
+
+def test_a_selected_bank_is_adapted_anew_with_its_kernels(rng):
+    X, other = random_series(rng, [8] * 5), random_series(rng, [8] * 5)
+    chosen = GlobalAlignment(scales=(1.0, 0.5)).adapt(X).select([4, 1])
+    again = chosen.adapt(other)
+    whole = GlobalAlignment(scales=(1.0, 0.5)).adapt(other)
+    assert again.kernel_names() == [whole.kernel_names()[i] for i in (4, 1)]
+    assert_allclose(again.widths, whole.widths[[4, 1]])
+
+
+def test_given_bandwidths_are_kept(rng):
+    X = random_series(rng, [8] * 5, 2)
+    bank = GlobalAlignment(bandwidth=[1.0, 4.0], scales=(1.0, 2.0)).adapt(X)
+    assert_allclose(bank.widths, [1.0, 2.0, 4.0, 8.0])
+    assert bank.adapt(random_series(rng, [3, 3], 2)) is bank
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scales": ()}, "tuple of positive"),
+        ({"scales": (0.0,)}, "tuple of positive"),
+        ({"length": 0}, "positive whole"),
+        ({"length": "always"}, "'auto'"),
+        ({"length": True}, "positive whole"),
+        ({"triangular": 2.5}, "whole number of time steps"),
+        ({"bandwidth": -1.0}, "must be positive"),
+        ({"groups": {}}, "no groups"),
+        ({"dtype": "float16"}, "float64"),
+        ({"table_dtype": float}, "float64"),
+    ],
+)
+def test_bad_settings_are_told_what_is_wrong(settings, message):
+    with pytest.raises(ValueError, match=message):
+        GlobalAlignment(**settings)
+
+
+def test_bad_samples_are_told_what_is_wrong(rng):
+    X = random_series(rng, [4, 5], 2)
+    with pytest.raises(ValueError, match="Call adapt"):
+        GlobalAlignment().kernel_names()
+    with pytest.raises(ValueError, match="channels \\[0, 2\\]"):
+        GlobalAlignment(groups={"a": [0, 2]}).adapt(X)
+    with pytest.raises(ValueError, match="Group 'a'"):
+        GlobalAlignment(groups={"a": ["u"]}).adapt(X)
+    with pytest.raises(ValueError, match="has shape \\(3,\\)"):
+        GlobalAlignment(bandwidth=[1.0, 2.0, 3.0]).adapt(X)
+    bank = GlobalAlignment().adapt(X)
+    with pytest.raises(ValueError, match="reads channel 1"):
+        bank.evaluate(0, X[:, [0]])
+    with pytest.raises(ValueError, match="lacks channel 0"):
+        bank.on_columns([1])
+    for length in (None, 3):
+        gap = SeriesSet.from_list([[[1.0, np.nan], [1.0, 2.0]], [[np.nan, np.nan], [1.0, 2.0]]])
+        with pytest.raises(ValueError, match="Series 1 has no values in channel 0"):
+            GlobalAlignment(length=length).adapt(gap)
+
+
+def test_padded_arrays_and_lists_are_read(rng):
+    X = random_series(rng, [4, 7, 5], 2)
+    bank = resolve_bank("global_alignment").adapt(X.to_padded())
+    assert_array_equal(bank.evaluate(1, X.to_padded()), bank.evaluate(1, list(X)))
+
+
+def test_settings_do_not_change(rng):
+    bank = GlobalAlignment().adapt(random_series(rng, [4, 7]))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        bank.scales = (2.0,)

@@ -1,0 +1,80 @@
+"""The global alignment kernel in log space, and by summing over all alignments."""
+
+import numpy as np
+
+
+def log_local(x, y, bandwidth, width=None):
+    """log of e / (2 - e), shape (length_x, length_y); x and y are (n_channels, length)."""
+    squares = ((x[:, :, None] - y[:, None, :]) ** 2).sum(axis=0)
+    log_e = -squares / bandwidth
+    if width is not None:
+        apart = np.abs(np.arange(x.shape[1])[:, None] - np.arange(y.shape[1]))
+        with np.errstate(divide="ignore"):
+            log_e = log_e + np.log(np.maximum(0.0, 1 - apart / width))
+    return log_e - np.log(2 - np.exp(log_e))
+
+
+def log_alignment(local):
+    """log A(n, m) of log local kernels, anti-diagonal by anti-diagonal."""
+    n, m = local.shape
+    before = np.full(n + 1, -np.inf)
+    last = before.copy()
+    for total in range(n + m - 1):
+        rows = np.arange(max(0, total - m + 1), min(n, total + 1))
+        now = np.full(n + 1, -np.inf)
+        # Entry i + 1 is cell (i, total - i); entry 0 is the row before the first.
+        sums = np.logaddexp(np.logaddexp(last[rows], last[rows + 1]), before[rows])
+        now[rows + 1] = (0.0 if total == 0 else sums) + local[rows, total - rows]
+        before, last = last, now
+    return last[n]
+
+
+def alignment_kernel(x, y, bandwidth, width=None):
+    """The normalised kernel of two series (n_channels, length)."""
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    cross, left, right = (
+        log_alignment(log_local(a, b, bandwidth, width)) for a, b in ((x, y), (x, x), (y, y))
+    )
+    return np.exp(cross - (left + right) / 2)
+
+
+def alignment_stack(bank, X, Y):
+    """The dense stack of an adapted bank, each kernel read from its prepared channels."""
+    table = bank.kernels
+    layers = []
+    for index, rate in enumerate(table.rates):
+        left = prepared(table, index, X)
+        right = left if Y is None else prepared(table, index, Y)
+        if rate == 0:
+            layers.append(np.ones((len(left), len(right))))
+            continue
+        layers.append(
+            [[alignment_kernel(x, y, rate**-2, bank.triangular) for y in right] for x in left]
+        )
+    return np.moveaxis(np.array(layers), 0, -1)
+
+
+def prepared(table, index, series):
+    """Resampled, cut to observed steps, differenced: from the words of the documentation."""
+    result = []
+    for one in series:
+        part = np.asarray(one, dtype=np.float64)[list(table.channels[index])]
+        if table.length is not None:
+            times = np.linspace(0, part.shape[1] - 1, table.length)
+            seen = [np.flatnonzero(~np.isnan(row)) for row in part]
+            part = np.array(
+                [np.interp(times, s, row[s]) for s, row in zip(seen, part, strict=True)]
+            )
+        part = part[:, ~np.isnan(part).any(axis=0)]
+        if table.is_difference[index]:
+            part = np.diff(part, axis=1) if part.shape[1] > 1 else np.zeros_like(part)
+        result.append(part)
+    return result
+
+
+def all_alignments(n, m):
+    """Every path of cells from (0, 0) to (n - 1, m - 1)."""
+    if (n, m) == (1, 1):
+        return [[(0, 0)]]
+    steps = [(n - 1, m), (n, m - 1), (n - 1, m - 1)]
+    return [[*p, (n - 1, m - 1)] for a, b in steps if a > 0 and b > 0 for p in all_alignments(a, b)]
