@@ -80,7 +80,9 @@ STUDIES = {
         GlobalAlignment(differences=True, length=30), 10, 20, center_joints, "98.82 (14)"
     ),
     "AUSLAN_tctodd": Study(
-        GlobalAlignment(length=30, dtype="float32"), max_kernels=21, paper="95.81 (21)"
+        GlobalAlignment(differences=True, length=20, dtype="float32"),
+        max_kernels=21,
+        paper="95.81 (21)",
     ),
     "ArticularyWordRecognition": Study(),
     "BasicMotions": Study(),
