@@ -70,3 +70,11 @@ def test_data_sets_in_files(library, wine, tmp_path):
     plain = IMKPL(sparsity=3).fit(ArrayColumns(wine.X), wine.y)
     assert_array_equal(model.kernel_weights_, plain.kernel_weights_)
     assert_array_equal(model.predict_proba(stored), plain.predict_proba(ArrayColumns(wine.X)))
+
+
+def test_a_parquet_file_that_is_not_there(wine, tmp_path):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(
+        FileNotFoundError, match=r"There is no file '.*gone.parquet'.*Check the path"
+    ):
+        IMKPL().fit(tmp_path / "gone.parquet", wine.y)

@@ -84,7 +84,7 @@ class TimeSeriesIMKPL(IMKPL):
     n_jobs : int, default=None
         Number of threads; all by default. Results do not depend on it.
     verbose : int, default=0
-        Whether to write a line per round to standard error.
+        Whether to write a line per stage and round to standard error.
     random_state : int, RandomState instance or None, default=None
         Source of the draws of landmarks; nothing else is drawn. None is the same as 0: the
         same data give the same model.

@@ -205,6 +205,11 @@ class ParquetColumns(ColumnSource):
         from pyarrow import parquet
 
         self.path = pathlib.Path(path)
+        if not self.path.is_file():
+            raise FileNotFoundError(
+                f"There is no file {str(path)!r}, expected a Parquet file with one column per "
+                "feature. Check the path."
+            )
         self._file = parquet.ParquetFile(self.path)
         stored = self._file.schema_arrow.names
         names = list(stored if columns is None else columns)
