@@ -74,7 +74,5 @@ def test_data_sets_in_files(library, wine, tmp_path):
 
 def test_a_parquet_file_that_is_not_there(wine, tmp_path):
     pytest.importorskip("pyarrow")
-    with pytest.raises(
-        FileNotFoundError, match=r"no file '.*gone.parquet'.*Check the path"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no file '.*gone.parquet'.*Check the path"):
         IMKPL().fit(tmp_path / "gone.parquet", wine.y)
