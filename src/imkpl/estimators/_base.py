@@ -29,8 +29,9 @@ from imkpl.estimators._compat import (
     wants_data_frame,
     with_callbacks,
 )
+from imkpl.estimators._explaining import ExplainingMixin
 from imkpl.estimators._fitted import fitted_attributes
-from imkpl.estimators._input import read_new, read_training
+from imkpl.estimators._input import read_new, read_training, row_labels
 from imkpl.estimators._landmarks import count_landmarks, reduce_to_landmarks
 from imkpl.estimators._stages import FitStages, warn_unless_settled
 from imkpl.estimators._training import (
@@ -60,6 +61,7 @@ CONSTANT = 1 - 1e-12
 
 
 class BasePrototypeClassifier(
+    ExplainingMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -117,7 +119,9 @@ class BasePrototypeClassifier(
         """
         with FitStages(self) as stages, limited_threads(self.n_jobs):
             bank = resolve_bank(self.kernels)
-            X, y = read_training(self, bank, X, y)
+            given = X
+            X, y = read_training(self, bank, given, y)
+            ids = row_labels(given, len(X))
             part = self._find_training_part(bank, X, y, sample_weight)
             metadata = None if sample_weight is None else {"sample_weight": sample_weight}
             progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
@@ -129,7 +133,7 @@ class BasePrototypeClassifier(
             stages.enter("covering the classes with prototypes")
             state = initial_state(problem, weights, self._count_prototypes(part, self.sparsity))
             check_varying(state.kernel.min() < CONSTANT)
-            finish = partial(self._attributes, bank, X, part, problem)
+            finish = partial(self._attributes, bank, X, ids, part, problem)
             report = stages.report_rounds(progress, finish)
             state, history = alternate(
                 problem, state, updates, max_iter=self.max_iter, tol=self.tol, report=report
@@ -142,21 +146,28 @@ class BasePrototypeClassifier(
         progress.end(lambda: attributes)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, reject: bool = False) -> Any:
         """The class of every sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples, in the form that was given to `fit`.
+        reject : bool, default=False
+            Whether to abstain from samples unlike anything seen in training, those whose
+            reconstruction error exceeds `novelty_threshold_`.
 
         Returns
         -------
         array of shape (n_samples,)
-            Class labels.
+            Class labels; with ``reject=True`` an array of objects with None for abstentions.
         """
-        best = np.argmax(self._decide(X), axis=1)
-        return self.classes_[best]
+        if not reject:
+            return self.classes_[np.argmax(self._decide(X), axis=1)]
+        encoding = self._encode(X)
+        labels = self.classes_[np.argmax(encoding.scores, axis=1)].astype(object)
+        labels[encoding.errors > self.novelty_threshold_] = None
+        return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.
@@ -343,6 +354,7 @@ class BasePrototypeClassifier(
         self,
         bank: BaseKernelBank,
         X: Any,
+        ids: Any,
         part: TrainingPart,
         problem: Problem,
         state: State,
@@ -364,6 +376,8 @@ class BasePrototypeClassifier(
             **values,
             "classes_": self.classes_,
             "prototype_classes_": self.classes_[owners],
+            "support_ids_": ids[values["support_"]],
+            "support_classes_": self.classes_[values["support_classes_"]],
             "kernel_names_": bank.kernel_names(getattr(self, "feature_names_in_", None)),
         }
 

@@ -1,4 +1,4 @@
-"""From class scores to probabilities: one temperature, found on left-out training samples."""
+"""What left-out training samples tell: probabilities, and how far from the known is too far."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.encode import FORBIDDEN
+from imkpl.model.encode import FORBIDDEN, Encoder, squared_residuals
 
 # Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
 LOG_RANGE = (-1.0, 8.0)
+# So much of the training weight lies at errors that count as usual.
+USUAL = 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,28 @@ class CalibrationSamples:
     left_out: FloatArray
     labels: IntArray
     sample_weight: FloatArray
+
+    def usable(self, prototype_classes: IntArray) -> CalibrationSamples:
+        """The samples whose class has a prototype left without them.
+
+        Parameters
+        ----------
+        prototype_classes : int array of shape (n_prototypes,)
+            Classes of the prototypes.
+
+        Returns
+        -------
+        CalibrationSamples
+            These.
+        """
+        is_own = prototype_classes == self.labels[:, np.newaxis]
+        keep = np.any(is_own & (self.left_out > FORBIDDEN), axis=1)
+        return CalibrationSamples(
+            self.similarities[keep],
+            self.left_out[keep],
+            self.labels[keep],
+            self.sample_weight[keep],
+        )
 
 
 def leave_one_out_similarities(
@@ -106,3 +130,28 @@ def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatAr
 
     found = minimize_scalar(loss, bounds=LOG_RANGE, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(found.x))
+
+
+def find_novelty_threshold(encoder: Encoder, samples: CalibrationSamples) -> float:
+    """The reconstruction error that 99 % of the training samples stay within.
+
+    Each is coded by the prototypes of its class, without its own part in them.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        The prototypes.
+    samples : CalibrationSamples
+        Usable training samples.
+
+    Returns
+    -------
+    float
+        The error, between 0 and 1; 1 without samples.
+    """
+    if samples.labels.size == 0:
+        return 1.0
+    codes = encoder.encode_within(samples.left_out, samples.labels)
+    errors = squared_residuals(codes, samples.left_out, encoder.gram)
+    weight = samples.sample_weight
+    return float(np.quantile(errors, USUAL, weights=weight, method="inverted_cdf"))

@@ -10,13 +10,14 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.estimators._calibration import (
     CalibrationSamples,
+    find_novelty_threshold,
     fit_temperature,
     leave_one_out_similarities,
 )
 from imkpl.estimators._landmarks import calibration_samples, code_everyone
 from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
-from imkpl.model.encode import FORBIDDEN, Encoder
+from imkpl.model.encode import Encoder
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Decision, Predictor
 from imkpl.model.problem import Problem
@@ -60,12 +61,13 @@ def fitted_attributes(
     Returns
     -------
     dict
-        Names and values of the attributes, but for those that depend on labels and names.
+        Names and values of the attributes, classes as numbers, but for those that depend on names.
     """
     state = drop_unused(state)
-    predictor, temperature = build_predictor(
+    predictor, temperature, calibration = build_predictor(
         bank, X, part, problem, state, code_sparsity=code_sparsity, decision=decision
     )
+    order = np.argsort(predictor.rows)
     codes = part.expand_codes(state.codes)
     if part.whole is not None:
         codes = part.whole.expand_codes(code_everyone(predictor, X, part, problem, state))
@@ -74,8 +76,10 @@ def fitted_attributes(
         "class_shares_": predictor.encoder.class_shares,
         "codes_": codes,
         "kernel_weights_": all_weights(bank, problem, state),
-        "support_": np.sort(part.kept[np.unique(state.prototypes.indices)]),
+        "support_": predictor.rows[order],
+        "support_classes_": part.labels[np.unique(state.prototypes.indices)][order],
         "temperature_": temperature,
+        "novelty_threshold_": find_novelty_threshold(predictor.encoder, calibration),
         "history_": {
             name: np.array([getattr(parts, name) for parts in history])
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
@@ -119,7 +123,7 @@ def build_predictor(
     code_sparsity: int,
     decision: Decision,
     readout_steps: int = MAX_STEPS,
-) -> tuple[Predictor, float]:
+) -> tuple[Predictor, float, CalibrationSamples]:
     """What classifies new samples: support samples, live kernels, prototypes, calibration.
 
     Parameters
@@ -147,6 +151,8 @@ def build_predictor(
         Ready for new samples.
     temperature : float
         The factor on its scores that makes them logits.
+    calibration : CalibrationSamples
+        The training samples by which that was found.
     """
     weights = all_weights(bank, problem, state)
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
@@ -164,28 +170,36 @@ def build_predictor(
         sparsity=code_sparsity,
     )
     predictor = Predictor(
-        live_bank, weights[live], columns, samples, state.prototypes[:, support], encoder, decision
+        bank=live_bank,
+        weights=weights[live],
+        columns=columns,
+        samples=samples,
+        rows=part.kept[support],
+        mixes=state.prototypes[:, support],
+        encoder=encoder,
+        decision=decision,
     )
     left_out = leave_one_out_similarities(similarities, state.prototypes, part.counts)
     calibration = CalibrationSamples(similarities, left_out, part.labels, part.sample_weight)
     if part.whole is not None:
         calibration = calibration_samples(predictor, X, part, calibration)
+    calibration = calibration.usable(encoder.classes)
     temperature, readout = _calibrate(predictor, calibration, readout_steps)
-    return replace(predictor, readout=readout), temperature
+    return replace(predictor, readout=readout), temperature, calibration
 
 
 def _calibrate(
     predictor: Predictor, samples: CalibrationSamples, readout_steps: int
 ) -> tuple[float, Readout | None]:
-    """Temperature and readout, from samples whose class has a prototype left without them."""
-    left_out = samples.left_out
-    is_own = predictor.encoder.classes == samples.labels[:, None]
-    usable = np.any(is_own & (left_out > FORBIDDEN), axis=1)
-    scores, labels = predictor.score(left_out[usable]), samples.labels[usable]
-    weight = samples.sample_weight[usable]
+    """Temperature and readout."""
+    scores, labels, weight = (
+        predictor.score(samples.left_out),
+        samples.labels,
+        samples.sample_weight,
+    )
     temperature = fit_temperature(scores, labels, weight)
     if predictor.decision != "calibrated":
         return temperature, None
-    gram, similarities = predictor.encoder.gram, samples.similarities[usable]
+    gram, similarities = predictor.encoder.gram, samples.similarities
     readout = fit_readout(scores, similarities, gram, labels, weight, temperature, readout_steps)
     return 1.0, readout

@@ -110,6 +110,35 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
     return validate_data(estimator, X, dtype="numeric", allow_nd=True, reset=False)
 
 
+def row_labels(X: Any, n_samples: int) -> Any:
+    """What the user calls the samples: the index of a data frame, else their numbers.
+
+    Parameters
+    ----------
+    X : samples
+        What the user gave.
+    n_samples : int
+        How many samples were read from it.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        Whole numbers or strings. For series in a frame with one row per time step, the first level
+        of the index.
+    """
+    frame = nw.from_native(X, pass_through=True, allow_series=True)
+    known = isinstance(frame, nw.DataFrame | nw.Series)
+    index = nw.maybe_get_index(frame) if known else None
+    if index is not None and index.nlevels > 1 and len(index) != n_samples:
+        index = index.get_level_values(0).unique()
+    if index is None or len(index) != n_samples:
+        return np.arange(n_samples)
+    labels = list(index)
+    if all(type(label) is int for label in labels):
+        return np.array(labels)
+    return np.array([str(label) for label in labels], dtype=object)
+
+
 def largest_copy() -> float:
     """The size in bytes up to which data is copied to memory: scikit-learn's working memory."""
     return float(get_config()["working_memory"]) * 2**20

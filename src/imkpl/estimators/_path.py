@@ -98,7 +98,7 @@ def follow_path(
             updates = (update_codes, update_prototypes)
             state, _ = alternate(problem, state, updates, max_iter=PATH_ROUNDS, tol=model.tol)
             used = drop_unused(state)
-            predictor, _ = build_predictor(
+            predictor, *_ = build_predictor(
                 bank,
                 X,
                 part,

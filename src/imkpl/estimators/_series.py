@@ -113,8 +113,13 @@ class TimeSeriesIMKPL(IMKPL):
         Their names, where the series had names.
     support_ : array of shape (n_support,)
         The training samples of which prototypes are made; all that prediction compares with.
+    support_ids_, support_classes_ : array of shape (n_support,)
+        What they are called, by the index of the data frame or else by number, and their classes.
     temperature_ : float
         Factor on the class scores in the softmax of `predict_proba`; 1 for "calibrated".
+    novelty_threshold_ : float
+        The reconstruction error that 99 % of the training samples stay within, each coded without
+        its own part in the prototypes; above it ``predict(X, reject=True)`` abstains.
     history_ : dict of arrays of shape (n_iter_,)
         Every term of the objective after every round, and their total.
     n_iter_ : int

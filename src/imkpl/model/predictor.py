@@ -54,6 +54,8 @@ class Predictor:
         The input columns that they read; None for everything.
     samples : samples
         The support samples, cut down to these columns.
+    rows : int array of shape (n_support,)
+        Where they stood in the training data.
     mixes : CSR array of shape (n_prototypes, n_support)
         The prototypes as mixes of support samples.
     encoder : Encoder
@@ -70,6 +72,7 @@ class Predictor:
     weights: FloatArray
     columns: IntArray | None
     samples: Any
+    rows: IntArray
     mixes: sp.csr_array
     encoder: Encoder
     decision: Decision

@@ -1,0 +1,49 @@
+"""What the samples looked like: their own values, as a person would read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from imkpl.model.predictor import Predictor
+
+
+def read_cells(predictor: Predictor, samples: Any, row: int) -> list[Any] | None:
+    """The value that each kernel reads in one sample.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The model.
+    samples : samples
+        Cut down to the columns that it reads.
+    row : int
+        Which sample.
+
+    Returns
+    -------
+    list or None
+        One number, string or None per kernel; None where kernels read more than one value.
+    """
+    columns = predictor.bank.kernel_columns
+    if columns is None or not (isinstance(samples, np.ndarray) and samples.ndim == 2):
+        return None
+    return [float(samples[row, column]) for column in columns]
+
+
+def as_plain_label(label: Any) -> Any:
+    """A class label or a sample's name as a plain Python object.
+
+    Parameters
+    ----------
+    label : object
+        What numpy gave.
+
+    Returns
+    -------
+    bool, int, float or str
+        The same value.
+    """
+    value = label.item() if isinstance(label, np.generic) else label
+    return value if isinstance(value, bool | int | float | str) else str(value)

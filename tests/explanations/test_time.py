@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_wine
+
+from imkpl import IMKPL, TimeSeriesIMKPL
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Two classes that differ by a bump in the middle of channel 1."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 15)
+    X = 0.3 * rng.standard_normal((30, 2, 20))
+    X[y == 1, 1, 8:12] += 3
+    model = TimeSeriesIMKPL(sparsity=3).fit(X, y)
+    return model, X, y
+
+
+def test_time_shares_sum_to_one_and_per_channel_to_its_share(series):
+    model, X, _ = series
+    explanation = model.explain(X)
+    for index in (0, 20):
+        shares = explanation.time_shares(index)
+        assert sum(found.shares.sum() for found in shares.values()) == pytest.approx(1)
+        parts = explanation.evidence.similarity_parts(np.array([index]))[0]
+        code = explanation.evidence.encoding.codes[[index]].toarray().ravel()
+        by_channel = code @ parts
+        expected = by_channel / by_channel.sum()
+        found = [shares[name].shares.sum() for name in explanation.feature_names]
+        assert_allclose(found, expected, atol=1e-10)
+        assert all(found.times.shape == found.shares.shape for found in shares.values())
+
+
+def test_aligned_samples_are_those_behind_the_code(series):
+    model, X, _ = series
+    explanation = model.explain(X)
+    aligned = explanation.align(20)
+    code = explanation.evidence.encoding.codes[[20]]
+    mix = (code @ explanation.evidence.predictor.mixes).toarray().ravel()
+    assert [one.amount for one in aligned] == sorted(mix[mix > 0], reverse=True)
+    first = aligned[0]
+    direct = model.align(X[20], X[first.sample])
+    for name, alignment in first.alignments.items():
+        assert_allclose(alignment.visits, direct[name].visits, atol=1e-12)
+        assert alignment.similarity == pytest.approx(direct[name].similarity)
+
+
+def test_kernels_of_vectors_have_no_alignment():
+    X, y = load_wine(return_X_y=True)
+    explanation = IMKPL(sparsity=2, max_kernels=3).fit(X, y).explain(X[:1])
+    with pytest.raises(TypeError, match="Only alignment kernels compare series step by step"):
+        explanation.align(0)
