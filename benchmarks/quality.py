@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import os
 import pathlib
 import time
 from collections.abc import Callable, Iterator
@@ -36,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from imkpl import IMKPL, IMKPLCV, ISKPL
+from imkpl import IMKPL, IMKPLCV, ISKPL, datasets
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import PerFeatureGaussian
 
@@ -157,11 +156,11 @@ def load(name: str) -> tuple[Any, Any] | None:
         return EMBEDDED[name](return_X_y=True)
     if name in FURTHER:
         return load_further(name.removeprefix("keel:"))
-    path = pathlib.Path(os.environ.get("IMKPL_DATA", "data")) / f"{name}.npz"
-    if not path.exists():
+    try:
+        data = datasets.load(name, download=False)
+    except FileNotFoundError:
         return None
-    with np.load(path, allow_pickle=False) as file:
-        return file["X"].astype(np.float64), file["y"]
+    return data.X, data.y
 
 
 def load_further(name: str) -> tuple[Any, Any] | None:

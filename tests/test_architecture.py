@@ -61,7 +61,15 @@ PUBLIC = {
         "TimeSeriesIMKPL",
         "__version__",
     ],
-    "imkpl.datasets": ["make_paper_series"],
+    "imkpl.datasets": [
+        "Dataset",
+        "DatasetInfo",
+        "available",
+        "fingerprint",
+        "load",
+        "make_paper_series",
+        "rarest_label",
+    ],
     "imkpl.estimators": [
         "IMKPL",
         "IMKPLCV",

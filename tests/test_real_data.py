@@ -1,28 +1,22 @@
 """On the paper's own data, where a folder with it is named by IMKPL_DATA."""
 
-import os
-import pathlib
-
 import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from imkpl import IMKPL, ISKPL, SkeletonLieGroup, TimeSeriesIMKPL
+from imkpl.datasets import load
 from imkpl.kernels import GlobalAlignment
 from imkpl.series import resample
 
-FOLDER = pathlib.Path(os.environ.get("IMKPL_DATA", "data"))
-
 
 def split(name):
-    path = FOLDER / f"{name}.npz"
-    if not path.exists():
+    try:
+        data = load(name, download=False)
+    except FileNotFoundError:
         pytest.skip(f"{name} is not in the folder that IMKPL_DATA names")
-    with np.load(path, allow_pickle=False) as file:
-        return train_test_split(
-            file["X"].astype(float), file["y"], test_size=0.2, stratify=file["y"], random_state=0
-        )
+    return train_test_split(data.X, data.y, test_size=0.2, stratify=data.y, random_state=0)
 
 
 @pytest.mark.data

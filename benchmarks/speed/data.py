@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-
 import numpy as np
 from sklearn.datasets import load_wine, make_classification
 from sklearn.model_selection import train_test_split
+
+from imkpl import datasets
 
 
 def make_terms(n_samples=6000, n_features=944, n_classes=101, seed=0):
@@ -79,12 +78,10 @@ def make_wine_like(n_samples, seed=0):
 
 def load_isolet():
     """The training part of one split of Isolet, or data of its shape where it is not at hand."""
-    path = pathlib.Path(os.environ.get("IMKPL_DATA", "")) / "Isolet.npz"
-    if path.is_file():
-        with np.load(path, allow_pickle=False) as archive:
-            X, y = archive["X"], archive["y"]
-        name = "Isolet"
-    else:
+    try:
+        data = datasets.load("Isolet", download=False)
+        X, y, name = data.X, data.y, "Isolet"
+    except FileNotFoundError:
         X, y = make_shifts(1560, 617, 26)
         name = "data of Isolet's shape"
     return (*train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)[::2], name)

@@ -1,0 +1,57 @@
+"""Downloads: once, checked, with progress, and with a plain sentence when there is no network."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+
+from imkpl.datasets.registry import DatasetInfo
+
+
+def fetch(info: DatasetInfo, folder: pathlib.Path) -> pathlib.Path:
+    """The file of a data set as its home serves it, downloaded if it is not there yet.
+
+    The archives publish no checksums. The one of the first download is kept beside the file, so
+    that a file that changes later is noticed; what it holds is checked by `load`.
+
+    Parameters
+    ----------
+    info : DatasetInfo
+        With a URL.
+    folder : path
+        Where downloads are kept.
+
+    Returns
+    -------
+    path
+        The file.
+    """
+    try:
+        import pooch
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"{info.name} is not in the data folder, and pooch is not installed, which downloads "
+            "it. Install it with pip install 'imkpl[datasets]', or put the file there by hand "
+            f"from {info.home}."
+        ) from error
+    name = info.url.rsplit("/", 1)[1]
+    seal = folder / f"{name}.sha256"
+    known = seal.read_text().strip() if seal.exists() else None
+    try:
+        path = pathlib.Path(
+            pooch.retrieve(info.url, known_hash=known, fname=name, path=folder, progressbar=True)
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"{folder / name} is not the file that was downloaded first: its checksum differs from "
+            f"{seal.name}. Remove both to download {info.name} again."
+        ) from error
+    # requests, which pooch uses, raises subclasses of OSError for everything about the network.
+    except OSError as error:
+        raise OSError(
+            f"{info.name} could not be downloaded from {info.url} ({type(error).__name__}). Check "
+            f"the network, or get it by hand from {info.home} and name its folder in IMKPL_DATA."
+        ) from error
+    if known is None:
+        seal.write_text(hashlib.sha256(path.read_bytes()).hexdigest())
+    return path
