@@ -60,6 +60,8 @@ PUBLIC = {
         "SkeletonLieGroup",
         "TimeSeriesIMKPL",
         "__version__",
+        "load",
+        "save",
     ],
     "imkpl.datasets": [
         "Dataset",
@@ -81,6 +83,7 @@ PUBLIC = {
         "interpretability_scorer",
         "kernel_count_scorer",
     ],
+    "imkpl.files": ["ModelFileError", "load", "save", "trusted_types"],
     "imkpl.kernels": [
         "ArrayColumns",
         "ParquetColumns",

@@ -10,6 +10,7 @@ from numpydoc.validate import validate
 MODULES = [
     "imkpl.datasets",
     "imkpl.estimators",
+    "imkpl.files",
     "imkpl.kernels",
     "imkpl.measures",
     "imkpl.series",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         SkeletonLieGroup,
         TimeSeriesIMKPL,
     )
+    from imkpl.files import load, save
 
 __version__ = "0.1.0"
 
@@ -22,11 +23,17 @@ __all__ = [
     "SkeletonLieGroup",
     "TimeSeriesIMKPL",
     "__version__",
+    "load",
+    "save",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Importing scikit-learn takes over a second; it is put off until an estimator is asked for.
+    # Importing scikit-learn takes over a second; it is put off until it is needed.
+    if name in ("load", "save"):
+        from imkpl import files
+
+        return getattr(files, name)
     if name in __all__:
         from imkpl import estimators
 

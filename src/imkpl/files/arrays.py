@@ -1,0 +1,95 @@
+"""Arrays as the bytes of .npy files, never as pickles."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from imkpl.files.errors import misfit
+
+# Booleans, numbers, text, bytes, dates and spans of time: values whose bytes are all there is.
+PLAIN_KINDS = "biufcUSMm"
+
+
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this type can be written as they are.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The type of an array.
+
+    Returns
+    -------
+    bool
+        False for objects and records.
+    """
+    # Arrays of text of length 0 have no bytes, so that nothing would limit their declared shape.
+    return dtype.kind in PLAIN_KINDS and dtype.itemsize > 0
+
+
+def write_array(array: np.ndarray[Any, Any]) -> tuple[bytes, dict[str, Any]]:
+    """An array as the content of an .npy file, and its entry in the list of arrays.
+
+    Parameters
+    ----------
+    array : array
+        Of a plain type.
+
+    Returns
+    -------
+    content : bytes
+        What to write.
+    entry : dict
+        "dtype", "shape" and "sha256" of the content.
+    """
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+    content = stream.getvalue()
+    digest = hashlib.sha256(content).hexdigest()
+    return content, {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest}
+
+
+def read_array(content: bytes, entry: Mapping[str, Any], name: str = "") -> np.ndarray[Any, Any]:
+    """The array in an .npy file, if it is what its entry says.
+
+    Nothing is allocated before the declared size is known to be that of the content.
+
+    Parameters
+    ----------
+    content : bytes
+        The .npy file.
+    entry : dict
+        As `write_array` gives it.
+    name : str
+        The name of the array, for error messages.
+
+    Returns
+    -------
+    array
+        A copy, in the memory order in which it was written.
+    """
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise misfit(f"the checksum of array {name!r} is not the one in model.json")
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise misfit(f"array {name!r} is not in version 1.0 of the .npy format")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if not is_plain(dtype):
+        raise misfit(f"array {name!r} is of type {dtype}, expected plain numbers or text")
+    if [dtype.str, list(shape)] != [entry["dtype"], entry["shape"]]:
+        raise misfit(f"type and shape of array {name!r} are not those in model.json")
+    start = stream.tell()
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(content) - start:
+        raise misfit(
+            f"array {name!r} declares the shape {shape}, which does not fit its {len(content)} "
+            "bytes"
+        )
+    order: Any = "F" if is_fortran else "C"
+    view = np.ndarray(shape, dtype, buffer=content, offset=start, order=order)
+    return view.copy(order=order)

@@ -1,0 +1,98 @@
+"""The classes that a model file may name. A file reaches no other class, and no function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl.estimators import (
+    IMKPL,
+    IMKPLCV,
+    ISKPL,
+    IMKPLSelector,
+    SkeletonLieGroup,
+    TimeSeriesIMKPL,
+)
+from imkpl.kernels import (
+    Gaussian,
+    GlobalAlignment,
+    KernelStack,
+    NamedKernel,
+    Normalized,
+    PerFeatureGaussian,
+    Precomputed,
+    VarianceNormalized,
+)
+from imkpl.kernels.channels import ChannelKernels
+from imkpl.kernels.per_feature import FeatureKernels
+from imkpl.model.encode import Encoder
+from imkpl.model.predictor import Predictor
+from imkpl.model.readout import Readout
+from imkpl.series import SeriesSet
+
+
+def _by_name(*classes: type) -> Mapping[str, type[Any]]:
+    return {one.__name__: one for one in classes}
+
+
+ESTIMATORS = _by_name(IMKPL, IMKPLCV, ISKPL, IMKPLSelector, SkeletonLieGroup, TimeSeriesIMKPL)
+
+# Frozen data classes, written field by field. A new kernel or bank is a new line here.
+PARTS = _by_name(
+    ChannelKernels,
+    Encoder,
+    FeatureKernels,
+    Gaussian,
+    GlobalAlignment,
+    KernelStack,
+    NamedKernel,
+    Normalized,
+    PerFeatureGaussian,
+    Precomputed,
+    Predictor,
+    Readout,
+    SeriesSet,
+    VarianceNormalized,
+)
+
+# Types of single values of NumPy, each of which is exactly a Python value with its type beside it.
+SCALARS = _by_name(
+    np.bool_,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.float16,
+    np.float32,
+    np.float64,
+    np.str_,
+)
+
+# What `dtype` of a bank may be besides a name.
+NUMBER_TYPES = _by_name(float, np.float32, np.float64)
+
+
+def trusted_types() -> list[str]:
+    """The names of the types in a fitted model that skops does not trust by itself.
+
+    Returns
+    -------
+    list of str
+        For ``skops.io.load(path, trusted=trusted_types())``: the estimators and kernels of this
+        library, what they are made of, SciPy's sparse array and NumPy's type of types. None of
+        them runs code that comes from a file.
+
+    Examples
+    --------
+    >>> "imkpl.kernels.gaussian.Gaussian" in trusted_types()
+    True
+    """
+    classes = (*ESTIMATORS.values(), *PARTS.values(), sp.csr_array, np.dtype)
+    return sorted(f"{one.__module__}.{one.__qualname__}" for one in classes)
