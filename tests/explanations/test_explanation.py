@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 
+import imkpl
 from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.kernels import PerFeatureGaussian
 
@@ -230,3 +231,11 @@ def test_an_empty_code_has_equal_shares_as_its_base(wine):
     assert np.all(explanation.contributions(0) == 0)
     assert_allclose(explanation.evidence.base_scores, 1 / 3)
     assert_allclose(model.decision_function(X[:1] + 1e6), 1 / 3)
+
+
+def test_a_loaded_model_gives_the_same_reasons(fitted, tmp_path):
+    model, X = fitted
+    imkpl.save(model, tmp_path / "model.imkpl")
+    loaded = imkpl.load(tmp_path / "model.imkpl")
+    assert str(loaded.explain(X[:3])) == str(model.explain(X[:3]))
+    assert_array_equal(loaded.support_ids_, model.support_ids_)
