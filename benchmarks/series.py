@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl import IMKPL, SkeletonNormalizer, TimeSeriesIMKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
-from imkpl.kernels import GlobalAlignment
+from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment
 from imkpl.series import SeriesSet, read_series
+from imkpl.series.skeleton import KINECT_JOINTS
 from quality import ROOT, fingerprint
 
 ROWS = ROOT / "results" / "series.csv"
@@ -39,15 +40,8 @@ OURS, DTW = "TimeSeriesIMKPL", "1-NN DTW"
 N_SPLITS = 10
 
 
-def center_joints(X: Any) -> SeriesSet:
-    """Joints of UTKinect relative to the hip, in units of the length of the trunk."""
-    series = read_series(X)
-    joints = series.values.reshape(20, 3, -1)
-    trunk = np.linalg.norm(joints[2] - joints[0], axis=0)
-    parts = zip(series.starts[:-1], series.starts[1:], strict=True)
-    sizes = np.repeat([np.median(trunk[start:stop]) for start, stop in parts], series.lengths)
-    centred = (joints[1:] - joints[0]) / sizes
-    return SeriesSet(np.ascontiguousarray(centred.reshape(57, -1)), series.starts)
+# The joints of UTKinect but the centre of the hips, three coordinates each.
+JOINTS = {joint: range(3 * i, 3 * i + 3) for i, joint in enumerate(KINECT_JOINTS[1:])}
 
 
 @dataclass(frozen=True)
@@ -56,8 +50,8 @@ class Study:
 
     Parameters
     ----------
-    kernels : GlobalAlignment
-        The kernels; first differences are channels of their own everywhere.
+    kernels : kernel bank
+        The kernels; first differences have a part in them everywhere.
     sparsity : int
         The paper's, where it has the data set.
     max_kernels : int or None
@@ -68,7 +62,7 @@ class Study:
         Accuracy and number of kernels in the paper.
     """
 
-    kernels: GlobalAlignment = field(default_factory=lambda: GlobalAlignment(differences=True))
+    kernels: BaseKernelBank = field(default_factory=lambda: GlobalAlignment(differences=True))
     sparsity: int = 10
     max_kernels: int | None = None
     read: Callable[[Any], SeriesSet] = read_series
@@ -77,7 +71,10 @@ class Study:
 
 STUDIES = {
     "UTKinect": Study(
-        GlobalAlignment(differences=True, length=30), 10, 20, center_joints, "98.82 (14)"
+        Averaged(GlobalAlignment(differences=True, length=30), JOINTS),
+        max_kernels=14,
+        read=SkeletonNormalizer().fit_transform,
+        paper="98.82 (14)",
     ),
     "AUSLAN_tctodd": Study(
         GlobalAlignment(differences=True, length=20, dtype="float32"),

@@ -58,6 +58,7 @@ PUBLIC = {
         "IMKPLSelector",
         "ISKPL",
         "SkeletonLieGroup",
+        "SkeletonNormalizer",
         "TimeSeriesIMKPL",
         "__version__",
         "load",
@@ -78,6 +79,7 @@ PUBLIC = {
         "IMKPLSelector",
         "ISKPL",
         "SkeletonLieGroup",
+        "SkeletonNormalizer",
         "TimeSeriesIMKPL",
         "discrimination_scorer",
         "interpretability_scorer",
@@ -86,6 +88,7 @@ PUBLIC = {
     "imkpl.files": ["ModelFileError", "load", "save", "trusted_types"],
     "imkpl.kernels": [
         "ArrayColumns",
+        "Averaged",
         "ParquetColumns",
         "SparseColumns",
         "BaseKernel",

@@ -35,7 +35,16 @@ def test_docstring_is_complete(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["IMKPL", "IMKPLCV", "ISKPL", "IMKPLSelector", "SkeletonLieGroup", "TimeSeriesIMKPL"]
+    "name",
+    [
+        "IMKPL",
+        "IMKPLCV",
+        "ISKPL",
+        "IMKPLSelector",
+        "SkeletonLieGroup",
+        "SkeletonNormalizer",
+        "TimeSeriesIMKPL",
+    ],
 )
 def test_estimators_show_an_example(name):
     estimator = getattr(importlib.import_module("imkpl"), name)

@@ -5,9 +5,9 @@ import pytest
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from imkpl import IMKPL, ISKPL, SkeletonLieGroup, TimeSeriesIMKPL
+from imkpl import IMKPL, ISKPL, SkeletonLieGroup, SkeletonNormalizer, TimeSeriesIMKPL
 from imkpl.datasets import load
-from imkpl.kernels import GlobalAlignment
+from imkpl.kernels import Averaged, GlobalAlignment
 from imkpl.series import resample
 
 
@@ -53,6 +53,16 @@ def test_curves_between_bones_tell_the_actions_of_utkinect_apart():
     flat = [part.reshape(len(part), -1) for part in curves]
     nearest = KNeighborsClassifier(1).fit(flat[0], y_train)
     assert nearest.score(flat[1], y_test) >= 0.75
+
+
+@pytest.mark.data
+def test_joints_that_face_one_way_tell_the_actions_of_utkinect_apart():
+    train, test, y_train, y_test = split("UTKinect")
+    skeleton = SkeletonNormalizer().fit(train)
+    kernels = Averaged(GlobalAlignment(differences=True, length=30), skeleton.channel_groups_)
+    model = TimeSeriesIMKPL(kernels, max_kernels=14).fit(skeleton.transform(train), y_train)
+    assert np.count_nonzero(model.kernel_weights_) <= 14
+    assert model.score(skeleton.transform(test), y_test) >= 0.95
 
 
 @pytest.mark.data

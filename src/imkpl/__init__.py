@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         ISKPL,
         IMKPLSelector,
         SkeletonLieGroup,
+        SkeletonNormalizer,
         TimeSeriesIMKPL,
     )
     from imkpl.files import load, save
@@ -21,6 +22,7 @@ __all__ = [
     "ISKPL",
     "IMKPLSelector",
     "SkeletonLieGroup",
+    "SkeletonNormalizer",
     "TimeSeriesIMKPL",
     "__version__",
     "load",

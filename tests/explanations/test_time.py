@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
 from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl.kernels import Averaged, GlobalAlignment
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,24 @@ def test_aligned_samples_are_those_behind_the_code(series):
     for name, alignment in first.alignments.items():
         assert_allclose(alignment.visits, direct[name].visits, atol=1e-12)
         assert alignment.similarity == pytest.approx(direct[name].similarity)
+
+
+def test_means_of_channels_are_explained_channel_by_channel(series):
+    _, X, y = series
+    bank = Averaged(GlobalAlignment(differences=True), {"both": [0, 1]})
+    explanation = TimeSeriesIMKPL(bank, sparsity=3).fit(X, y).explain(X[20:21])
+    shares = explanation.time_shares(0)
+    assert len(shares) == 4
+    assert sum(found.shares.sum() for found in shares.values()) == pytest.approx(1)
+    amounts = [one.amount for one in explanation.align(0)]
+    parts = np.array(
+        [
+            [one.alignments[name].similarity for one in explanation.align(0)] @ np.array(amounts)
+            for name in shares
+        ]
+    )
+    found = [found.shares.sum() for found in shares.values()]
+    assert_allclose(found, parts / parts.sum(), atol=1e-10)
 
 
 def test_kernels_of_vectors_have_no_alignment():

@@ -13,6 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import StrOptions, fit_context
+from imkpl.estimators._joints import (
+    as_joints,
+    check_body,
+    check_channels,
+    check_indices,
+    count_joints,
+    name_joints,
+)
 from imkpl.series import SeriesSet, read_series
 from imkpl.series.lie import relative_geometry
 from imkpl.series.skeleton import (
@@ -149,21 +157,21 @@ class SkeletonLieGroup(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         """
         del y
         series = read_series(X)
-        n_joints = _count_joints(series)
+        n_joints = count_joints(series)
         self._bones = self._choose_bones(n_joints)
         self._body = self._choose_body(n_joints)
-        names = self._choose_names(series, n_joints)
+        names = name_joints(self.joint_names, series, is_kinect=self.bones is None)
         self.bone_names_ = [f"{names[start]}-{names[end]}" for start, end in self._bones]
         n_bones = len(self._bones)
         every = list(permutations(range(n_bones), 2))
         given = every if self.bone_pairs is None else self.bone_pairs
-        self.bone_pairs_ = _check_indices(given, n_bones, "bone_pairs", "bones")
+        self.bone_pairs_ = check_indices(given, n_bones, "bone_pairs", "bones")
         self.channel_groups_ = {
             f"{self.bone_names_[first]} | {self.bone_names_[second]}": np.arange(6 * i, 6 * i + 6)
             for i, (first, second) in enumerate(self.bone_pairs_)
         }
         self.n_features_in_ = series.n_channels
-        self.bone_lengths_ = self._measure(_as_joints(series)) if self.scale == "bones" else None
+        self.bone_lengths_ = self._measure(as_joints(series)) if self.scale == "bones" else None
         return self
 
     def transform(self, X: Any) -> SeriesSet | FloatArray:
@@ -181,12 +189,8 @@ class SkeletonLieGroup(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         """
         check_is_fitted(self)
         series = read_series(X)
-        if series.n_channels != self.n_features_in_:
-            raise ValueError(
-                f"X has {series.n_channels} channels, expected {self.n_features_in_} as in fit. "
-                "Pass the joints of the training part, in the same order."
-            )
-        joints = self._normalize(_as_joints(series), series.starts)
+        check_channels(series, self.n_features_in_)
+        joints = self._normalize(as_joints(series), series.starts)
         curves = relative_geometry(joints, self._bones, self.bone_pairs_)
         names = tuple(self.get_feature_names_out())
         result = SeriesSet(curves.reshape(len(names), -1), series.starts, names)
@@ -245,32 +249,13 @@ class SkeletonLieGroup(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
                 "for which bones are known. Pass bones=[(first joint, second joint), ...]."
             )
         given = KINECT_BONES if self.bones is None else self.bones
-        return _check_indices(given, n_joints, "bones", "joints")
+        return check_indices(given, n_joints, "bones", "joints")
 
     def _choose_body(self, n_joints: int) -> IntArray | None:
         if self.orientation is None:
             return None
         given = KINECT_BODY if self.bones is None and self.body is None else self.body
-        if given is None or np.shape(given) != (4,):
-            raise ValueError(
-                f"body is {given!r}, expected four joints that tell how a body is turned. Pass "
-                "body=(left hip, right hip, lower, upper end of the trunk), or orientation=None."
-            )
-        return _check_indices(np.reshape(given, (2, 2)), n_joints, "body", "joints").ravel()
-
-    def _choose_names(self, series: SeriesSet, n_joints: int) -> list[str]:
-        if self.joint_names is not None:
-            names = [str(name) for name in self.joint_names]
-            if len(set(names)) != n_joints or len(names) != n_joints:
-                raise ValueError(
-                    f"joint_names has {len(set(names))} different names, expected {n_joints}, one "
-                    "per joint. Leave it out to count the joints."
-                )
-            return names
-        found = _read_names(series.channel_names)
-        if found is None and self.bones is None:
-            return list(KINECT_JOINTS)
-        return [str(joint) for joint in range(n_joints)] if found is None else found
+        return check_body(given, n_joints, "orientation=None")
 
     def __sklearn_tags__(self) -> Any:
         """Tags that say that samples are series."""
@@ -279,43 +264,3 @@ class SkeletonLieGroup(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _count_joints(series: SeriesSet) -> int:
-    if series.n_channels % 3:
-        raise ValueError(
-            f"X has {series.n_channels} channels, expected three per joint: x, y and z. Leave out "
-            "channels that are not positions."
-        )
-    return series.n_channels // 3
-
-
-def _as_joints(series: SeriesSet) -> FloatArray:
-    values = np.asarray(series.values, dtype=np.float64)
-    return values.reshape(-1, 3, values.shape[1])
-
-
-def _read_names(channel_names: tuple[str, ...] | None) -> list[str] | None:
-    """Names of joints whose three channels end in _x, _y and _z, None for other names."""
-    if channel_names is None:
-        return None
-    names = [name[:-2] for name in channel_names[::3]]
-    expected = tuple(f"{name}_{axis}" for name in names for axis in "xyz")
-    return names if expected == channel_names and len(set(names)) == len(names) else None
-
-
-def _check_indices(given: Any, n_things: int, name: str, things: str) -> IntArray:
-    """Pairs of two different numbers below `n_things`, no pair twice."""
-    pairs = np.asarray(given)
-    is_list = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
-    if not is_list or len(pairs) == 0 or pairs.min() < 0 or pairs.max() >= n_things:
-        raise ValueError(
-            f"{name} is {given!r}, expected pairs of {things} from 0 to {n_things - 1}. Count "
-            f"{things} from 0."
-        )
-    if len(np.unique(pairs, axis=0)) < len(pairs) or np.any(pairs[:, 0] == pairs[:, 1]):
-        raise ValueError(
-            f"{name} has an entry twice or a pair of one and the same, expected different pairs of "
-            f"different {things}. Leave the second one out."
-        )
-    return pairs.astype(np.intp)

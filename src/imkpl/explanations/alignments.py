@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from imkpl._typing import FloatArray
-from imkpl.kernels import ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.kernels import Averaged, ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.model.predictor import Predictor
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -41,7 +42,7 @@ class AlignedSample:
     amount : float
         Its coefficient in the code of the new series, written as a mix of training series.
     alignments : dict of ExpectedAlignment
-        By kernel.
+        By kernel; those of a group's channels where a kernel is their mean.
     """
 
     sample: Any
@@ -64,8 +65,10 @@ def align_with_support(explanation: Explanation, row: int) -> list[AlignedSample
     list of AlignedSample
         The one with the largest amount first.
     """
-    bank, evidence = _check_series(explanation), explanation.evidence
+    evidence = explanation.evidence
+    bank, _ = _unfold(evidence.predictor)
     one, support = evidence.samples[row], evidence.predictor.samples
+    names = bank.kernel_names(evidence.samples.channel_names)
     amounts = (evidence.encoding.codes[[row]] @ evidence.predictor.mixes).toarray().ravel()
     order = [int(place) for place in np.argsort(-amounts, kind="stable") if amounts[place] > 0]
     return [
@@ -74,7 +77,7 @@ def align_with_support(explanation: Explanation, row: int) -> list[AlignedSample
             float(amounts[place]),
             {
                 name: expected_alignment(bank, kernel, one, support[place])
-                for kernel, name in enumerate(explanation.feature_names)
+                for kernel, name in enumerate(names)
             },
         )
         for place in order
@@ -99,23 +102,27 @@ def share_time(explanation: Explanation, row: int) -> dict[str, TimeShares]:
     dict of TimeShares
         By kernel; empty where the series is like no prototype.
     """
-    weights = dict(zip(explanation.feature_names, explanation.feature_weights, strict=True))
+    _, weights = _unfold(explanation.evidence.predictor)
     times: dict[str, FloatArray] = {}
     parts: dict[str, FloatArray] = {}
     for aligned in align_with_support(explanation, row):
-        for name, alignment in aligned.alignments.items():
-            part = aligned.amount * weights[name] * alignment.similarity * alignment.x_shares
+        for weight, (name, alignment) in zip(weights, aligned.alignments.items(), strict=True):
+            part = aligned.amount * weight * alignment.similarity * alignment.x_shares
             parts[name] = parts.get(name, np.zeros(part.size)) + part
             times[name] = alignment.x_times
     whole = sum(float(part.sum()) for part in parts.values())
     return {name: TimeShares(times[name], part / whole) for name, part in parts.items()}
 
 
-def _check_series(explanation: Explanation) -> GlobalAlignment:
-    bank = explanation.evidence.predictor.bank
+def _unfold(predictor: Predictor) -> tuple[GlobalAlignment, FloatArray]:
+    """The alignment kernels of a model and their weights; a mean of kernels is its parts."""
+    bank, weights = predictor.bank, predictor.weights
+    if isinstance(bank, Averaged):
+        weights = weights @ bank.shares
+        bank = bank.bank
     if not isinstance(bank, GlobalAlignment):
         raise TypeError(
             "Only alignment kernels compare series step by step, but the kernels of this model are "
             f"{type(bank).__name__}. Fit TimeSeriesIMKPL, or use contributions() for these kernels."
         )
-    return bank
+    return bank, np.asarray(weights)

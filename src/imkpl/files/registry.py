@@ -14,9 +14,11 @@ from imkpl.estimators import (
     ISKPL,
     IMKPLSelector,
     SkeletonLieGroup,
+    SkeletonNormalizer,
     TimeSeriesIMKPL,
 )
 from imkpl.kernels import (
+    Averaged,
     Gaussian,
     GlobalAlignment,
     KernelStack,
@@ -38,10 +40,19 @@ def _by_name(*classes: type) -> Mapping[str, type[Any]]:
     return {one.__name__: one for one in classes}
 
 
-ESTIMATORS = _by_name(IMKPL, IMKPLCV, ISKPL, IMKPLSelector, SkeletonLieGroup, TimeSeriesIMKPL)
+ESTIMATORS = _by_name(
+    IMKPL,
+    IMKPLCV,
+    ISKPL,
+    IMKPLSelector,
+    SkeletonLieGroup,
+    SkeletonNormalizer,
+    TimeSeriesIMKPL,
+)
 
 # Frozen data classes, written field by field. A new kernel or bank is a new line here.
 PARTS = _by_name(
+    Averaged,
     ChannelKernels,
     Encoder,
     FeatureKernels,

@@ -18,11 +18,12 @@ Banks and kernels are frozen: they hold parameters, never data. ``adapt(X)`` ret
 whose data-dependent parameters, such as bandwidths, were learned from the training part.
 Kernels of time series are expensive: ``tabulate(X)`` evaluates them once for the length of a fit.
 ``select(indices)`` returns the bank of some of the kernels, and wrappers (`Normalized`,
-`VarianceNormalized`) rescale the kernels of any other bank.
+`VarianceNormalized`) rescale the kernels of any other bank, or average them in groups (`Averaged`).
 """
 
 from imkpl.kernels.alignment import GlobalAlignment
 from imkpl.kernels.alignment_gradient import ExpectedAlignment, expected_alignment
+from imkpl.kernels.average import Averaged
 from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.columns import ArrayColumns, ParquetColumns, SparseColumns
 from imkpl.kernels.custom import FunctionKernel, NamedKernel
@@ -36,6 +37,7 @@ from imkpl.kernels.stack import KernelStack
 
 __all__ = [
     "ArrayColumns",
+    "Averaged",
     "BaseKernel",
     "BaseKernelBank",
     "ExpectedAlignment",

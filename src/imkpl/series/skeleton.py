@@ -28,6 +28,12 @@ KINECT_BONES = (
 #: What tells how its body is turned: left and right hip, centre of the hips and of the shoulders.
 KINECT_BODY = (12, 16, 0, 2)
 
+#: Its joints that come in two: the left and the right one.
+KINECT_SIDES = ((4, 8), (5, 9), (6, 10), (7, 11), (12, 16), (13, 17), (14, 18), (15, 19))
+
+#: Those of them that tell which arm moves: elbows, wrists and hands.
+KINECT_ARMS = ((5, 9), (6, 10), (7, 11))
+
 
 def order_bones(bones: IntArray) -> IntArray:
     """An order in which every bone starts where one before it has ended.
