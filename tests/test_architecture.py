@@ -100,6 +100,7 @@ PUBLIC = {
         "KernelStack",
         "NamedKernel",
         "Normalized",
+        "PerColumn",
         "PerFeatureGaussian",
         "Precomputed",
         "VarianceNormalized",
@@ -115,6 +116,7 @@ PUBLIC = {
         "n_selected_kernels",
     ],
     "imkpl.series": ["SeriesSet", "difference", "read_series", "resample"],
+    "imkpl.tables": ["Column", "Table", "read_table"],
     "imkpl.solvers": [
         "BatchResult",
         "SolverResult",

@@ -15,6 +15,7 @@ MODULES = [
     "imkpl.measures",
     "imkpl.series",
     "imkpl.solvers",
+    "imkpl.tables",
 ]
 # No text, parameters undocumented, unknown, in the wrong order or not described, returns likewise.
 REQUIRED = {"GL08", "PR01", "PR02", "PR03", "PR07", "RT03", "SS01"}

@@ -15,6 +15,8 @@ ESTIMATORS = [
     IMKPLSelector(),
     IMKPL(decision="share"),
     IMKPL(solver="landmarks", n_landmarks=20),
+    IMKPL(kernels="per_column"),
+    IMKPLSelector(IMKPL(kernels="per_column")),
     IMKPLCV(cv=3, sparsity=(2, 5)),
     # By default this rule keeps half of the useful kernels: one of the checks' two features.
     IMKPL(weight_rule="ridge", max_kernels=2),

@@ -41,6 +41,7 @@ from imkpl.kernels import (
     KernelStack,
     NamedKernel,
     Normalized,
+    PerColumn,
     PerFeatureGaussian,
     VarianceNormalized,
 )
@@ -99,6 +100,8 @@ BANKS = {
     "single precision": PerFeatureGaussian(dtype=np.float32),
     "dtype by name": PerFeatureGaussian(dtype="float32"),
     "dtype object": PerFeatureGaussian(dtype=np.dtype("float32")),
+    "table": "per_column",
+    "codes": PerColumn(categorical=[1]),
     "one kernel": Gaussian(),
     "named": "rbf",
     "list": ["linear", Gaussian(2.0), NamedKernel("poly", {"degree": 2}), "laplacian"],
@@ -114,6 +117,14 @@ def test_every_bank_survives(name, two_blobs, tmp_path, rng):
     unfitted = IMKPL(BANKS[name], sparsity=2, max_iter=3, tol=1.0)
     assert same(round_trip(unfitted, tmp_path), unfitted)
     check_twin(unfitted.fit(X, y), tmp_path, rng.standard_normal((9, 4)))
+
+
+def test_categories_and_missing_cells_survive(two_blobs, tmp_path):
+    X, y = two_blobs
+    cells = [[row[0], "ß" if row[1] > 0 else "b", row[2] > 0, None] for row in X.tolist()]
+    cells[0], cells[1][0] = [None] * 4, None
+    model = IMKPL("per_column", sparsity=2).fit(cells, y)
+    check_twin(model, tmp_path, [[None, "unseen", True, None], [1.5, "ß", None, 3.0]])
 
 
 @pytest.mark.parametrize("decision", ["calibrated", "joint", "residual", "share"])

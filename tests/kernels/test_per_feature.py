@@ -105,7 +105,9 @@ def test_exponential_is_accurate():
     t = np.concatenate([np.linspace(0, 50, 100001), np.logspace(-300, 1, 1001)])
     assert_allclose(_exp_minus_all(t), np.exp(-t), rtol=1e-15)
     far = np.concatenate([np.linspace(50, 800, 10001), [1e10, 1e300]])
-    assert_allclose(_exp_minus_all(far), np.exp(-far), rtol=1e-14, atol=1e-300)
+    assert_allclose(_exp_minus_all(far), np.exp(-far), rtol=1e-14, atol=1e-260)
+    # Small factors leave normal numbers: arithmetic with others is many times slower.
+    assert _exp_minus_all(far).min() * 1e-40 > np.finfo(np.float64).tiny
     assert _exp_minus_all(np.zeros(1))[0] == 1.0
 
 

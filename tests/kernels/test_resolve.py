@@ -32,7 +32,7 @@ def test_kernels_become_stacks():
 
 @pytest.mark.parametrize("kernels", ["global_alignments", 3, None])
 def test_unknown_choices_are_explained(kernels):
-    with pytest.raises(ValueError, match=r"'per_feature_gaussian', 'precomputed'.*or a list"):
+    with pytest.raises(ValueError, match=r"'per_feature_gaussian', 'per_column'.*or a list"):
         resolve_bank(kernels)
 
 

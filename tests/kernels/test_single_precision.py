@@ -15,10 +15,11 @@ def make_data(n=150, m=70, f=40, seed=0):
 
 
 def test_exponential_is_accurate():
-    t = np.concatenate([np.linspace(0, 80, 100_001), np.logspace(-30, 1, 1001)]).astype(np.float32)
+    t = np.concatenate([np.linspace(0, 60, 100_001), np.logspace(-30, 1, 1001)]).astype(np.float32)
     assert_allclose(_exp_minus_all(t), np.exp(-t.astype(float)), rtol=3e-7)
     far = np.array([90.0, 1e10, 3e38], dtype=np.float32)
-    assert_allclose(_exp_minus_all(far), 0.0, atol=1e-37)
+    assert_allclose(_exp_minus_all(far), 0.0, atol=1e-26)
+    assert _exp_minus_all(far).min() * 1e-10 > np.finfo(np.float32).tiny
     assert _exp_minus_all(np.zeros(1, dtype=np.float32))[0] == 1.0
 
 

@@ -58,3 +58,29 @@ def feature_space_variance(stack, counts=None):
     everyone = everyone if counts is None else np.repeat(everyone, counts)
     repeated = stack[np.ix_(everyone, everyone)]
     return np.einsum("iil->il", repeated).mean(axis=0) - repeated.mean(axis=(0, 1))
+
+
+def overlap(a, b):
+    """1 for equal cells and 0 for others; None is a missing cell and equal to another one."""
+    return np.array([[float(x == y) for y in b] for x in a])
+
+
+def column_stack(rows, others, train, categorical):
+    """The kernels of a table given as rows of plain cells, from the sentences of the rule."""
+    layers, marks = [], []
+    for column in range(len(train[0])):
+        left, right, seen = ([row[column] for row in part] for part in (rows, others, train))
+        there = [cell for cell in seen if cell is not None]
+        if column in categorical:
+            layer = overlap(left, right) if len(set(seen)) > 1 else np.ones((len(left), len(right)))
+        elif len(set(there)) < 2:
+            layer = np.ones((len(left), len(right)))
+        else:
+            fill, width = np.median(there), mean_squared_difference(there)
+            x, y = (np.array([fill if c is None else c for c in part]) for part in (left, right))
+            layer = np.exp(-((x[:, np.newaxis] - y) ** 2) / width)
+        layers.append(layer)
+        if len(there) < len(seen):
+            mark = overlap([c is None for c in left], [c is None for c in right])
+            marks.append(mark if there else np.ones_like(mark))
+    return np.stack([*layers, *marks], axis=-1)

@@ -104,9 +104,9 @@ class BasePrototypeClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training samples; an array of shape (n_samples, n_samples, n_kernels) for
-            ``kernels="precomputed"``, time series for ``kernels="global_alignment"``, and
-            whatever the kernels read otherwise.
+            Training samples; any table for ``kernels="per_column"``, an array of shape (n_samples,
+            n_samples, n_kernels) for ``kernels="precomputed"``, time series for
+            ``kernels="global_alignment"``, and whatever the kernels read otherwise.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -163,7 +163,8 @@ class BasePrototypeClassifier(
             Class labels; with ``reject=True`` an array of objects with None for abstentions.
         """
         if not reject:
-            return self.classes_[np.argmax(self._decide(X), axis=1)]
+            best = np.argmax(self._decide(X), axis=1)
+            return self.classes_[best]
         encoding = self._encode(X)
         labels = self.classes_[np.argmax(encoding.scores, axis=1)].astype(object)
         labels[encoding.errors > self.novelty_threshold_] = None
@@ -288,11 +289,16 @@ class BasePrototypeClassifier(
         return "_predictor" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Tags that tell scikit-learn about precomputed kernels."""
+        """Tags that tell scikit-learn about precomputed kernels, categories and missing cells."""
         tags = super().__sklearn_tags__()
         is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
         tags.input_tags.pairwise = is_precomputed
         tags.input_tags.three_d_array = is_precomputed
+        is_named = isinstance(self.kernels, str) and self.kernels == "per_column"
+        is_table = is_named or bool(getattr(self.kernels, "reads_tables", False))
+        # Not `categorical`, which stands for categories only: checks would then round all numbers.
+        tags.input_tags.allow_nan = is_table
+        tags.input_tags.string = is_table
         return tags
 
     def _encode(self, X: Any) -> Encoding:

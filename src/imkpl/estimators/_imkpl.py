@@ -34,8 +34,9 @@ class IMKPL(BasePrototypeClassifier):
     Parameters
     ----------
     kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
-        "per_feature_gaussian", "global_alignment" for time series, "precomputed", the name of a
-        scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
+        "per_feature_gaussian", "per_column" for tables with categories or missing cells
+        (:class:`imkpl.kernels.PerColumn`), "global_alignment" for time series, "precomputed", the
+        name of a scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
     sparsity : int, default=10
         At most so many samples in a prototype (T0).
     code_sparsity : int, default=20

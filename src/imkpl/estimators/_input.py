@@ -11,6 +11,7 @@ from sklearn import get_config
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from imkpl.estimators._tables import hint_at_tables, read_new_table, read_training_table
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.columns import as_columns, check_width
 from imkpl.series import SeriesSet, read_series
@@ -33,7 +34,8 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
     Returns
     -------
     X : samples
-        A float array for kernels of vectors, a numeric array for precomputed ones.
+        A float array for kernels of vectors, a numeric array for precomputed ones, a `Table` or a
+        `SeriesSet` for kernels of these.
     y : array of shape (n_samples,)
         The labels.
     """
@@ -45,7 +47,10 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
         if source.feature_names is not None:
             estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
     elif bank.requires_vector_input:
-        X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
+        with hint_at_tables():
+            X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
+    elif bank.reads_tables:
+        X, y = read_training_table(estimator, X, y)
     elif bank.reads_similarities:
         shape = np.shape(X)
         if len(shape) not in (2, 3) or shape[0] != shape[1]:
@@ -94,7 +99,10 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
         check_width(source, estimator.n_features_in_)
         return source
     if bank.requires_vector_input:
-        return validate_data(estimator, X, dtype=np.float64, reset=False)
+        with hint_at_tables():
+            return validate_data(estimator, X, dtype=np.float64, reset=False)
+    if bank.reads_tables:
+        return read_new_table(estimator, X)
     if bank.reads_series:
         return _check_channels(estimator, read_series(X))
     if not bank.reads_similarities:

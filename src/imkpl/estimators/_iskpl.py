@@ -24,8 +24,9 @@ class ISKPL(BasePrototypeClassifier):
     Parameters
     ----------
     kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
-        "per_feature_gaussian", "precomputed", the name of a scikit-learn pairwise kernel, a kernel,
-        a callable, a list of these, or a bank; several kernels are averaged.
+        "per_feature_gaussian", "per_column" for tables with categories or missing cells,
+        "precomputed", the name of a scikit-learn pairwise kernel, a kernel, a callable, a list of
+        these, or a bank; several kernels are averaged.
     sparsity : int, default=10
         At most so many samples in a prototype (T0).
     code_sparsity : int, default=20

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imkpl._typing import BoolArray
@@ -76,7 +77,7 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         if self.estimator_._kernel_columns is None:
             raise ValueError(
                 f"The kernels of {model!r} read several features each, expected one feature per "
-                "kernel to select by. Use kernels='per_feature_gaussian'."
+                "kernel to select by. Use kernels='per_feature_gaussian' or 'per_column'."
             )
         self.n_features_in_ = self.estimator_.n_features_in_
         return self
@@ -86,7 +87,9 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         return np.asarray(self.estimator_.feature_importances_ > 0)
 
     def __sklearn_tags__(self) -> Any:
-        """Tags that say that labels are needed."""
+        """Tags that say that labels are needed, and what the estimator reads."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        if self.estimator is not None:
+            tags.input_tags = get_tags(self.estimator).input_tags
         return tags

@@ -14,6 +14,7 @@ from sklearn import get_config
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, Normalized
 from imkpl.series import SeriesSet
+from imkpl.tables import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ def find_distinct(
     class_weight : array of shape (n_classes,)
         Factors on them.
     merge : bool
-        Whether rows of a numeric 2-D array are compared. Time series always are.
+        Whether rows of a numeric 2-D array are compared. Tables and time series always are.
 
     Returns
     -------
@@ -112,6 +113,10 @@ def find_distinct(
     used = np.flatnonzero(counts > 0)
     if isinstance(X, SeriesSet):
         first, group = _group_rows(_digest_series(X[used], labels[used]))
+    elif isinstance(X, Table):
+        # Missing cells are alike, but NaN are not; infinite numbers are none of a table's.
+        cells = np.where(np.isnan(X.values), np.inf, X.values)
+        first, group = _group_rows(np.column_stack([labels[used], cells[used]]))
     elif merge and isinstance(X, np.ndarray) and X.ndim == 2:
         first, group = _group_rows(np.column_stack([labels[used], X[used]]))
     else:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from imkpl.kernels import PerColumn
 from imkpl.model.predictor import Predictor
+from imkpl.tables import Table
 
 
 def read_cells(predictor: Predictor, samples: Any, row: int) -> list[Any] | None:
@@ -24,8 +26,11 @@ def read_cells(predictor: Predictor, samples: Any, row: int) -> list[Any] | None
     Returns
     -------
     list or None
-        One number, string or None per kernel; None where kernels read more than one value.
+        One number, string or None per kernel, None for a missing cell; for a kernel that compares
+        only if a cell is missing, whether it is. None where kernels read more than one value.
     """
+    if isinstance(samples, Table) and isinstance(predictor.bank, PerColumn):
+        return predictor.bank.display_values(samples, row)
     columns = predictor.bank.kernel_columns
     if columns is None or not (isinstance(samples, np.ndarray) and samples.ndim == 2):
         return None

@@ -12,6 +12,8 @@ from imkpl.explanations.cells import read_cells
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
 
+# Less than this part of a similarity is 0 % to a person.
+LEAST_PART = 0.005
 # A person reads so many prototypes, samples and features; the rest is counted.
 MOST_PROTOTYPES = 3
 MOST_SAMPLES = 3
@@ -91,7 +93,10 @@ def _join_features(explanation: Explanation, parts: FloatArray) -> str:
         return ""
     order = np.argsort(-parts, kind="stable")[:MOST_FEATURES]
     return ", ".join(
-        f"{explanation.feature_names[i]} ({parts[i] / total:.0%})" for i in order if parts[i] > 0
+        f"{explanation.feature_names[i]} ({parts[i] / total:.0%})"
+        for i in order
+        # Of categories that differ next to nothing is left, but not nothing.
+        if parts[i] > LEAST_PART * total
     )
 
 

@@ -24,16 +24,19 @@ from imkpl.kernels import (
     KernelStack,
     NamedKernel,
     Normalized,
+    PerColumn,
     PerFeatureGaussian,
     Precomputed,
     VarianceNormalized,
 )
 from imkpl.kernels.channels import ChannelKernels
+from imkpl.kernels.column_codes import ColumnKernels
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.model.encode import Encoder
 from imkpl.model.predictor import Predictor
 from imkpl.model.readout import Readout
 from imkpl.series import SeriesSet
+from imkpl.tables import Column, Table
 
 
 def _by_name(*classes: type) -> Mapping[str, type[Any]]:
@@ -54,6 +57,8 @@ ESTIMATORS = _by_name(
 PARTS = _by_name(
     Averaged,
     ChannelKernels,
+    Column,
+    ColumnKernels,
     Encoder,
     FeatureKernels,
     Gaussian,
@@ -61,11 +66,13 @@ PARTS = _by_name(
     KernelStack,
     NamedKernel,
     Normalized,
+    PerColumn,
     PerFeatureGaussian,
     Precomputed,
     Predictor,
     Readout,
     SeriesSet,
+    Table,
     VarianceNormalized,
 )
 

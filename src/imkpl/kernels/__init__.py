@@ -19,6 +19,7 @@ whose data-dependent parameters, such as bandwidths, were learned from the train
 Kernels of time series are expensive: ``tabulate(X)`` evaluates them once for the length of a fit.
 ``select(indices)`` returns the bank of some of the kernels, and wrappers (`Normalized`,
 `VarianceNormalized`) rescale the kernels of any other bank, or average them in groups (`Averaged`).
+`PerColumn` reads tables with categories and missing cells.
 """
 
 from imkpl.kernels.alignment import GlobalAlignment
@@ -30,6 +31,7 @@ from imkpl.kernels.custom import FunctionKernel, NamedKernel
 from imkpl.kernels.gaussian import Gaussian
 from imkpl.kernels.kernel import BaseKernel
 from imkpl.kernels.normalize import Normalized, VarianceNormalized
+from imkpl.kernels.per_column import PerColumn
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.precomputed import Precomputed, normalize_stack
 from imkpl.kernels.resolve import resolve_bank
@@ -48,6 +50,7 @@ __all__ = [
     "NamedKernel",
     "Normalized",
     "ParquetColumns",
+    "PerColumn",
     "PerFeatureGaussian",
     "Precomputed",
     "SparseColumns",

@@ -19,8 +19,8 @@ _LN2_HIGH = np.float32(0.693359375)
 _LN2_LOW = np.float32(-2.12194440e-4)
 # Adding 1.5 * 2**23 leaves the nearest integer in the low bits of the mantissa.
 _ROUNDER = np.float32(12582912.0)
-# exp(-87) is about the smallest power that is still a normal number.
-_LARGEST = np.float32(87.0)
+# exp(-60) is 0 to any sum, and a normal number also when it is multiplied by a small weight.
+_LARGEST = np.float32(60.0)
 # exp(r) = 1 + r + r**2 q(r) for |r| <= ln(2) / 2, to the last bit of single precision.
 _Q0, _Q1, _Q2 = np.float32(1.3981999e-3), np.float32(8.3334519e-3), np.float32(4.1665796e-2)
 _Q3, _Q4, _ONE = np.float32(1.6666665e-1), np.float32(0.5), np.float32(1.0)

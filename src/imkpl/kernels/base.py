@@ -60,6 +60,11 @@ class BaseKernelBank(ABC):
         return False
 
     @property
+    def reads_tables(self) -> bool:
+        """Whether the samples are rows of a table, in any form that `read_table` reads."""
+        return False
+
+    @property
     def columns_suffice(self) -> bool:
         """Whether the kernels read X by ``X[:, columns]`` alone, so that it may be a source."""
         return False

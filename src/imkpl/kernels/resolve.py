@@ -9,12 +9,14 @@ from imkpl.kernels.alignment import GlobalAlignment
 from imkpl.kernels.base import BaseKernelBank
 from imkpl.kernels.custom import PAIRWISE_NAMES
 from imkpl.kernels.kernel import BaseKernel
+from imkpl.kernels.per_column import PerColumn
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.precomputed import Precomputed
 from imkpl.kernels.stack import KernelStack
 
 BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
     "per_feature_gaussian": PerFeatureGaussian,
+    "per_column": PerColumn,
     "precomputed": Precomputed,
     "global_alignment": GlobalAlignment,
 }
@@ -26,8 +28,9 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
     Parameters
     ----------
     kernels : str, BaseKernelBank, BaseKernel, callable, or list of kernels, callables and names
-        "per_feature_gaussian", "global_alignment" for time series, "precomputed", the name of one
-        of scikit-learn's pairwise kernels, a bank, or one or several kernels.
+        "per_feature_gaussian", "per_column" for tables with categories or missing cells,
+        "global_alignment" for time series, "precomputed", the name of one of scikit-learn's
+        pairwise kernels, a bank, or one or several kernels.
 
     Returns
     -------

@@ -38,6 +38,11 @@ class BaseWrapper(BaseKernelBank):
         return self.bank.reads_series
 
     @property
+    def reads_tables(self) -> bool:
+        """Whether the wrapped bank reads rows of tables."""
+        return self.bank.reads_tables
+
+    @property
     def columns(self) -> IntArray | None:
         """The sorted input columns that the kernels read; None when they read everything."""
         return self.bank.columns

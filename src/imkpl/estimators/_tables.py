@@ -1,0 +1,100 @@
+"""Reading tables as scikit-learn reads arrays: the same checks, the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from imkpl.tables import Table, read_table
+from imkpl.tables.read import as_cells, as_frame
+
+# How numpy and scikit-learn put it when they meet a missing cell or text among numbers.
+NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")
+HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
+
+
+def read_training_table(estimator: Any, X: Any, y: ArrayLike) -> tuple[Table, Any]:
+    """A table and labels given to `fit`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_features_in_`, and `feature_names_in_` where the columns have names.
+    X : frame, array or list of rows
+        What the user gave.
+    y : array-like of shape (n_rows,)
+        Class labels.
+
+    Returns
+    -------
+    X : Table
+        The samples.
+    y : array of shape (n_rows,)
+        The labels.
+    """
+    if _has_columns(X):
+        labels = validate_data(estimator, y=y)
+        # The checks of arrays would turn a frame into one array of objects.
+        validate_data(estimator, X, y, skip_check_array=True)
+        check_consistent_length(X, labels)
+        return _require_two(read_table(X)), labels
+    cells, labels = validate_data(
+        estimator, as_cells(X), y, dtype=None, ensure_all_finite=False, ensure_min_samples=2
+    )
+    return read_table(cells), labels
+
+
+def read_new_table(estimator: Any, X: Any) -> Table:
+    """A table of new samples, with the columns that `fit` has seen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : frame, array or list of rows
+        What the user gave.
+
+    Returns
+    -------
+    Table
+        The samples.
+    """
+    if _has_columns(X):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        return read_table(X)
+    cells = as_cells(X)
+    return read_table(
+        validate_data(estimator, cells, reset=False, dtype=None, ensure_all_finite=False)
+    )
+
+
+@contextmanager
+def hint_at_tables() -> Iterator[None]:
+    """Add to an error about text or missing cells among numbers which kernels read them.
+
+    Yields
+    ------
+    None
+        While numbers are read.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if NOT_NUMBERS.search(str(error)) is None:
+            raise
+        raise type(error)(f"{error}\n{HINT}") from error
+
+
+def _has_columns(X: Any) -> bool:
+    return isinstance(X, Table) or as_frame(X) is not None
+
+
+def _require_two(table: Table) -> Table:
+    if len(table) < 2:
+        raise ValueError("X has 1 row, expected at least 2 to learn from. Check how it was chosen.")
+    return table

@@ -1,0 +1,438 @@
+"""Tables with categories and missing cells through the estimators."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+
+from contracts.estimator import check_prototype_estimator
+from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, TimeSeriesIMKPL
+from imkpl.kernels import PerColumn
+from imkpl.tables import read_table
+from reference.kernels import column_stack
+
+COLORS = np.array(["red", "green", "blue", "grey"])
+
+
+def make_frame(seed=0, n=240):
+    """Two classes in a table, and what they differ in.
+
+    A colour that tells the classes apart in four of five rows; a size that does in the mean, with
+    cells missing at random; a test that says nothing, but was left out for most of one class; and
+    three columns of noise.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    color = COLORS[np.where(rng.random(n) < 0.8, 2 * y, 2 - 2 * y) + rng.integers(0, 2, n)]
+    size = np.where(rng.random(n) < 0.15, np.nan, rng.standard_normal(n) + 1.5 * y)
+    test = np.where(rng.random(n) < np.where(y == 1, 0.7, 0.1), np.nan, rng.standard_normal(n))
+    frame = pd.DataFrame(
+        {
+            "noise": rng.standard_normal(n),
+            "color": color,
+            "size": size,
+            "word": pd.Categorical(rng.choice(["a", "b", "c"], n)),
+            "test": test,
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "word"] = None
+    return frame, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_frame()
+
+
+@pytest.fixture(scope="module")
+def new():
+    return make_frame(seed=1)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return IMKPL(kernels="per_column", sparsity=5).fit(*data)
+
+
+def plain_rows(frame):
+    table = read_table(frame)
+    return [table.display_values(row) for row in range(len(table))]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        IMKPL(kernels="per_column", sparsity=4),
+        IMKPL(kernels="per_column", sparsity=4, decision="share"),
+        ISKPL(kernels="per_column", sparsity=4),
+    ],
+    ids=["IMKPL", "share", "ISKPL"],
+)
+def test_laws(estimator, data, new):
+    frame, y = data
+    train = plain_rows(frame)
+    model = clone(estimator).fit(frame, y)
+
+    def combined(A, B):
+        return column_stack(plain_rows(A), plain_rows(B), train, (1, 3, 5)) @ model.kernel_weights_
+
+    check_prototype_estimator(model, frame, y, new[0][:40], combined)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_planted_is_found(seed):
+    model = IMKPL(kernels="per_column", sparsity=5, max_kernels=3).fit(*make_frame(seed))
+    kept = {
+        name
+        for name, weight in zip(model.kernel_names_, model.kernel_weights_, strict=True)
+        if weight
+    }
+    # Of the test it is not the result that matters, of the size not that it is missing.
+    assert kept == {"color", "size", "test is missing"}
+    assert set(model.feature_names_in_[model.feature_importances_ > 0]) == {"color", "size", "test"}
+    assert model.score(*make_frame(seed=9, n=1000)) > 0.86
+
+
+def test_columns_without_differences_are_not_chosen(data, new):
+    frame = data[0].assign(nothing=None, constant="x")
+    model = IMKPL(kernels="per_column", sparsity=3).fit(frame, data[1])
+    weights = dict(zip(model.kernel_names_, model.kernel_weights_, strict=True))
+    assert weights["nothing"] == weights["nothing is missing"] == weights["constant"] == 0
+    expected = IMKPL(kernels="per_column", sparsity=3).fit(*data).predict_proba(new[0])
+    found = model.predict_proba(new[0].assign(nothing=5.0, constant="y"))
+    assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_names_of_columns_and_kernels(model):
+    names = ["noise", "color", "size", "word", "test", "flag"]
+    assert list(model.feature_names_in_) == names
+    assert model.n_features_in_ == 6
+    assert model.kernel_names_ == [*names, "size is missing", "word is missing", "test is missing"]
+    assert model.feature_importances_.shape == (6,)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.get_feature_names_out()[0] == "imkpl0"
+
+
+def test_the_callers_frame_is_untouched(data):
+    frame, y = data
+    before = frame.copy(deep=True)
+    IMKPL(kernels="per_column", sparsity=2).fit(frame, y).predict(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+FORMS = {
+    "polars": lambda frame: pl.DataFrame(
+        {name: [None if pd.isna(c) else c for c in frame[name]] for name in frame}
+    ),
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+    "index": lambda frame: frame.set_index(np.arange(len(frame))[::-1]),
+    "nullable": lambda frame: frame.convert_dtypes(),
+    "text": lambda frame: frame.astype({"word": "string", "color": "category"}),
+    "table": read_table,
+    "objects": lambda frame: frame.to_numpy(dtype=object),
+    "rows": lambda frame: frame.to_numpy(dtype=object).tolist(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_table_gives_the_same_model(form, data, new, model):
+    convert = FORMS[form]
+    other = clone(model).fit(convert(data[0]), data[1])
+    assert_array_equal(other.kernel_weights_, model.kernel_weights_)
+    assert_array_equal(other.predict_proba(convert(new[0])), model.predict_proba(new[0]))
+    has_names = form not in ("table", "objects", "rows")
+    assert hasattr(other, "feature_names_in_") is has_names
+    assert other.kernel_names_[-1] == (
+        "x4 is missing" if form in ("objects", "rows") else "test is missing"
+    )
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
+def test_numbers_alone_give_the_model_of_features_to_the_last_bit(kind, wine):
+    features = kind(sparsity=3).fit(wine.X, wine.y)
+    table = kind(kernels="per_column", sparsity=3).fit(wine.X, wine.y)
+    assert_array_equal(table.kernel_weights_, features.kernel_weights_)
+    assert_array_equal(table.prototypes_.toarray(), features.prototypes_.toarray())
+    assert_array_equal(table.predict_proba(wine.new), features.predict_proba(wine.new))
+    assert table.kernel_names_ == features.kernel_names_
+
+
+def test_numbers_alone_give_the_landmarks_of_features_to_the_last_bit(wine):
+    settings = {"sparsity": 3, "solver": "landmarks", "n_landmarks": 20}
+    features = IMKPL(**settings).fit(wine.X, wine.y)
+    table = IMKPL(kernels="per_column", **settings).fit(wine.X, wine.y)
+    assert_array_equal(table.predict_proba(wine.new), features.predict_proba(wine.new))
+
+
+def test_missing_numbers_in_an_array():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    X = rng.standard_normal((80, 3)) + 2 * y[:, None]
+    X[rng.random(X.shape) < 0.2] = np.nan
+    model = IMKPL(kernels="per_column", sparsity=3).fit(X, y)
+    assert model.kernel_names_[3:] == ["x0 is missing", "x1 is missing", "x2 is missing"]
+    assert model.score(X, y) > 0.9
+
+
+def test_the_order_of_rows_does_not_matter(data, new, model):
+    order = np.random.default_rng(0).permutation(len(data[1]))
+    shuffled = clone(model).fit(data[0].iloc[order], data[1][order])
+    assert_allclose(shuffled.predict_proba(new[0]), model.predict_proba(new[0]), rtol=1e-9)
+
+
+def test_names_of_categories_do_not_matter(data, new, model):
+    other = dict(zip(COLORS, ("z", "k", "a", "b"), strict=True))
+    renamed = [frame.assign(color=frame["color"].map(other)) for frame in (data[0], new[0])]
+    again = clone(model).fit(renamed[0], data[1])
+    assert_allclose(again.predict_proba(renamed[1]), model.predict_proba(new[0]), rtol=1e-6)
+
+
+def test_equal_rows_with_missing_cells_count_as_one_of_their_weight(data):
+    frame, y = data[0][:60], data[1][:60]
+    twice = pd.concat([frame, frame], ignore_index=True)
+    copies = IMKPL(kernels="per_column", sparsity=3).fit(twice, np.concatenate([y, y]))
+    weighted = IMKPL(kernels="per_column", sparsity=3).fit(frame, y, sample_weight=np.full(60, 2.0))
+    assert frame.isna().any(axis=None)
+    assert copies.support_.max() < 60
+    assert_allclose(copies.predict_proba(frame), weighted.predict_proba(frame), rtol=1e-9)
+
+
+def test_rows_of_no_weight_are_not_learned_from(data, new):
+    frame, y = data[0].copy(), data[1]
+    weight = np.ones(len(y))
+    weight[::7] = 0.0
+    # Categories and missing cells that no other row has.
+    frame.loc[weight == 0, "color"] = "violet"
+    frame.loc[weight == 0, "noise"] = np.nan
+    weighted = IMKPL(kernels="per_column", sparsity=3).fit(frame, y, sample_weight=weight)
+    removed = IMKPL(kernels="per_column", sparsity=3).fit(frame[weight > 0], y[weight > 0])
+    assert weighted.kernel_names_ == removed.kernel_names_
+    assert_allclose(weighted.predict_proba(new[0]), removed.predict_proba(new[0]), rtol=1e-9)
+
+
+def test_unseen_categories_and_new_missing_cells_are_predicted(model, new):
+    frame = new[0][:20].assign(color="violet", noise=np.nan, flag=None)
+    proba = model.predict_proba(frame)
+    assert np.all(np.isfinite(proba))
+    # One whose cells are all of no kind that was seen is explained less than others are.
+    usual = model.reconstruction_error(new[0][:20])
+    assert np.all(model.reconstruction_error(frame) > usual)
+
+
+def test_predictor_keeps_support_rows_and_live_columns_only(model):
+    predictor = model._predictor
+    live = np.flatnonzero(model.feature_importances_)
+    assert_array_equal(predictor.columns, live)
+    assert predictor.samples.shape == (model.support_.size, live.size)
+    assert predictor.samples.names == tuple(model.feature_names_in_[live])
+
+
+def test_the_support_shows_the_cells_that_were_given(model, data):
+    frame = data[0]
+    rows = sorted(
+        map(str, plain_rows(frame.iloc[model.support_][list(model._predictor.samples.names)]))
+    )
+    samples = model._predictor.samples
+    assert sorted(str(samples.display_values(i)) for i in range(len(samples))) == rows
+
+
+def test_explanations_show_cells_and_whether_they_are_missing(data):
+    frame, y = data
+    model = IMKPL(kernels="per_column", sparsity=5, max_kernels=3).fit(frame, y)
+    places = [int(np.argmax(frame["test"].isna())), int(np.argmax(frame["size"].isna()))]
+    explanation = model.explain(frame.iloc[places])
+    total = explanation.feature_contributions().sum(axis=1) + explanation.evidence.base_scores
+    assert_allclose(total, explanation.scores, rtol=1e-9)
+    for place, sample in zip(places, explanation.to_dict()["samples"], strict=True):
+        row = dict(zip(frame.columns, plain_rows(frame)[place], strict=True))
+        found = {feature["name"]: feature["value"] for feature in sample["features"]}
+        assert found["color"] == row["color"]
+        assert found["size"] == row["size"]
+        assert found["test is missing"] is (row["test"] is None)
+    text = str(explanation)
+    assert "test is missing = True" in text
+    assert "size (missing)" in text
+    assert "(0%)" not in text
+
+
+def test_copies_predict_the_same(model, new):
+    expected = model.predict_proba(new[0])
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(twin.predict_proba(new[0]), expected)
+
+
+def test_a_bank_with_settings_is_cloned(data, new):
+    frame = data[0].assign(code=np.where(data[1] == "yes", 2, 7) * 10)
+    bank = PerColumn(categorical=["code"])
+    model = clone(IMKPL(kernels=bank, sparsity=2)).fit(frame, data[1])
+    assert model.feature_importances_[-1] > 0.5
+    assert model.score(new[0].assign(code=np.where(new[1] == "yes", 20, 70)), new[1]) > 0.95
+
+
+def test_landmarks(data, new):
+    model = IMKPL(kernels="per_column", sparsity=4, solver="landmarks", n_landmarks=60).fit(*data)
+    assert model.codes_.shape[0] == len(data[1])
+    assert model.score(*new) > 0.8
+
+
+def test_search_and_cross_validation_on_frames(data):
+    frame, y = data
+    scores = cross_val_score(IMKPL(kernels="per_column", sparsity=3), frame, y, cv=3)
+    assert scores.min() > 0.8
+    search = GridSearchCV(IMKPL(kernels="per_column"), {"sparsity": [1, 3]}, cv=3).fit(frame, y)
+    assert search.best_score_ > 0.8
+    assert search.best_estimator_.kernel_names_[0] == "noise"
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "rows"])
+def test_size_by_cross_validation(form, data, new):
+    convert = FORMS.get(form, lambda frame: frame)
+    model = IMKPLCV(kernels="per_column", sparsity=(2, 4), max_kernels=(2, 4), cv=3)
+    model.fit(convert(data[0]), data[1])
+    assert model.path_["mean_score"].max() > 0.8
+    assert model.score(convert(new[0]), new[1]) > 0.8
+
+
+def test_splits_with_a_category_that_is_in_one_part_only(data):
+    frame, y = data
+    rare = frame.assign(word=[f"w{i}" for i in range(len(y))])
+    model = IMKPLCV(kernels="per_column", sparsity=(2,), max_kernels=(3,), cv=3).fit(rare, y)
+    assert model.path_["mean_score"][0] > 0.8
+
+
+def test_columns_are_selected(data):
+    frame, y = data
+    selector = IMKPLSelector(IMKPL(kernels="per_column"), max_features=3).fit(frame, y)
+    names = frame.columns[selector.get_support()]
+    assert set(names) <= {"color", "size", "test"}
+    assert list(selector.get_feature_names_out()) == list(names)
+    assert selector.transform(frame).shape == (len(y), len(names))
+    pd.testing.assert_frame_equal(
+        selector.set_output(transform="pandas").transform(frame), frame[list(names)]
+    )
+
+
+def test_a_selector_and_a_model_in_a_pipeline(data, new):
+    selector = IMKPLSelector(IMKPL(kernels="per_column"), max_features=3)
+    pipeline = make_pipeline(selector, IMKPL(kernels="per_column", sparsity=3))
+    assert pipeline.fit(*data).score(*new) > 0.8
+
+
+def test_balanced_classes(data):
+    model = IMKPL(kernels="per_column", sparsity=3, class_weight="balanced").fit(*data)
+    assert model.score(*data) > 0.8
+
+
+@pytest.mark.parametrize("kernels", ["per_column", PerColumn()])
+def test_tags_say_that_text_and_missing_cells_are_read(kernels):
+    for estimator in (
+        IMKPL(kernels),
+        ISKPL(kernels),
+        IMKPLCV(kernels),
+        IMKPLSelector(IMKPL(kernels)),
+    ):
+        tags = get_tags(estimator).input_tags
+        assert tags.allow_nan
+        assert tags.string
+
+
+@pytest.mark.parametrize("estimator", [IMKPL(), IMKPLSelector(), IMKPL(["rbf"])], ids=repr)
+def test_tags_of_other_kernels_say_that_they_are_not(estimator):
+    tags = get_tags(estimator).input_tags
+    assert not tags.allow_nan
+    assert not tags.string
+
+
+def test_kernels_of_series_still_allow_missing_values():
+    assert get_tags(TimeSeriesIMKPL()).input_tags.allow_nan
+
+
+@pytest.mark.parametrize(
+    "change", [lambda f: f[f.columns[::-1]], lambda f: f.rename(columns={"size": "Size"})]
+)
+def test_columns_of_other_names_or_order_are_refused_as_by_scikit_learn(change, model, new):
+    with pytest.raises(ValueError, match="The feature names should match those that were passed"):
+        model.predict(change(new[0]))
+
+
+def test_another_number_of_columns_is_refused_as_by_scikit_learn(data):
+    rows = data[0].to_numpy(dtype=object).tolist()
+    model = IMKPL(kernels="per_column", sparsity=2).fit(rows, data[1])
+    with pytest.raises(ValueError, match="X has 5 features, but IMKPL is expecting 6 features"):
+        model.predict([row[:5] for row in rows])
+
+
+def test_names_of_an_earlier_fit_do_not_stay(data):
+    model = IMKPL(kernels="per_column", sparsity=2).fit(*data)
+    model.fit(data[0].to_numpy(dtype=object), data[1])
+    assert not hasattr(model, "feature_names_in_")
+    assert model.kernel_names_[0] == "x0"
+
+
+def test_text_in_a_column_of_numbers_is_refused_by_name(model, new):
+    with pytest.raises(
+        ValueError, match="Column 'size' holds categories such as 'large', but numb"
+    ):
+        model.predict(new[0].assign(size="large"))
+
+
+def test_infinite_numbers_are_refused_by_name(data):
+    with pytest.raises(ValueError, match="Column 'noise' has an infinite number in row 0"):
+        IMKPL(kernels="per_column").fit(data[0].assign(noise=np.inf), data[1])
+
+
+def test_tables_and_labels_of_unequal_length_are_refused(data):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        IMKPL(kernels="per_column").fit(data[0], data[1][1:])
+
+
+def test_a_frame_of_one_row_is_refused(data):
+    with pytest.raises(ValueError, match="X has 1 row, expected at least 2 to learn from"):
+        IMKPL(kernels="per_column").fit(data[0][:1], data[1][:1])
+
+
+def test_missing_labels_are_refused(data):
+    with pytest.raises(ValueError, match="y contains NaN"):
+        IMKPL(kernels="per_column").fit(data[0], np.where(data[1] == "yes", 1.0, np.nan))
+
+
+def test_a_table_without_differences_is_refused():
+    frame = pd.DataFrame({"a": [None] * 4, "b": ["x"] * 4})
+    with pytest.raises(ValueError, match=r"^All kernels are constant|distinct samples"):
+        IMKPL(kernels="per_column", n_neighbors=1).fit(frame, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("name", ["color", "size"], ids=["text", "missing cells"])
+@pytest.mark.parametrize("form", ["pandas", "polars", "nullable", "objects"])
+def test_kernels_of_numbers_name_the_kernels_of_tables(name, form, data):
+    frame = FORMS.get(form, lambda frame: frame)(data[0][[name, "noise"]])
+    with pytest.raises(
+        (TypeError, ValueError), match=r'\nIMKPL\(kernels="per_column"\) reads tabl'
+    ):
+        IMKPL().fit(frame, data[1])
+
+
+def test_kernels_of_numbers_name_the_kernels_of_tables_in_predict(wine):
+    model = IMKPL(sparsity=2).fit(wine.X, wine.y)
+    broken = wine.new.copy()
+    broken[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r'(?s)contains NaN.*\nIMKPL\(kernels="per_column"\)'):
+        model.predict(broken)
+
+
+def test_other_errors_of_numbers_do_not_name_the_kernels_of_tables(wine):
+    broken = wine.X.copy()
+    broken[0, 0] = np.inf
+    with pytest.raises(ValueError, match="contains infinity") as caught:
+        IMKPL().fit(broken, wine.y)
+    assert "per_column" not in str(caught.value)
