@@ -1,7 +1,12 @@
 """What all tests share: one seeded generator, and small arrays that nobody can write to."""
 
+import os
+
 import numpy as np
 import pytest
+
+# Pictures are drawn without a screen.
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 
 @pytest.fixture

@@ -30,9 +30,15 @@ def test_numba_is_imported_by_loops_only(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_scikit_learn_is_imported_at_the_rim_only(path):
-    if {"estimators", "cli"} & set(path.parts):
+    if {"estimators", "plots", "cli"} & set(path.parts):
         return
     assert "sklearn" not in imported_packages(path, top_level=True)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_matplotlib_is_imported_by_plots_only_and_on_use(path):
+    packages = imported_packages(path, top_level="plots" in path.parts)
+    assert "matplotlib" not in packages
 
 
 def test_private_parts_of_scikit_learn_have_one_home():
@@ -114,6 +120,14 @@ PUBLIC = {
         "discrimination_score",
         "interpretability_score",
         "n_selected_kernels",
+    ],
+    "imkpl.plots": [
+        "CodesDisplay",
+        "ConvergenceDisplay",
+        "DecisionDisplay",
+        "EmbeddingDisplay",
+        "KernelWeightsDisplay",
+        "PrototypesDisplay",
     ],
     "imkpl.series": ["SeriesSet", "difference", "read_series", "resample"],
     "imkpl.tables": ["Column", "Table", "read_table"],

@@ -1,0 +1,21 @@
+"""Pictures of a fitted model and of its decisions, in the style of scikit-learn's displays.
+
+Every display holds plain arrays. ``compute`` finds them without matplotlib, ``plot`` draws them,
+and ``from_estimator`` does both. Only what draws imports matplotlib.
+"""
+
+from imkpl.plots.codes import CodesDisplay
+from imkpl.plots.convergence import ConvergenceDisplay
+from imkpl.plots.decision import DecisionDisplay
+from imkpl.plots.embedding import EmbeddingDisplay
+from imkpl.plots.kernel_weights import KernelWeightsDisplay
+from imkpl.plots.prototypes import PrototypesDisplay
+
+__all__ = [
+    "CodesDisplay",
+    "ConvergenceDisplay",
+    "DecisionDisplay",
+    "EmbeddingDisplay",
+    "KernelWeightsDisplay",
+    "PrototypesDisplay",
+]

@@ -1,0 +1,141 @@
+"""Which kernels the model uses, and how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from imkpl._checks import check_lengths
+from imkpl._typing import FloatArray
+from imkpl.plots._canvas import draw_bars, require_pyplot, take_panels
+from imkpl.plots._model import check_model
+from imkpl.plots._palette import COLORS, shorten_all
+
+WHO = "KernelWeightsDisplay"
+
+
+@dataclass(eq=False)
+class KernelWeightsDisplay:
+    """Kernel weights as bars, the largest first.
+
+    With one kernel per feature or channel they say which features the model reads.
+
+    Parameters
+    ----------
+    weights : array of shape (n_kernels,)
+        Weights of 0 or more.
+    names : sequence of str
+        What the kernels are called.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes and Figure
+        Where it was drawn.
+    bars_ : BarContainer
+        The bars.
+
+    Examples
+    --------
+    >>> from imkpl.plots import KernelWeightsDisplay
+    >>> display = KernelWeightsDisplay([0.1, 0.0, 0.9], ["colour", "weight", "size"])
+    >>> display.largest(5)
+    [('size', 0.9), ('colour', 0.1)]
+    >>> display.plot().ax_.get_title()
+    'Kernel weights: 2 of 3 kernels'
+    """
+
+    weights: FloatArray
+    names: list[str]
+
+    def __post_init__(self) -> None:
+        self.weights = np.asarray(self.weights, dtype=np.float64)
+        self.names = [str(name) for name in self.names]
+        check_lengths(len(self.names), self.weights.size, "names of kernels", "kernel weights")
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """The weights of a model, without drawing them.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+
+        Returns
+        -------
+        KernelWeightsDisplay
+            To be plotted.
+        """
+        check_model(estimator, WHO)
+        return cls(estimator.kernel_weights_, estimator.kernel_names_)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, max_kernels: int = 20, ax: Any = None) -> Self:
+        """Draw the weights of a model.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+        max_kernels : int, default=20
+            At most so many bars; the rest is counted.
+        ax : Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        KernelWeightsDisplay
+            The display.
+        """
+        require_pyplot(f"{WHO}.from_estimator")
+        return cls.compute(estimator).plot(max_kernels=max_kernels, ax=ax)
+
+    def largest(self, max_kernels: int) -> list[tuple[str, float]]:
+        """Names and weights of the kernels with the largest weights.
+
+        Parameters
+        ----------
+        max_kernels : int
+            At most so many.
+
+        Returns
+        -------
+        list of (str, float)
+            The largest first; kernels without weight are left out.
+        """
+        order = np.argsort(-self.weights, kind="stable")[:max_kernels]
+        return [(self.names[i], float(self.weights[i])) for i in order if self.weights[i] > 0]
+
+    def plot(self, *, max_kernels: int = 20, ax: Any = None) -> Self:
+        """Draw the weights.
+
+        Parameters
+        ----------
+        max_kernels : int, default=20
+            At most so many bars; the rest is counted.
+        ax : Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        KernelWeightsDisplay
+            The display.
+        """
+        shown = self.largest(max_kernels)
+        names = shorten_all([name for name, _ in shown])
+        values = [weight for _, weight in shown]
+        n_live = int(np.count_nonzero(self.weights))
+        size = (6.4, 1.2 + 0.27 * max(len(names), 3))
+        self.figure_, (self.ax_,) = take_panels(ax, (1, 1), size, WHO)
+        texts = [f"{value:.1%}" for value in values]
+        self.bars_ = draw_bars(self.ax_, names, values, texts, [COLORS[0]] * len(shown))
+        rest = ""
+        if n_live > len(shown):
+            # A bar of their sum would dwarf the others.
+            left_out = float(self.weights.sum()) - sum(values)
+            rest = f"\n{n_live - len(shown)} more have {left_out:.1%} together"
+        self.ax_.set_xlabel(f"Weight in the combined kernel{rest}")
+        self.ax_.set_title(f"Kernel weights: {n_live} of {len(self.names)} kernels")
+        return self

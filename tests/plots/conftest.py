@@ -1,0 +1,68 @@
+"""Fitted models to draw, and no figure left open."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_wine
+
+from imkpl import IMKPL, TimeSeriesIMKPL
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def wine():
+    """A model of three classes and its data."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.index = [f"bottle {i}" for i in range(len(X))]
+    labels = np.array(["Barolo", "Grignolino", "Barbera"])[y]
+    return IMKPL(sparsity=3, max_kernels=5).fit(X, labels), X, labels
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    """The same with names that a careless drawing would take for something else."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    names = ["$x_1$", "<script>alert(1)</script>", "_hidden", "a\nb", "much too " * 20 + "long"]
+    X.columns = [*names, *(f"{i} %s {{}}" for i in range(X.shape[1] - len(names)))]
+    labels = np.array(["$\\frac$", "_private", "<b>"])[y]
+    return IMKPL(sparsity=2).fit(X, labels), X, labels
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """A model of images of 8 by 8 pixels."""
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, y = X[:120], y[:120]
+    return IMKPL(sparsity=4).fit(X, y), X, y
+
+
+@pytest.fixture(scope="session")
+def series():
+    """A model of two classes that differ by a bump in the middle of channel 1."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 15)
+    X = 0.3 * rng.standard_normal((30, 2, 20))
+    X[y == 1, 1, 8:12] += 3
+    return TimeSeriesIMKPL(sparsity=3).fit(X, y), X, y
+
+
+@pytest.fixture(params=["weights", "convergence", "codes", "prototypes", "embedding", "decision"])
+def draw(request):
+    """Every display as a function of model, samples and labels."""
+    from imkpl import plots
+
+    return {
+        "weights": lambda m, X, y, **kw: plots.KernelWeightsDisplay.from_estimator(m, **kw),
+        "convergence": lambda m, X, y, **kw: plots.ConvergenceDisplay.from_estimator(m, **kw),
+        "codes": plots.CodesDisplay.from_estimator,
+        "prototypes": lambda m, X, y, **kw: plots.PrototypesDisplay.from_estimator(m, X, **kw),
+        "embedding": lambda m, X, y, **kw: plots.EmbeddingDisplay.from_estimator(
+            m, X, y, max_samples=20, **kw
+        ),
+        "decision": lambda m, X, y, **kw: plots.DecisionDisplay.from_estimator(m, X, 3, **kw),
+    }[request.param]

@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics.pairwise import rbf_kernel
+
+from imkpl import IMKPL
+from imkpl.kernels import PerFeatureGaussian
+from imkpl.plots import EmbeddingDisplay
+from imkpl.plots._embedding_data import (
+    average_kernel,
+    embed_kernel,
+    is_training,
+    kernel_distances,
+    learned_kernel,
+)
+from imkpl.plots._palette import class_color
+
+
+def stars_in(ax):
+    """Places of the coloured stars; the markers within them have the edge of a star too."""
+    areas = [c.get_sizes()[0] for c in ax.collections]
+    return [c.get_offsets() for c, area in zip(ax.collections, areas, strict=True) if area > 100]
+
+
+def test_the_average_kernel_weighs_all_kernels_alike_and_mixes_prototypes(wine):
+    model, X, _ = wine
+    samples, chosen = X.to_numpy(), np.arange(0, len(X), 9)
+    kernel, n_kernels = average_kernel(model, samples, chosen, samples)
+    bank = PerFeatureGaussian().adapt(samples)
+    mean = np.mean([bank.evaluate(i, samples) for i in range(bank.n_kernels)], axis=0)
+    mixes = np.vstack([np.eye(len(X))[chosen], model.prototypes_.toarray()])
+    plain = mixes @ mean @ mixes.T
+    norms = np.sqrt(np.diagonal(plain))
+    assert n_kernels == 13
+    assert_allclose(kernel, plain / np.outer(norms, norms), atol=1e-9)
+
+
+def test_the_learned_kernel_weighs_kernels_as_the_model_does(wine):
+    model, X, _ = wine
+    samples, chosen = X.to_numpy(), np.arange(0, len(X), 9)
+    bank = PerFeatureGaussian().adapt(samples)
+    combined = bank.combine(model.kernel_weights_, samples)
+    mixes = np.vstack([np.eye(len(X))[chosen], model.prototypes_.toarray()])
+    assert_allclose(learned_kernel(model, samples, chosen), mixes @ combined @ mixes.T, atol=1e-9)
+
+
+def test_distances_are_those_between_points(rng):
+    points = rng.standard_normal((6, 3))
+    expected = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
+    found = kernel_distances(points @ points.T)
+    assert_allclose(found, expected, atol=1e-7)
+    assert_array_equal(np.diagonal(found), 0)
+
+
+def test_far_classes_are_far_apart_in_the_map(rng):
+    points = np.concatenate([rng.standard_normal((20, 3)), 30 + rng.standard_normal((20, 3))])
+    places = embed_kernel(points @ points.T, None, 0)
+    first, second = places[:20], places[20:]
+    spread = max(np.ptp(first, axis=0).max(), np.ptp(second, axis=0).max())
+    assert np.linalg.norm(first.mean(axis=0) - second.mean(axis=0)) > spread
+    assert_array_equal(places, embed_kernel(points @ points.T, None, 0))
+
+
+def test_training_samples_have_a_star_per_prototype_in_both_maps(wine):
+    model, X, y = wine
+    display = EmbeddingDisplay.from_estimator(model, X, y, max_samples=30)
+    for ax, places in zip(
+        display.axes_, (display.average_prototypes, display.learned_prototypes), strict=True
+    ):
+        stars = stars_in(ax)
+        assert len(np.concatenate(stars)) == model.prototypes_.shape[0]
+        for found, place in zip(stars, np.unique(display.prototype_classes), strict=True):
+            assert_allclose(found, places[display.prototype_classes == place])
+    assert display.average.shape == display.learned.shape == (30, 2)
+
+
+def test_places_of_prototypes_come_with_their_numbers(wine):
+    model, X, y = wine
+    display = EmbeddingDisplay.compute(model, X, y, max_samples=30)
+    assert sorted(display.prototypes) == list(range(model.prototypes_.shape[0]))
+    owners = model.classes_[display.prototype_classes]
+    assert_array_equal(owners, model.prototype_classes_[display.prototypes])
+
+
+def test_too_many_stars_are_thinned_to_the_first_of_every_class(rng):
+    owners = np.repeat([0, 1], [6, 2])
+    display = EmbeddingDisplay(
+        average=rng.standard_normal((3, 2)),
+        learned=rng.standard_normal((3, 2)),
+        labels=np.array([0, 1, 1]),
+        classes=["a", "b"],
+        prototypes=np.arange(8),
+        prototype_classes=owners,
+        learned_prototypes=rng.standard_normal((8, 2)),
+    ).plot(max_stars=4)
+    first, second = stars_in(display.axes_[1])
+    assert_allclose(first, display.learned_prototypes[:2])
+    assert_allclose(second, display.learned_prototypes[6:])
+    assert not stars_in(display.axes_[0])
+    named = [text.get_text() for text in display.axes_[1].get_legend().get_texts()]
+    assert named == ["a", "b", "4 of 8 prototypes"]
+
+
+def test_samples_have_the_colour_of_their_class(wine):
+    model, X, y = wine
+    display = EmbeddingDisplay.from_estimator(model, X, y, max_samples=30)
+    drawn = display.axes_[1].collections[: len(model.classes_)]
+    for place, collection in enumerate(drawn):
+        assert_allclose(collection.get_offsets(), display.learned[display.labels == place])
+        rgb = (np.round(collection.get_facecolor()[0, :3] * 255)).astype(int)
+        assert "#{:02X}{:02X}{:02X}".format(*rgb) == class_color(place)
+
+
+def test_new_samples_have_stars_in_the_average_map_only_with_the_training_samples(wine):
+    model, X, y = wine
+    few = slice(None, None, 9)
+    without = EmbeddingDisplay.from_estimator(model, X[few], y[few])
+    assert not stars_in(without.axes_[0])
+    assert len(np.concatenate(stars_in(without.axes_[1]))) == model.prototypes_.shape[0]
+    handed = EmbeddingDisplay.from_estimator(model, X[few], y[few], train=X)
+    assert len(np.concatenate(stars_in(handed.axes_[0]))) == model.prototypes_.shape[0]
+    assert handed.axes_[0].get_title() == "Average kernel (13 kernels)"
+    assert handed.axes_[1].get_title() == "Learned kernel (5 kernels)"
+
+
+def test_as_many_other_samples_are_not_taken_for_the_training_samples(wine, series):
+    model, X, _ = wine
+    assert is_training(model, X.to_numpy())
+    assert not is_training(model, X.to_numpy()[::-1])
+    model, X, _ = series
+    assert is_training(model, model._read_new(X))
+    assert not is_training(model, model._read_new(X[::-1]))
+
+
+def test_other_samples_are_refused_as_training_samples(wine):
+    model, X, y = wine
+    with pytest.raises(ValueError, match="train has 40 samples that are not those the model was"):
+        EmbeddingDisplay.compute(model, X[:30], y[:30], train=X[:40])
+
+
+def test_precomputed_training_similarities_can_be_drawn_and_new_ones_not(wine):
+    _, X, y = wine
+    K = rbf_kernel(X / X.std())
+    model = IMKPL(kernels="precomputed", sparsity=2).fit(K, y)
+    display = EmbeddingDisplay.compute(model, K, y, max_samples=20)
+    assert len(display.average_prototypes) == model.prototypes_.shape[0]
+    # One kernel is its own average, but for the length of the prototypes.
+    assert_allclose(display.average, display.learned, atol=1e-2)
+    with pytest.raises(ValueError, match="The kernels are precomputed, and new samples have no"):
+        EmbeddingDisplay.compute(model, K[:30], y[:30])
+
+
+@pytest.mark.parametrize("perplexity", [0, 10, np.nan])
+def test_a_perplexity_out_of_range_is_refused(perplexity):
+    with pytest.raises(ValueError, match="expected a positive number below the 10 samples and"):
+        embed_kernel(np.eye(10), perplexity, 0)
+
+
+def test_too_few_points_are_refused():
+    with pytest.raises(ValueError, match="There are 3 samples and prototypes to embed"):
+        embed_kernel(np.eye(3), None, 0)
+
+
+def test_four_points_can_be_embedded():
+    assert np.all(np.isfinite(embed_kernel(np.eye(4), None, 0)))

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl import IMKPL
+from imkpl.plots import PrototypesDisplay
+from imkpl.plots._prototype_data import MixedSample
+
+
+def shares_of(model, prototype):
+    row = model.prototypes_[[prototype]].toarray().ravel()
+    return row / row.sum()
+
+
+def test_the_heat_map_is_the_weighted_means_in_standard_deviations(wine):
+    model, X, _ = wine
+    display = PrototypesDisplay.from_estimator(model, X)
+    columns = list(display.names)
+    assert_array_equal(columns, X.columns[np.argsort(-model.feature_importances_)][: len(columns)])
+    means = np.array([shares_of(model, p) @ X[columns].to_numpy() for p in display.prototypes])
+    assert_allclose(display.values, means)
+    expected = (means - X[columns].mean().to_numpy()) / X[columns].std(ddof=0).to_numpy()
+    assert_allclose(display.axes_[0].images[0].get_array(), expected)
+
+
+def test_without_data_values_are_standardised_by_the_samples_in_prototypes(wine):
+    model, X, _ = wine
+    display = PrototypesDisplay.compute(model)
+    behind = X.iloc[model.support_][display.names]
+    expected = (display.values - behind.mean().to_numpy()) / behind.std(ddof=0).to_numpy()
+    assert_allclose(display.standardized, expected)
+
+
+def test_rows_are_named_by_class_prototype_and_number_of_samples(wine):
+    model, X, _ = wine
+    display = PrototypesDisplay.from_estimator(model, X)
+    counts = np.diff(model.prototypes_.indptr)
+    for label, prototype in zip(
+        display.axes_[0].get_yticklabels(), display.prototypes, strict=True
+    ):
+        start = f"class {model.prototype_classes_[prototype]}, #{prototype} ({counts[prototype]} "
+        assert label.get_text().startswith(start)
+    assert np.all(np.diff(display.owners) >= 0)
+
+
+def test_those_that_codes_use_most_are_kept_and_the_rest_is_counted(wine):
+    model, X, _ = wine
+    display = PrototypesDisplay.from_estimator(model, X, max_prototypes=1, max_features=2)
+    use = model.codes_.sum(axis=0)
+    for prototype, label in zip(display.prototypes, model.classes_, strict=True):
+        members = np.flatnonzero(model.prototype_classes_ == label)
+        assert prototype == members[np.argmax(use[members])]
+    assert len(display.names) == 2
+    whole = model.prototypes_.shape[0]
+    assert f"3 of {whole} prototypes" in display.axes_[0].get_title()
+
+
+def test_samples_behind_a_prototype_are_named_with_their_shares(wine):
+    model, X, _ = wine
+    display = PrototypesDisplay.compute(model, X)
+    for prototype, samples in zip(display.prototypes, display.samples, strict=True):
+        shares = shares_of(model, prototype)
+        named = {sample.sample: sample.share for sample in samples}
+        expected = {X.index[i]: shares[i] for i in np.flatnonzero(shares)}
+        assert named == pytest.approx(expected)
+        assert [sample.share for sample in samples] == sorted(named.values(), reverse=True)
+
+
+def test_images_are_weighted_means_of_whole_samples(digits):
+    model, X, _ = digits
+    display = PrototypesDisplay.from_estimator(model, X, image_shape=(8, 8))
+    assert display.kind == "images"
+    for ax, prototype in zip(display.axes_, display.prototypes, strict=True):
+        expected = (shares_of(model, prototype) @ X).reshape(8, 8)
+        assert_allclose(ax.images[0].get_array(), expected)
+        assert ax.get_title() == str(prototype)
+
+
+def test_images_of_colours_are_scaled_to_full_brightness(rng):
+    X = rng.uniform(0, 255, (20, 2 * 3 * 3))
+    y = np.repeat([0, 1], 10)
+    X[y == 1, :9] /= 4
+    model = IMKPL(sparsity=2).fit(X, y)
+    display = PrototypesDisplay.from_estimator(model, X, image_shape=(2, 3, 3))
+    shown = np.array([ax.images[0].get_array() for ax in display.axes_])
+    assert shown.shape[1:] == (2, 3, 3)
+    assert shown.min() == 0
+    assert shown.max() == 1
+
+
+@pytest.mark.parametrize("shape", [(7, 8), (4, 8)])
+def test_images_of_another_shape_are_refused(digits, shape):
+    model, X, _ = digits
+    with pytest.raises(ValueError, match=r"X has shape \(120, 64\), expected \(120, "):
+        PrototypesDisplay.compute(model, X, image_shape=shape)
+
+
+def test_images_need_two_or_three_axes(digits):
+    with pytest.raises(ValueError, match=r"image_shape=\(64,\), expected \(height, width\)"):
+        PrototypesDisplay.compute(digits[0], digits[1], image_shape=(64,))
+
+
+def test_images_need_the_training_samples(digits):
+    with pytest.raises(ValueError, match="Pass the training samples"):
+        PrototypesDisplay.compute(digits[0], image_shape=(8, 8))
+
+
+def test_series_are_drawn_one_by_one_the_wider_the_larger_their_share(series):
+    model, X, _ = series
+    display = PrototypesDisplay.from_estimator(model, max_prototypes=10)
+    assert display.kind == "series"
+    assert display.names[0] == "channel 1"
+    panels = display.axes_.reshape(len(display.prototypes), len(display.names))
+    for row, prototype in zip(panels, display.prototypes, strict=True):
+        shares = shares_of(model, prototype)
+        order = [i for i in np.argsort(shares, kind="stable") if shares[i] > 0]
+        for ax, name in zip(row, display.names, strict=True):
+            channel = int(name.removeprefix("channel "))
+            drawn = sorted(map(tuple, (line.get_ydata() for line in ax.lines)))
+            assert_allclose(drawn, sorted(map(tuple, X[order, channel])))
+            widths = [line.get_linewidth() for line in ax.lines]
+            assert widths == sorted(widths)
+
+
+def test_panels_of_a_channel_have_the_same_scale(rng):
+    units = np.array([[100.0], [1.0]])
+    display = PrototypesDisplay(
+        kind="series",
+        classes=["a", "b"],
+        prototypes=np.arange(2),
+        owners=np.arange(2),
+        samples=[
+            [MixedSample(0, 1.0, units * rng.standard_normal((2, 5)))],
+            [MixedSample(1, 1.0, 3 * units * rng.standard_normal((2, 9)))],
+        ],
+        n_of_class=np.array([1, 1]),
+        names=["far", "near"],
+    ).plot()
+    limits = np.array([ax.get_ylim() for ax in display.axes_]).reshape(2, 2, 2)
+    assert_array_equal(limits[0], limits[1])
+    assert np.ptp(limits[0, 0]) > 10 * np.ptp(limits[0, 1])
+    assert len({ax.get_xlim() for ax in display.axes_}) == 1
+
+
+def test_samples_without_features_cannot_be_drawn(wine):
+    _, X, y = wine
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    K = rbf_kernel(X / X.std())
+    model = IMKPL(kernels="precomputed", sparsity=2).fit(K, y)
+    with pytest.raises(TypeError, match=r"\(Precomputed\) read neither vectors nor series"):
+        PrototypesDisplay.compute(model)
