@@ -22,6 +22,7 @@ from reference.alignment import (
     all_alignments,
     log_alignment,
     log_local,
+    log_long_alignment,
 )
 
 # Lengths below, at and above those of a tile; more series than lanes.
@@ -128,6 +129,27 @@ def test_five_thousand_steps_neither_overflow_nor_vanish(rng):
     expected = np.exp(shorter - (norm + log_constant_alignment(4900, 4900, 0.0)) / 2)
     assert 0.1 < expected < 0.9
     assert_allclose(found[0, 2], expected, rtol=0, atol=1e-9)
+
+
+def test_five_thousand_steps_agree_with_log_space(rng):
+    walk = rng.standard_normal(5000).cumsum() / 3000
+    noise = rng.standard_normal(5000) / 100
+    arrays = [np.zeros(5000), np.full(5000, 0.007), noise, walk, walk[1500:4500]]
+    series = scaled(*arrays)
+    norms = find_self_similarities(series, 0)
+    # Identical, constant, unrelated, and of unequal lengths.
+    rows, columns = np.array([3, 0, 2, 3]), np.array([3, 1, 3, 4])
+    found = align_pairs(series, series, rows, columns, 0, (norms, norms))
+    assert np.all((found >= 0) & (found <= 1))
+    own = {i: log_long_alignment(arrays[i], arrays[i]) for i in (0, 2, 3, 4)}
+    # All constant series have the same local kernels with themselves.
+    own[1] = own[0]
+    for value, i, j in zip(found, rows, columns, strict=True):
+        cross = own[i] if i == j else log_long_alignment(arrays[i], arrays[j])
+        # Small and large parts of the logarithms apart, for the digits.
+        parts = [c - (a + b) / 2 for c, a, b in zip(cross, own[i], own[j], strict=True)]
+        # Series of unequal lengths have 1e-100 or so: its digits are compared as well.
+        assert_allclose(value, np.exp(sum(parts)), rtol=1e-9)
 
 
 def test_results_do_not_depend_on_threads_or_on_the_grouping_of_pairs(rng):

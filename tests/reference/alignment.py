@@ -29,6 +29,32 @@ def log_alignment(local):
     return last[n]
 
 
+def log_long_alignment(x, y):
+    """log A(n, m) of two long series of one channel, bandwidth 1, without a matrix.
+
+    In two parts, the second a whole number.
+    """
+    n, m = x.size, y.size
+    # Entry i + 1 is cell (i, total - i); the empty alignment stands before the first cell.
+    before, last, now = (np.full(n + 1, -np.inf) for _ in range(3))
+    before[0], taken = 0.0, 0.0
+    for total in range(n + m - 1):
+        first, end = max(0, total - m + 1), min(n, total + 1)
+        if total % 16 == 1:
+            # Logarithms of thousands would have few digits behind the point. Whole numbers are
+            # taken off without rounding.
+            whole = np.floor(last.max())
+            before, last, taken = before - whole, last - whole, taken + whole
+        squares = (x[first:end] - y[total - end + 1 : total - first + 1][::-1]) ** 2
+        parts = last[first:end], last[first + 1 : end + 1], before[first:end]
+        top = np.maximum(np.maximum(parts[0], parts[1]), parts[2])
+        sums = top + np.log(sum(np.exp(part - top) for part in parts))
+        now[:] = -np.inf
+        now[first + 1 : end + 1] = sums - squares - np.log(2 - np.exp(-squares))
+        before, last, now = last, now, before
+    return last[n], taken
+
+
 def alignment_kernel(x, y, bandwidth, width=None):
     """The normalised kernel of two series (n_channels, length)."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)

@@ -28,7 +28,10 @@ class TimeSeriesIMKPL(IMKPL):
     kernels : str or kernel bank, default="global_alignment"
         What compares series: a :class:`imkpl.kernels.GlobalAlignment` with settings of its own,
         such as several bandwidths or groups of channels, or anything that :class:`IMKPL` takes and
-        that reads series.
+        that reads series. ``GlobalAlignment(differences=True)`` adds a kernel of first differences
+        per channel at twice the cost. It helps where classes differ in how values change rather
+        than in the values, such as movements that begin anywhere; a search tells, for example
+        over ``{"kernels": [GlobalAlignment(), GlobalAlignment(differences=True)]}``.
     sparsity : int, default=10
         At most so many samples in a prototype (T0).
     code_sparsity : int, default=20

@@ -7,11 +7,11 @@ kernels and recursion alike. Where the first series of the pairs differ they are
 The recursion ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)`` grows and decays without limit. It
 runs in tiles of `_BAND` rows and at most `_BLOCK` columns. The numbers that enter a tile are
 brought to one exponent per pair; within a tile they cannot grow by more than 2**61, and what falls
-below the smallest number there was that much smaller than its neighbours. A result is a mantissa
-and an exponent of two.
+below `_TINY` there was that much smaller than its neighbours. A result is a mantissa and an
+exponent of two.
 
 Pairs do not influence each other, so the results are the same bits for any number of threads and
-any grouping of the pairs.
+any grouping of the pairs, as long as they stay clear of `_TINY`.
 """
 
 from contextlib import AbstractContextManager
@@ -23,12 +23,15 @@ from imkpl._threads import limited_threads
 
 # Pairs side by side: two vectors of eight doubles, or four of four.
 _LANES = 16
-# A tile and its local kernels (32 x 16 doubles each) stay in the first-level cache.
+# Rows of a tile (32 x 16 doubles each) stay in the first-level cache.
 _BAND = 16
 _BLOCK = 32
 # A larger squared distance counts as this, 60 log(2), so that local kernels stay above 2**-61. It
 # changes a normalised kernel by about 1e-18 per pair of time steps, less than rounding.
 _LARGEST = 41.588830833596715
+# Added to every cell of a tile, where the largest number that enters is between 1 and 2: far below
+# rounding, and enough that no number falls below the normal ones, which are slow.
+_TINY = 2.0**-900
 # The exponent of a number that is zero.
 _NOTHING = -(2**50)
 
@@ -43,7 +46,9 @@ _ROUNDER = 6755399441055744.0
 _LOG2_E_SINGLE = np.float32(_LOG2_E)
 _LN2_SINGLE = np.float32(_LN2)
 _ROUNDER_SINGLE = np.float32(12582912.0)
-_LARGEST_SINGLE = np.float32(_LARGEST)
+# 49 log(2): with `_TINY_SINGLE` it keeps single precision above 2**-126.
+_LARGEST_SINGLE = np.float32(33.96421184743732)
+_TINY_SINGLE = np.float32(2.0**-75)
 _ONE = np.float32(1)
 _Q0, _Q1, _Q2 = np.float32(0.5), np.float32(0.16666577756404877), np.float32(0.041666556149721146)
 _Q3, _Q4 = np.float32(0.008363173343241215), np.float32(0.0013926175888627768)
@@ -92,39 +97,37 @@ def _twice_exp_single(t):  # type: ignore[no-untyped-def]
 
 # With Python's rules for division there would be a test for zero in these loops, and no vectors.
 @njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
-def _step_down_inplace(local, above, row):  # type: ignore[no-untyped-def]
-    # From squared distances t to local kernels e / (2 - e) = 1 / (2 exp(t) - 1), e = exp(-t), and
-    # what comes from the row above. `row` has the column before the tile in front.
-    for i in range(local.shape[0]):
-        kernel = 1.0 / (_twice_exp(local[i]) - 1.0)
-        local[i] = kernel
-        above[i] = (row[i] + row[i + _LANES]) * kernel
+def _step_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
+    # The next row of the recursion, by local kernels e / (2 - e) = 1 / (2 exp(t) - 1), e = exp(-t),
+    # of squared distances t: `squares` plus those of `value` to `others`. The rows have the column
+    # before the tile in front. What is read of `below` was written one column of lanes ago, far
+    # enough for vectors.
+    for i in range(squares.shape[0]):
+        difference = value - others[i]
+        divisor = _twice_exp(squares[i] + difference * difference) - 1.0
+        total = below[i] + (above[i] + above[i + _LANES] + _TINY)
+        below[i + _LANES] = total / divisor
 
 
 @njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
-def _step_down_single_inplace(local, above, row):  # type: ignore[no-untyped-def]
-    for i in range(local.shape[0]):
-        kernel = _ONE / (_twice_exp_single(np.float32(local[i])) - _ONE)
-        local[i] = kernel
-        above[i] = (row[i] + row[i + _LANES]) * kernel
+def _step_single_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
+    for i in range(squares.shape[0]):
+        difference = value - others[i]
+        divisor = _twice_exp_single(np.float32(squares[i] + difference * difference)) - _ONE
+        total = below[i] + (above[i] + above[i + _LANES] + _TINY_SINGLE)
+        below[i + _LANES] = total / divisor
 
 
 @njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
-def _step_down_banded_inplace(local, above, row, offset, width):  # type: ignore[no-untyped-def]
+def _step_banded_inplace(below, above, squares, value, others, offset, width):  # type: ignore[no-untyped-def]
     # e is multiplied by max(0, 1 - |i - j| / width), Cuturi's triangular kernel of the positions.
-    for j in range(local.shape[0] // _LANES):
+    for j in range(squares.shape[0] // _LANES):
         near = max(0.0, 1.0 - abs(offset - j) / width)
         for i in range(j * _LANES, (j + 1) * _LANES):
-            kernel = near / (_twice_exp(np.float64(local[i])) - near)
-            local[i] = kernel
-            above[i] = (row[i] + row[i + _LANES]) * kernel
-
-
-@njit(cache=True, fastmath={"contract", "nsz"})
-def _step_right_inplace(row, local, above):  # type: ignore[no-untyped-def]
-    # The chain from column to column is one fused multiplication and addition.
-    for i in range(local.shape[0]):
-        row[i + _LANES] = row[i] * local[i] + above[i]
+            difference = np.float64(value) - others[i]
+            kernel = near / (_twice_exp(squares[i] + difference * difference) - near)
+            total = below[i] + (above[i] + above[i + _LANES] + _TINY)
+            below[i + _LANES] = total * kernel
 
 
 @njit(cache=True, fastmath={"contract", "nsz"})
@@ -144,10 +147,10 @@ def _add_squares_of_lanes_inplace(t, values, others):  # type: ignore[no-untyped
 
 @njit(cache=True)
 def _fill_squares_inplace(t, one, is_shared, place, others, begin, n_channels):  # type: ignore[no-untyped-def]
-    # Channels stand one after the other in `one` and in `others`.
+    # Channels stand one after the other in `one` and in `others`; the last may be left out.
     n_cells = t.shape[0]
     _clear_inplace(t, 0)
-    for channel in range(n_channels):
+    for channel in range(n_channels - is_shared):
         here = channel * (others.shape[0] // n_channels) + begin
         there = channel * (one.shape[0] // n_channels)
         columns = others[here : here + n_cells]
@@ -185,11 +188,11 @@ def _power(exponent):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath={"nnan", "nsz"})
-def _largest(values, lane):  # type: ignore[no-untyped-def]
-    largest = values[lane]
-    for i in range(lane + _LANES, values.shape[0], _LANES):
-        largest = max(largest, values[i])
-    return largest
+def _find_largest_inplace(largest, values):  # type: ignore[no-untyped-def]
+    _copy_inplace(largest, 0, values, 0, _LANES)
+    for start in range(_LANES, values.shape[0], _LANES):
+        for lane in range(_LANES):
+            largest[lane] = max(largest[lane], values[start + lane])
 
 
 @njit(cache=True)
@@ -203,13 +206,14 @@ def _scale_inplace(values, factors):  # type: ignore[no-untyped-def]
 def _join_exponents_inplace(top, side, top_exponents, side_exponents, factors):  # type: ignore[no-untyped-def]
     # Bring the row above a tile and the column on its left to one exponent per lane, at which the
     # largest number is between 1 and 2.
+    _find_largest_inplace(factors[0], top)
+    _find_largest_inplace(factors[1], side)
     for lane in range(_LANES):
         above = beside = _NOTHING
-        largest_above, largest_beside = _largest(top, lane), _largest(side, lane)
-        if largest_above > 0:
-            above = top_exponents[lane] + _exponent(largest_above)
-        if largest_beside > 0:
-            beside = side_exponents[lane] + _exponent(largest_beside)
+        if factors[0, lane] > 0:
+            above = top_exponents[lane] + _exponent(factors[0, lane])
+        if factors[1, lane] > 0:
+            beside = side_exponents[lane] + _exponent(factors[1, lane])
         joint = max(above, beside)
         factors[0, lane] = _power(top_exponents[lane] - joint)
         factors[1, lane] = _power(side_exponents[lane] - joint)
@@ -236,25 +240,35 @@ def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-u
 
 @njit(cache=True)
 def _run_tile_inplace(  # type: ignore[no-untyped-def]
-    row, side, one, is_shared, top, n_band, others, begin, n_channels, width, local, above
+    buffers, one, is_shared, top, n_band, others, begin, n_cells, n_channels, width
 ):
-    # `row` holds the column before the tile and the row above it, `side` the column before it from
-    # the row above on. They leave as the last row, and as the last column.
-    n_cells = local.shape[0]
+    # `above` holds the column before the tile and the row above it, `side` the column before it
+    # from the row above on. `side` leaves as the tile's last column; the last row is returned.
+    above, below, side, sums, zeros = buffers
+    # Of a shared series the last channel is left to the step; otherwise the step adds nothing.
+    n_summed = n_channels - is_shared
+    squares, columns = sums[:n_cells], zeros[:n_cells]
+    if is_shared:
+        first = n_summed * (others.shape[0] // n_channels) + begin
+        columns = others[first : first + n_cells]
     for r in range(n_band):
-        _fill_squares_inplace(local, one, is_shared, top + r, others, begin, n_channels)
+        if n_summed > 0:
+            _fill_squares_inplace(squares, one, is_shared, top + r, others, begin, n_channels)
+        value = one[n_summed * (one.shape[0] // n_channels) + top + r] if is_shared else zeros[0]
+        _copy_inplace(below, 0, side, (r + 1) * _LANES, _LANES)
         if width > 0:
-            _step_down_banded_inplace(local, above, row, top + r - begin // _LANES, width)
-        elif row.itemsize == 4:
-            _step_down_single_inplace(local, above, row)
+            offset = top + r - begin // _LANES
+            _step_banded_inplace(below, above, squares, value, columns, offset, width)
+        elif below.itemsize == 4:
+            _step_single_inplace(below, above, squares, value, columns)
         else:
-            _step_down_inplace(local, above, row)
+            _step_inplace(below, above, squares, value, columns)
         # The column before the tile has been used up to here; the tile's last takes its place.
-        _copy_inplace(side, r * _LANES, row, n_cells, _LANES)
-        _copy_inplace(row, 0, side, (r + 1) * _LANES, _LANES)
-        _step_right_inplace(row, local, above)
-    _copy_inplace(side, n_band * _LANES, row, n_cells, _LANES)
+        _copy_inplace(side, r * _LANES, above, n_cells, _LANES)
+        above, below = below, above
+    _copy_inplace(side, n_band * _LANES, above, n_cells, _LANES)
     _clear_inplace(side, (n_band + 1) * _LANES)
+    return above
 
 
 @njit(cache=True)
@@ -265,7 +279,7 @@ def _run_band_inplace(  # type: ignore[no-untyped-def]
     side = np.zeros((_BAND + 1) * _LANES, dtype=one.dtype)
     side_exponents, factors = np.zeros(_LANES, dtype=np.int64), np.empty((2, _LANES))
     row = np.empty((step + 1) * _LANES, dtype=one.dtype)
-    local, up = np.empty(step * _LANES, dtype=one.dtype), np.empty(step * _LANES, dtype=one.dtype)
+    buffers = row, np.empty_like(row), side, np.zeros_like(row), np.zeros_like(row)
     if top == 0:
         # The empty alignment, before the first cell.
         for lane in range(_LANES):
@@ -282,50 +296,37 @@ def _run_band_inplace(  # type: ignore[no-untyped-def]
         _join_exponents_inplace(above, side, exponents[block], side_exponents, factors)
         _copy_inplace(row, 0, side, 0, _LANES)
         _copy_inplace(row, _LANES, above, 0, n_cells)
-        _run_tile_inplace(
-            row,
-            side,
-            one,
-            is_shared,
-            top,
-            n_band,
-            others,
-            begin,
-            n_channels,
-            width,
-            local[:n_cells],
-            up[:n_cells],
+        last = _run_tile_inplace(
+            buffers, one, is_shared, top, n_band, others, begin, n_cells, n_channels, width
         )
-        _copy_inplace(above, 0, row, _LANES, n_cells)
+        _copy_inplace(above, 0, last, _LANES, n_cells)
 
 
 @njit(cache=True)
-def _find_stops(row_ends):  # type: ignore[no-untyped-def]
+def _find_stop(top, row_ends):  # type: ignore[no-untyped-def]
     # A band ends where a series ends: there its result is read.
-    is_stop = np.zeros(row_ends.max() + 1, dtype=np.bool_)
+    stop = top + _BAND
     for end in row_ends:
-        is_stop[end] = True
-    first = 0
-    for row in range(is_stop.shape[0]):
-        if is_stop[row] or row == first + _BAND or row == 0:
-            is_stop[row] = True
-            first = row
-    return np.flatnonzero(is_stop)
+        if top < end < stop:
+            stop = end
+    return stop
 
 
 @njit(cache=True)
 def _align_lanes_inplace(  # type: ignore[no-untyped-def]
-    mantissas, powers, one, is_shared, row_ends, others, column_ends, n_channels, width
+    results, one, is_shared, row_ends, others, column_ends, n_channels, width
 ):
-    n_columns = column_ends.max()
+    mantissas, powers = results
+    n_rows, n_columns = _largest(row_ends), _largest(column_ends)
     # Blocks of one size, none larger than _BLOCK.
     n_blocks = (n_columns + _BLOCK - 1) // _BLOCK
     step = (n_columns + n_blocks - 1) // n_blocks
     bottom = np.zeros(n_columns * _LANES, dtype=one.dtype)
-    exponents = np.full(((n_columns + step - 1) // step, _LANES), _NOTHING)
-    stops = _find_stops(row_ends)
-    for band in range(stops.shape[0] - 1):
-        top, stop = stops[band], stops[band + 1]
+    exponents = np.empty(((n_columns + step - 1) // step, _LANES), dtype=np.int64)
+    exponents[:] = _NOTHING
+    top = np.int64(0)
+    while top < n_rows:
+        stop = _find_stop(top, row_ends)
         _run_band_inplace(
             bottom, exponents, one, is_shared, top, stop - top, others, n_channels, width, step
         )
@@ -334,14 +335,15 @@ def _align_lanes_inplace(  # type: ignore[no-untyped-def]
                 place = column_ends[lane] - 1
                 mantissas[lane] = bottom[place * _LANES + lane]
                 powers[lane] = exponents[place // step, lane]
+        top = stop
 
 
 @njit(cache=True)
-def _is_one_series(members):  # type: ignore[no-untyped-def]
-    n_others = 0
-    for series in members:
-        n_others += series != members[0]
-    return n_others == 0
+def _largest(lengths):  # type: ignore[no-untyped-def]
+    largest = lengths[0]
+    for length in lengths:
+        largest = max(largest, length)
+    return largest
 
 
 @njit(cache=True)
@@ -354,15 +356,18 @@ def _lengths(starts, members):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _align_task_inplace(  # type: ignore[no-untyped-def]
-    mantissas, powers, left, left_starts, right, right_starts, rows, columns, width
+    mantissas, powers, left, left_starts, right, right_starts, rows, columns, first, last, width
 ):
+    rows, columns = rows[first:last], columns[first:last]
     row_ends, column_ends = _lengths(left_starts, rows), _lengths(right_starts, columns)
-    is_shared = _is_one_series(rows)
-    one = _pack_lanes(left, left_starts, rows, 1 if is_shared else _LANES, row_ends.max())
-    others = _pack_lanes(right, right_starts, columns, _LANES, column_ends.max())
-    _align_lanes_inplace(
-        mantissas, powers, one, is_shared, row_ends, others, column_ends, left.shape[0], width
-    )
+    n_others = 0
+    for row in rows:
+        n_others += row != rows[0]
+    is_shared = n_others == 0
+    one = _pack_lanes(left, left_starts, rows, 1 if is_shared else _LANES, _largest(row_ends))
+    others = _pack_lanes(right, right_starts, columns, _LANES, _largest(column_ends))
+    n_channels, results = left.shape[0], (mantissas[first:last], powers[first:last])
+    _align_lanes_inplace(results, one, is_shared, row_ends, others, column_ends, n_channels, width)
 
 
 @njit(cache=True, parallel=True)
@@ -373,14 +378,16 @@ def _align_tasks_inplace(  # type: ignore[no-untyped-def]
     for task in prange(bounds.shape[0] - 1):
         first, last = bounds[task], bounds[task + 1]
         _align_task_inplace(
-            mantissas[first:last],
-            powers[first:last],
+            mantissas,
+            powers,
             left,
             left_starts,
             right,
             right_starts,
-            rows[first:last],
-            columns[first:last],
+            rows,
+            columns,
+            first,
+            last,
             width,
         )
 

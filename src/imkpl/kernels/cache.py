@@ -6,7 +6,9 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import platform
 import tempfile
+import time
 import warnings
 from typing import Any
 
@@ -16,6 +18,8 @@ from imkpl._typing import FloatArray
 
 MAGIC = b"imkpl block 1\n"
 DIGEST_SIZE = 32
+# A file that is older was left by a process that was killed, whatever machine it ran on.
+SECONDS_OF_A_DAY = 86400.0
 
 
 def fingerprint(*parts: Any) -> str:
@@ -61,6 +65,7 @@ class BlockCache:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = pathlib.Path(folder)
         self._is_writable = True
+        self._is_swept = False
 
     def read_into(self, out: FloatArray, name: str) -> bool:
         """Fill an array with a block.
@@ -90,7 +95,8 @@ class BlockCache:
     def write(self, values: FloatArray, name: str) -> None:
         """Keep a block; a reader sees all of it or nothing, whenever the process ends.
 
-        A folder that cannot be written to is a warning: the values are known all the same.
+        What killed processes have left half written is removed along with the first block. A folder
+        that cannot be written to is a warning: the values are known all the same.
 
         Parameters
         ----------
@@ -104,6 +110,9 @@ class BlockCache:
         payload = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if not self._is_swept:
+                _remove_leftovers(self._folder)
+                self._is_swept = True
             _replace_file(self._path(name), _sealed(payload))
         except OSError as error:
             self._is_writable = False
@@ -122,7 +131,9 @@ def _sealed(payload: bytes) -> bytes:
 
 
 def _replace_file(path: pathlib.Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    # The name tells who writes: a folder may be shared by machines, each with its own processes.
+    prefix = f".{_machine()}-{os.getpid()}-"
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -134,3 +145,31 @@ def _replace_file(path: pathlib.Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _machine() -> str:
+    return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
+
+
+def _remove_leftovers(folder: pathlib.Path) -> None:
+    for path in folder.glob(".*-*-*.part"):
+        machine, process = path.name[1:].split("-")[:2]
+        is_dead = machine == _machine() and process.isdecimal() and not _is_running(int(process))
+        # Another process may have been faster.
+        with contextlib.suppress(OSError):
+            if is_dead or time.time() - path.stat().st_mtime > SECONDS_OF_A_DAY:
+                path.unlink()
+
+
+def _is_running(process: int) -> bool:
+    # On Windows the signal 0 would end the process.
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        # It belongs to someone else, or is no number of a process.
+        return True
+    return True
