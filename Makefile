@@ -6,7 +6,7 @@ RUN := $(VENV)/bin
 .PHONY: demo test check lint types arch format quality series bench clean
 
 demo: $(VENV)/.demo
-	$(RUN)/python -m imkpl.cli.demo
+	$(RUN)/imkpl demo
 
 test: $(VENV)/.dev
 	$(RUN)/python -m pytest -n 2 -q
@@ -44,7 +44,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
-	$(RUN)/python -m pip install --quiet --editable ".[progress]"
+	$(RUN)/python -m pip install --quiet --editable ".[cli,report]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml

@@ -121,6 +121,15 @@ PUBLIC = {
         "interpretability_score",
         "n_selected_kernels",
     ],
+    "imkpl.cli": ["main"],
+    "imkpl.readers": [
+        "DataFile",
+        "ExpectedColumns",
+        "InputError",
+        "ReadOptions",
+        "read_new_file",
+        "read_training_file",
+    ],
     "imkpl.plots": [
         "CodesDisplay",
         "ConvergenceDisplay",

@@ -13,6 +13,7 @@ MODULES = [
     "imkpl.files",
     "imkpl.kernels",
     "imkpl.measures",
+    "imkpl.readers",
     "imkpl.plots",
     "imkpl.series",
     "imkpl.solvers",

@@ -1,77 +1,111 @@
-"""The demo: fit on embedded data and say what was learned.
+"""``imkpl demo``: fit on embedded data, say what was learned, and write a page.
 
-Run it with ``make demo`` or ``python -m imkpl.cli.demo``.
+``make demo`` and ``python -m imkpl.cli.demo`` run it too.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import train_test_split
+import typer
 
-from imkpl import IMKPL
-from imkpl.estimators import discrimination_scorer, interpretability_scorer
+from imkpl.cli.answering import Command
+from imkpl.cli.applying import explain_rows
+from imkpl.cli.fit import describe_fit, say_fit, write_page
+from imkpl.cli.learning import Fitted, Settings, fit_model, split_rows
+from imkpl.cli.options import DebugOption, JsonOption
+from imkpl.cli.show import note, say, say_json
+from imkpl.readers import DataFile
 
-
-def main() -> None:
-    """Fit on the breast cancer data of scikit-learn, print accuracy, prototypes and features."""
-    data = load_breast_cancer()
-    X, names = data.data, data.target_names
-    y = names[data.target]
-    train, test = train_test_split(np.arange(y.size), test_size=0.2, stratify=y, random_state=0)
-    print(f"Breast cancer: {train.size} patients to learn from, {test.size} held out, {X.shape[1]}")
-    print("features. The first run compiles; later ones start at once.\n")
-
-    model = _with_progress(IMKPL(sparsity=5, max_kernels=10, random_state=0))
-    start = time.perf_counter()
-    model.fit(X[train], y[train])
-    seconds = time.perf_counter() - start
-
-    accuracy = 100 * model.score(X[test], y[test])
-    print(f"Fitted in {seconds:.1f} s and {model.n_iter_} rounds.")
-    print(f"Accuracy on held-out patients: {accuracy:.1f} %")
-    print(f"Interpretability (IP): {interpretability_scorer(model):.0f} of 100")
-    dr = discrimination_scorer(model, X[test], y[test])
-    print(f"Discrimination (DR):   {dr:.0f} of 100\n")
-
-    print("Prototypes per class, each a mix of a few real patients:")
-    for name in model.classes_:
-        own = np.flatnonzero(model.prototype_classes_ == name)
-        print(f"  {name}: {own.size}")
-        for prototype in own:
-            print(f"    {_describe(model, prototype, train)}")
-
-    kept = np.flatnonzero(model.feature_importances_)
-    print(f"\nFeatures kept: {kept.size} of {X.shape[1]}")
-    for feature in kept[np.argsort(-model.feature_importances_[kept])]:
-        weight = model.feature_importances_[feature]
-        print(f"  {weight:5.1%}  {data.feature_names[feature]}")
-
-    print(f"\nWhy is held-out patient {test[0]} {model.predict(X[test[:1]])[0]}?")
-    code = model.transform(X[test[:1]]).tocoo()
-    shares = code.data / code.data.sum()
-    for share, prototype in sorted(zip(shares, code.coords[1], strict=True), reverse=True):
-        print(f"  {share:4.0%} like {_describe(model, prototype, train)}")
+EXAMPLES = """
+imkpl demo
+imkpl demo --folder somewhere
+"""
 
 
-def _describe(model: Any, prototype: Any, train: Any) -> str:
-    row = model.prototypes_[[prototype]].tocoo()
-    shares = row.data / row.data.sum()
-    parts = sorted(zip(shares, train[row.coords[1]], strict=True), reverse=True)
-    return " + ".join(f"{share:.0%} patient {patient}" for share, patient in parts)
+def _demo(
+    folder: Annotated[
+        Path, typer.Option("--folder", help="The page is written here, as report.html.")
+    ] = Path("demo"),
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Learn from most of 569 patients with a tumour, and say what was learned.
+
+    The data (Wisconsin breast cancer, 30 measurements of cell nuclei) come with scikit-learn. The
+    page of an earlier demo is replaced.
+    """
+    data = embedded_data()
+    settings = Settings(sparsity=5, max_kernels=10)
+    note("The first run compiles for a while; later ones start at once.")
+    fitted = fit_model(*split_rows(data, settings), settings)
+    page = _write_page(fitted, folder)
+    scores = _score(fitted)
+    answer = {**describe_fit(fitted), **scores, "command": "demo"}
+    answer["report"] = None if page is None else str(page)
+    if as_json:
+        say_json(answer)
+        return
+    say("Breast cancer: is a tumour malignant or benign, by its cell nuclei?")
+    say_fit({**answer, "report": None})
+    say(f"\nInterpretability (IP): {scores['interpretability']:.0f} of 100")
+    say(f"Discrimination (DR):   {scores['discrimination']:.0f} of 100\n")
+    say("Why? The first of the patients that the model has not seen:\n")
+    say(str(explain_rows(fitted.model, _test_part(fitted).take(np.array([0])))))
+    if page is not None:
+        say(f"\nAll patients, prototypes and features: open {page} in a browser.")
 
 
-def _with_progress(model: Any) -> Any:
-    """A progress bar where scikit-learn has one, else a line per round."""
-    try:
-        from sklearn.callback import ProgressBar
-    except ImportError:
-        return model.set_params(verbose=1)
-    return model.set_callbacks(ProgressBar())
+def embedded_data() -> DataFile:
+    """The breast cancer data of scikit-learn as if read from a file.
 
+    Returns
+    -------
+    DataFile
+        Patients are numbered from 1.
+    """
+    from sklearn.datasets import load_breast_cancer
+
+    found = load_breast_cancer(as_frame=True)
+    ids = np.arange(1, len(found.data) + 1)
+    return DataFile(
+        samples=found.data.set_axis(ids, axis=0),
+        y=found.target_names[found.target],
+        ids=ids,
+        target="diagnosis",
+    )
+
+
+def _test_part(fitted: Fitted) -> DataFile:
+    return fitted.test if fitted.test is not None else fitted.train
+
+
+def _score(fitted: Fitted) -> dict[str, Any]:
+    from imkpl.estimators import discrimination_scorer, interpretability_scorer
+
+    test = _test_part(fitted)
+    return {
+        "interpretability": float(interpretability_scorer(fitted.model)),
+        "discrimination": float(discrimination_scorer(fitted.model, test.samples, test.y)),
+    }
+
+
+def _write_page(fitted: Fitted, folder: Path) -> Path | None:
+    if find_spec("imkpl.report") is None or find_spec("jinja2") is None:
+        note("No page is written: that needs jinja2, pip install 'imkpl[report]'.")
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / "report.html"
+    write_page(fitted, page, title="Breast cancer")
+    return page
+
+
+demo = Command("demo", _demo, EXAMPLES)
 
 if __name__ == "__main__":
-    main()
+    from imkpl.cli import main
+
+    main(["demo"])

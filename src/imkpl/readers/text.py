@@ -1,0 +1,262 @@
+"""Tables in text files: separator, decimal comma, encoding, header and missing cells are found."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import pathlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from imkpl.readers.data_file import InputError, RawFile, list_names
+from imkpl.readers.options import ReadOptions
+
+# Read as a missing cell. "-" is one too, but not in a column that also has "+" (see `columns`).
+# "none" is not: it is a common category.
+MISSING = ("", "NA", "N/A", "n/a", "na", "NaN", "nan", "NAN", "NULL", "null", "?", "#N/A", "#NA")
+SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|", "\\t": "\t"}
+NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "white space"}
+# Of several that fit equally well the first is taken.
+ORDER = "\t;|, "
+MOST_LINES = 0.9
+# So many lines show what the separator and the decimal mark are.
+LOOKED_AT = 200
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+ABOVE = re.compile(r"\A([\s,;|\"]*\n)+")
+WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+
+
+def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
+    """Read a table from a text file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    options : ReadOptions
+        With `separator`, and with the names by which a header is known.
+
+    Returns
+    -------
+    RawFile
+        The columns, with notes of what was guessed.
+    """
+    import pandas as pd
+
+    content, notes = _decode(path)
+    # Spreadsheets leave lines of nothing but separators above a table.
+    content = ABOVE.sub("", content.replace("\r\n", "\n").replace("\r", "\n"))
+    lines = list(_first_lines(content))
+    if not lines:
+        raise InputError(
+            f"{path.name} has only blank lines, expected rows of data. Check how it was made."
+        )
+    separator = _find_separator(lines, options.separator, path)
+    looked_at = list(_split(lines, separator))
+    decimal = _find_decimal(looked_at, separator)
+    is_headed = _has_header(looked_at, options)
+    notes.append(
+        f"{path.name}: {NAMES.get(separator, repr(separator))} between cells"
+        f"{', decimal comma' if decimal == ',' else ''}."
+    )
+    width = _check_widths(content, separator, path)
+    names, more = _name_columns(looked_at[0], width, is_headed=is_headed)
+    try:
+        frame = pd.read_csv(
+            io.StringIO(content),
+            sep=r"\s+" if separator == " " else separator,
+            decimal=decimal,
+            header=0 if is_headed else None,
+            names=names,
+            index_col=False,
+            na_values=list(MISSING),
+            keep_default_na=False,
+            skipinitialspace=True,
+            low_memory=False,
+        )
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(
+            f"{path.name} cannot be read as a table ({_first_line(error)}). Check quotes and "
+            "separators, or save it as CSV again."
+        ) from error
+    if len(frame) == 0:
+        raise InputError(
+            f"{path.name} has a header and no rows, expected rows of data below it. Check how it "
+            "was made."
+        )
+    if decimal == ",":
+        frame = _read_commas(frame)
+    return RawFile(frame, notes=(*notes, *more))
+
+
+def _read_commas(frame: Any) -> Any:
+    """Points for commas in the numbers of columns that also hold text, which pandas leaves."""
+    for name in frame.columns:
+        if frame[name].dtype.kind not in "iufb":
+            cells = [
+                cell.replace(",", ".")
+                if isinstance(cell, str) and WITH_COMMA.fullmatch(cell.strip())
+                else cell
+                for cell in frame[name].tolist()
+            ]
+            frame[name] = cells
+    return frame
+
+
+def _decode(path: pathlib.Path) -> tuple[str, list[str]]:
+    content = path.read_bytes()
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace"), [f"{path.name}: encoding UTF-16."]
+    if b"\0" in content or content.startswith(b"PK\x03\x04"):
+        raise InputError(
+            f"{path.name} is not a text file, expected a table in text. Save it as CSV, or give "
+            "it the ending of its format."
+        )
+    try:
+        return content.decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        note = f"{path.name}: not in UTF-8, read as Latin-1; check letters with accents."
+        return content.decode("latin-1"), [note]
+
+
+def _first_lines(content: str) -> Iterator[str]:
+    n_found = 0
+    for line in io.StringIO(content):
+        if line.strip():
+            yield line
+            n_found += 1
+        if n_found == LOOKED_AT:
+            return
+
+
+def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> str:
+    if given is not None:
+        separator = SEPARATORS.get(given, given)
+        if len(separator) != 1 or separator in '"\r\n':
+            raise InputError(
+                f"--separator is {given!r}, expected one character, or tab, comma, semicolon, "
+                "space or pipe. In a shell, quote it."
+            )
+        return separator
+    found = {}
+    for separator in ORDER:
+        rows = list(_split(lines, separator))
+        widths = Counter(len(row) for row in rows)
+        width, n_lines = max(widths.items(), key=lambda item: (item[1], item[0]))
+        # A line that is cut in the middle of quotes differs, so most lines decide, not all.
+        agrees = n_lines >= MOST_LINES * len(rows)
+        # R writes no name above the names of rows.
+        header = {width: 2, width - 1: 1}.get(len(rows[0]), 0)
+        if width > 1:
+            found[separator] = (agrees, header, width)
+    if "," in found and any(_explains_commas(lines, one, found) for one in "\t;|"):
+        del found[","]
+    # White space also stands inside cells: it is believed only where nothing else is found.
+    if len(found) > 1:
+        found.pop(" ", None)
+    return max(found, key=lambda separator: found[separator]) if found else ","
+
+
+def _explains_commas(lines: list[str], separator: str, found: dict[str, Any]) -> bool:
+    """Whether all lines agree in this separator, and a comma stands in numbers only."""
+    if not found.get(separator, (False,))[0]:
+        return False
+    cells = [cell.strip() for row in list(_split(lines, separator))[1:] for cell in row]
+    with_comma = [cell for cell in cells if "," in cell]
+    return bool(with_comma) and all(WITH_COMMA.fullmatch(cell) for cell in with_comma)
+
+
+def _split(lines: Sequence[str], separator: str) -> Iterator[list[str]]:
+    """The cells of every line that is not blank."""
+    if separator == " ":
+        yield from (line.split() for line in lines if line.strip())
+        return
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    yield from (cells for cells in _checked(reader) if any(cell.strip() for cell in cells))
+
+
+def _find_decimal(rows: list[list[str]], separator: str) -> str:
+    if separator == ",":
+        return "."
+    cells = [cell.strip() for row in rows for cell in row]
+    n_comma = sum(WITH_COMMA.fullmatch(cell) is not None for cell in cells)
+    n_point = sum(WITH_POINT.fullmatch(cell) is not None for cell in cells)
+    return "," if n_comma > n_point else "."
+
+
+def _has_header(rows: list[list[str]], options: ReadOptions) -> bool:
+    """A known name is a header; else names are no numbers in columns that hold numbers."""
+    first = [cell.strip() for cell in rows[0]]
+    known = {options.target, options.id_column, *options.known_names}
+    if known & set(first) or len(rows) == 1:
+        return True
+    pairs = list(zip(first, rows[1], strict=False))
+    numeric = [cell for cell, below in pairs if NUMBER.fullmatch(below.strip())]
+    if not numeric:
+        return not any(NUMBER.fullmatch(cell) for cell in first)
+    return sum(NUMBER.fullmatch(cell) is not None for cell in numeric) * 2 < len(numeric)
+
+
+def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
+    """The number of columns; every line must have as many, but the header one fewer."""
+    if separator == " ":
+        rows: Any = ((i + 1, line.split()) for i, line in enumerate(io.StringIO(content)))
+        rows = ((number, cells) for number, cells in rows if cells)
+    else:
+        reader = csv.reader(io.StringIO(content), delimiter=separator, skipinitialspace=True)
+        rows = ((reader.line_num, cells) for cells in _checked(reader) if cells)
+    widths = [(number, len(cells)) for number, cells in rows]
+    expected = widths[1][1] if len(widths) > 1 else widths[0][1]
+    for place, (number, width) in enumerate(widths):
+        # R writes no name above the names of rows.
+        if width != expected and not (place == 0 and width == expected - 1):
+            expected, width = (widths[0][1], width) if place else (width, widths[1][1])
+            number = number if place else widths[1][0]
+            raise InputError(
+                f"Line {number} of {path.name} has {width} cells, expected {expected} as in the "
+                "first line. Quote cells that hold the separator, or name it with --separator."
+            )
+    return expected
+
+
+def _checked(reader: Any) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise InputError(
+            f"Line {reader.line_num} cannot be split into cells ({error}). Check its quotes."
+        ) from error
+
+
+def _name_columns(
+    first: list[str], width: int, *, is_headed: bool
+) -> tuple[list[str], tuple[str, ...]]:
+    if not is_headed:
+        names = [f"x{place}" for place in range(width)]
+        return names, (f"The first line holds data, so columns are called x0 to x{width - 1}.",)
+    given = [cell.strip() for cell in first]
+    given = [""] * (width - len(given)) + given
+    taken: set[str] = set()
+    repeated, names = [], []
+    for place, cell in enumerate(given):
+        name = cell or f"column {place + 1}"
+        if name in taken:
+            repeated.append(name)
+            number = 2
+            while f"{name}_{number}" in taken | set(given):
+                number += 1
+            name = f"{name}_{number}"
+        taken.add(name)
+        names.append(name)
+    if not repeated:
+        return names, ()
+    listed = list_names(list(dict.fromkeys(repeated)))
+    return names, (f"Several columns are called {listed}; all but the first got a number.",)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

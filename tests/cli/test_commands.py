@@ -1,0 +1,329 @@
+"""Every command, as a user would type it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.io import savemat
+
+from imkpl import load
+from imkpl.readers import ReadOptions, read_training_file
+
+
+def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
+    result = shell("fit", folder / "wine.csv", "--target", "cultivar", "--max-kernels", 3)
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "note: wine.csv: a comma between cells.",
+        "note: Column 'wine' names the rows: every value differs.",
+        "note: Target 'cultivar': 3 classes 'Barbera', 'Barolo' and 'Grignolino'.",
+    ]
+    assert "Learned from 48 rows in" in result.stdout
+    assert "Accuracy on 12 other rows: " in result.stdout
+    assert "Features kept: 3 of 6." in result.stdout
+    assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_fit_measures_the_model_that_it_writes(shell, folder, wine, tmp_path):
+    path = tmp_path / "m.imkpl"
+    answer = shell.ask("fit", folder / "wine.csv", "--target", "cultivar", "--model", path)
+    model = load(path)
+    data = read_training_file(folder / "wine.csv", ReadOptions(target="cultivar"))
+    # Whom prototypes are made of was trained on; the held-out rows are others.
+    assert set(model.support_ids_) <= set(wine["wine"])
+    assert (answer["training_rows"], answer["held_out_rows"]) == (48, 12)
+    assert model.prototypes_.shape == (answer["n_prototypes"], 48)
+    n_right = sum(one["right"] for one in answer["classes"])
+    assert answer["accuracy"] == n_right / 12
+    assert [one["held_out_rows"] for one in answer["classes"]] == [4, 4, 4]
+    assert answer["n_features_kept"] == int((model.feature_importances_ > 0).sum())
+    assert sum(one["weight"] for one in answer["features"]) == pytest.approx(1)
+    assert model.score(data.samples, data.y) > 0.8
+
+
+def test_the_seed_draws_the_held_out_rows(shell, folder, tmp_path):
+    supports = []
+    for seed in (0, 0, 1):
+        path = tmp_path / "m.imkpl"
+        command = ("fit", folder / "wine.csv", "--target", "cultivar", "--seed", seed)
+        shell.ask(*command, "--model", path, "--force")
+        supports.append(load(path).support_ids_.tolist())
+    assert supports[0] == supports[1] != supports[2]
+
+
+def test_fit_measures_on_another_file(shell, folder, wine, tmp_path):
+    wine[::2].to_csv(tmp_path / "train.csv", index=False)
+    wine[1::2].to_csv(tmp_path / "test.csv", index=False)
+    command = ("fit", tmp_path / "train.csv", "--target", "cultivar")
+    answer = shell.ask(*command, "--test", tmp_path / "test.csv")
+    assert (answer["training_rows"], answer["held_out_rows"]) == (30, 30)
+    assert answer["accuracy"] > 0.7
+    other = wine[1::2].replace({"cultivar": {"Barolo": "Chianti"}})
+    other.to_csv(tmp_path / "test.csv", index=False)
+    result = shell(*command, "--test", tmp_path / "test.csv", "--json")
+    assert "note: 'Chianti' was not among the classes in training; such rows" in result.stderr
+    assert json.loads(result.stdout)["accuracy"] < answer["accuracy"]
+
+
+@pytest.mark.parametrize("test_size", [0.01, 0.9])
+def test_every_class_has_rows_to_learn_from_and_to_measure_on(shell, wine, tmp_path, test_size):
+    wine[:43].to_csv(tmp_path / "wine.csv", index=False)
+    command = ("fit", tmp_path / "wine.csv", "--target", "cultivar", "--test-size", test_size)
+    for one in shell.ask(*command)["classes"]:
+        assert one["training_rows"] >= 2
+        assert one["held_out_rows"] >= 1
+
+
+def test_fit_holds_nothing_out_on_request(shell, folder):
+    result = shell("fit", folder / "wine.csv", "--target", "cultivar", "--test-size", 0)
+    assert "Accuracy" not in result.stdout
+    assert "No rows were held out, so nothing is known about new rows." in result.stderr
+
+
+def test_fit_chooses_the_size_by_cross_validation(shell, wine, tmp_path):
+    wine.iloc[::3, [0, 1, 2, -1]].to_csv(tmp_path / "wine.csv", index=False)
+    answer = shell.ask("fit", tmp_path / "wine.csv", "--target", "cultivar", "--path")
+    assert answer["settings"]["estimator"] == "IMKPLCV"
+    assert answer["n_features_kept"] <= answer["settings"]["max_kernels"]
+
+
+@pytest.mark.parametrize("ending", ["tsv", "parquet", "feather", "npz", "mat", "arff"])
+def test_fit_reads_every_format(shell, wine, tmp_path, ending):
+    path = tmp_path / f"wine.{ending}"
+    X, y = wine.drop(columns=["wine", "cultivar"]), wine["cultivar"].to_numpy(str)
+    if ending == "tsv":
+        wine.to_csv(path, sep="\t", index=False)
+    elif ending == "npz":
+        np.savez(path, X=X.to_numpy(), y=y)
+    elif ending == "mat":
+        savemat(path, {"X": X.to_numpy(), "Y": np.unique(y, return_inverse=True)[1][:, None]})
+    elif ending == "arff":
+        heads = [f"@attribute '{name}' numeric" for name in X.columns]
+        heads += ["@attribute cultivar {Barolo,Grignolino,Barbera}", "@data"]
+        rows = wine.drop(columns="wine").to_csv(index=False, header=False)
+        path.write_text("\n".join(["@relation wine", *heads, rows]))
+    else:
+        getattr(wine, f"to_{ending}")(path)
+    options = ("--target", "cultivar") if ending in ("tsv", "parquet", "feather") else ()
+    answer = shell.ask("fit", path, "--sparsity", 3, *options)
+    assert answer["n_features"] == 6
+    assert answer["accuracy"] > 0.7
+
+
+def test_time_series_are_fitted_predicted_and_explained(shell, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["flat", "wave"], 10)
+    X = rng.standard_normal((20, 2, 15)) / 4
+    X[10:, 1] += 3 * np.sin(np.arange(15) / 2)
+    np.savez(tmp_path / "series.npz", X=X, y=y)
+    answer = shell.ask("fit", tmp_path / "series.npz", "--model", tmp_path / "m.imkpl")
+    assert answer["kind"] == "time series"
+    assert answer["accuracy"] == 1
+    found = shell.ask("predict", tmp_path / "m.imkpl", tmp_path / "series.npz")
+    assert [row["prediction"] for row in found["rows"]] == y.tolist()
+    result = shell("explain", tmp_path / "m.imkpl", tmp_path / "series.npz", "--row", 20)
+    assert result.stdout.startswith("Sample 20 is wave (")
+
+
+def test_predict_gives_what_the_model_gives(shell, folder, wine):
+    answer = shell.ask("predict", folder / "a.imkpl", folder / "wine.csv")
+    model = load(folder / "a.imkpl")
+    X = wine[list(model.feature_names_in_)]
+    assert [row["id"] for row in answer["rows"]] == wine["wine"].tolist()
+    assert [row["prediction"] for row in answer["rows"]] == model.predict(X).tolist()
+    shares = [[row["probabilities"][label] for label in model.classes_] for row in answer["rows"]]
+    np.testing.assert_allclose(shares, model.predict_proba(X))
+    novelty = [row["novelty"] for row in answer["rows"]]
+    np.testing.assert_allclose(novelty, model.reconstruction_error(X))
+
+
+def test_predict_finds_columns_by_name_and_says_what_it_ignores(shell, folder, wine, tmp_path):
+    shuffled = wine[wine.columns[::-1]].assign(extra=range(1, 121, 2))
+    shuffled.to_csv(tmp_path / "new.csv", index=False, sep=";", decimal=",")
+    result = shell("predict", folder / "a.imkpl", tmp_path / "new.csv", "--json")
+    expected = shell.ask("predict", folder / "a.imkpl", folder / "wine.csv")
+    assert json.loads(result.stdout)["rows"] == expected["rows"]
+    assert "note: Columns 'cultivar' and 'extra' ignored: not part of the model." in result.stderr
+
+
+def test_predict_needs_only_the_columns_that_the_model_looks_at(shell, folder, wine, tmp_path):
+    model = load(folder / "b.imkpl")
+    live = model.feature_names_in_[model.feature_importances_ > 0]
+    assert 0 < live.size < 6
+    wine[["wine", *live]].to_csv(tmp_path / "new.csv", index=False)
+    expected = shell.ask("predict", folder / "b.imkpl", folder / "wine.csv")
+    assert (
+        shell.ask("predict", folder / "b.imkpl", tmp_path / "new.csv")["rows"] == expected["rows"]
+    )
+
+
+def test_predict_writes_all_rows(shell, folder, tmp_path):
+    for name in ("p.csv", "p.json"):
+        result = shell("predict", folder / "a.imkpl", folder / "wine.csv", "--out", tmp_path / name)
+        assert result.stdout.splitlines()[0] == f"60 rows written to {tmp_path / name}."
+    table = pd.read_csv(tmp_path / "p.csv")
+    rows = json.loads((tmp_path / "p.json").read_text())["rows"]
+    assert list(table.columns) == [
+        "id",
+        "prediction",
+        "probability Barbera",
+        "probability Barolo",
+        "probability Grignolino",
+        "novelty",
+        "is_novel",
+    ]
+    assert table["prediction"].tolist() == [row["prediction"] for row in rows]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", "p.json"]
+
+
+def test_predict_shows_the_first_rows(shell, folder):
+    lines = shell("predict", folder / "a.imkpl", folder / "wine.csv").stdout.splitlines()
+    assert lines[0].split() == ["row", "class", "probability", "novelty"]
+    assert lines[2].split()[:2] == ["w0", "Barolo"]
+    assert "... and 40 more; --out classes.csv writes all" in lines
+
+
+def test_predict_abstains_on_request(shell, folder, wine, tmp_path):
+    far = wine.copy()
+    far.iloc[0, 1:7] = 1e4
+    far.to_csv(tmp_path / "new.csv", index=False)
+    rows = shell.ask("predict", folder / "a.imkpl", tmp_path / "new.csv", "--reject")["rows"]
+    assert rows[0]["prediction"] is None
+    assert rows[0]["is_novel"]
+    assert [row["prediction"] is None for row in rows] == [row["is_novel"] for row in rows]
+    shown = shell("predict", folder / "a.imkpl", tmp_path / "new.csv", "--reject").stdout
+    assert shown.splitlines()[2].split()[:2] == ["w0", "(none)"]
+    assert "unlike anything seen in training" in shown
+
+
+def test_explain_says_reasons_for_the_first_rows(shell, folder):
+    result = shell("explain", folder / "a.imkpl", folder / "wine.csv")
+    assert [f"Sample w{i} is Barolo" in result.stdout for i in range(6)] == [True] * 5 + [False]
+    assert "... and 55 more rows (--row NAME, --all)" in result.stdout
+
+
+def test_explain_takes_rows_by_name(shell, folder):
+    command = ("explain", folder / "a.imkpl", folder / "wine.csv", "--row", "w61", "--row", "w3")
+    assert [one["sample"] for one in shell.ask(*command)["samples"]] == ["w61", "w3"]
+
+
+def test_explain_writes_tables_that_add_up(shell, folder, tmp_path):
+    for name in ("e.csv", "e.json"):
+        result = shell("explain", folder / "a.imkpl", folder / "wine.csv", "--out", tmp_path / name)
+        assert result.stdout == f"Reasons for 60 rows written to {tmp_path / name}.\n"
+    samples = json.loads((tmp_path / "e.json").read_text())["samples"]
+    table = pd.read_csv(tmp_path / "e.csv")
+    sums = table.groupby("sample")["contribution"].sum()
+    best = {one["sample"]: max(one["scores"]) for one in samples}
+    np.testing.assert_allclose(sums, [best[name] for name in sums.index])
+
+
+def test_compare_says_what_two_models_share(shell, folder):
+    answer = shell.ask("compare", folder / "a.imkpl", folder / "b.imkpl")
+    a, b = load(folder / "a.imkpl"), load(folder / "b.imkpl")
+    names = [
+        {str(model.kernel_names_[i]) for i in np.flatnonzero(model.kernel_weights_)}
+        for model in (a, b)
+    ]
+    assert set(answer["features"]["shared"]) == names[0] & names[1]
+    common = np.minimum(a.kernel_weights_, b.kernel_weights_).sum()
+    assert answer["features"]["weight_in_common"] == pytest.approx(common)
+    assert answer["settings"]["max_kernels"] == {"a": None, "b": 3}
+    assert sum(answer["prototypes"]["b"].values()) == b.prototypes_.shape[0]
+
+
+def test_compare_measures_on_the_same_rows(shell, folder, wine):
+    command = ("compare", folder / "a.imkpl", folder / "b.imkpl", "--data", folder / "wine.csv")
+    answer = shell.ask(*command, "--target", "cultivar")
+    predicted = [
+        model.predict(wine[list(model.feature_names_in_)])
+        for model in (load(folder / "a.imkpl"), load(folder / "b.imkpl"))
+    ]
+    measured = answer["on_data"]
+    assert measured["rows"] == 60
+    assert measured["accuracy"]["a"] == np.mean(predicted[0] == wine["cultivar"])
+    assert measured["agreement"] == np.mean(predicted[0] == predicted[1])
+    shown = shell(*command, "--target", "cultivar").stdout
+    assert f"of {folder / 'wine.csv'}: A {measured['accuracy']['a']:.1%}, B " in shown
+
+
+def test_a_model_equals_itself(shell, folder):
+    shown = shell("compare", folder / "a.imkpl", folder / "a.imkpl").stdout
+    assert "Both have the same settings." in shown
+    assert "100% of the weight is in common." in shown
+
+
+def test_fit_and_report_write_a_page(shell, folder, tmp_path):
+    pytest.importorskip("imkpl.report")
+    command = ("fit", folder / "wine.csv", "--target", "cultivar", "--report", tmp_path / "f.html")
+    assert shell.ask(*command)["report"] == str(tmp_path / "f.html")
+    command = ("report", folder / "a.imkpl", folder / "wine.csv", "--target", "cultivar")
+    answer = shell.ask(*command, "--out", tmp_path / "r.html")
+    assert answer["rows"] == 60
+    for name in ("f.html", "r.html"):
+        page = (tmp_path / name).read_text(encoding="utf-8")
+        assert "Grignolino" in page
+        assert "color_intensity" in page or "alcohol" in page
+
+
+def test_categories_and_missing_cells_are_fitted_and_predicted(shell, wine, tmp_path):
+    mixed = wine.assign(colour=np.where(wine["cultivar"] == "Barolo", "dark", "light"))
+    mixed.loc[[1, 25, 50], "colour"] = None
+    mixed.loc[[2, 30], "alcohol"] = np.nan
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    model = tmp_path / "m.imkpl"
+    answer = shell.ask("fit", tmp_path / "mixed.csv", "--target", "cultivar", "--model", model)
+    assert answer["settings"]["kernels"] == "per_column"
+    mixed.loc[[0, 1], "colour"] = ["golden", None]
+    mixed.to_csv(tmp_path / "new.csv", index=False)
+    result = shell("predict", model, tmp_path / "new.csv", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert len(json.loads(result.stdout)["rows"]) == 60
+    kept = {one["name"] for one in answer["features"]}
+    assert ("'golden' not seen in training." in result.stderr) == ("colour" in kept)
+
+
+def test_a_model_can_be_prepared_for_missing_cells(shell, folder, wine, tmp_path):
+    gaps = wine.copy()
+    gaps.iloc[0, 1:4] = np.nan
+    gaps.to_csv(tmp_path / "gaps.csv", index=False)
+    model = tmp_path / "m.imkpl"
+    command = ("fit", folder / "wine.csv", "--target", "cultivar", "--model", model)
+    assert shell.ask(*command, "--allow-missing")["settings"]["kernels"] == "per_column"
+    assert len(shell.ask("predict", model, tmp_path / "gaps.csv")["rows"]) == 60
+
+
+def test_a_short_file_may_have_a_cell_that_is_no_number(shell, folder, wine, tmp_path):
+    model = tmp_path / "m.imkpl"
+    command = ("fit", folder / "wine.csv", "--target", "cultivar", "--model", model)
+    shell.ask(*command, "--allow-missing")
+    wine[:1].assign(alcohol="n.d.").to_csv(tmp_path / "new.csv", index=False)
+    wine[:1].assign(alcohol="NA").to_csv(tmp_path / "empty.csv", index=False)
+    result = shell("predict", model, tmp_path / "new.csv", "--json")
+    assert "note: Column 'alcohol': 1 cell ('n.d.') is no number, taken as" in result.stderr
+    expected = shell.ask("predict", model, tmp_path / "empty.csv")
+    assert json.loads(result.stdout)["rows"] == expected["rows"]
+
+
+def test_names_that_look_like_markup_or_commands_are_shown_as_they_are(shell, wine, tmp_path):
+    hostile = "[red]\x1b[31m<b>&ü漢"
+    frame = wine.rename(columns={"alcohol": hostile})
+    frame["cultivar"] = frame["cultivar"].replace("Barolo", "[/bold]=1+1")
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    model = tmp_path / "m.imkpl"
+    result = shell("fit", tmp_path / "wine.csv", "--target", "cultivar", "--model", model)
+    assert result.exit_code == 0, result.stderr
+    explained = shell("explain", model, tmp_path / "wine.csv")
+    for text in (result.stdout, explained.stdout):
+        assert "\x1b" not in text
+        assert "[red]\\x1b[31m<b>&ü漢" in text
+        assert "[/bold]=1+1" in text
+
+
+def test_the_demo_says_why(shell, tmp_path):
+    result = shell("demo", "--folder", tmp_path / "demo")
+    assert result.exit_code == 0, result.stderr
+    assert "Features kept: 10 of 30." in result.stdout
+    assert "Interpretability (IP): " in result.stdout
+    assert "rather than" in result.stdout

@@ -1,0 +1,117 @@
+"""The command in a process of its own, and what its documentation shows."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from imkpl.cli.app import app
+
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
+README = DOCUMENT.parents[1] / "README.md"
+
+
+def run(*arguments, module="imkpl", **more):
+    command = [sys.executable, "-m", module, *(str(one) for one in arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)
+
+
+def test_the_module_is_the_command(folder):
+    shown = run("--version")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("imkpl 0.")
+    answer = run("predict", folder / "a.imkpl", folder / "wine.csv", "--json")
+    assert answer.returncode == 0
+    assert len(json.loads(answer.stdout)["rows"]) == 60
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from imkpl.cli import app; "
+        "sys.exit(any(name in sys.modules for name in ('sklearn', 'numba', 'pandas')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_wrong_file_ends_with_1_and_a_sentence():
+    shown = run("fit", "nowhere.csv", "--target", "y")
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert shown.stderr == "imkpl: nowhere.csv is not there. Check the name and the folder.\n"
+
+
+def test_names_are_printed_where_the_terminal_knows_few_letters(folder):
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = run("fit", "ünknown.csv", "--target", "y", env=env)
+    assert shown.returncode == 1
+    assert shown.stderr.startswith("imkpl: ?nknown.csv is not there")
+
+
+SLOW = """
+import signal, sys, time
+import imkpl.cli.predict
+from imkpl.cli import main
+
+def wait(path):
+    print("waiting", flush=True)
+    time.sleep(60)
+
+# Who runs the tests may ignore the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+imkpl.cli.predict.load_model = wait
+main(["predict", "m.imkpl", "new.csv"])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX systems only")
+def test_ctrl_c_ends_with_130_and_a_sentence():
+    command = [sys.executable, "-c", SLOW]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "imkpl: Stopped with Ctrl-C. No file was left half written.\n"
+
+
+def shown_commands():
+    """Every command line in the documentation, in the readme and in the help."""
+    found = []
+    for path in (DOCUMENT, README):
+        found += re.findall(r"^(?:    |\$ )?(imkpl [a-z].*)$", path.read_text(), re.MULTILINE)
+    for command in get_command(app).commands.values():
+        found += re.findall(r"^\s+(imkpl .*)$", command.help, re.MULTILINE)
+    return sorted({re.sub(r"\s+#.*", "", line) for line in found})
+
+
+@pytest.mark.parametrize("line", shown_commands())
+def test_commands_that_are_shown_have_the_options_they_show(line):
+    _, name, *arguments = shlex.split(line)
+    command = get_command(app).commands[name]
+    context = command.make_context(name, arguments)
+    assert context.params
+
+
+def test_the_documentation_shows_every_command_and_option():
+    text = DOCUMENT.read_text()
+    for name, command in get_command(app).commands.items():
+        assert f"imkpl {name}" in text
+        for parameter in command.params:
+            options = [option for option in parameter.opts if option.startswith("--")]
+            assert not options or any(f"`{option}" in text for option in options), options
+
+
+@pytest.mark.parametrize("name", ["demo", "fit", "predict", "explain", "report", "compare"])
+def test_help_shows_examples(name, shell):
+    result = shell(name, "--help")
+    assert result.exit_code == 0
+    assert "Examples:\n" in result.stdout
+    assert f"    imkpl {name}" in result.stdout

@@ -1,0 +1,157 @@
+"""Which column is the target, which names the rows, which are left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from imkpl.readers import InputError, ReadOptions, read_training_file
+
+N = 12
+
+
+def build(**columns):
+    base = {"size": np.linspace(1, 2, N) ** 2, "kind": ["cat", "dog"] * (N // 2)}
+    return pd.DataFrame({**base, **columns})
+
+
+def read(tmp_path, frame, **options):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    return read_training_file(tmp_path / "a.csv", ReadOptions(**{"target": "kind", **options}))
+
+
+def test_a_target_of_text_is_said(tmp_path):
+    data = read(tmp_path, build())
+    assert "Target 'kind': 2 classes 'cat' and 'dog'." in data.notes
+
+
+def test_a_target_of_few_numbers_is_taken_as_classes_and_said(tmp_path):
+    data = read(tmp_path, build(kind=[0, 1] * (N // 2)))
+    assert data.y.tolist() == [0, 1] * (N // 2)
+    assert data.y.dtype.kind == "i"
+    assert "Target 'kind': 2 numbers 0/1 taken as classes." in data.notes
+
+
+def test_true_and_false_are_classes(tmp_path):
+    assert set(read(tmp_path, build(kind=[True, False] * (N // 2))).y) == {"True", "False"}
+
+
+def test_a_continuous_target_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"'kind' has 12 different numbers in 12 rows, from 1 to"):
+        read(tmp_path, build(kind=np.linspace(1, 9.5, N)))
+    ages = pd.DataFrame({"a": np.arange(90) % 7, "kind": np.arange(90) % 45 + 20})
+    with pytest.raises(InputError, match="this is a classifier and needs classes"):
+        read(tmp_path, ages)
+
+
+def test_a_target_that_names_rows_is_refused(tmp_path):
+    with pytest.raises(InputError, match="'kind' has a different value in each of its 12 rows"):
+        read(tmp_path, build(kind=[f"p{i}" for i in range(N)]))
+
+
+def test_a_target_of_one_class_is_refused(tmp_path):
+    with pytest.raises(InputError, match="'kind' has one class, 'cat', expected at least two"):
+        read(tmp_path, build(kind="cat"))
+
+
+def test_a_target_without_values_is_refused(tmp_path):
+    with pytest.raises(InputError, match="'kind' has no values"):
+        read(tmp_path, build(kind=np.nan))
+
+
+def test_rows_without_a_class_are_left_out_and_said(tmp_path):
+    frame = build()
+    frame.loc[[2, 5], "kind"] = None
+    data = read(tmp_path, frame)
+    assert data.ids.tolist() == [1, 2, 4, 5, 7, 8, 9, 10, 11, 12]
+    assert "2 rows without a class left out." in data.notes
+
+
+def test_a_misspelt_target_gets_a_suggestion(tmp_path):
+    with pytest.raises(InputError, match=r"no column 'Knid' \(--target\). Did you mean 'kind'\?"):
+        read(tmp_path, build(), target="Knid")
+    with pytest.raises(InputError, match=r"no column 'zzz' .* Its columns are 'size' and 'kind'"):
+        read(tmp_path, build(), target="zzz")
+
+
+def test_a_usual_name_is_the_target_and_no_other(tmp_path):
+    assert read(tmp_path, build().rename(columns={"kind": "Class"}), target=None).target == "Class"
+    with pytest.raises(InputError, match=r"not known which column .* Say so with --target NAME"):
+        read(tmp_path, build(), target=None)
+
+
+def test_different_texts_name_the_rows(tmp_path):
+    names = [f"p{i}" for i in range(N)]
+    data = read(tmp_path, build(patient=names, comment=[f"c {i}" for i in range(N)]))
+    assert data.samples.index.tolist() == data.ids.tolist() == names
+    assert "Column 'patient' names the rows: every value differs." in data.notes
+    reason = "every value differs (it looks like an identifier)"
+    assert data.dropped == {"comment": reason}
+    assert f"Column 'comment' left out: {reason}." in data.notes
+
+
+@pytest.mark.parametrize("name", ["id", "sample_id", "PatientID", "index"])
+def test_different_whole_numbers_under_a_usual_name_are_identifiers(tmp_path, name):
+    numbers = np.arange(N) ** 2 + 7
+    assert read(tmp_path, build(**{name: numbers})).ids.tolist() == numbers.tolist()
+    assert "count" in read(tmp_path, build(count=numbers)).samples
+
+
+def test_an_identifier_that_is_asked_for_must_be_there_full_and_different(tmp_path):
+    names = [f"p{i}" for i in range(N)]
+    with pytest.raises(InputError, match=r"no column 'pat' \(--id\)"):
+        read(tmp_path, build(patient=names), id_column="pat")
+    with pytest.raises(InputError, match=r"'patient' .* has 'p0' in rows 1 and 12, expected a"):
+        read(tmp_path, build(patient=[*names[:-1], "p0"]), id_column="patient")
+    with pytest.raises(InputError, match=r"'patient' \(--id\) is empty in row 2"):
+        read(tmp_path, build(patient=["p0", None, *names[2:]]), id_column="patient")
+    with pytest.raises(InputError, match="'kind' is both --target and --id"):
+        read(tmp_path, build(), id_column="kind")
+
+
+def test_columns_that_say_nothing_are_left_out_and_said(tmp_path):
+    data = read(
+        tmp_path,
+        build(
+            const=3,
+            empty=np.nan,
+            day=["2024-01-02", "2024-01-03"] * (N // 2),
+            words=[f"w{max(i, 1)}" for i in range(N)],
+        ),
+    )
+    assert list(data.samples.columns) == ["size"]
+    assert data.dropped["const"] == "the same value, '3', everywhere"
+    assert data.dropped["empty"] == "it has no values"
+    assert data.dropped["day"].startswith("it holds dates")
+    assert data.dropped["words"] == "11 of 12 texts differ (it looks like free text)"
+    for name in data.dropped:
+        assert sum(f"'{name}' left out: " in note for note in data.notes) == 1
+
+
+def test_a_table_without_columns_to_learn_from_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"No column of a\.csv is left to learn from: .*'size'"):
+        read(tmp_path, build(size=1.0))
+    with pytest.raises(InputError, match=r"is left to learn from: 'size' names the rows\. Add"):
+        read(tmp_path, build(size=range(1, N + 1)))
+
+
+CELLS = st.one_of(
+    st.integers(-5, 5), st.floats(-10, 10).map(lambda x: round(x, 3)), st.sampled_from(["a", "b c"])
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=4, max_size=12), st.sampled_from(",;\t|"))
+def test_what_is_kept_does_not_depend_on_the_separator(tmp_path_factory, rows, separator):
+    folder = tmp_path_factory.mktemp("same")
+    frame = pd.DataFrame(rows, columns=["one", "two"]).assign(
+        size=np.arange(len(rows)) ** 1.5 + 0.5, kind=["cat", "dog", *["cat"] * (len(rows) - 2)]
+    )
+    frame.to_csv(folder / "a.csv", index=False)
+    frame.to_csv(folder / "b.csv", index=False, sep=separator)
+    a, b = (
+        read_training_file(folder / name, ReadOptions(target="kind")) for name in ("a.csv", "b.csv")
+    )
+    pd.testing.assert_frame_equal(a.samples, b.samples)
+    assert a.dropped == b.dropped

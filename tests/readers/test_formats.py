@@ -1,0 +1,233 @@
+"""The same table in every format is the same data."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.io import savemat
+
+from imkpl.readers import InputError, ReadOptions, read_training_file
+
+X = np.array([[1.5, 2.0], [1.25, 3.5], [2.5, 2.5], [2.25, 3.25], [1.0, 2.75]])
+Y = np.array(["cat", "dog", "cat", "dog", "cat"])
+COLOURS = np.array(["red", None, "red", "blue", "blue"], dtype=object)
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "colour": COLOURS, "kind": Y})
+
+
+def check_table(data):
+    np.testing.assert_array_equal(data.samples[["a", "b"]], X)
+    assert data.samples["colour"].isna().tolist() == [False, True, False, False, False]
+    assert data.samples["colour"].dropna().tolist() == ["red", "red", "blue", "blue"]
+    assert data.y.tolist() == Y.tolist()
+    assert data.ids.tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather"])
+def test_tables_are_read_alike(tmp_path, frame, ending):
+    path = tmp_path / f"a.{ending}"
+    if ending in ("csv", "tsv"):
+        frame.to_csv(path, index=False, sep="," if ending == "csv" else "\t")
+    else:
+        getattr(frame, f"to_{ending}")(path)
+    check_table(read_training_file(path, ReadOptions(target="kind")))
+
+
+ARFF = """% a comment
+@relation animals
+@attribute a numeric
+@attribute b real
+@attribute colour {red, blue}
+@attribute kind {cat, dog}
+@data
+1.5,2.0,red,cat
+1.25,3.5,?,dog
+2.5,2.5,red,cat
+2.25,3.25,blue,dog
+1.0,2.75,blue,cat
+"""
+
+
+def test_arff_brings_its_categories_and_its_target(tmp_path):
+    (tmp_path / "a.arff").write_text(ARFF)
+    data = read_training_file(tmp_path / "a.arff")
+    check_table(data)
+    assert data.target == "kind"
+
+
+def test_arff_with_text_or_errors_is_refused(tmp_path):
+    (tmp_path / "a.arff").write_text(ARFF.replace("a numeric", "a string"))
+    with pytest.raises(InputError, match=r"Attribute a of a\.arff is of type string"):
+        read_training_file(tmp_path / "a.arff")
+    (tmp_path / "b.arff").write_text(ARFF.replace("1.5,", "many,"))
+    with pytest.raises(InputError, match=r"b\.arff cannot be read as an ARFF file"):
+        read_training_file(tmp_path / "b.arff")
+
+
+def test_npz_has_samples_labels_and_names(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=Y, feature_names=["a", "b"], ids=list("vwxyz"))
+    data = read_training_file(tmp_path / "a.npz")
+    np.testing.assert_array_equal(data.samples[["a", "b"]], X)
+    assert data.y.tolist() == Y.tolist()
+    assert data.ids.tolist() == list("vwxyz")
+    assert "a.npz: samples from array 'X', labels from 'y'." in data.notes
+
+
+def test_npz_may_say_which_rows_to_learn_from(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=Y, train_idx=[0, 1, 2], test_idx=[3, 4])
+    train, test = read_training_file(tmp_path / "a.npz").split
+    assert train.tolist() == [0, 1, 2]
+    assert test.tolist() == [3, 4]
+    np.savez(tmp_path / "a.npz", X=X, y=Y, train_idx=[0, 1, 2], test_idx=[2, 4])
+    assert read_training_file(tmp_path / "a.npz").split is None
+
+
+def test_npz_of_three_axes_are_time_series(tmp_path):
+    series = np.arange(60.0).reshape(5, 2, 6)
+    np.savez(tmp_path / "a.npz", X=series, y=Y)
+    data = read_training_file(tmp_path / "a.npz")
+    assert data.is_series
+    np.testing.assert_array_equal(data.take(np.array([3])).samples[0], series[3])
+    assert data.take(np.array([3])).ids.tolist() == [4]
+
+
+def test_pickled_objects_are_not_opened(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=np.array(["a", 1], dtype=object))
+    with pytest.raises(InputError, match=r"a\.npz holds pickled objects, which can run code"):
+        read_training_file(tmp_path / "a.npz")
+
+
+def test_several_labels_per_row_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=np.eye(5))
+    with pytest.raises(InputError, match=r"Array 'y' of a\.npz has shape \(5, 5\)"):
+        read_training_file(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("ending", ["npz", "mat"])
+def test_arrays_of_other_names_are_found_by_key(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    arrays = {"spectra": X, "group": np.array([1, 2, 1, 2, 1])}
+    np.savez(path, **arrays) if ending == "npz" else savemat(path, arrays)
+    with pytest.raises(InputError, match="no array named X or x for the samples; its arrays are"):
+        read_training_file(path)
+    with pytest.raises(InputError, match="no array 'grup' for the labels"):
+        read_training_file(path, ReadOptions(x_key="spectra", y_key="grup"))
+    data = read_training_file(path, ReadOptions(x_key="spectra", y_key="group"))
+    np.testing.assert_array_equal(data.samples, X)
+    assert data.y.tolist() == [1, 2, 1, 2, 1]
+
+
+def test_mat_as_in_the_feature_selection_repository(tmp_path):
+    savemat(tmp_path / "a.mat", {"X": X, "Y": np.array([[1], [2], [1], [2], [1]])})
+    data = read_training_file(tmp_path / "a.mat")
+    np.testing.assert_array_equal(data.samples, X)
+    assert list(data.samples.columns) == ["x0", "x1"]
+    assert data.y.tolist() == [1, 2, 1, 2, 1]
+
+
+def test_mat_cells_with_text_are_labels(tmp_path):
+    savemat(tmp_path / "a.mat", {"X": X, "Y": Y.astype(object)[:, None]})
+    assert read_training_file(tmp_path / "a.mat").y.tolist() == Y.tolist()
+
+
+def test_mat_of_version_7_3_is_refused_with_the_way_out(tmp_path):
+    start = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM"
+    (tmp_path / "a.mat").write_bytes(start + b"\x89HDF\r\n\x1a\n" + b"\0" * 500)
+    with pytest.raises(InputError, match=r"a\.mat is in version 7\.3 .*'-v7'"):
+        read_training_file(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [("parquet", "Parquet"), ("feather", "Feather"), ("npz", ".npz"), ("mat", ".mat")],
+)
+def test_damaged_files_are_refused(tmp_path, ending, kind):
+    path = tmp_path / f"a.{ending}"
+    path.write_bytes(b"PAR1 this is no such file PAR1")
+    with pytest.raises(InputError, match=f"a.{ending} cannot be read as a {kind} file: it"):
+        read_training_file(path, ReadOptions(target="kind"))
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_altered_types_and_sizes_in_mat_files_are_refused(tmp_path, is_compressed):
+    """The compiled reader would follow them out of the file."""
+    path = tmp_path / "a.mat"
+    savemat(path, {"X": X, "Y": np.arange(5) % 2}, do_compression=is_compressed)
+    content = path.read_bytes()
+    assert read_training_file(path).y.tolist() == [0, 1, 0, 1, 0]
+    for place, value in ((128, 200), (132, 255), (len(content) - 1, None)):
+        spoilt = bytearray(content)
+        if value is None:
+            del spoilt[place:]
+        else:
+            spoilt[place] = value
+        path.write_bytes(spoilt)
+        with pytest.raises(InputError, match=r"a\.mat cannot be read as a \.mat file: it is dam"):
+            read_training_file(path)
+
+
+def test_altered_indices_in_sparse_mat_files_are_refused(tmp_path):
+    path = tmp_path / "a.mat"
+    savemat(path, {"X": sp.csc_array(np.eye(5) + X[:, :1]), "Y": np.arange(5) % 2})
+    np.testing.assert_array_equal(read_training_file(path).samples, np.eye(5) + X[:, :1])
+    indices = np.arange(5, dtype=np.int32).tobytes()
+    content = path.read_bytes()
+    assert indices in content
+    path.write_bytes(content.replace(indices, b"\xff\xff\xff\x7f" + indices[4:], 1))
+    with pytest.raises(InputError, match=r"a\.mat cannot be read as a \.mat file: it is damaged"):
+        read_training_file(path)
+
+
+def test_parquet_needs_pyarrow(tmp_path, frame, monkeypatch):
+    frame.to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"pyarrow, which is not installed.*imkpl\[cli\]"):
+        read_training_file(tmp_path / "a.parquet", ReadOptions(target="kind"))
+
+
+TS = "@problemName p\n@timestamps false\n@univariate true\n@equalLength true\n"
+TS += "@classLabel true a b\n@data\n1,2,3:a\n4,5,6:b\n1,2,4:a\n"
+
+
+def test_ts_files_are_read_by_aeon(tmp_path):
+    pytest.importorskip("aeon")
+    (tmp_path / "a.ts").write_text(TS)
+    data = read_training_file(tmp_path / "a.ts")
+    assert data.is_series
+    assert data.y.tolist() == ["a", "b", "a"]
+    np.testing.assert_array_equal(data.samples[1], [[4, 5, 6]])
+
+
+def test_ts_files_say_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.ts").write_text(TS)
+    monkeypatch.setitem(sys.modules, "aeon.datasets", None)
+    with pytest.raises(InputError, match=r"aeon, which is not installed.*imkpl\[series\]"):
+        read_training_file(tmp_path / "a.ts")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a.xlsx", r"a\.xlsx ends in \.xlsx, expected .* Save the sheet as CSV"),
+        ("a.pkl", r"a\.pkl ends in \.pkl, expected .* can run code and are never opened"),
+        ("a", "a has no ending, expected"),
+    ],
+)
+def test_other_formats_are_refused_with_advice(tmp_path, name, message):
+    (tmp_path / name).write_bytes(b"something")
+    with pytest.raises(InputError, match=message):
+        read_training_file(tmp_path / name)
+
+
+def test_options_of_other_formats_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=Y)
+    with pytest.raises(InputError, match="--separator is for text files"):
+        read_training_file(tmp_path / "a.npz", ReadOptions(separator=";"))
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="--x-key and --y-key are for"):
+        read_training_file(tmp_path / "a.csv", ReadOptions(x_key="X"))
