@@ -8,6 +8,7 @@ import pytest
 from numpydoc.validate import validate
 
 MODULES = [
+    "imkpl.baselines",
     "imkpl.datasets",
     "imkpl.estimators",
     "imkpl.files",
@@ -50,7 +51,15 @@ def test_docstring_is_complete(name):
     ],
 )
 def test_estimators_show_an_example(name):
-    estimator = getattr(importlib.import_module("imkpl"), name)
+    check_example(getattr(importlib.import_module("imkpl"), name))
+
+
+@pytest.mark.parametrize("name", ["AKGLVQ", "DKMLD", "MIDL", "MKLDPL", "PrototypeSelection"])
+def test_baselines_show_an_example(name):
+    check_example(getattr(importlib.import_module("imkpl.baselines"), name))
+
+
+def check_example(estimator):
     assert ">>> " in inspect.getdoc(estimator)
     for parameter in inspect.signature(estimator).parameters:
         assert re.search(rf"^(\w+, )*{parameter}(, \w+)* :", inspect.getdoc(estimator), re.M)

@@ -92,6 +92,12 @@ def test_a_class_that_no_sample_has_is_never_right():
     assert discrimination_score([[1.0, 1.0]], ["a"], ["a", "z"]) == 50
 
 
+def test_absolute_takes_the_sizes_of_codes():
+    codes = sp.csr_array([[1.0, 0.0], [-1.0, -3.0]])
+    assert discrimination_score(codes, ["a", "b"], ["a", "b"], absolute=True) == 75
+    assert codes.min() == -3
+
+
 def test_stored_zeros_are_no_use():
     codes = sp.csr_array(([0.0, 1.0], ([0, 0], [0, 1])), shape=(1, 2))
     assert discrimination_score(codes, ["a"], ["b", "a"], return_parts=True).used_share == 0.5

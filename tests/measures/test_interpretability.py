@@ -98,6 +98,27 @@ def test_an_empty_prototype_scores_zero():
     assert interpretability_score([[0.0, 0.0], [0.0, 1.0]], [0, 1], np.eye(2)) == 50
 
 
+@laws
+@given(seeds)
+def test_absolute_takes_sizes_at_unit_norm(seed):
+    U, labels, K = make_model(seed, has_unit_norm=False)
+    rng = np.random.default_rng(seed)
+    signed = 7 * U * rng.choice([-1.0, 1.0], U.shape)
+    scaled = U / np.sqrt(np.einsum("is,st,it->i", U, K, U))[:, None]
+    expected = interpretability_score(scaled, labels, K)
+    assert_allclose(interpretability_score(signed, labels, K, absolute=True), expected)
+    # The value does not depend on the size of the kernel either.
+    assert_allclose(interpretability_score(signed, labels, 3 * K, absolute=True), expected)
+
+
+def test_absolute_leaves_empty_prototypes_empty():
+    parts = interpretability_score(
+        [[0.0, 0.0], [0.0, -2.0]], [0, 1], np.eye(2), absolute=True, return_parts=True
+    )
+    assert_array_equal(parts.purity, [0, 1])
+    assert parts.score == 50
+
+
 def test_no_prototypes_score_zero():
     parts = interpretability_score(np.zeros((0, 3)), [0, 1, 1], return_parts=True)
     assert isinstance(parts, InterpretabilityParts)
@@ -128,6 +149,14 @@ def test_inputs_stay_untouched():
         ),
         (lambda: interpretability_score([[1.0, -1.0]], [0, 1]), "Some prototypes are negative"),
         (lambda: interpretability_score([[1.0, np.nan]], [0, 1]), "NaN or infinite"),
+        (
+            lambda: interpretability_score([[1.0, -1.0]], [0, 1], absolute=True),
+            "absolute=True got no kernel, expected the combined kernel",
+        ),
+        (
+            lambda: interpretability_score([[1.0, -1.0]], [0, 1], np.eye(3), absolute=True),
+            "There are 3 rows of kernel but 2 labels",
+        ),
         (lambda: interpretability_score([[1.0, np.inf]], [0, 1]), "Some prototypes are negative"),
     ],
 )

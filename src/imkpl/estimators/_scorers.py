@@ -13,9 +13,11 @@ from imkpl.measures import discrimination_score, interpretability_score, n_selec
 def interpretability_scorer(estimator: Any, X: Any = None, y: ArrayLike | None = None) -> float:
     """IP of a fitted estimator; it depends on the prototypes alone.
 
+    Prototypes of baselines have coefficients of any sign: their sizes count, scaled to unit norm.
+
     Parameters
     ----------
-    estimator : IMKPL or ISKPL
+    estimator : IMKPL, ISKPL or a baseline
         Fitted.
     X, y : ignored
         Part of a scorer's signature.
@@ -31,11 +33,11 @@ def interpretability_scorer(estimator: Any, X: Any = None, y: ArrayLike | None =
 
 
 def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
-    """DR of the codes of X.
+    """DR of the codes of X; codes of any sign count by their size.
 
     Parameters
     ----------
-    estimator : IMKPL or ISKPL
+    estimator : IMKPL, ISKPL or a baseline with codes
         Fitted.
     X : array-like of shape (n_samples, n_features)
         Samples, those of a test set in the paper.
@@ -47,7 +49,14 @@ def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     float
         DR between 0 and 100.
     """
-    return discrimination_score(estimator.transform(X), y, estimator.prototype_classes_)
+    if not hasattr(estimator, "transform"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no codes, but DR is about codes. Use it for "
+            "estimators with a transform method."
+        )
+    return discrimination_score(
+        estimator.transform(X), y, estimator.prototype_classes_, absolute=True
+    )
 
 
 def kernel_count_scorer(estimator: Any, X: Any = None, y: ArrayLike | None = None) -> float:
@@ -55,7 +64,7 @@ def kernel_count_scorer(estimator: Any, X: Any = None, y: ArrayLike | None = Non
 
     Parameters
     ----------
-    estimator : IMKPL or ISKPL
+    estimator : IMKPL, ISKPL or a baseline
         Fitted.
     X, y : ignored
         Part of a scorer's signature.

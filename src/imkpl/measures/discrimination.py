@@ -37,17 +37,24 @@ def discrimination_score(
     labels: ArrayLike,
     prototype_classes: ArrayLike,
     *,
+    absolute: bool = ...,
     return_parts: Literal[False] = ...,
 ) -> float: ...
 @overload
 def discrimination_score(
-    codes: Any, labels: ArrayLike, prototype_classes: ArrayLike, *, return_parts: Literal[True]
+    codes: Any,
+    labels: ArrayLike,
+    prototype_classes: ArrayLike,
+    *,
+    absolute: bool = ...,
+    return_parts: Literal[True],
 ) -> DiscriminationParts: ...
 def discrimination_score(
     codes: Any,
     labels: ArrayLike,
     prototype_classes: ArrayLike,
     *,
+    absolute: bool = False,
     return_parts: bool = False,
 ) -> float | DiscriminationParts:
     """DR: the mean over prototypes of the share of codes that go to their own class, in percent.
@@ -59,11 +66,13 @@ def discrimination_score(
     Parameters
     ----------
     codes : array or sparse array of shape (n_samples, n_prototypes)
-        Non-negative codes, of test samples in the paper.
+        Codes, of test samples in the paper; non-negative unless `absolute` is set.
     labels : array of shape (n_samples,)
         Class of each sample.
     prototype_classes : array of shape (n_prototypes,)
         Class of each prototype.
+    absolute : bool
+        For codes of any sign, as those of :mod:`imkpl.baselines`: take their sizes.
     return_parts : bool
         Whether to return the parts beside the score.
 
@@ -77,7 +86,8 @@ def discrimination_score(
     >>> discrimination_score([[1.0, 0.0], [1.0, 3.0]], ["a", "b"], ["a", "b"])
     75.0
     """
-    mixes = sp.coo_array(sp.csr_array(codes, dtype=np.float64))
+    given = sp.csr_array(codes, dtype=np.float64)
+    mixes = sp.coo_array(abs(given) if absolute else given)
     y, owners = np.asarray(labels), np.asarray(prototype_classes)
     check_lengths(mixes.shape[0], y.size, "rows of codes", "labels")
     check_lengths(mixes.shape[1], owners.size, "columns of codes", "prototype_classes")

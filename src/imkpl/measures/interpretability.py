@@ -36,6 +36,7 @@ def interpretability_score(
     labels: ArrayLike,
     kernel: ArrayLike | None = ...,
     *,
+    absolute: bool = ...,
     return_parts: Literal[False] = ...,
 ) -> float: ...
 @overload
@@ -44,6 +45,7 @@ def interpretability_score(
     labels: ArrayLike,
     kernel: ArrayLike | None = ...,
     *,
+    absolute: bool = ...,
     return_parts: Literal[True],
 ) -> InterpretabilityParts: ...
 def interpretability_score(
@@ -51,6 +53,7 @@ def interpretability_score(
     labels: ArrayLike,
     kernel: ArrayLike | None = None,
     *,
+    absolute: bool = False,
     return_parts: bool = False,
 ) -> float | InterpretabilityParts:
     """IP: the mean over prototypes of purity times compactness, in percent.
@@ -61,13 +64,16 @@ def interpretability_score(
     Parameters
     ----------
     prototypes : array or sparse array of shape (n_prototypes, n_samples)
-        Non-negative mixes of samples.
+        Mixes of samples, non-negative unless `absolute` is set.
     labels : array of shape (n_samples,)
         Class of each sample.
     kernel : array of shape (n_samples, n_samples), optional
         The combined kernel. When None, the prototypes have unit norm in a kernel of unit diagonal,
         as those of a fitted estimator do; the sum in the exponent is then
         ``2 (sum_s u_s)^2 - 2``.
+    absolute : bool
+        For mixes of any sign, as those of :mod:`imkpl.baselines`: take the sizes of the
+        coefficients and scale them to unit norm. Needs the kernel.
     return_parts : bool
         Whether to return the parts beside the score.
 
@@ -86,6 +92,8 @@ def interpretability_score(
     mixes = sp.csr_array(prototypes, dtype=np.float64)
     classes, codes = np.unique(np.asarray(labels), return_inverse=True)
     check_lengths(mixes.shape[1], codes.size, "columns of prototypes", "labels")
+    if absolute:
+        mixes = _scale_sizes(mixes, kernel)
     check_nonnegative(mixes.data, "prototypes")
     indicator = sp.csr_array(
         (np.ones(codes.size), (np.arange(codes.size), codes)), shape=(codes.size, classes.size)
@@ -107,3 +115,19 @@ def interpretability_score(
     compactness = np.exp(-np.maximum(spread, 0.0))
     score = float(100 * np.mean(purity * compactness)) if sizes.size else 0.0
     return InterpretabilityParts(score, purity, compactness) if return_parts else score
+
+
+def _scale_sizes(mixes: sp.csr_array, kernel: ArrayLike | None) -> sp.csr_array:
+    """``|u|``, of unit norm; empty mixes stay empty."""
+    if kernel is None:
+        raise ValueError(
+            "absolute=True got no kernel, expected the combined kernel of the samples: taking "
+            "sizes changes the norm of a prototype. Pass it, or use class_shares_ of a fitted "
+            "estimator in the place of its prototypes."
+        )
+    K = np.asarray(kernel, dtype=np.float64)
+    check_lengths(K.shape[0], mixes.shape[1], "rows of kernel", "labels")
+    sizes = abs(mixes)
+    norms = np.sqrt(sizes.multiply(sizes @ K).sum(axis=1))
+    factors = 1 / np.where(norms > 0, norms, 1.0)
+    return sp.csr_array(sizes.multiply(factors[:, np.newaxis]))
