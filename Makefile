@@ -3,13 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check lint types arch format quality series bench clean
+.PHONY: demo test browser check lint types arch format quality series bench clean
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev browser
 	$(RUN)/python -m pytest -n 2 -q
+
+# Report pages are tested in Chromium. Where it is missing and may be installed, it is, if that takes
+# no longer than two minutes to download; else these tests are skipped.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name && exit; done >/dev/null; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	&& timeout 120 sh -c 'apt-get update -qq && apt-get install -qq -y --download-only chromium' >/dev/null 2>&1 \
+	&& apt-get install -qq -y chromium >/dev/null 2>&1 \
+	|| echo "There is no Chromium here and it cannot be installed: the tests of report pages are skipped."
 
 check: lint types arch test
 

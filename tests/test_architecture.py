@@ -139,6 +139,7 @@ PUBLIC = {
         "KernelWeightsDisplay",
         "PrototypesDisplay",
     ],
+    "imkpl.report": ["render_report", "save_json", "summarize", "write_report"],
     "imkpl.series": ["SeriesSet", "difference", "read_series", "resample"],
     "imkpl.tables": ["Column", "Table", "read_table"],
     "imkpl.solvers": [

@@ -16,6 +16,7 @@ MODULES = [
     "imkpl.measures",
     "imkpl.readers",
     "imkpl.plots",
+    "imkpl.report",
     "imkpl.series",
     "imkpl.solvers",
     "imkpl.tables",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from imkpl.model.evidence import collect_evidence
 
 
 class ExplainingMixin:
-    """Adds `explain` to an estimator with prototypes."""
+    """Adds `explain` and `report` to an estimator with prototypes."""
 
     def explain(self: Any, X: Any) -> Explanation:
         """Why the samples are classified as they are.
@@ -47,3 +49,36 @@ class ExplainingMixin:
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
             novelty_threshold=self.novelty_threshold_,
         )
+
+    def report(
+        self: Any,
+        X: Any,
+        y: Any,
+        path: str | os.PathLike[str],
+        *,
+        train: tuple[Any, Any] | None = None,
+        title: str | None = None,
+    ) -> Path:
+        """Describe the model and its decisions on one page, a file that works without a network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples that the model has not seen, in the form that was given to `fit`.
+        y : array-like of shape (n_samples,) or None
+            Their classes. Without them the page says nothing about accuracy.
+        path : str or path
+            Where to write; a name that ends in ``.json`` gives the numbers of the page instead.
+        train : tuple (X, y), optional
+            What was given to `fit`: for the distributions of features, the map, and equal samples.
+        title : str, optional
+            The heading.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        from imkpl.report import write_report
+
+        return write_report(self, X, y, path, train=train, title=title)

@@ -1,0 +1,69 @@
+"""A model with its report, and one whose names are all hostile."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from imkpl import IMKPL
+from imkpl.report import render_report, summarize
+from imkpl.report.plain import as_json_ready
+from imkpl.report.subject import read_subject
+
+CREATED = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "\"quoted\" and 'quoted' & more",
+    "{{ 7 * 7 }}{% raw %}",
+    "line\u2028separator",
+    "\U0001f480 emoji",
+    "\u05e2\u05d1\u05e8\u05d9\u05ea",
+)
+
+
+def describe(part, model, X, y=None, train=None):
+    """One part of a report alone."""
+    return as_json_ready(part(read_subject(model, X, y, train)))
+
+
+def make_case(X, y, model, **settings):
+    """A model fitted to every other sample, with a report on the rest."""
+    train, test = slice(0, None, 2), slice(1, None, 2)
+    model.fit(X[train], y[train])
+    found = summarize(
+        model, X[test], y[test], train=(X[train], y[train]), created=CREATED, **settings
+    )
+    return SimpleNamespace(
+        model=model, X=X[test], y=y[test], train=(X[train], y[train]), found=found
+    )
+
+
+@pytest.fixture(scope="session")
+def wine():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.index = [f"bottle {i}" for i in range(len(X))]
+    names = np.array(["Barolo", "Grignolino", "Barbera"])
+    return make_case(X, names[y], IMKPL(sparsity=3, max_kernels=5))
+
+
+@pytest.fixture(scope="session")
+def wine_page(wine):
+    return render_report(wine.found)
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.columns = [f"{HOSTILE[i % len(HOSTILE)]} {i}" for i in range(X.shape[1])]
+    X.index = [f"{HOSTILE[i % len(HOSTILE)]} {i}" for i in range(len(X))]
+    case = make_case(
+        X,
+        np.array(HOSTILE[:3], dtype=object)[y],
+        IMKPL(sparsity=2, max_kernels=7),
+        title=HOSTILE[1],
+    )
+    case.page = render_report(case.found)
+    return case

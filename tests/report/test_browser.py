@@ -1,0 +1,228 @@
+"""The page in a real browser, from a file and without a network."""
+
+import shutil
+
+import pytest
+
+from .conftest import HOSTILE
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+if BROWSER is None:
+    pytest.skip(
+        "There is no Chromium: apt-get install chromium, or let make browser try.",
+        allow_module_level=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        # Root has no sandbox, and containers have little shared memory.
+        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        opened = driver.chromium.launch(executable_path=BROWSER, args=options)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def wine_file(wine_page, tmp_path_factory):
+    path = tmp_path_factory.mktemp("wine") / "report.html"
+    path.write_text(wine_page, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a file, and fails at the end if the page complained or asked for anything."""
+    trouble, contexts = [], []
+
+    def open_file(path, width=1280):
+        context = browser.new_context(viewport={"width": width, "height": 800})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("dialog", lambda dialog: trouble.append("dialog") or dialog.dismiss())
+        url = path.as_uri()
+        page.on("request", lambda request: request.url != url and trouble.append(request.url))
+        page.goto(url)
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert not trouble
+
+
+def ids(page):
+    return page.locator("#sample-table tbody th button").all_inner_texts()
+
+
+def test_it_opens_from_a_file_without_error_or_request(open_page, wine_file, wine):
+    page = open_page(wine_file)
+    assert page.locator("h1").inner_text() == wine.found["title"]
+    assert len(ids(page)) == 15
+    assert page.locator("#status").inner_text() == f"Showing 1 to 15 of {len(wine.y)} samples."
+
+
+def test_search_finds_by_any_text(open_page, wine_file, wine):
+    page = open_page(wine_file)
+    page.get_by_label("Search").fill("barolo BOTTLE")
+    n_found = sum(
+        "Barolo" in (row["true"], row["predicted"]) for row in wine.found["samples"]["rows"]
+    )
+    status = page.locator("#status").inner_text()
+    assert status == f"Showing 1 to 15 of {n_found} samples found among {len(wine.y)}."
+    page.get_by_label("Search").fill("no such bottle")
+    assert ids(page) == []
+
+
+def test_pages_turn(open_page, wine_file, wine):
+    page = open_page(wine_file)
+    assert page.get_by_role("button", name="Previous").is_disabled()
+    page.get_by_role("button", name="Next").click()
+    assert ids(page) == list(wine.X.index[15:30])
+
+
+@pytest.mark.parametrize("key", ["probability", "novelty", "predicted"])
+def test_columns_sort_both_ways(open_page, wine_file, wine, key):
+    page = open_page(wine_file)
+    rows = wine.found["samples"]["rows"]
+    button = page.locator(f"thead button[data-key={key}]")
+    for order, reverse in (("ascending", False), ("descending", True)):
+        button.click()
+        heading = page.locator(f"th:has(button[data-key={key}])")
+        assert heading.get_attribute("aria-sort") == order
+        by_id = {row["sample"]: row[key] for row in rows}
+        shown = [by_id[name] for name in ids(page)]
+        assert shown == sorted(by_id.values(), reverse=reverse)[:15]
+
+
+def test_numbers_in_ids_sort_as_numbers(open_page, wine_file, wine):
+    page = open_page(wine_file)
+    page.locator("thead button[data-key=sample]").click()
+    assert ids(page) == sorted(wine.X.index, key=lambda name: int(name.split()[1]))[:15]
+
+
+def test_wrong_ones_can_be_filtered(open_page, wine_file, wine):
+    page = open_page(wine_file)
+    page.get_by_label("only wrong").check()
+    wrong = wine.X.index[wine.model.predict(wine.X) != wine.y]
+    assert ids(page) == list(wrong[:15])
+
+
+def test_a_click_shows_the_explanation_of_explain(open_page, wine_file, wine):
+    page = open_page(wine_file)
+    page.locator("#sample-table tbody tr").nth(4).click()
+    one = wine.model.explain(wine.X)[4]
+    panel = page.locator("#explanation")
+    assert panel.locator(".said p").all_inner_texts() == [
+        text.strip() for text in str(one).splitlines()
+    ]
+    assert page.evaluate("document.activeElement.id") == "explanation-title"
+    tables = {
+        caption: page.locator("#explanation table").nth(place)
+        for place, caption in enumerate(panel.locator("caption").all_inner_texts())
+    }
+    shares = tables["Prototypes it is like"].locator("tbody tr td:nth-child(3)").all_inner_texts()
+    assert [float(text.split()[0]) / 100 for text in shares] == pytest.approx(
+        sorted(one.shares.data, reverse=True), abs=6e-4
+    )
+    beside = (
+        tables["Its values beside those of real samples"]
+        .locator("tbody tr")
+        .evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.innerText))")
+    )
+    main = int(one.shares.toarray().argmax())
+    real = wine.train[0].loc[one.support_ids[one.samples_behind(main)[0][0]]]
+    for name, own, other, *_ in beside:
+        assert float(own) == pytest.approx(wine.X.iloc[4][name], rel=1e-3)
+        assert float(other) == pytest.approx(real[name], rel=1e-3)
+    winner = int(one.winners[0])
+    lines = next(t for c, t in tables.items() if "through each prototype" in c)
+    cells = lines.locator("tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    reasons = wine.found["samples"]["rows"][4]["reasons"]
+    table = one.contributions(0)
+    for cell_texts in cells[:-1]:
+        feature = one.feature_names.index(cell_texts[0])
+        expected = [table[p, feature, winner] for p in reasons["table"]["prototypes"]]
+        found = [float(text) for text in cell_texts[1 : 1 + len(expected)]]
+        assert found == pytest.approx(expected, rel=6e-3, abs=1e-5)
+    total = sum(float(text) for text in cells[-1][1:])
+    assert total == pytest.approx(one.scores[0, winner], rel=1e-2, abs=2e-2)
+
+
+def test_the_keyboard_opens_and_closes_an_explanation(open_page, wine_file):
+    page = open_page(wine_file)
+    page.locator("#sample-table tbody button").nth(2).focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#explanation").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("#explanation").is_hidden()
+    assert page.evaluate("document.activeElement.innerText") == ids(page)[2]
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == ids(page)[3]
+
+
+def test_the_first_tab_stop_skips_to_the_report(open_page, wine_file):
+    page = open_page(wine_file)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Skip to the report"
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_no_width_scrolls_the_page_sideways(open_page, wine_file, width):
+    page = open_page(wine_file, width=width)
+    page.locator("#sample-table tbody tr").first.click()
+    widths = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1] == width
+
+
+def test_print_hides_controls_and_shows_all_sections(open_page, wine_file, wine):
+    page = open_page(wine_file)
+    page.emulate_media(media="print")
+    for hidden in ("nav", ".controls", ".pager"):
+        assert page.locator(hidden).is_hidden()
+    for section in ("summary", "classes", "features", "map", "confusion", "samples", "provenance"):
+        assert page.locator(f"#{section}").is_visible()
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert len(ids(page)) == min(100, len(wine.y))
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert len(ids(page)) == 15
+    assert page.pdf(format="A4")[:5] == b"%PDF-"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_hostile_names_are_shown_and_do_nothing(open_page, hostile, tmp_path, width):
+    path = tmp_path / "hostile.html"
+    path.write_text(hostile.page, encoding="utf-8")
+    page = open_page(path, width=width)
+    assert page.title() == HOSTILE[1]
+    assert ids(page)[0] == hostile.X.index[0]
+    page.locator("#sample-table tbody tr").first.click()
+    said = "\n".join(page.locator(".said p").all_inner_texts())
+    assert hostile.X.index[0] in said
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    page.get_by_label("Search").fill("<script>")
+    assert len(ids(page)) > 0
+    widths = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1]
+
+
+def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
+    path = tmp_path / "injected.html"
+    changed = wine_page.replace("<h1", "<script>document.title = 'run'</script><h1", 1)
+    path.write_text(changed, encoding="utf-8")
+    page = browser.new_page()
+    refusals = []
+    page.on("console", lambda message: refusals.append(message.text))
+    page.goto(path.as_uri())
+    assert page.title() != "run"
+    assert "Content Security Policy" in refusals[0]
+    page.close()

@@ -1,0 +1,160 @@
+"""Reports on series, similarities and whatever else kernels compare."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
+from imkpl.kernels import Averaged, FunctionKernel, GlobalAlignment
+from imkpl.report import render_report, summarize
+from imkpl.report.embedding import describe_embedding
+from imkpl.report.repeats import describe_repeats
+from imkpl.report.samples import describe_samples
+
+from .conftest import describe
+
+
+@pytest.fixture(scope="module")
+def series():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 12)
+    X = rng.standard_normal((24, 3, 20))
+    X[:, 1] += 4 * np.sin(np.arange(20) / (2 + y[:, None]))
+    X[3, :, 15:] = np.nan
+    return TimeSeriesIMKPL(sparsity=2, max_kernels=2).fit(X[::2], y[::2]), X, y
+
+
+def test_series_are_drawn_and_explained_over_time(series):
+    model, X, y = series
+    found = summarize(model, X[1::2], y[1::2], train=(X[::2], y[::2]))
+    assert found["kind"] == "series"
+    assert "no single value" in found["features"]["why_absent"]
+    curve = found["curves"][0]
+    channel = curve["channels"][0]
+    original = X[::2][curve["sample"], int(channel["name"].split()[-1]), channel["times"]]
+    assert channel["values"] == pytest.approx(original, rel=1e-5)
+    explanation = model.explain(X[1::2])
+    for index, row in enumerate(found["samples"]["rows"]):
+        shares = explanation.time_shares(index)
+        for one in row["reasons"]["time"]:
+            assert one["share"] == pytest.approx(shares[one["name"]].shares.sum(), abs=1e-5)
+            assert sum(one["steps"]) == pytest.approx(one["share"], abs=1e-4)
+    page = render_report(found)
+    assert page.count("the largest part of the mix") == len(found["prototypes"])
+
+
+@pytest.fixture(scope="module")
+def similarities(two_blobs):
+    X, y = two_blobs
+    stack = np.exp(-((X[:, np.newaxis] - X[np.newaxis]) ** 2) / 4)
+    train, test = np.arange(0, 40, 2), np.arange(1, 40, 2)
+    K = stack[np.ix_(train, train)]
+    model = IMKPL(kernels="precomputed", sparsity=2).fit(K, y[train])
+    return model, (K, y[train]), stack[np.ix_(test, train)], y[test]
+
+
+def test_precomputed_kernels_say_what_is_absent(similarities):
+    model, train, K_new, y_new = similarities
+    found = summarize(model, K_new, y_new)
+    assert found["kind"] == "similarities"
+    assert "not the samples" in found["features"]["why_absent"]
+    assert "Give train=(X, y)" in found["embedding"]["why_absent"]
+    assert found["size"]["feature_word"] == "kernel"
+    assert found["features"]["why_absent"] in render_report(found)
+    embedding = describe(describe_embedding, model, K_new, y_new, train)
+    assert [one["title"] for one in embedding["maps"]] == ["average", "learned"]
+
+
+def test_objects_have_reasons_but_no_values():
+    def share_letters(A, B):
+        return np.array([[len(set(a) & set(b)) / 3 for b in B] for a in A])
+
+    words = ["abc", "abd", "abe", "xyz", "xyw", "xyq"]
+    model = IMKPL(FunctionKernel(share_letters, vector_input=False), sparsity=2)
+    model.fit(words, [0, 0, 0, 1, 1, 1])
+    found = summarize(model, ["abz", "xyc"], [0, 1])
+    assert found["kind"] == "objects"
+    assert found["provenance"]["data"][0]["sha256"] is None
+    assert "at least 10 samples" in found["embedding"]["why_absent"]
+    assert found["samples"]["rows"][0]["reasons"]["features"][0]["value"] is None
+    assert "whole samples" in render_report(found)
+
+
+def test_one_kernel_has_one_map(two_blobs):
+    X, y = two_blobs
+    model = ISKPL("rbf", sparsity=2).fit(X[::2], y[::2])
+    found = describe(describe_embedding, model, X[1::2], y[1::2])
+    assert [one["title"] for one in found["maps"]] == ["learned"]
+
+
+@pytest.mark.parametrize("decision", ["joint", "residual", "share"])
+def test_every_decision_rule_has_a_report(two_blobs, decision):
+    X, y = two_blobs
+    model = IMKPL(sparsity=2, decision=decision).fit(X[::2], y[::2])
+    for row in describe(describe_samples, model, X[1::2], y[1::2])["rows"]:
+        reasons = row["reasons"]
+        winner = reasons["winner"]
+        total = np.sum(reasons["table"]["values"]) + reasons["base_scores"][winner]
+        assert total == pytest.approx(reasons["scores"][winner], abs=1e-4)
+
+
+def test_many_classes_list_the_pairs_that_were_confused(rng):
+    y = np.repeat(np.arange(35), 6)
+    X = rng.standard_normal((210, 5)) + 3 * np.column_stack([y % 6, y // 6, y % 5, y, y % 7])
+    model = IMKPL(sparsity=1, max_kernels=3).fit(X[::2], y[::2])
+    found = summarize(model, X[1::2], y[1::2])
+    page = render_report(found)
+    assert "Classes taken for one another" in page
+    wrong = found["accuracy"]["n"] - found["accuracy"]["n_right"]
+    assert sum(one["n"] for one in found["accuracy"]["confused"]) == wrong > 0
+    assert found["classes"] == list(range(35))
+
+
+def test_groups_of_channels_are_drawn_channel_by_channel(series):
+    _, X, y = series
+    bank = Averaged(GlobalAlignment(), {"ends": [0, 2], "middle": [1]})
+    model = TimeSeriesIMKPL(bank, sparsity=2).fit(X[::2], y[::2])
+    found = summarize(model, X[1:9:2], y[1:9:2])
+    assert {one["name"] for one in found["features"]["features"]} <= {"ends", "middle"}
+    for curve in found["curves"]:
+        for channel in curve["channels"]:
+            line = X[::2][curve["sample"], int(channel["name"].split()[-1]), channel["times"]]
+            assert channel["values"] == pytest.approx(line, rel=1e-5)
+    assert all(one["line"] for row in found["samples"]["rows"] for one in row["reasons"]["time"])
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    y = np.array(["sick", "well"])[np.arange(60) % 2]
+    site = np.where(y == "sick", rng.choice(["<b>", "north"], 60), rng.choice(["north", "s"], 60))
+    crp = rng.gamma(2, 2, 60) + 4 * (y == "sick")
+    X = pd.DataFrame({"crp": crp, "site": site, "smoker": rng.random(60) < 0.5})
+    X.loc[::7, "crp"] = np.nan
+    return IMKPL("per_column", sparsity=2).fit(X[:40], y[:40]), X, y
+
+
+def test_tables_show_categories_and_missing_cells(table):
+    model, X, y = table
+    found = summarize(model, X[40:], y[40:], train=(X[:40], y[:40]))
+    features = {one["name"]: one["distribution"] for one in found["features"]["features"]}
+    assert features["site"]["kind"] == "category"
+    counts = X[:40][y[:40] == "sick"]["site"].value_counts()
+    sick = features["site"]["classes"][0]
+    shown = dict(zip(features["site"]["categories"], sick["counts"], strict=False))
+    assert {name: n for name, n in shown.items() if n} == counts.to_dict()
+    n_missing = [one["n_missing"] for one in features["crp"]["classes"]]
+    assert sum(n_missing) == X[:40]["crp"].isna().sum()
+    page = render_report(found)
+    assert "&lt;b&gt;</td>" in page
+    assert "<b>" not in page
+
+
+def test_equal_rows_of_tables_are_found_by_their_cells(table):
+    model, X, y = table
+    # Held-out rows that meet the categories in another order are numbered otherwise.
+    X_new = X[40:].dropna().sort_values("site", ascending=False)
+    X_new.iloc[0] = X.iloc[2]
+    repeats = describe(describe_repeats, model, X_new, None, (X[:40], y[:40]))
+    assert repeats["n_leaked"] == 1
+    assert repeats["leaked"] == [int(X_new.index[0])]
