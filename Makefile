@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test browser check lint types arch format quality series bench clean
+.PHONY: demo test browser check lint types arch format quality series reproduce bench clean
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
@@ -42,6 +42,10 @@ quality: $(VENV)/.dev
 # Accuracy on time series, from the same folder; takes an hour, can be resumed.
 series: $(VENV)/.dev
 	$(RUN)/python benchmarks/series.py --write
+
+# The paper's tables and figures on small data, under a quarter of an hour; without --quick, days.
+reproduce: $(VENV)/.dev
+	$(RUN)/imkpl reproduce all --quick
 
 # Speed and memory beside peers; about a quarter of an hour on two quiet cores, and 4 GB of disk.
 bench: $(VENV)/.dev

@@ -5,8 +5,24 @@ import os
 import numpy as np
 import pytest
 
+from imkpl._threads import limited_threads
+
 # Pictures are drawn without a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(request):
+    """One thread, but for tests of threads.
+
+    Their problems are so small that waking a second thread takes longer than solving them, and
+    pytest-xdist uses the other processors.
+    """
+    if request.node.get_closest_marker("threads"):
+        yield
+        return
+    with limited_threads(1):
+        yield
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ MODULES = [
     "imkpl.baselines",
     "imkpl.datasets",
     "imkpl.estimators",
+    "imkpl.experiments",
     "imkpl.files",
     "imkpl.kernels",
     "imkpl.measures",

@@ -126,6 +126,7 @@ def test_fit_transform_codes_training_samples_as_if_new(wine):
     assert_array_equal(codes.toarray(), model.transform(wine.X).toarray())
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("name", ["IMKPL", "ISKPL"])
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_results_do_not_depend_on_threads_or_repetition(name, n_jobs, wine):

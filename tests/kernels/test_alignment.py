@@ -152,6 +152,7 @@ def test_five_thousand_steps_agree_with_log_space(rng):
         assert_allclose(value, np.exp(sum(parts)), rtol=1e-9)
 
 
+@pytest.mark.threads
 def test_results_do_not_depend_on_threads_or_on_the_grouping_of_pairs(rng):
     series = random_series(rng, LENGTHS * 2, 2, 0.0)
     n = len(series)

@@ -71,6 +71,7 @@ def test_single_precision_is_computed_in_double():
     assert_array_equal(bank.combine(np.ones(7), X), same.combine(np.ones(7), X.astype(np.float64)))
 
 
+@pytest.mark.threads
 def test_any_number_of_threads_gives_the_same_bits():
     X, Y = make_data(n=200, m=150, f=90)
     bank = PerFeatureGaussian().adapt(X)

@@ -58,6 +58,7 @@ def test_self_part_is_symmetric_and_equals_the_cross_part():
     assert_array_equal(found, single.combine(weights, X, X))
 
 
+@pytest.mark.threads
 def test_blocks_and_threads_give_the_same_bits():
     X, Y, weights = make_data()
     single = PerFeatureGaussian().adapt(X).in_single_precision()

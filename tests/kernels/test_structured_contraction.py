@@ -218,6 +218,7 @@ def test_feature_that_is_not_finite_gives_nan_and_spoils_no_other():
     assert_array_equal(found[[0, 2]], on_grid(bank, rows, weights, X)[[0, 2]])
 
 
+@pytest.mark.threads
 def test_any_number_of_threads_gives_the_same_bits():
     rng = np.random.default_rng(1)
     X = rng.standard_cauchy((400, 90))

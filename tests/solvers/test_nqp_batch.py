@@ -117,6 +117,7 @@ def test_special_matrices_equal_single():
             assert_equals_single(H, np.array(C), sparsity, solve_nqp_batch(H, C, sparsity))
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_result_is_bitwise_the_same_for_any_number_of_threads(dtype):
     H, C = problems(3, 60, 101, dtype=dtype)
@@ -126,6 +127,7 @@ def test_result_is_bitwise_the_same_for_any_number_of_threads(dtype):
     np.testing.assert_array_equal(one.value, two.value)
 
 
+@pytest.mark.threads
 def test_thread_limit_is_restored():
     H, C = problems(4)
     before = get_num_threads()

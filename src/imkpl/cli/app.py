@@ -13,6 +13,7 @@ from imkpl.cli.explain import explain
 from imkpl.cli.fit import fit
 from imkpl.cli.predict import predict
 from imkpl.cli.report import report
+from imkpl.cli.reproduce import reproduce
 
 HELP = """Classifiers that show their reasons: prototypes, features, and why for each row.
 
@@ -53,5 +54,5 @@ def set_up(
     """
 
 
-for _command in (demo, fit, predict, explain, report, compare):
+for _command in (demo, fit, predict, explain, report, compare, reproduce):
     _command.register(app)
