@@ -108,7 +108,9 @@ def test_names_are_drawn_literally(draw, hostile):
 
 
 def test_every_display_draws_series(draw, series):
-    draw(*series).figure_.canvas.draw()
+    figure = draw(*series).figure_
+    figure.canvas.draw()
+    assert all(axes.has_data() for axes in figure.axes if axes.get_visible() and axes.axison)
 
 
 def test_nothing_of_the_callers_data_is_changed(draw, digits):
