@@ -119,8 +119,15 @@ def test_a_tuned_method_says_what_it_chose(monkeypatch):
     assert row["tuned_fits"] == 4
 
 
-def tune_little(estimator, X, y, *, seed):
+def tune_little(estimator, X, y, grid, *, seed):
+    assert list(grid) == ["sparsity", "separation", "discrimination", "interpretability"]
     return tune(estimator, X, y, {"sparsity": (2, 10)}, n_folds=2, seed=seed)
+
+
+def test_the_cut_of_akglvq_is_chosen_in_the_training_part():
+    row = measure(Cell("judge", "wine", "AKGLVQ", 0))
+    assert row["tuned"]["sparsity"] in (20, 50, None)
+    assert row["tuned_fits"] == 15
 
 
 def test_comments_and_docstrings_do_not_change_the_fingerprint():

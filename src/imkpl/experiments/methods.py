@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from imkpl.experiments import peers
 from imkpl.experiments.fingerprint import versions_fingerprint
 from imkpl.experiments.studies import Study
+from imkpl.experiments.tuning import GRID
 
 Make = Callable[[Study, Mapping[str, Any], int], Any]
 Group = Literal["ours", "baseline", "peer"]
@@ -40,8 +41,8 @@ class Method:
         Modules that have to be installed.
     package : str
         What to install for them.
-    is_tuned : bool
-        Whether its settings are found by cross-validation in the training part.
+    grid : dict of str to tuple
+        Settings that are found by cross-validation in the training part, with their candidates.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Method:
     measures: frozenset[str] = frozenset()
     requires: tuple[str, ...] = ()
     package: str = ""
-    is_tuned: bool = False
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def missing(self) -> str:
         """Why it cannot be run.
@@ -122,13 +123,20 @@ def _peer(kind: type[peers.BasePeer]) -> Make:
 _BASELINES = ("imkpl.baselines",)
 _ALL = (
     Method("IMKPL", _make_imkpl, "ours", BOTH, EVERYTHING),
-    Method("IMKPL tuned", _make_imkpl, "ours", BOTH, EVERYTHING, is_tuned=True),
+    Method("IMKPL tuned", _make_imkpl, "ours", BOTH, EVERYTHING, grid=GRID),
     Method("ISKPL", _make_iskpl, "ours", BOTH, EVERYTHING - SELECTING),
     Method("MKLDPL", _baseline("MKLDPL", "n_per_class"), "baseline", BOTH, EVERYTHING, _BASELINES),
     Method("DKMLD", _baseline("DKMLD", "n_levels"), "baseline", BOTH, EVERYTHING, _BASELINES),
     Method("MIDL", _baseline("MIDL", "n_per_class"), "baseline", BOTH, EVERYTHING, _BASELINES),
     Method(
-        "AKGLVQ", _baseline("AKGLVQ"), "baseline", BOTH, frozenset({"ip", "per_class"}), _BASELINES
+        "AKGLVQ",
+        _baseline("AKGLVQ"),
+        "baseline",
+        BOTH,
+        frozenset({"ip", "per_class"}),
+        _BASELINES,
+        # How many samples a prototype is cut to decides its accuracy more than anything else.
+        grid={"sparsity": (20, 50, None)},
     ),
     Method(
         "PS",

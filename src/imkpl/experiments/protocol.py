@@ -145,13 +145,13 @@ def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
     warm_up(method.name, study.kind)
     model = method.make(study, dict(cell.settings), cell.split)
     row: Row = {"n_train": int(train.size), "n_test": int(test.size)}
-    # Time of the processor, on one thread: other programs on the machine do not count.
-    start, start_cpu = time.perf_counter(), time.process_time()
-    if method.is_tuned:
-        tuned = tune(model, X[train], y[train], seed=cell.split)
+    if method.grid:
+        tuned = tune(model, X[train], y[train], method.grid, seed=cell.split)
         model.set_params(**tuned.settings)
         row["tuned"] = dict(tuned.settings)
         row["tuned_accuracy"], row["tuned_fits"] = tuned.accuracy, tuned.n_fits
+    # Time of the processor, on one thread: other programs on the machine do not count.
+    start, start_cpu = time.perf_counter(), time.process_time()
     model.fit(X[train], y[train])
     row["seconds"] = time.process_time() - start_cpu
     row["wall_seconds"] = time.perf_counter() - start
