@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test browser check lint types arch format quality series reproduce bench clean
+.PHONY: demo test browser check lint types arch format quality series reproduce bench faults clean
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
@@ -50,6 +50,10 @@ reproduce: $(VENV)/.dev
 # Speed and memory beside peers; about a quarter of an hour on two quiet cores, and 4 GB of disk.
 bench: $(VENV)/.dev
 	$(RUN)/python -m pytest benchmarks/speed -o pythonpath=benchmarks/speed -o filterwarnings=default -q --write
+
+# Processes that are killed at random moments; takes minutes.
+faults: $(VENV)/.dev
+	$(RUN)/python -m pytest -m faults -q
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -93,7 +93,7 @@ PUBLIC = {
         "kernel_count_scorer",
     ],
     "imkpl.experiments": ["Outcome", "available", "reproduce"],
-    "imkpl.files": ["ModelFileError", "load", "save", "trusted_types"],
+    "imkpl.files": ["CheckpointError", "ModelFileError", "load", "save", "trusted_types"],
     "imkpl.kernels": [
         "ArrayColumns",
         "Averaged",

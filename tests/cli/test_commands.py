@@ -75,6 +75,25 @@ def test_every_class_has_rows_to_learn_from_and_to_measure_on(shell, wine, tmp_p
         assert one["held_out_rows"] >= 1
 
 
+def test_a_fit_that_is_stopped_goes_on_with_its_checkpoint(shell, folder, tmp_path, monkeypatch):
+    command = ("fit", folder / "wine.csv", "--target", "cultivar", "--sparsity", 3)
+    shell.ask(*command, "--model", tmp_path / "whole.imkpl")
+    command = (*command, "--checkpoint", tmp_path / "kept", "--model", tmp_path / "again.imkpl")
+
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("imkpl.estimators._search.keep_round", stop)
+        assert shell(*command).exit_code == 130
+    assert [path.name.split("-")[-1] for path in (tmp_path / "kept").iterdir()] == [
+        "start.checkpoint"
+    ]
+    assert shell.ask(*command)["n_iter"] > 1
+    assert (tmp_path / "again.imkpl").read_bytes() == (tmp_path / "whole.imkpl").read_bytes()
+    assert load(tmp_path / "again.imkpl").checkpoint is None
+
+
 def test_fit_holds_nothing_out_on_request(shell, folder):
     result = shell("fit", folder / "wine.csv", "--target", "cultivar", "--test-size", 0)
     assert "Accuracy" not in result.stdout

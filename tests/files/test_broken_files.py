@@ -11,9 +11,13 @@ import pytest
 
 import imkpl
 from imkpl import IMKPL
-from imkpl.files import ModelFileError, store
-from imkpl.files.archive import SEAL, pack
+from imkpl.archives import document as documents
+from imkpl.archives.archive import pack as pack_kind
+from imkpl.files import ModelFileError
+from imkpl.files.errors import MODEL_FILE
 from imkpl.kernels import PerFeatureGaussian
+
+SEAL = MODEL_FILE.seal
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +38,10 @@ def load(tmp_path):
         return imkpl.load(path)
 
     return load_bytes
+
+
+def pack(members):
+    return pack_kind(members, MODEL_FILE)
 
 
 def members_of(content):
@@ -362,6 +370,6 @@ def test_memory_that_is_short_is_not_called_a_broken_file(content, load, monkeyp
     def fail(*args):
         raise MemoryError
 
-    monkeypatch.setattr(store, "read_array", fail)
+    monkeypatch.setattr(documents, "read_array", fail)
     with pytest.raises(MemoryError):
         load(content)

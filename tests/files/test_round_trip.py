@@ -28,8 +28,9 @@ from imkpl import (
     estimators,
     kernels,
 )
+from imkpl.archives.arrays import read_array, write_array
 from imkpl.files import trusted_types
-from imkpl.files.arrays import read_array, write_array
+from imkpl.files.errors import MODEL_FILE
 from imkpl.files.read_tree import TreeReader
 from imkpl.files.registry import ESTIMATORS, PARTS
 from imkpl.files.write_tree import TreeWriter
@@ -287,7 +288,9 @@ objects = hnp.arrays(object, (2, 2), elements=plain.filter(lambda v: not isinsta
 def test_plain_values_and_arrays_survive(value):
     writer = TreeWriter()
     text = json.dumps(writer.write(value, "value", "Model"), allow_nan=False)
-    stored = {name: read_array(*write_array(array)) for name, array in writer.arrays.items()}
+    stored = {
+        name: read_array(*write_array(array), MODEL_FILE) for name, array in writer.arrays.items()
+    }
     assert same(TreeReader(stored).read(json.loads(text)), value)
 
 
@@ -297,7 +300,9 @@ def test_memory_order_and_index_types_survive(rng):
     matrix.indptr = matrix.indptr.astype(np.int64)
     writer = TreeWriter()
     tree = writer.write([matrix, np.asfortranarray(rng.random((3, 4)))], "value", "Model")
-    stored = {name: read_array(*write_array(array)) for name, array in writer.arrays.items()}
+    stored = {
+        name: read_array(*write_array(array), MODEL_FILE) for name, array in writer.arrays.items()
+    }
     twin, array = TreeReader(stored).read(tree)
     assert same(matrix, twin)
     assert array.flags.f_contiguous

@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
+from imkpl.archives.atomic import machine_name
 from imkpl.kernels import (
     GlobalAlignment,
     KernelStack,
@@ -20,7 +21,7 @@ from imkpl.kernels import (
     VarianceNormalized,
     alignment_table,
 )
-from imkpl.kernels.cache import BlockCache, _machine
+from imkpl.kernels.cache import BlockCache
 from imkpl.kernels.tabulated import PackedKernels, pack, unpack
 from imkpl.series import SeriesSet
 
@@ -195,7 +196,7 @@ def test_the_next_write_removes_what_a_killed_process_left(tmp_path):
 
 
 def test_what_others_may_still_be_writing_stays_for_a_day(tmp_path):
-    running, elsewhere = f".{_machine()}-{os.getpid()}-x.part", ".other-999999999-x.part"
+    running, elsewhere = f".{machine_name()}-{os.getpid()}-x.part", ".other-999999999-x.part"
     for name in (running, elsewhere, ".something.part"):
         (tmp_path / name).write_bytes(b"half")
     BlockCache(tmp_path).write(np.arange(3.0), "a")

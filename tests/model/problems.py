@@ -106,7 +106,12 @@ def freeze(state):
     """The same state in arrays that raise when written to."""
     for field in fields(state):
         part = getattr(state, field.name)
-        arrays = [part] if isinstance(part, np.ndarray) else [part.data, part.indices, part.indptr]
+        if isinstance(part, tuple):
+            arrays = [weights for weights, _ in part]
+        elif isinstance(part, np.ndarray):
+            arrays = [part]
+        else:
+            arrays = [part.data, part.indices, part.indptr]
         for array in arrays:
             array.flags.writeable = False
     return state

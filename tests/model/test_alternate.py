@@ -76,6 +76,25 @@ def test_updates_run_in_order_on_the_same_problem(script):
     assert state == ["problem", "last"]
 
 
+@pytest.mark.parametrize("n_before", range(7))
+def test_a_search_that_is_taken_up_again_ends_in_the_same_state(n_before):
+    case = make_case(3, n_samples=20)
+    updates = (update_codes, update_prototypes, update_weights)
+    limits = {"max_iter": 6, "tol": 0.0}
+    whole, history = alternate(case.problem, case.state, updates, **limits)
+    part, before = alternate(case.problem, case.state, updates, max_iter=n_before, tol=0.0)
+    seen = []
+
+    def report(iteration, state, parts):
+        seen.append(iteration)
+
+    again, terms = alternate(case.problem, part, updates, report=report, before=before, **limits)
+    assert terms == history
+    assert seen == list(range(len(before), len(history)))
+    np.testing.assert_array_equal(again.weights, whole.weights)
+    np.testing.assert_array_equal(again.codes.toarray(), whole.codes.toarray())
+
+
 def test_one_round_is_never_settled():
     assert not is_settled([], 1.0)
     assert not is_settled([parts(1.0)], 1.0)

@@ -229,11 +229,24 @@ def test_the_weight_step_shortens_a_step_that_is_too_long():
         case = make_random_case(seed, rule="lp", separation=0.0, interpretability=200.0, sparsity=5)
         one_kernel = np.eye(4)[seed % 4]
         kernel = case.problem.combine(one_kernel)
-        state = freeze(rescale(replace(case.state, weights=one_kernel, kernel=kernel)))
+        mixed = ((one_kernel, 1.0),)
+        state = replace(case.state, weights=one_kernel, kernel=kernel, mixed=mixed)
+        state = freeze(rescale(state))
         new = update_weights(case.problem, state)
         assert total(case.problem, new) <= total(case.problem, state) * (1 + 1e-12)
-        n_short += np.count_nonzero(new.weights) > 1
+        is_short = np.count_nonzero(new.weights) > 1
+        assert len(new.mixed) == 1 + is_short
+        assert_array_equal(case.problem.mix(new.mixed), new.kernel)
+        n_short += is_short
     assert n_short > 3, "every step reached its vertex: nothing was tested"
+
+
+@laws
+@given(all_settings)
+def test_a_state_says_how_its_kernel_was_made(chosen):
+    case = make_case(**chosen)
+    for _, _, state in walk(case, 2):
+        assert_array_equal(case.problem.mix(state.mixed), state.kernel)
 
 
 @laws

@@ -87,6 +87,14 @@ def _fit(
             "--allow-missing", help="Prepare for missing cells, even if there are none here."
         ),
     ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="Keep every round in this folder; the same command goes on from there.",
+            show_default=False,
+        ),
+    ] = None,
     separator: SeparatorOption = None,
     x_key: XKeyOption = None,
     y_key: YKeyOption = None,
@@ -101,7 +109,7 @@ def _fit(
     are there are not replaced without --force.
     """
     options = ReadOptions(target, identifier, separator, x_key, y_key)
-    settings = Settings(test_size, seed, sparsity, max_kernels, path, allow_missing)
+    settings = Settings(test_size, seed, sparsity, max_kernels, path, allow_missing, checkpoint)
     check_outputs([model, report], [data, test], force=force)
     if report is not None:
         check_ending("--report", report, PAGES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ class Settings:
         Whether the size is chosen by cross-validation.
     allows_missing : bool
         Whether the model reads missing cells although it was fitted to complete rows.
+    checkpoint : Path, optional
+        The folder in which the fit keeps how far it has come.
     """
 
     test_size: float = 0.2
@@ -41,6 +44,7 @@ class Settings:
     max_kernels: int | None = None
     uses_path: bool = False
     allows_missing: bool = False
+    checkpoint: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +130,8 @@ def fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fit
     seconds = time.perf_counter() - start
     # Where rows are numbered, those of the file are meant, not those of the part that was taken.
     model.support_ids_ = train.ids[model.support_]
-    return Fitted(model.set_params(verbose=0), train, test, seconds)
+    # The folder is that of this machine, and of this fit.
+    return Fitted(model.set_params(verbose=0, checkpoint=None), train, test, seconds)
 
 
 def build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
@@ -146,7 +151,7 @@ def build_model(train: DataFile, test: DataFile | None, settings: Settings) -> A
     """
     from imkpl import IMKPL, IMKPLCV, TimeSeriesIMKPL
 
-    common: dict[str, Any] = {"random_state": settings.seed}
+    common: dict[str, Any] = {"random_state": settings.seed, "checkpoint": settings.checkpoint}
     if settings.uses_path:
         if settings.sparsity is not None or settings.max_kernels is not None:
             raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._checkpoint import NO_CHECKPOINT, Keeper, open_checkpoint
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     FitProgress,
@@ -33,11 +35,11 @@ from imkpl.estimators._explaining import ExplainingMixin
 from imkpl.estimators._fitted import fitted_attributes
 from imkpl.estimators._input import read_new, read_training, row_labels
 from imkpl.estimators._landmarks import count_landmarks, reduce_to_landmarks
+from imkpl.estimators._search import begin_search, run_rounds
 from imkpl.estimators._stages import FitStages, warn_unless_settled
 from imkpl.estimators._training import (
     TrainingPart,
     adapt_to_part,
-    check_varying,
     find_distinct,
     tabulate_kernels,
 )
@@ -48,16 +50,12 @@ from imkpl.estimators._weights import (
     read_sample_weight,
 )
 from imkpl.kernels import BaseKernelBank, resolve_bank
-from imkpl.model.alternate import Update, alternate
-from imkpl.model.cover import initial_state
+from imkpl.model.alternate import Update
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem
 from imkpl.model.separation import LinearSeparation
 from imkpl.model.state import State
-
-# A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
-CONSTANT = 1 - 1e-12
 
 
 class BasePrototypeClassifier(
@@ -88,13 +86,15 @@ class BasePrototypeClassifier(
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
+        "checkpoint": [str, PathLike, None],
     }
+    _updates: ClassVar[tuple[Update, ...]]
 
     @abstractmethod
     def _start(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
-    ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
-        """The problem, the weights to start from, and the updates of one round."""
+    ) -> tuple[Problem, FloatArray]:
+        """The problem, and the weights to start from."""
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -123,21 +123,17 @@ class BasePrototypeClassifier(
             X, y = read_training(self, bank, given, y)
             ids = row_labels(given, len(X))
             part = self._find_training_part(bank, X, y, sample_weight)
+            checkpoint = open_checkpoint(self, X, y, sample_weight)
+            stages.say(checkpoint.describe())
             metadata = None if sample_weight is None else {"sample_weight": sample_weight}
             progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
             stages.enter("learning bandwidths")
-            bank, samples, part = self._adapt(bank, X, part)
+            bank, samples, part = self._adapt(bank, X, part, checkpoint)
             stages.enter(f"weighing {bank.n_kernels} kernels on {part.labels.size} samples")
             table, samples = tabulate_kernels(self, bank, samples)
-            problem, weights, updates = self._start(table, samples, part)
-            stages.enter("covering the classes with prototypes")
-            state = initial_state(problem, weights, self._count_prototypes(part, self.sparsity))
-            check_varying(state.kernel.min() < CONSTANT)
-            finish = partial(self._attributes, bank, X, ids, part, problem)
-            report = stages.report_rounds(progress, finish)
-            state, history = alternate(
-                problem, state, updates, max_iter=self.max_iter, tol=self.tol, report=report
-            )
+            search = begin_search(self, table, samples, part, stages, checkpoint)
+            finish = partial(self._attributes, bank, X, ids, part, search[0])
+            state, history = run_rounds(self, search, stages, progress, checkpoint, finish)
             stages.enter("calibrating")
             attributes = finish(state, history)
         warn_unless_settled(self, history)
@@ -328,20 +324,22 @@ class BasePrototypeClassifier(
         return find_distinct(X, labels, weight, factors, merge=bank.requires_vector_input)
 
     def _adapt(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart, checkpoint: Keeper = NO_CHECKPOINT
     ) -> tuple[BaseKernelBank, Any, TrainingPart]:
         """Kernels adapted to all distinct samples, and what is learned from: these or landmarks."""
         n_landmarks = count_landmarks(self.solver, self.n_landmarks, part)
         bank, samples = adapt_to_part(bank, X, part)
         if n_landmarks is not None:
-            samples, part = reduce_to_landmarks(bank, samples, part, n_landmarks, self.random_state)
+            samples, part = reduce_to_landmarks(
+                bank, samples, part, n_landmarks, self.random_state, checkpoint
+            )
         return bank, samples, part
 
     def _pose(
         self, bank: BaseKernelBank, kernel_indices: IntArray, X: Any, part: TrainingPart
     ) -> Problem:
         """The problem before a separation loss is chosen."""
-        problem = Problem(
+        return Problem(
             X=X,
             labels=part.labels,
             sample_weight=part.sample_weight,
@@ -354,7 +352,6 @@ class BasePrototypeClassifier(
             sparsity=self.sparsity,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
         )
-        return problem.in_suitable_precision()
 
     def _attributes(
         self,

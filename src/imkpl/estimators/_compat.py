@@ -95,12 +95,13 @@ class FitProgress:
         self._root = None if start is None else start(max_subtasks=max_iter)
         if self._root is not None:
             self._root.call_on_fit_task_begin(**self._common)
-        self._round = self._begin_round()
+        self._round: Any = None
 
-    def _begin_round(self) -> Any:
-        if self._root is None:
-            return None
-        return self._root.subcontext(task_name="round").call_on_fit_task_begin(**self._common)
+    def begin_round(self) -> None:
+        """Tell the callbacks that a round begins."""
+        if self._root is not None:
+            task = self._root.subcontext(task_name="round")
+            self._round = task.call_on_fit_task_begin(**self._common)
 
     def end_round(self, fitted: Any, *, is_last: bool) -> bool:
         """Tell the callbacks that a round is over.
@@ -120,7 +121,9 @@ class FitProgress:
         if self._round is None:
             return False
         stop = self._round.call_on_fit_task_end(**self._common, reconstruction_attributes=fitted)
-        self._round = None if stop or is_last else self._begin_round()
+        self._round = None
+        if not (stop or is_last):
+            self.begin_round()
         return bool(stop)
 
     def end(self, fitted: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,10 +16,13 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
+from imkpl.archives.document import Arrays
+from imkpl.estimators._checkpoint import Keeper, open_checkpoint, recall_or
 from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_callbacks
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._input import read_training
-from imkpl.estimators._path import PathPoint, choose_smallest, follow_path, halving_sizes
+from imkpl.estimators._path import choose_smallest, follow_path, halving_sizes
+from imkpl.estimators._stages import FitStages
 from imkpl.estimators._training import TrainingPart, tabulate_kernels
 from imkpl.estimators._weights import read_sample_weight
 from imkpl.kernels import BaseKernelBank, resolve_bank
@@ -25,6 +30,8 @@ from imkpl.kernels import BaseKernelBank, resolve_bank
 METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 DEFAULT_SPLITS = 5
 AUTO_SIZES = 4
+# What is found for every pair of settings in a split.
+COLUMNS = ("scores", "n_kernels", "n_prototypes")
 
 Split = tuple[IntArray, IntArray]
 
@@ -73,6 +80,10 @@ class IMKPLCV(IMKPL):
     random_state : int, RandomState instance or None, default=None
         The seed of the shuffle for a number of folds, and of the draws of landmarks. None is the
         same as 0: the same data give the same model.
+    checkpoint : str or path, default=None
+        A folder that keeps the scores of every split that is done, and every round of the final
+        fit, as for :class:`IMKPL`. A fit that was killed repeats no more than the split, or the
+        round, that it was in.
 
     Attributes
     ----------
@@ -131,6 +142,7 @@ class IMKPLCV(IMKPL):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             kernels,
@@ -153,6 +165,7 @@ class IMKPLCV(IMKPL):
             n_jobs=n_jobs,
             verbose=verbose,
             random_state=random_state,
+            checkpoint=checkpoint,
         )
         self.cv = cv
         self.selection = selection
@@ -176,35 +189,61 @@ class IMKPLCV(IMKPL):
         self
             The fitted estimator.
         """
-        sparsities = _read_sizes(self.sparsity, "sparsity")
-        bank = resolve_bank(self.kernels)
-        samples, labels = read_training(self, bank, X, y)
-        weight = read_sample_weight(sample_weight, samples)
-        part = self._find_training_part(bank, samples, labels, weight)
-        splits = self._find_splits(samples, labels, part)
-        # A part of few samples has fewer neighbours to offer than all of them.
-        n_offered = min(np.unique(part.inverse[train]).size for train, _ in splits)
-        model = self._model(sparsity=sparsities[0], n_neighbors=min(self.n_neighbors, n_offered))
-        with limited_threads(self.n_jobs):
-            limits = self._find_limits(bank, samples, part)
-            pairs = [(limit, sparsity) for limit in limits for sparsity in sparsities]
-            found = [
-                self._follow(model, samples, labels, weight, split, limits, sparsities)
-                for split in splits
-            ]
-        path = _tabulate(pairs, found)
-        sizes = path["n_kernels"] * path["n_prototypes"]
-        best, smallest = choose_smallest(path["split_scores"], sizes)
-        chosen = smallest if self.selection == "one_standard_error" else best
-        final = self._model(max_kernels=pairs[chosen][0], sparsity=pairs[chosen][1])
-        share_callbacks(self, final)
-        final.fit(X, y, sample_weight)
+        with FitStages(self) as stages:
+            bank = resolve_bank(self.kernels)
+            samples, labels = read_training(self, bank, X, y)
+            weight = read_sample_weight(sample_weight, samples)
+            part = self._find_training_part(bank, samples, labels, weight)
+            with limited_threads(self.n_jobs):
+                path = self._find_path(bank, samples, labels, weight, part, stages)
+            sizes = path["n_kernels"] * path["n_prototypes"]
+            best, smallest = choose_smallest(path["split_scores"], sizes)
+            chosen = smallest if self.selection == "one_standard_error" else best
+            max_kernels, sparsity = path["max_kernels"][chosen], int(path["sparsity"][chosen])
+            max_kernels = None if max_kernels is None else int(max_kernels)
+            final = self._model(max_kernels=max_kernels, sparsity=sparsity)
+            share_callbacks(self, final)
+            stages.stage = "while fitting the chosen model"
+            final.fit(X, y, sample_weight)
         learned = set(vars(final)) - set(final.get_params(deep=False))
         for name in sorted(learned - {"_skl_callbacks"}):
             setattr(self, name, getattr(final, name))
-        self.max_kernels_, self.sparsity_ = pairs[chosen]
+        self.max_kernels_, self.sparsity_ = max_kernels, sparsity
         self.path_, self.best_index_, self.chosen_index_ = path, best, chosen
         return self
+
+    def _find_path(
+        self,
+        bank: BaseKernelBank,
+        X: Any,
+        y: Any,
+        weight: FloatArray,
+        part: TrainingPart,
+        stages: FitStages,
+    ) -> dict[str, Any]:
+        """The table of the path; splits that an earlier fit has kept are not followed again."""
+        sparsities = _read_sizes(self.sparsity, "sparsity")
+        splits = self._find_splits(X, y, part)
+        checkpoint = open_checkpoint(self, X, y, weight, splits)
+        stages.stage = "while following the path"
+        limits = self._find_limits(bank, X, part, checkpoint)
+        pairs = [(limit, sparsity) for limit in limits for sparsity in sparsities]
+        # A part of few samples has fewer neighbours to offer than all of them.
+        n_offered = min(np.unique(part.inverse[train]).size for train, _ in splits)
+        model = self._model(sparsity=sparsities[0], n_neighbors=min(self.n_neighbors, n_offered))
+        names = [f"split{number}" for number in range(len(splits))]
+        n_kept = sum(checkpoint.recall(name) is not None for name in names)
+        if n_kept:
+            stages.say(f"resumed with the scores of {n_kept} of {len(splits)} splits")
+        found = []
+        for name, split in zip(names, splits, strict=True):
+            follow = partial(self._follow, model, X, y, weight, split, limits, sparsities)
+            scored = recall_or(checkpoint, name, follow)
+            shapes = {column: values.shape for column, values in scored.items()}
+            if shapes != dict.fromkeys(COLUMNS, (len(pairs),)):
+                raise checkpoint.refuse(name, f"expected {len(pairs)} scores and sizes")
+            found.append(scored)
+        return _tabulate(pairs, found)
 
     def _model(self, **settings: Any) -> IMKPL:
         """The model of one size."""
@@ -213,7 +252,7 @@ class IMKPLCV(IMKPL):
         return IMKPL(**{**shared, **settings})
 
     def _find_limits(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart
+        self, bank: BaseKernelBank, X: Any, part: TrainingPart, checkpoint: Keeper
     ) -> Sequence[int | None]:
         """The numbers of kernels to try, the largest first."""
         given: Any = self.max_kernels
@@ -221,10 +260,18 @@ class IMKPLCV(IMKPL):
             return _read_sizes(given, "max_kernels")[::-1]
         if self.weight_rule == "lp":
             return [None]
-        bank, samples, part = self._adapt(bank, X, part)
-        problem, _ = self._prepare_start(*tabulate_kernels(self, bank, samples), part)(None)
-        sizes = halving_sizes(problem.bank.n_kernels, bank.n_kernels, AUTO_SIZES)
-        return [int(size) for size in sizes]
+
+        def find() -> dict[str, IntArray]:
+            adapted, samples, learned = self._adapt(bank, X, part)
+            table, rows = tabulate_kernels(self, adapted, samples)
+            problem, _ = self._prepare_start(table, rows, learned)(None)
+            n_sufficient = problem.bank.n_kernels
+            return {"sizes": halving_sizes(n_sufficient, adapted.n_kernels, AUTO_SIZES)}
+
+        found = recall_or(checkpoint, "sizes", find).get("sizes", np.empty(0))
+        if found.dtype.kind != "i" or found.ndim != 1 or found.min(initial=1) < 1:
+            raise checkpoint.refuse("sizes", "expected numbers of kernels")
+        return [int(size) for size in found]
 
     def _find_splits(self, X: Any, y: Any, part: TrainingPart) -> list[Split]:
         """Rows to train on and rows to score, with equal samples on the same side."""
@@ -256,7 +303,7 @@ class IMKPLCV(IMKPL):
         split: Split,
         limits: Sequence[int | None],
         sparsities: Sequence[int],
-    ) -> list[tuple[float, PathPoint]]:
+    ) -> Arrays:
         """Score and size of every setting, trained on one part and scored on the other."""
         train, test = split
         X_train, y_train = safe_split(model, X, y, train)
@@ -274,19 +321,21 @@ class IMKPLCV(IMKPL):
                 f"[IMKPLCV] {len(scored)} models of {train.size} samples, {self.scoring} on "
                 f"{test.size} others at best {best:.3f}\n"
             )
-        return scored
+        rows = [(score, point.n_kernels, point.n_prototypes) for score, point in scored]
+        return {
+            name: np.array(column)
+            for name, column in zip(COLUMNS, zip(*rows, strict=True), strict=True)
+        }
 
 
-def _tabulate(
-    pairs: list[tuple[int | None, int]], found: list[list[tuple[float, PathPoint]]]
-) -> dict[str, Any]:
+def _tabulate(pairs: list[tuple[int | None, int]], found: list[Arrays]) -> dict[str, Any]:
     """The table of the path from scores and sizes of all splits."""
-    scores = np.array([[score for score, _ in split] for split in found]).T
+    scores = np.array([split["scores"] for split in found]).T
     return {
         "max_kernels": np.array([limit for limit, _ in pairs]),
         "sparsity": np.array([sparsity for _, sparsity in pairs]),
-        "n_kernels": np.mean([[p.n_kernels for _, p in split] for split in found], axis=0),
-        "n_prototypes": np.mean([[p.n_prototypes for _, p in split] for split in found], axis=0),
+        "n_kernels": np.mean([split["n_kernels"] for split in found], axis=0),
+        "n_prototypes": np.mean([split["n_prototypes"] for split in found], axis=0),
         "mean_score": scores.mean(axis=1),
         "standard_error": scores.std(axis=1, ddof=1) / np.sqrt(scores.shape[1]),
         "split_scores": scores,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,6 @@ from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._training import TrainingPart, check_varying
 from imkpl.kernels import BaseKernelBank, VarianceNormalized
-from imkpl.model.alternate import Update
 from imkpl.model.initialize import MarginStart, choose_compared, start_average, start_ridge
 from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.problem import Problem
@@ -97,6 +97,12 @@ class IMKPL(BasePrototypeClassifier):
     random_state : int, RandomState instance or None, default=None
         Source of the draws of landmarks; nothing else is drawn. None is the same as 0: the
         same data give the same model.
+    checkpoint : str or path, default=None
+        A folder in which the fit keeps how far it has come, after every round. A fit that was
+        killed takes up again where it was when the same is fitted with the same folder, and ends
+        with the same model, to the last bit. Fits of other data or settings can share the folder.
+        What is kept stays there after the fit, also for a later one with a higher `max_iter`;
+        delete the folder when it is no longer of use.
 
     Attributes
     ----------
@@ -137,6 +143,15 @@ class IMKPL(BasePrototypeClassifier):
     >>> model = IMKPL(sparsity=3, max_kernels=5).fit(X, y)
     >>> bool(model.score(X, y) > 0.9), int((model.kernel_weights_ > 0).sum()) <= 5
     (True, True)
+
+    A fit that keeps its rounds can be killed, and goes on from the last of them:
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     start = IMKPL(sparsity=3, max_kernels=5, max_iter=1, checkpoint=folder).fit(X, y)
+    ...     whole = start.set_params(max_iter=20).fit(X, y)
+    >>> bool((whole.kernel_weights_ == model.kernel_weights_).all())
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -146,6 +161,8 @@ class IMKPL(BasePrototypeClassifier):
         "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
+
+    _updates = (update_codes, update_prototypes, update_weights)
 
     def __init__(
         self,
@@ -170,6 +187,7 @@ class IMKPL(BasePrototypeClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.kernels = kernels
         self.sparsity = sparsity
@@ -191,12 +209,12 @@ class IMKPL(BasePrototypeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.checkpoint = checkpoint
 
     def _start(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
-    ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
-        problem, weights = self._prepare_start(bank, X, part)(self.max_kernels)
-        return problem, weights, (update_codes, update_prototypes, update_weights)
+    ) -> tuple[Problem, FloatArray]:
+        return self._prepare_start(bank, X, part)(self.max_kernels)
 
     def _prepare_start(self, bank: BaseKernelBank, X: Any, part: TrainingPart) -> Start:
         """From a number of kernels to the problem and the weights to start from."""
@@ -237,4 +255,5 @@ class IMKPL(BasePrototypeClassifier):
             varying = np.flatnonzero(scaled.diagonal(X)[0])
             check_varying(varying.size > 0)
             bank = scaled.select(varying)
-        return replace(self._pose(bank, varying, X, part), separation=self.separation)
+        problem = replace(self._pose(bank, varying, X, part), separation=self.separation)
+        return problem.in_suitable_precision()

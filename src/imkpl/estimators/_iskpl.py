@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
-from imkpl.model.alternate import Update
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes, update_prototypes
 
@@ -71,6 +71,12 @@ class ISKPL(BasePrototypeClassifier):
     random_state : int, RandomState instance or None, default=None
         Source of the draws of landmarks; nothing else is drawn. None is the same as 0: the
         same data give the same model.
+    checkpoint : str or path, default=None
+        A folder in which the fit keeps how far it has come, after every round. A fit that was
+        killed takes up again where it was when the same is fitted with the same folder, and ends
+        with the same model, to the last bit. Fits of other data or settings can share the folder.
+        What is kept stays there after the fit, also for a later one with a higher `max_iter`;
+        delete the folder when it is no longer of use.
 
     Attributes
     ----------
@@ -111,6 +117,8 @@ class ISKPL(BasePrototypeClassifier):
     True
     """
 
+    _updates = (update_codes, update_prototypes)
+
     def __init__(
         self,
         kernels: Any = "per_feature_gaussian",
@@ -130,6 +138,7 @@ class ISKPL(BasePrototypeClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.kernels = kernels
         self.sparsity = sparsity
@@ -147,10 +156,11 @@ class ISKPL(BasePrototypeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.checkpoint = checkpoint
 
     def _start(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart
-    ) -> tuple[Problem, FloatArray, tuple[Update, ...]]:
+    ) -> tuple[Problem, FloatArray]:
         n_kernels = bank.n_kernels
-        problem = self._pose(bank, np.arange(n_kernels), X, part)
-        return problem, np.full(n_kernels, 1 / n_kernels), (update_codes, update_prototypes)
+        problem = self._pose(bank, np.arange(n_kernels), X, part).in_suitable_precision()
+        return problem, np.full(n_kernels, 1 / n_kernels)

@@ -12,6 +12,8 @@ from sklearn.utils import check_random_state
 
 from imkpl._typing import IntArray
 from imkpl.estimators._calibration import CalibrationSamples
+from imkpl.estimators._checkpoint import NO_CHECKPOINT, Keeper
+from imkpl.estimators._resuming import LANDMARKS, recall_landmarks
 from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.blocks import block_rows, take_samples
@@ -64,7 +66,12 @@ def count_landmarks(solver: str, n_landmarks: int | None, part: TrainingPart) ->
 
 
 def reduce_to_landmarks(
-    bank: BaseKernelBank, samples: Any, part: TrainingPart, n_landmarks: int, random_state: Any
+    bank: BaseKernelBank,
+    samples: Any,
+    part: TrainingPart,
+    n_landmarks: int,
+    random_state: Any,
+    checkpoint: Keeper = NO_CHECKPOINT,
 ) -> tuple[Any, TrainingPart]:
     """The landmarks as a training part of their own.
 
@@ -80,6 +87,8 @@ def reduce_to_landmarks(
         At most so many are chosen.
     random_state : int, RandomState instance or None
         Source of the draws; None is the same as 0.
+    checkpoint : Checkpoint or NoCheckpoint
+        Keeps them.
 
     Returns
     -------
@@ -88,16 +97,21 @@ def reduce_to_landmarks(
     part : TrainingPart
         With the weights of the samples that they stand for, and all of these as `whole`.
     """
-    source = check_random_state(0 if random_state is None else random_state)
-    indices, weights = choose_landmarks(
-        bank,
-        samples,
-        part.labels,
-        part.sample_weight,
-        n_landmarks,
-        seed=int(source.randint(2**31 - 1)),
-        working_memory=get_config()["working_memory"],
-    )
+    kept = recall_landmarks(checkpoint, part.labels.size)
+    if kept is None:
+        source = check_random_state(0 if random_state is None else random_state)
+        indices, weights = choose_landmarks(
+            bank,
+            samples,
+            part.labels,
+            part.sample_weight,
+            n_landmarks,
+            seed=int(source.randint(2**31 - 1)),
+            working_memory=get_config()["working_memory"],
+        )
+        checkpoint.keep(LANDMARKS, {"indices": indices, "weights": weights})
+    else:
+        indices, weights = kept
     places = np.full(part.labels.size + 1, -1)
     places[indices] = np.arange(indices.size)
     landmarks = TrainingPart(

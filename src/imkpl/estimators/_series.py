@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,12 @@ class TimeSeriesIMKPL(IMKPL):
     random_state : int, RandomState instance or None, default=None
         Source of the draws of landmarks; nothing else is drawn. None is the same as 0: the
         same data give the same model.
+    checkpoint : str or path, default=None
+        A folder in which the fit keeps how far it has come, after every round. A fit that was
+        killed takes up again where it was when the same is fitted with the same folder, and ends
+        with the same model, to the last bit. Fits of other data or settings can share the folder.
+        What is kept stays there after the fit, also for a later one with a higher `max_iter`;
+        delete the folder when it is no longer of use.
 
     Attributes
     ----------
@@ -163,6 +170,7 @@ class TimeSeriesIMKPL(IMKPL):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             kernels,
@@ -185,6 +193,7 @@ class TimeSeriesIMKPL(IMKPL):
             n_jobs=n_jobs,
             verbose=verbose,
             random_state=random_state,
+            checkpoint=checkpoint,
         )
 
     def align(self, x: Any, y: Any) -> dict[str, ExpectedAlignment]:

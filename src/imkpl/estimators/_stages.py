@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -43,21 +43,25 @@ class FitStages:
         self.stage = f"while {stage}"
         self.say(stage)
 
-    def say(self, line: str) -> None:
+    def say(self, line: str | None) -> None:
         """Write a line to standard error, where that was asked for.
 
         Parameters
         ----------
-        line : str
-            What to say.
+        line : str or None
+            What to say, if there is anything.
         """
-        if self.estimator.verbose:
+        if self.estimator.verbose and line is not None:
             sys.stderr.write(f"[{type(self.estimator).__name__}] {line}\n")
 
     def report_rounds(
-        self, progress: FitProgress, fitted: Callable[[State, list[ObjectiveParts]], Any]
+        self,
+        progress: FitProgress,
+        fitted: Callable[[State, list[ObjectiveParts]], Any],
+        keep: Callable[[State, list[ObjectiveParts]], None],
+        before: Sequence[ObjectiveParts] = (),
     ) -> Callable[[int, State, ObjectiveParts], bool]:
-        """What to do after every round: say it, and tell the callbacks.
+        """What to do after every round: say it, tell the callbacks, and keep it.
 
         Parameters
         ----------
@@ -65,14 +69,19 @@ class FitStages:
             Who else is told.
         fitted : function (state, history) -> dict
             The attributes of a fit that ends with this round.
+        keep : function (state, history) -> None
+            Keeps the round, unless a callback ends the search with it: when the search is taken up
+            again, the callback has to be asked again.
+        before : sequence of ObjectiveParts
+            The terms after every round of an earlier fit.
 
         Returns
         -------
         function (iteration, state, parts) -> bool
             Reports a round; true if a callback wants the search to end.
         """
-        model, history = self.estimator, list[ObjectiveParts]()
-        self.stage = f"in round 1 of {model.max_iter}"
+        model, history = self.estimator, list(before)
+        self.stage = f"in round {len(history) + 1} of {model.max_iter}"
 
         def report(iteration: int, state: State, parts: ObjectiveParts) -> bool:
             history.append(parts)
@@ -82,7 +91,10 @@ class FitStages:
                 f"{int((state.weights > 0).sum())} kernels, {state.prototypes.shape[0]} prototypes"
             )
             is_last = len(history) == model.max_iter or is_settled(history, model.tol)
-            return progress.end_round(lambda: fitted(state, history), is_last=is_last)
+            stop = progress.end_round(lambda: fitted(state, history), is_last=is_last)
+            if not stop:
+                keep(state, history)
+            return stop
 
         return report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pathlib
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,12 @@ from sklearn import get_config
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, Normalized
+from imkpl.kernels.alignment import cache_alignments
 from imkpl.series import SeriesSet
 from imkpl.tables import Table
+
+# The folder in a checkpoint that keeps kernels between series.
+ALIGNMENTS = "alignments"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +160,8 @@ def tabulate_kernels(
     Parameters
     ----------
     estimator : estimator
-        Says what it is doing if its `verbose` is set.
+        Says what it is doing if its `verbose` is set; kernels of series are kept in its
+        `checkpoint`, block by block.
     bank : BaseKernelBank
         Adapted.
     samples : samples
@@ -174,6 +180,8 @@ def tabulate_kernels(
             f"[{type(estimator).__name__}] kernels: {100 * done / total:.0f} % of {total:.0f}\n"
         )
 
+    if estimator.checkpoint is not None:
+        bank = cache_alignments(bank, pathlib.Path(estimator.checkpoint) / ALIGNMENTS)
     return bank.tabulate(samples, report if estimator.verbose else None)
 
 

@@ -10,7 +10,7 @@ from functools import cache
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 # Parts that show, store or describe models, and change no number.
-SILENT = frozenset({"cli", "explanations", "files", "plots", "readers", "report"})
+SILENT = frozenset({"archives", "cli", "explanations", "files", "plots", "readers", "report"})
 # What of the experiments decides on a number; of a peer's, the adapters too.
 MEASURING = ("methods.py", "protocol.py", "studies.py", "tuning.py")
 # Module -> distribution, where the names differ.

@@ -1,5 +1,7 @@
 """What goes wrong with model files."""
 
+from imkpl.archives.kind import FileKind
+
 
 class ModelFileError(ValueError):
     """A model that a file cannot hold, or a file that does not hold a model.
@@ -8,17 +10,16 @@ class ModelFileError(ValueError):
     """
 
 
-def misfit(problem: str) -> ModelFileError:
-    """The error of a file that `save` cannot have written.
-
-    Parameters
-    ----------
-    problem : str
-        What was found, and what was expected.
-
-    Returns
-    -------
-    ModelFileError
-        To be raised.
-    """
-    return ModelFileError(f"{problem}. Get a file that imkpl.save wrote.")
+MODEL_FILE = FileKind(
+    name="model",
+    document="model.json",
+    format_version=1,
+    error=ModelFileError,
+    not_one=(
+        "it is not a model file. Expected a file written by imkpl.save; pickles and other archives "
+        "are never opened."
+    ),
+    remedy="Copy it again, or save the model again.",
+    source="Get a file that imkpl.save wrote.",
+)
+misfit = MODEL_FILE.misfit

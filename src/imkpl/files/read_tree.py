@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl.files.arrays import is_plain
+from imkpl.archives.arrays import is_plain
 from imkpl.files.errors import ModelFileError, misfit
 from imkpl.files.registry import ESTIMATORS, NUMBER_TYPES, PARTS, SCALARS
 from imkpl.files.routing import set_requests

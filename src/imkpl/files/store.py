@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
-from collections.abc import Mapping
 from typing import Any
 
 from imkpl import __version__
-from imkpl.files.archive import DOCUMENT, pack, unpack, write_file
-from imkpl.files.arrays import read_array, write_array
-from imkpl.files.errors import ModelFileError, misfit
+from imkpl.archives.atomic import write_file
+from imkpl.archives.document import pack_document, unpack_document
+from imkpl.files.errors import MODEL_FILE, ModelFileError, misfit
 from imkpl.files.read_tree import TreeReader
 from imkpl.files.write_tree import TreeWriter
-
-FORMAT = "imkpl model"
-FORMAT_VERSION = 1
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -49,18 +44,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     writer = TreeWriter()
     tree = writer.write_estimator(model)
-    content, entries = {}, {}
-    for name, array in writer.arrays.items():
-        content[_member(name)], entries[name] = write_array(array)
-    document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "imkpl_version": __version__,
-        "model": tree,
-        "arrays": entries,
-    }
-    text = json.dumps(document, indent=1, allow_nan=False)
-    packed = pack({DOCUMENT: text.encode("ascii"), **content})
+    entries = {"imkpl_version": __version__, "model": tree}
+    packed = pack_document(entries, writer.arrays, MODEL_FILE)
     target = pathlib.Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder. Pass the name of a file in it.")
@@ -103,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{source} is not there. Pass the file that imkpl.save wrote."
         ) from None
     try:
-        return _read(unpack(content))
+        return _read(content)
     except ModelFileError as error:
         raise ModelFileError(f"{source} cannot be loaded: {error}") from error
     except MemoryError:
@@ -114,47 +99,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise misfit(f"{source} cannot be loaded: {problem}") from error
 
 
-def _member(name: str) -> str:
-    return f"arrays/{name}.npy"
-
-
-def _read(members: Mapping[str, bytes]) -> Any:
-    document = json.loads(
-        members[DOCUMENT], object_pairs_hook=_read_object, parse_constant=_refuse_constant
-    )
-    _check_version(document)
-    entries = document["arrays"]
-    extra = sorted(set(members) - {DOCUMENT} - {_member(name) for name in entries})
-    if extra:
-        raise misfit(f"it has a member {extra[0]!r} that belongs to no array")
-    missing = [name for name in entries if _member(name) not in members]
-    if missing:
-        raise misfit(f"array {missing[0]!r} is missing")
-    arrays = {name: read_array(members[_member(name)], entries[name], name) for name in entries}
+def _read(content: bytes) -> Any:
+    document, arrays = unpack_document(content, MODEL_FILE)
     if document["model"]["type"] != "estimator":
         raise misfit("it holds something that is not a model")
     return TreeReader(arrays).read(document["model"])
-
-
-def _check_version(document: Any) -> None:
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise misfit("model.json is not that of imkpl")
-    version = document["format_version"]
-    if type(version) is not int or version < 1:
-        raise misfit(f"its format version is {version!r}, expected a whole number from 1")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"imkpl {document.get('imkpl_version')} wrote it in version {version} of the format, "
-            f"and imkpl {__version__} reads version {FORMAT_VERSION}. Update imkpl."
-        )
-
-
-def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise misfit("a name stands twice in model.json")
-    return found
-
-
-def _refuse_constant(text: str) -> Any:
-    raise misfit(f"model.json holds {text}, expected plain numbers")

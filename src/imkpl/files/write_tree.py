@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pathlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl.files.arrays import is_plain
+from imkpl.archives.arrays import is_plain
 from imkpl.files.errors import ModelFileError
 from imkpl.files.registry import ESTIMATORS, NUMBER_TYPES, PARTS, SCALARS
 from imkpl.files.routing import find_requests
@@ -122,6 +123,8 @@ class TreeWriter:
             return value
         if kind is float:
             return {"type": "float", "value": str(value)}
+        if isinstance(value, pathlib.PurePath):
+            return str(value)
         if kind is list:
             return [write(one, f"[{i}]") for i, one in enumerate(value)]
         if kind is tuple:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -33,6 +34,7 @@ from imkpl.kernels.checks import (
     check_sample_weight,
 )
 from imkpl.kernels.tabulated import PackedKernels, Tabulated, unpack
+from imkpl.kernels.wrapper import BaseWrapper
 from imkpl.series import SeriesSet, read_series
 
 DTYPES = ("float64", "float32")
@@ -352,6 +354,28 @@ class GlobalAlignment(BaseKernelBank):
                 "Pass series with the channels of the training part."
             )
         return left, right
+
+
+def cache_alignments(bank: BaseKernelBank, folder: str | os.PathLike[str]) -> BaseKernelBank:
+    """The same kernels; tables of alignments keep their blocks on disk.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        Any; alignment kernels in it that have a `cache_dir` stay as they are.
+    folder : str or path
+        Where blocks are kept.
+
+    Returns
+    -------
+    BaseKernelBank
+        The bank itself where it aligns nothing.
+    """
+    if isinstance(bank, GlobalAlignment) and bank.cache_dir is None:
+        return replace(bank, cache_dir=os.fspath(folder))
+    if isinstance(bank, BaseWrapper):
+        return bank._around(cache_alignments(bank.bank, folder))
+    return bank
 
 
 def _is_count(value: Any) -> bool:

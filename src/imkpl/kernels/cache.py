@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import pathlib
-import platform
-import tempfile
-import time
 import warnings
 from typing import Any
 
 import numpy as np
 
 from imkpl._typing import FloatArray
+from imkpl.archives.atomic import remove_leftovers, write_file
 
 MAGIC = b"imkpl block 1\n"
 DIGEST_SIZE = 32
-# A file that is older was left by a process that was killed, whatever machine it ran on.
-SECONDS_OF_A_DAY = 86400.0
 
 
 def fingerprint(*parts: Any) -> str:
@@ -111,9 +106,9 @@ class BlockCache:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             if not self._is_swept:
-                _remove_leftovers(self._folder)
+                remove_leftovers(self._folder)
                 self._is_swept = True
-            _replace_file(self._path(name), _sealed(payload))
+            write_file(self._path(name), _sealed(payload))
         except OSError as error:
             self._is_writable = False
             warnings.warn(
@@ -128,48 +123,3 @@ class BlockCache:
 
 def _sealed(payload: bytes) -> bytes:
     return MAGIC + hashlib.blake2b(payload, digest_size=DIGEST_SIZE).digest() + payload
-
-
-def _replace_file(path: pathlib.Path, content: bytes) -> None:
-    # The name tells who writes: a folder may be shared by machines, each with its own processes.
-    prefix = f".{_machine()}-{os.getpid()}-"
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            # Without it a power cut may leave the new name on an empty file.
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _machine() -> str:
-    return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
-
-
-def _remove_leftovers(folder: pathlib.Path) -> None:
-    for path in folder.glob(".*-*-*.part"):
-        machine, process = path.name[1:].split("-")[:2]
-        is_dead = machine == _machine() and process.isdecimal() and not _is_running(int(process))
-        # Another process may have been faster.
-        with contextlib.suppress(OSError):
-            if is_dead or time.time() - path.stat().st_mtime > SECONDS_OF_A_DAY:
-                path.unlink()
-
-
-def _is_running(process: int) -> bool:
-    # On Windows the signal 0 would end the process.
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        # It belongs to someone else, or is no number of a process.
-        return True
-    return True

@@ -19,6 +19,7 @@ def alternate(
     max_iter: int,
     tol: float,
     report: Callable[[int, State, ObjectiveParts], bool] | None = None,
+    before: Sequence[ObjectiveParts] = (),
 ) -> tuple[State, list[ObjectiveParts]]:
     """Run the updates in turn until one round lowers the objective by less than `tol` of itself.
 
@@ -36,6 +37,8 @@ def alternate(
         Relative decrease below which the search ends.
     report : function (iteration, state, parts) -> bool, optional
         Called after every round; true ends the search.
+    before : sequence of ObjectiveParts, optional
+        The terms after the rounds that led to the state, where a search is taken up again.
 
     Returns
     -------
@@ -44,8 +47,10 @@ def alternate(
     history : list of ObjectiveParts
         The terms after every round.
     """
-    history: list[ObjectiveParts] = []
-    for iteration in range(max_iter):
+    history = list(before)
+    if is_settled(history, tol):
+        return state, history
+    for iteration in range(len(history), max_iter):
         for update in updates:
             state = update(problem, state)
         history.append(evaluate(problem, state))

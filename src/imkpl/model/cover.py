@@ -137,7 +137,8 @@ def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> S
     order = cover_order(problem, kernel, n_prototypes)
     seeds = order[np.argsort(problem.labels[order], kind="stable")]
     n_samples = problem.labels.size
-    empty = State(sp.csr_array((0, n_samples)), sp.csr_array((n_samples, 0)), weights, kernel)
+    nothing = sp.csr_array((0, n_samples)), sp.csr_array((n_samples, 0))
+    empty = State(*nothing, weights, kernel, mixed=((weights, 1.0),))
     return add_prototypes(empty, seeds)
 
 

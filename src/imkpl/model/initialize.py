@@ -186,6 +186,7 @@ class MarginStart:
             self.pair_weights,
             target,
             _strength(problem) * MARGIN_RIDGE / target**2,
+            self.neighborhoods,
         )
         return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 

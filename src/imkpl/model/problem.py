@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -104,6 +105,24 @@ class Problem:
         """
         combined = self.bank.combine(weights / self.scale(weights), self.X)
         return combined.astype(np.float64, copy=False)
+
+    def mix(self, mixed: Sequence[tuple[FloatArray, float]]) -> FloatArray:
+        """The kernel of a state, made as the weight steps made it: equal to the last bit.
+
+        Parameters
+        ----------
+        mixed : sequence of pairs (array of shape (n_kernels,), float)
+            Weights, and the share that their kernel has beside all before it.
+
+        Returns
+        -------
+        array of shape (n_samples, n_samples)
+            The Gram matrix.
+        """
+        kernel = self.combine(mixed[0][0])
+        for weights, share in mixed[1:]:
+            kernel = share * self.combine(weights) + (1 - share) * kernel
+        return kernel
 
     def in_suitable_precision(self) -> Problem:
         """The problem in single precision, if combining all of its kernels takes long.

@@ -147,12 +147,15 @@ class MarginSeparation(BaseSeparation):
         The margin that is wanted of the combined kernel.
     ridge : float
         Strength of the ridge.
+    neighborhoods : Neighborhoods, optional
+        The pairs; they take less room than the margins, which can be computed from them.
     """
 
     margins: FloatArray
     pair_weights: FloatArray
     target: float
     ridge: float
+    neighborhoods: Neighborhoods | None = None
 
     @cached_property
     def _gram(self) -> FloatArray:

@@ -23,9 +23,13 @@ class State:
         Non-negative, sum to one; they weigh the kernels of the problem's bank.
     kernel : array of shape (n_samples, n_samples)
         The combined kernel of these weights, scaled to a unit diagonal.
+    mixed : tuple of pairs (array of shape (n_kernels,), float)
+        How the kernel was made: weights, and the share that their kernel has beside all before it.
+        It takes less room than the kernel, and `Problem.mix` makes the same kernel again.
     """
 
     prototypes: sp.csr_array
     codes: sp.csr_array
     weights: FloatArray
     kernel: FloatArray
+    mixed: tuple[tuple[FloatArray, float], ...] = ()

@@ -178,8 +178,12 @@ def update_weights(problem: Problem, state: State) -> State:
     weights = (1 - step) * state.weights + step * target
     # Kernels of unit diagonal, each with the share of its scale.
     share = step * new_scale / ((1 - step) * old_scale + step * new_scale)
-    kernel = target_kernel if step == 1.0 else share * target_kernel + (1 - share) * state.kernel
-    return rescale(replace(state, weights=weights, kernel=kernel))
+    kernel = target_kernel
+    mixed: tuple[tuple[FloatArray, float], ...] = ((target, share),)
+    if step < 1.0:
+        kernel = share * target_kernel + (1 - share) * state.kernel
+        mixed = (*state.mixed, *mixed)
+    return rescale(replace(state, weights=weights, kernel=kernel, mixed=mixed))
 
 
 def kernel_costs(problem: Problem, state: State) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl.files.errors import misfit
+from imkpl.archives.kind import FileKind
 
 # Booleans, numbers, text, bytes, dates and spans of time: values whose bytes are all there is.
 PLAIN_KINDS = "biufcUSMm"
@@ -55,7 +55,9 @@ def write_array(array: np.ndarray[Any, Any]) -> tuple[bytes, dict[str, Any]]:
     return content, {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest}
 
 
-def read_array(content: bytes, entry: Mapping[str, Any], name: str = "") -> np.ndarray[Any, Any]:
+def read_array(
+    content: bytes, entry: Mapping[str, Any], kind: FileKind, name: str = ""
+) -> np.ndarray[Any, Any]:
     """The array in an .npy file, if it is what its entry says.
 
     Nothing is allocated before the declared size is known to be that of the content.
@@ -66,6 +68,8 @@ def read_array(content: bytes, entry: Mapping[str, Any], name: str = "") -> np.n
         The .npy file.
     entry : dict
         As `write_array` gives it.
+    kind : FileKind
+        What the file is for, for error messages.
     name : str
         The name of the array, for error messages.
 
@@ -75,18 +79,18 @@ def read_array(content: bytes, entry: Mapping[str, Any], name: str = "") -> np.n
         A copy, in the memory order in which it was written.
     """
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-        raise misfit(f"the checksum of array {name!r} is not the one in model.json")
+        raise kind.misfit(f"the checksum of array {name!r} is not the one in {kind.document}")
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
-        raise misfit(f"array {name!r} is not in version 1.0 of the .npy format")
+        raise kind.misfit(f"array {name!r} is not in version 1.0 of the .npy format")
     shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     if not is_plain(dtype):
-        raise misfit(f"array {name!r} is of type {dtype}, expected plain numbers or text")
+        raise kind.misfit(f"array {name!r} is of type {dtype}, expected plain numbers or text")
     if [dtype.str, list(shape)] != [entry["dtype"], entry["shape"]]:
-        raise misfit(f"type and shape of array {name!r} are not those in model.json")
+        raise kind.misfit(f"type and shape of array {name!r} are not those in {kind.document}")
     start = stream.tell()
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(content) - start:
-        raise misfit(
+        raise kind.misfit(
             f"array {name!r} declares the shape {shape}, which does not fit its {len(content)} "
             "bytes"
         )
