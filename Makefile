@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test browser check lint types arch format quality series reproduce bench faults clean
+.PHONY: demo test faults browser check lint types arch format quality series reproduce bench clean
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
 
 test: $(VENV)/.dev browser
 	$(RUN)/python -m pytest -n 2 -q
+
+# Processes that are killed while they work; some minutes.
+faults: $(VENV)/.dev
+	$(RUN)/python -m pytest -m faults -q
 
 # Report pages are tested in Chromium. Where it is missing and may be installed, it is, if that takes
 # no longer than two minutes to download; else these tests are skipped.

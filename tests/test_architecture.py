@@ -41,6 +41,12 @@ def test_matplotlib_is_imported_by_plots_only_and_on_use(path):
     assert "matplotlib" not in packages
 
 
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_dask_is_imported_in_scale_only_and_on_use(path):
+    packages = imported_packages(path, top_level="scale" in path.parts)
+    assert not {"dask", "distributed"} & packages
+
+
 def test_private_parts_of_scikit_learn_have_one_home():
     for path in FILES:
         if path.name == "_compat.py":
@@ -143,6 +149,7 @@ PUBLIC = {
     "imkpl.report": ["render_report", "save_json", "summarize", "write_report"],
     "imkpl.series": ["SeriesSet", "difference", "read_series", "resample"],
     "imkpl.tables": ["Column", "Table", "read_table"],
+    "imkpl.scale": ["DaskBank"],
     "imkpl.solvers": [
         "BatchResult",
         "SolverResult",

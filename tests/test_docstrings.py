@@ -18,6 +18,7 @@ MODULES = [
     "imkpl.readers",
     "imkpl.plots",
     "imkpl.report",
+    "imkpl.scale",
     "imkpl.series",
     "imkpl.solvers",
     "imkpl.tables",

@@ -9,19 +9,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import KernelStack, PerFeatureGaussian, Precomputed
-from imkpl.model import landmarks as module
+from imkpl.model import landmark_draws as module
 from imkpl.model.encode import encode_labelled
-from imkpl.model.landmarks import (
-    choose_landmarks,
-    share_landmarks,
-    share_weight,
-    spread_over_class,
-)
+from imkpl.model.landmark_draws import ClassDraw, draw_alone
+from imkpl.model.landmarks import choose_landmarks, share_landmarks, share_weight
 from imkpl.model.updates import update_codes
 from model.problems import make_case
 from reference.kernels import per_feature_stack
 
 OPTIONS = {"seed": 0, "working_memory": 64}
+
+
+def spread_over_class(bank, X, sample_weight, n_chosen, generator):
+    draw = ClassDraw(np.arange(len(X)), sample_weight, n_chosen, generator)
+    draw_alone(bank, X, draw, working_memory=1)
+    return draw.chosen
 
 
 @pytest.fixture
@@ -131,10 +133,7 @@ def test_draws_follow_the_squared_distances(batch, monkeypatch):
             second = weight * distances[i]
             expected[i, j] = weight[i] / weight.sum() * second[j] / second.sum()
     generator, n_runs = np.random.default_rng(0), 4000
-    drawn = Counter(
-        tuple(spread_over_class(bank, X, np.arange(4), weight, 2, generator, working_memory=1))
-        for _ in range(n_runs)
-    )
+    drawn = Counter(tuple(spread_over_class(bank, X, weight, 2, generator)) for _ in range(n_runs))
     for pair, chance in expected.items():
         error = 4 * np.sqrt(chance * (1 - chance) / n_runs)
         assert abs(drawn[pair] / n_runs - chance) <= error
@@ -149,9 +148,7 @@ def test_groups_are_all_found(rng):
     bank, group = PerFeatureGaussian().adapt(X), np.repeat(np.arange(4), sizes)
     for seed in range(20):
         generator = np.random.default_rng(seed)
-        chosen = spread_over_class(
-            bank, X, np.arange(1000), np.ones(1000), 12, generator, working_memory=1
-        )
+        chosen = spread_over_class(bank, X, np.ones(1000), 12, generator)
         assert set(group[chosen]) == {0, 1, 2, 3}
 
 

@@ -34,12 +34,12 @@ from imkpl.estimators._compat import (
 from imkpl.estimators._explaining import ExplainingMixin
 from imkpl.estimators._fitted import fitted_attributes
 from imkpl.estimators._input import read_new, read_training, row_labels
-from imkpl.estimators._landmarks import count_landmarks, reduce_to_landmarks
+from imkpl.estimators._landmarks import adapt_and_reduce
+from imkpl.estimators._partitions import by_partition
 from imkpl.estimators._search import begin_search, run_rounds
 from imkpl.estimators._stages import FitStages, warn_unless_settled
 from imkpl.estimators._training import (
     TrainingPart,
-    adapt_to_part,
     find_distinct,
     tabulate_kernels,
 )
@@ -142,6 +142,7 @@ class BasePrototypeClassifier(
         progress.end(lambda: attributes)
         return self
 
+    @by_partition
     def predict(self, X: Any, *, reject: bool = False) -> Any:
         """The class of every sample.
 
@@ -159,13 +160,13 @@ class BasePrototypeClassifier(
             Class labels; with ``reject=True`` an array of objects with None for abstentions.
         """
         if not reject:
-            best = np.argmax(self._decide(X), axis=1)
-            return self.classes_[best]
+            return self.classes_[np.argmax(self._decide(X), axis=1)]
         encoding = self._encode(X)
         labels = self.classes_[np.argmax(encoding.scores, axis=1)].astype(object)
         labels[encoding.errors > self.novelty_threshold_] = None
         return labels
 
+    @by_partition
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.
 
@@ -185,6 +186,7 @@ class BasePrototypeClassifier(
         scores = self._decide(X)
         return np.asarray(softmax(self.temperature_ * scores, axis=1))
 
+    @by_partition
     def decision_function(self, X: Any) -> FloatArray:
         """The score of every class.
 
@@ -206,6 +208,7 @@ class BasePrototypeClassifier(
         scores = self._decide(X)
         return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
+    @by_partition
     def transform(self, X: Any) -> Any:
         """The sparse codes: which prototypes rebuild each sample, and how much of each.
 
@@ -246,6 +249,7 @@ class BasePrototypeClassifier(
         """
         return self.fit(X, y, sample_weight).transform(X)
 
+    @by_partition
     def reconstruction_error(self, X: Any) -> FloatArray:
         """How much of each sample its code leaves unexplained: 0 seen before, 1 nothing like it.
 
@@ -327,13 +331,7 @@ class BasePrototypeClassifier(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart, checkpoint: Keeper = NO_CHECKPOINT
     ) -> tuple[BaseKernelBank, Any, TrainingPart]:
         """Kernels adapted to all distinct samples, and what is learned from: these or landmarks."""
-        n_landmarks = count_landmarks(self.solver, self.n_landmarks, part)
-        bank, samples = adapt_to_part(bank, X, part)
-        if n_landmarks is not None:
-            samples, part = reduce_to_landmarks(
-                bank, samples, part, n_landmarks, self.random_state, checkpoint
-            )
-        return bank, samples, part
+        return adapt_and_reduce(self, bank, X, part, checkpoint)
 
     def _pose(
         self, bank: BaseKernelBank, kernel_indices: IntArray, X: Any, part: TrainingPart

@@ -21,6 +21,7 @@ from imkpl.estimators._checkpoint import Keeper, open_checkpoint, recall_or
 from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_callbacks
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._input import read_training
+from imkpl.estimators._partitions import refuse_partitions
 from imkpl.estimators._path import choose_smallest, follow_path, halving_sizes
 from imkpl.estimators._stages import FitStages
 from imkpl.estimators._training import TrainingPart, tabulate_kernels
@@ -189,6 +190,7 @@ class IMKPLCV(IMKPL):
         self
             The fitted estimator.
         """
+        refuse_partitions(X, "IMKPLCV")
         with FitStages(self) as stages:
             bank = resolve_bank(self.kernels)
             samples, labels = read_training(self, bank, X, y)

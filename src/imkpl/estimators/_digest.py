@@ -75,8 +75,9 @@ def _add(total: Any, value: Any, around: tuple[int, ...]) -> None:
     elif isinstance(value, set | frozenset):
         _add_all(total, sorted(digest(one) for one in value), inner)
     elif is_dataclass(value) and not isinstance(value, type):
-        # Not its state, which may hold what it has computed so far.
-        _add_all(total, [getattr(value, field.name) for field in fields(value)], inner)
+        # Not its state, which may hold what it has computed so far; nor fields that are left out
+        # of comparisons, such as who computes.
+        _add_all(total, [getattr(value, f.name) for f in fields(value) if f.compare], inner)
     elif isinstance(value, type | types.ModuleType | np.ufunc):
         _add_text(total, f"{getattr(value, '__module__', '')}.{value.__name__}")
     elif isinstance(value, types.BuiltinFunctionType):

@@ -17,6 +17,7 @@ from imkpl.estimators._calibration import (
 from imkpl.estimators._landmarks import calibration_samples, code_everyone
 from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
+from imkpl.kernels.sharded import ShardedSamples
 from imkpl.model.encode import Encoder
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Decision, Predictor
@@ -158,7 +159,8 @@ def build_predictor(
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
     support = np.unique(state.prototypes.indices)
     live = np.flatnonzero(weights)
-    live_bank, samples = bank.select(live), bank.take(X, part.kept[support])
+    live_bank, rows = bank.plain().select(live), part.kept[support]
+    samples = X.gather(rows) if isinstance(X, ShardedSamples) else bank.take(X, rows)
     columns = live_bank.columns
     if columns is not None:
         samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
@@ -174,7 +176,7 @@ def build_predictor(
         weights=weights[live],
         columns=columns,
         samples=samples,
-        rows=part.kept[support],
+        rows=rows,
         mixes=state.prototypes[:, support],
         encoder=encoder,
         decision=decision,

@@ -17,7 +17,6 @@ from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._training import TrainingPart, check_varying
 from imkpl.kernels import BaseKernelBank, VarianceNormalized
 from imkpl.model.initialize import MarginStart, choose_compared, start_average, start_ridge
-from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 
@@ -234,11 +233,7 @@ class IMKPL(BasePrototypeClassifier):
             # At least one for every class, so that the rare ones are among them.
             n_other = 2 * self.n_neighbors + n_classes
             compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
-        # Equal weights for the kernels of unit diagonal.
-        average = problem.combine(1 / problem.diagonals)
-        neighborhoods = find_neighborhoods(
-            average, part.labels, self.n_neighbors, n_other, compared
-        )
+        neighborhoods = problem.find_neighborhoods(self.n_neighbors, n_other, compared)
         if is_literal:
             return lambda max_kernels: start_average(problem, neighborhoods)
         if self.weight_rule == "ridge":

@@ -11,6 +11,12 @@ from sklearn import get_config
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from imkpl.estimators._partitions import (
+    is_partitioned,
+    read_partitions,
+    refuse_partitions,
+    row_index,
+)
 from imkpl.estimators._tables import hint_at_tables, read_new_table, read_training_table
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.columns import as_columns, check_width
@@ -39,8 +45,14 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
     y : array of shape (n_samples,)
         The labels.
     """
-    source = as_columns(X, largest_copy()) if bank.columns_suffice else None
-    if source is not None:
+    is_parts = is_partitioned(X)
+    reads_columns = bank.columns_suffice and not is_parts
+    source = as_columns(X, largest_copy()) if reads_columns else None
+    if is_parts:
+        X, y = read_partitions(estimator, bank, X, y)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+    elif source is not None:
         X, y = source, column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         estimator.n_features_in_ = source.shape[1]
@@ -94,6 +106,7 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
     samples
         In the form of the training samples.
     """
+    refuse_partitions(X, "This method")
     source = as_columns(X, largest_copy()) if bank.columns_suffice else None
     if source is not None:
         check_width(source, estimator.n_features_in_)
@@ -134,6 +147,7 @@ def row_labels(X: Any, n_samples: int) -> Any:
         Whole numbers or strings. For series in a frame with one row per time step, the first level
         of the index.
     """
+    X = row_index(X) if is_partitioned(X) else X
     frame = nw.from_native(X, pass_through=True, allow_series=True)
     known = isinstance(frame, nw.DataFrame | nw.Series)
     index = nw.maybe_get_index(frame) if known else None

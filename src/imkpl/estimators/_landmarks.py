@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -14,9 +15,10 @@ from imkpl._typing import IntArray
 from imkpl.estimators._calibration import CalibrationSamples
 from imkpl.estimators._checkpoint import NO_CHECKPOINT, Keeper
 from imkpl.estimators._resuming import LANDMARKS, recall_landmarks
-from imkpl.estimators._training import TrainingPart
+from imkpl.estimators._training import TrainingPart, adapt_to_part
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.blocks import block_rows, take_samples
+from imkpl.kernels.sharded import Found, ShardedSamples, join_rows
 from imkpl.model.encode import encode_labelled
 from imkpl.model.landmarks import choose_landmarks
 from imkpl.model.predictor import BLOCK_ROWS, Predictor
@@ -123,7 +125,56 @@ def reduce_to_landmarks(
         counts=part.counts[indices],
         whole=part,
     )
+    if isinstance(samples, ShardedSamples):
+        return samples.gather(indices), landmarks
     return bank.subset(samples, indices), landmarks
+
+
+def adapt_and_reduce(
+    estimator: Any,
+    bank: BaseKernelBank,
+    X: Any,
+    part: TrainingPart,
+    checkpoint: Keeper = NO_CHECKPOINT,
+) -> tuple[BaseKernelBank, Any, TrainingPart]:
+    """Kernels adapted to all distinct samples, and what is learned from: these or landmarks.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Says which solver is wanted, with how many landmarks.
+    bank : BaseKernelBank
+        The kernels, not adapted yet.
+    X : samples
+        The data given to `fit`.
+    part : TrainingPart
+        Which of them to train on.
+    checkpoint : Checkpoint or NoCheckpoint
+        Keeps the landmarks.
+
+    Returns
+    -------
+    bank : BaseKernelBank
+        Adapted.
+    samples : samples
+        What is learned from. Samples on other machines are always learned from landmarks, which
+        are brought here; where there are no more of them than landmarks, all are.
+    part : TrainingPart
+        With the labels and weights of these samples.
+    """
+    solver, is_sharded = estimator.solver, isinstance(X, ShardedSamples)
+    if is_sharded and solver == "exact":
+        raise ValueError(
+            "solver='exact' compares all pairs of samples in the memory of one machine, expected "
+            "'landmarks' or 'auto' for samples on a cluster. Leave solver out, or pass an array."
+        )
+    solver = "landmarks" if is_sharded else solver
+    n_landmarks = count_landmarks(solver, estimator.n_landmarks, part)
+    bank, samples = adapt_to_part(X.distribute(bank) if is_sharded else bank, X, part)
+    if n_landmarks is not None:
+        seed = estimator.random_state
+        return bank, *reduce_to_landmarks(bank, samples, part, n_landmarks, seed, checkpoint)
+    return bank, samples.gather(np.arange(len(samples))) if is_sharded else samples, part
 
 
 def code_everyone(
@@ -153,20 +204,61 @@ def code_everyone(
     is_landmark = np.isin(whole.kept, part.kept)
     others = np.flatnonzero(~is_landmark)
     support_labels = part.labels[np.unique(state.prototypes.indices)]
-    codes = [state.codes]
-    for rows in _blocks(predictor, others):
-        found = encode_labelled(
-            predictor.kernel(take_samples(X, whole.kept[rows])),
-            whole.labels[rows],
-            predictor.mixes,
-            support_labels,
-            predictor.encoder.gram,
-            discrimination=problem.discrimination,
-            sparsity=problem.code_sparsity,
-        )
-        codes.append(found)
-    order = np.argsort(np.concatenate([np.flatnonzero(is_landmark), others]))
+    pursuit = LabelledPursuit(
+        predictor, support_labels, problem.discrimination, problem.code_sparsity
+    )
+    found = _map_blocks(predictor, X, whole.kept[others], pursuit, whole.labels[others])
+    codes = [state.codes, *(codes for _, codes in found)]
+    rows = [np.flatnonzero(is_landmark), *(others[places] for places, _ in found)]
+    order = np.argsort(np.concatenate(rows))
     return sp.csr_array(sp.vstack(codes, format="csr")[order])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPursuit:
+    """Codes of samples of known class, found as those of the landmarks were.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        With the prototypes.
+    support_labels : int array of shape (n_support,)
+        Classes of the samples of which prototypes are made.
+    discrimination : float
+        The weight lambda of J_dis.
+    sparsity : int
+        At most so many prototypes in a code.
+    """
+
+    predictor: Predictor
+    support_labels: IntArray
+    discrimination: float
+    sparsity: int
+
+    def __call__(self, samples: Any, labels: IntArray) -> sp.csr_array:
+        """Code some samples.
+
+        Parameters
+        ----------
+        samples : samples
+            With all input columns.
+        labels : int array of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        CSR array of shape (n_samples, n_prototypes)
+            The codes.
+        """
+        return encode_labelled(
+            self.predictor.kernel(samples),
+            labels,
+            self.predictor.mixes,
+            self.support_labels,
+            self.predictor.encoder.gram,
+            discrimination=self.discrimination,
+            sparsity=self.sparsity,
+        )
 
 
 def calibration_samples(
@@ -200,10 +292,8 @@ def calibration_samples(
     # Landmarks and distinct samples are in the same order.
     own = np.flatnonzero(is_landmark)
     others = _spaced(np.flatnonzero(~is_landmark), MAX_CALIBRATION)
-    blocks = [
-        predictor.similarities(take_samples(X, whole.kept[rows]))
-        for rows in _blocks(predictor, others)
-    ]
+    found = _map_blocks(predictor, X, whole.kept[others], predictor.similarities)
+    similarities = join_rows(found, (others.size, predictor.mixes.shape[0]))
     weight, labels = whole.sample_weight, whole.labels
     totals = np.bincount(labels, weight)
     used = np.bincount(labels[others], weight[others], totals.size)
@@ -214,8 +304,8 @@ def calibration_samples(
     # A class without other samples has landmarks, which then count for the whole of it.
     shares *= (totals / np.bincount(labels[rows], shares))[labels[rows]]
     return CalibrationSamples(
-        similarities=np.concatenate([*blocks, landmarks.similarities]),
-        left_out=np.concatenate([*blocks, landmarks.left_out]),
+        similarities=np.concatenate([similarities, landmarks.similarities]),
+        left_out=np.concatenate([similarities, landmarks.left_out]),
         labels=labels[rows],
         sample_weight=shares * (weight[rows].sum() / weight.sum()),
     )
@@ -228,9 +318,61 @@ def _spaced(indices: IntArray, n_kept: int) -> IntArray:
     return indices[np.linspace(0, indices.size - 1, n_kept).round().astype(np.intp)]
 
 
-def _blocks(predictor: Predictor, indices: IntArray) -> Iterator[IntArray]:
-    """Samples whose similarities to the support are held at a time."""
+def _map_blocks(
+    predictor: Predictor, X: Any, rows: IntArray, function: Callable[..., Any], *per_row: IntArray
+) -> list[Found]:
+    """A function of the listed rows, of as many at a time as their similarities allow.
+
+    Where samples lie on other machines it is computed there, part by part.
+    """
     row_bytes = 16 * sum(predictor.mixes.shape)
     step = min(BLOCK_ROWS, block_rows(row_bytes, get_config()["working_memory"]))
-    for start in range(0, indices.size, step):
-        yield indices[start : start + step]
+    if isinstance(X, ShardedSamples):
+        return X[rows].map(InBlocks(function, step), per_row=per_row)
+    starts = range(0, rows.size, step)
+    blocks = [np.arange(start, min(start + step, rows.size)) for start in starts]
+    return [
+        (places, function(take_samples(X, rows[places]), *(values[places] for values in per_row)))
+        for places in blocks
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class InBlocks:
+    """A function of a part of the samples, computed a few of them at a time.
+
+    Parameters
+    ----------
+    function : function (samples, *per_row) -> array or CSR array
+        Gives one row per sample.
+    step : int
+        So many samples at a time.
+    """
+
+    function: Callable[..., Any]
+    step: int
+
+    @property
+    def __name__(self) -> str:
+        """The name of the function, under which its tasks are listed."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, samples: Any, *per_row: Any) -> Any:
+        """Compute it.
+
+        Parameters
+        ----------
+        samples : array of shape (n_samples, n_features)
+            The part.
+        *per_row : arrays of shape (n_samples, ...)
+            What belongs to its samples.
+
+        Returns
+        -------
+        array or CSR array
+            One row per sample.
+        """
+        starts = range(0, len(samples), self.step)
+        cuts = [slice(start, start + self.step) for start in starts]
+        found = [self.function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]
+        return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)

@@ -13,8 +13,10 @@ import scipy.sparse as sp
 from sklearn import get_config
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._sharded import group_sharded_rows
 from imkpl.kernels import BaseKernelBank, Normalized
 from imkpl.kernels.alignment import cache_alignments
+from imkpl.kernels.sharded import ShardedSamples
 from imkpl.series import SeriesSet
 from imkpl.tables import Table
 
@@ -116,7 +118,9 @@ def find_distinct(
         The samples to train on.
     """
     used = np.flatnonzero(counts > 0)
-    if isinstance(X, SeriesSet):
+    if isinstance(X, ShardedSamples):
+        first, group = group_sharded_rows(X[used], labels[used])
+    elif isinstance(X, SeriesSet):
         first, group = _group_rows(_digest_series(X[used], labels[used]))
     elif isinstance(X, Table):
         # Missing cells are alike, but NaN are not; infinite numbers are none of a table's.

@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import check_sample_weight
+from imkpl.estimators._partitions import in_memory
 
 # A sample that weighs less than this part of the heaviest asks for no prototype of its own.
 NEGLIGIBLE = 1e-6
@@ -30,7 +31,7 @@ def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     array of shape (n_samples,)
         Weights of 0 or more.
     """
-    weight = np.array(check_sample_weight(sample_weight, X, dtype=np.float64))
+    weight = np.array(check_sample_weight(in_memory(sample_weight), X, dtype=np.float64))
     if weight.min() < 0:
         raise ValueError(
             f"sample_weight contains negative values, the smallest is {weight.min():g}, expected 0 "

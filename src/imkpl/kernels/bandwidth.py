@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from imkpl._typing import FloatArray
 from imkpl.kernels.blocks import iterate_blocks
 from imkpl.kernels.checks import check_sample_weight, check_vectors
+from imkpl.kernels.exact_sums import fold_moments, join_folds
+from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference
 
 
 def root_mean_squared_difference(
@@ -19,7 +21,8 @@ def root_mean_squared_difference(
 
     ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
     exactly zero for a constant feature, keeps its digits under large offsets, and neither
-    overflows nor vanishes for features of extreme scale.
+    overflows nor vanishes for features of extreme scale. Values are measured from the first sample;
+    in which order and in which parts the samples are added up does not matter.
 
     Parameters
     ----------
@@ -40,21 +43,23 @@ def root_mean_squared_difference(
     >>> root_mean_squared_difference([[0.0, 5.0], [2.0, 5.0]]) ** 2
     array([2., 0.])
     """
+    if isinstance(X, ShardedSamples):
+        return sharded_root_mean_squared_difference(X, check_sample_weight(sample_weight, len(X)))
     array = check_vectors(X)
     shares = check_sample_weight(sample_weight, array.shape[0])
     present = np.flatnonzero(shares)
     shares = shares[present]
-    roots = np.empty(array.shape[1])
+    roots, size = np.empty(array.shape[1]), (float(shares.max()), present.size)
     for block in iterate_blocks(array.shape[1], 40 * max(present.size, 1), working_memory):
-        # A feature per row: every mean below is then summed in one order, whatever the block.
         values = array[present, block].T.astype(np.float64, order="C")
         # Measured from one of the samples, a constant feature is exactly zero.
         values -= values[:, :1].copy()
         largest = np.abs(values).max(axis=1, initial=0.0)
         values /= np.where(largest > 0, largest, 1.0)[:, np.newaxis]
-        values -= (values * shares).sum(axis=1, keepdims=True)
+        values -= join_folds(fold_moments(values, shares, *size, axis=1)[0])[:, np.newaxis]
         # The second pass corrects the rounding of the mean.
-        variance = (values**2 * shares).sum(axis=1) - (values * shares).sum(axis=1) ** 2
+        rest, squares = (join_folds(f) for f in fold_moments(values, shares, *size, axis=1))
+        variance = squares - rest**2
         roots[block] = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
     return roots
 

@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.blocks import count_samples, take_samples
-from imkpl.kernels.checks import check_rows, join_mixes
+from imkpl.kernels.checks import check_matrix, check_rows, check_weights, join_mixes
+from imkpl.kernels.input_forms import InputForms
 from imkpl.kernels.listed_pairs import evaluate_pairs, sum_pairs
+from imkpl.kernels.sharded import Cluster
 
 # Told how much is done, and of how much.
 Report: TypeAlias = Callable[[float, float], None]
 
 
-class BaseKernelBank(ABC):
+class BaseKernelBank(InputForms, ABC):
     """Many base kernels K_l, used as one linear operator and its adjoint.
 
     ``combine(a) = sum_l a_l K_l`` and ``contract(M)_l = <K_l, M>`` satisfy
@@ -35,11 +37,6 @@ class BaseKernelBank(ABC):
         """The number of base kernels; known after `adapt`."""
 
     @property
-    def requires_vector_input(self) -> bool:
-        """Whether the samples must be rows of a numeric 2-D array."""
-        return True
-
-    @property
     def has_unit_diagonal(self) -> bool:
         """Whether K_l(x, x) = 1 for every x and l by construction."""
         return False
@@ -48,26 +45,6 @@ class BaseKernelBank(ABC):
     def columns(self) -> IntArray | None:
         """The sorted input columns that the kernels read; None when they read everything."""
         return None
-
-    @property
-    def reads_similarities(self) -> bool:
-        """Whether X holds kernel values with all training samples instead of samples."""
-        return False
-
-    @property
-    def reads_series(self) -> bool:
-        """Whether the samples are time series, in any form that `read_series` reads."""
-        return False
-
-    @property
-    def reads_tables(self) -> bool:
-        """Whether the samples are rows of a table, in any form that `read_table` reads."""
-        return False
-
-    @property
-    def columns_suffice(self) -> bool:
-        """Whether the kernels read X by ``X[:, columns]`` alone, so that it may be a source."""
-        return False
 
     @property
     def kernel_columns(self) -> IntArray | None:
@@ -356,6 +333,31 @@ class BaseKernelBank(ABC):
         """
         return self, X
 
+    def plain(self) -> BaseKernelBank:
+        """The same kernels without what serves a fit only, such as a cluster.
+
+        Returns
+        -------
+        BaseKernelBank
+            A bank that can be kept, and used anywhere.
+        """
+        return self
+
+    def cluster(self, n_values: float) -> Cluster | None:
+        """The machines on which so many kernel values are to be computed.
+
+        Parameters
+        ----------
+        n_values : float
+            How many kernel values there are to compute.
+
+        Returns
+        -------
+        Cluster or None
+            None where they are computed here.
+        """
+        return None
+
     def on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``.
 
@@ -380,19 +382,7 @@ class BaseKernelBank(ABC):
         return n_rows, n_rows if Y is None else count_samples(Y)
 
     def _check_weights(self, weights: ArrayLike) -> FloatArray:
-        array = np.asarray(weights, dtype=np.float64)
-        if array.shape != (self.n_kernels,):
-            raise ValueError(
-                f"weights have shape {array.shape}, expected ({self.n_kernels},): one number per "
-                "kernel. Select kernels first with select(), or pass zeros for those left out."
-            )
-        return array
+        return check_weights(weights, self.n_kernels)
 
     def _check_matrix(self, M: ArrayLike, X: Any, Y: Any) -> FloatArray:
-        array = np.asarray(M, dtype=np.float64)
-        if array.shape != self._shape(X, Y):
-            raise ValueError(
-                f"M has shape {array.shape}, expected {self._shape(X, Y)}: one row per sample of "
-                "X and one column per sample of Y. Pass the matrix that belongs to these samples."
-            )
-        return array
+        return check_matrix(M, self._shape(X, Y))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.columns import ColumnSource
+from imkpl.kernels.sharded import ShardedSamples
 
 
 def check_vectors(X: Any, name: str = "X") -> FloatArray:
@@ -27,7 +28,8 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
     array of shape (n_samples, n_features)
         The same numbers.
     """
-    if isinstance(X, ColumnSource):
+    # Of samples on other machines a bank asks for no more than their number here.
+    if isinstance(X, ColumnSource | ShardedSamples):
         return cast(FloatArray, X)
     array = np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -69,6 +71,54 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floa
             "samples alike."
         )
     return np.asarray(weights / weights.sum())
+
+
+def check_weights(weights: ArrayLike, n_kernels: int) -> FloatArray:
+    """One weight per kernel, or an error that says what was wrong.
+
+    Parameters
+    ----------
+    weights : array of shape (n_kernels,)
+        The coefficients.
+    n_kernels : int
+        How many are expected.
+
+    Returns
+    -------
+    array of shape (n_kernels,)
+        In float64.
+    """
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (n_kernels,):
+        raise ValueError(
+            f"weights have shape {array.shape}, expected ({n_kernels},): one number per "
+            "kernel. Select kernels first with select(), or pass zeros for those left out."
+        )
+    return array
+
+
+def check_matrix(M: ArrayLike, shape: tuple[int, int]) -> FloatArray:
+    """A matrix between two sets of samples, or an error that says what was wrong.
+
+    Parameters
+    ----------
+    M : array of shape (n_samples_X, n_samples_Y)
+        The matrix.
+    shape : tuple of int
+        The shape that is expected.
+
+    Returns
+    -------
+    array of shape (n_samples_X, n_samples_Y)
+        In float64.
+    """
+    array = np.asarray(M, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(
+            f"M has shape {array.shape}, expected {shape}: one row per sample of "
+            "X and one column per sample of Y. Pass the matrix that belongs to these samples."
+        )
+    return array
 
 
 def check_pairs(rows: ArrayLike, columns: ArrayLike) -> tuple[IntArray, IntArray]:

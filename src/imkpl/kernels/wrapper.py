@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from imkpl._typing import IntArray
 from imkpl.kernels.base import BaseKernelBank
+from imkpl.kernels.sharded import Cluster
 
 
 class BaseWrapper(BaseKernelBank):
@@ -72,6 +73,14 @@ class BaseWrapper(BaseKernelBank):
     def within_memory(self, working_memory: float) -> Self:
         """The wrapper of the same kernels, with blocks of data of a limited size."""
         return self._around(self.bank.within_memory(working_memory))
+
+    def plain(self) -> BaseKernelBank:
+        """The wrapper of the same kernels, without what serves a fit only."""
+        return self._around(self.bank.plain())
+
+    def cluster(self, n_values: float) -> Cluster | None:
+        """The machines on which the wrapped bank computes so many values."""
+        return self.bank.cluster(n_values)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The names that the wrapped bank gives."""

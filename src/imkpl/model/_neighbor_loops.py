@@ -21,9 +21,9 @@ def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untype
 
 
 @njit(cache=True, parallel=True)
-def _find_nearest_inplace(kernel, labels, samples, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
+def _find_nearest_inplace(kernel, rows, labels, samples, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
     # Row p of `same` and `other` lists the neighbours of sample samples[p], the first n_same[p] and
-    # n_other[p] entries of it.
+    # n_other[p] entries of it. Its similarities are kernel[rows[p]].
     for p in prange(samples.size):
         i = samples[p]
         to_same = np.empty(same.shape[1])
@@ -31,9 +31,9 @@ def _find_nearest_inplace(kernel, labels, samples, same, other, n_same, n_other)
         found_same = found_other = 0
         for j in range(labels.size):
             if labels[j] != labels[i]:
-                found_other = _insert(other[p], to_other, found_other, j, kernel[i, j])
+                found_other = _insert(other[p], to_other, found_other, j, kernel[rows[p], j])
             elif j != i:
-                found_same = _insert(same[p], to_same, found_same, j, kernel[i, j])
+                found_same = _insert(same[p], to_same, found_same, j, kernel[rows[p], j])
         if found_same == 0:
             # The only sample of a class stands in for its own neighbour.
             same[p, 0], found_same = i, 1

@@ -6,16 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.blocks import count_samples, iterate_blocks, take_samples
-
-# Candidates drawn at a time: as many as there are landmarks already, within these limits.
-FEWEST_DRAWN, MOST_DRAWN = 16, 1024
-# A squared distance below this is rounding: nothing is left to stand for.
-NO_DISTANCE = 1e-12
-# No two vectors of unit norm are farther apart than this, squared and halved.
-LARGEST_DISTANCE = 2.0
+from imkpl.kernels.sharded import ShardedSamples
+from imkpl.model.landmark_draws import ClassDraw, draw_alone, draw_together
 
 
 def share_landmarks(n_landmarks: int, sizes: IntArray, totals: FloatArray) -> IntArray:
@@ -97,16 +91,17 @@ def choose_landmarks(
     sizes = np.array([members.size for members in classes])
     totals = np.array([sample_weight[members].sum() for members in classes])
     shares = share_landmarks(n_landmarks, sizes, totals)
-    indices, weights = [], []
-    for members, n_chosen in zip(classes, shares, strict=True):
-        own = sample_weight[members]
-        generator = np.random.default_rng(seed)
-        chosen = spread_over_class(
-            bank, X, members, own, int(n_chosen), generator, working_memory=working_memory
-        )
-        indices.append(members[chosen])
-        weights.append(share_weight(own[chosen], float(own.sum())))
-    joined = np.concatenate(indices)
+    draws = [
+        ClassDraw(members, sample_weight[members], int(n_chosen), np.random.default_rng(seed))
+        for members, n_chosen in zip(classes, shares, strict=True)
+    ]
+    if isinstance(X, ShardedSamples):
+        draw_together(bank, X, labels, draws)
+    else:
+        for draw in draws:
+            draw_alone(bank, X, draw, working_memory)
+    joined = np.concatenate([draw.members[draw.chosen] for draw in draws])
+    weights = [share_weight(d.sample_weight[d.chosen], float(d.sample_weight.sum())) for d in draws]
     order = np.argsort(joined)
     return joined[order], np.concatenate(weights)[order]
 
@@ -140,96 +135,3 @@ def share_weight(own: FloatArray, total: float) -> FloatArray:
     kept = np.concatenate(([0.0], np.cumsum(heaviest)[:-1]))
     level = np.min((total - kept) / np.arange(own.size, 0, -1))
     return np.asarray(np.maximum(own, level))
-
-
-def spread_over_class(
-    bank: BaseKernelBank,
-    X: Any,
-    members: IntArray,
-    sample_weight: FloatArray,
-    n_chosen: int,
-    generator: np.random.Generator,
-    *,
-    working_memory: float,
-) -> IntArray:
-    """Landmarks of one class by D^2 sampling.
-
-    Each landmark is drawn with a probability proportional to the weight of a sample times its
-    squared distance to the nearest landmark before it, as in k-means++. Candidates are drawn many
-    at a time from the distances at hand; one is taken with the probability by which its distance
-    has shrunk since, which gives the same distribution as drawing one by one. So the class is gone
-    through once per batch, and every similarity to a landmark is computed once.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        Kernels of unit diagonal.
-    X : samples
-        All samples.
-    members : int array of shape (n_members,)
-        Those of the class.
-    sample_weight : array of shape (n_members,)
-        Their weights.
-    n_chosen : int
-        How many landmarks.
-    generator : Generator
-        Source of the draws.
-    working_memory : float
-        Memory for blocks of similarities, in MiB.
-
-    Returns
-    -------
-    int array
-        Places of the landmarks in `members`, in the order of choice. Fewer than `n_chosen` only if
-        the kernels cannot tell the other members from them.
-    """
-    if n_chosen >= members.size:
-        return np.arange(members.size)
-    average = np.full(bank.n_kernels, 1 / bank.n_kernels)
-    # Half the squared distance of every member to the nearest landmark.
-    distances = np.full(members.size, LARGEST_DISTANCE)
-    chosen = np.empty(0, dtype=np.intp)
-    while True:
-        n_drawn = min(max(FEWEST_DRAWN, chosen.size), MOST_DRAWN)
-        drawn = _draw(sample_weight * distances, n_drawn, generator)
-        similarities = bank.combine(average, bank.subset(X, members[drawn]))
-        is_taken = _thin(drawn, distances[drawn], similarities, generator.random(n_drawn))
-        new = drawn[is_taken][: n_chosen - chosen.size]
-        chosen = np.concatenate([chosen, new])
-        if chosen.size == n_chosen:
-            return chosen
-        landmarks = bank.take(X, members[new])
-        row_bytes = 8 * new.size + 4 * float(getattr(X, "nbytes", 0)) / count_samples(X)
-        for block in iterate_blocks(members.size, row_bytes, working_memory):
-            similarities = bank.combine(average, take_samples(X, members[block]), landmarks)
-            nearest = 1 - similarities.max(axis=1)
-            distances[block] = np.minimum(distances[block], nearest)
-        distances[chosen] = 0.0
-        distances[distances < NO_DISTANCE] = 0.0
-        if not distances.any():
-            return chosen
-
-
-def _draw(shares: FloatArray, n_drawn: int, generator: np.random.Generator) -> IntArray:
-    """Places drawn in proportion to their shares, the same one more than once perhaps."""
-    steps = np.cumsum(shares)
-    drawn = np.searchsorted(steps, generator.random(n_drawn) * steps[-1], side="right")
-    # Rounding may lead behind the last place that has a share.
-    return np.asarray(np.minimum(drawn, np.flatnonzero(shares)[-1]))
-
-
-def _thin(
-    drawn: IntArray, distances: FloatArray, similarities: FloatArray, chances: FloatArray
-) -> BoolArray:
-    """Which of the candidates are taken: one after the other, by how much their distance is left.
-
-    `distances` are those to the landmarks before the draw, `similarities` those among candidates.
-    """
-    left = distances.copy()
-    is_taken = np.zeros(drawn.size, dtype=bool)
-    for i in range(drawn.size):
-        if chances[i] * distances[i] < left[i]:
-            is_taken[i] = True
-            np.minimum(left, 1 - similarities[i], out=left)
-            left[(left < NO_DISTANCE) | (drawn == drawn[i])] = 0.0
-    return is_taken

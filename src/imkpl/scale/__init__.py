@@ -1,0 +1,5 @@
+"""More machines than one: fits and predictions on a Dask cluster."""
+
+from imkpl.scale.dask import DaskBank
+
+__all__ = ["DaskBank"]

@@ -1,0 +1,146 @@
+"""A bank on a cluster is the bank that it wraps."""
+
+import copy
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from contracts.bank import check_bank
+from imkpl import IMKPL
+from imkpl.kernels import GlobalAlignment, KernelStack, Normalized, PerFeatureGaussian
+from imkpl.scale import DaskBank
+from imkpl.series import SeriesSet
+from reference.alignment import alignment_stack
+from reference.kernels import per_feature_stack
+
+
+def series(rng, lengths=(5, 9, 3, 12, 7, 6, 8)):
+    return SeriesSet.from_list([rng.standard_normal((2, n)).cumsum(axis=1) for n in lengths])
+
+
+@pytest.mark.parametrize("n_features", [3, 40])
+@pytest.mark.parametrize("n_blocks", [1, 5])
+def test_the_laws_of_banks_hold_for_features(local_client, rng, n_features, n_blocks):
+    X, Y = rng.standard_normal((23, n_features)), rng.standard_normal((6, n_features))
+    bank = DaskBank(PerFeatureGaussian(), n_blocks=n_blocks, least_values=0).adapt(X)
+    check_bank(bank, X, Y, lambda A, B: per_feature_stack(A, A if B is None else B, X), rtol=1e-11)
+
+
+def test_the_laws_of_banks_hold_for_series(local_client, rng):
+    X, Y = series(rng), series(rng, (4, 7))
+    bank = DaskBank(GlobalAlignment(length=None), n_blocks=3, least_values=0).adapt(X)
+    check_bank(bank, X, Y, lambda A, B: alignment_stack(bank.bank, A, B))
+
+
+def test_the_laws_of_banks_hold_for_kernels_of_whole_samples(local_client, rng):
+    X, Y = rng.standard_normal((9, 3)), rng.standard_normal((4, 3))
+    inner = Normalized(KernelStack(["rbf", "linear", "laplacian"])).adapt(X)
+
+    def dense(A, B):
+        return np.stack([inner.evaluate(i, A, B) for i in range(3)], axis=2)
+
+    check_bank(DaskBank(inner, n_blocks=2, least_values=0), X, Y, dense)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_workers_give_the_bits_of_the_wrapped_bank(client, rng, dtype):
+    X, Y = rng.standard_normal((60, 20)), rng.standard_normal((7, 20))
+    inner = PerFeatureGaussian(dtype=dtype).adapt(X)
+    bank, weights = DaskBank(inner, client, least_values=0), rng.random(20)
+    assert_array_equal(bank.combine(weights, X), inner.combine(weights, X))
+    assert_array_equal(bank.combine(weights, X, Y), inner.combine(weights, X, Y))
+    M = rng.standard_normal((60, 60))
+    assert_array_equal(bank.contract(M, X), inner.contract(M, X))
+    left, right = rng.integers(0, 60, (2, 30))
+    assert_array_equal(bank.pairs(X, left, right), inner.pairs(X, left, right))
+    values = rng.standard_normal(30)
+    found = bank.contract_pairs(values, X, left, right)
+    assert_array_equal(found, inner.contract_pairs(values, X, left, right))
+
+
+def test_sums_over_blocks_of_features_differ_by_rounding_only(local_client, rng):
+    X, weights = rng.standard_normal((20, 200)), rng.random(200)
+    inner = PerFeatureGaussian().adapt(X)
+    found = DaskBank(inner, least_values=0).combine(weights, X)
+    assert_allclose(found, inner.combine(weights, X), rtol=1e-13)
+    assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("table_dtype", ["float64", "float32"])
+def test_alignments_are_computed_by_blocks_of_pairs(client, rng, table_dtype):
+    X = series(rng)
+    inner = GlobalAlignment(length=None, table_dtype=table_dtype).adapt(X)
+    table, packed = DaskBank(inner, client, n_blocks=3, least_values=0).tabulate(X)
+    expected_table, expected = inner.tabulate(X)
+    assert packed.values.dtype == table_dtype
+    assert_allclose(packed.values, expected.values, rtol=1e-14)
+    assert table.kernel_names() == expected_table.kernel_names()
+
+
+def test_a_fit_with_the_bank_is_the_fit_without(local_client, two_blobs):
+    X, y = two_blobs
+    bank = DaskBank(PerFeatureGaussian(), least_values=0)
+    model, expected = IMKPL(bank, sparsity=3).fit(X, y), IMKPL(sparsity=3).fit(X, y)
+    assert_array_equal(model.kernel_weights_, expected.kernel_weights_)
+    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    # A fitted model needs no cluster.
+    assert isinstance(model._predictor.bank, PerFeatureGaussian)
+
+
+def test_a_fit_of_series_with_the_bank_is_the_fit_without(local_client, rng):
+    X = series(rng, (6,) * 12)
+    y = np.arange(12) % 2
+    options = {"sparsity": 2, "n_neighbors": 2}
+    bank = DaskBank(GlobalAlignment(), least_values=0)
+    model = IMKPL(bank, **options).fit(X, y)
+    expected = IMKPL(GlobalAlignment(), **options).fit(X, y)
+    assert_allclose(model.kernel_weights_, expected.kernel_weights_, rtol=1e-8)
+    assert_array_equal(model.predict(X), expected.predict(X))
+
+
+def test_small_sums_are_computed_here(monkeypatch, rng):
+    def refuse():
+        raise AssertionError("a small sum asked for a cluster")
+
+    monkeypatch.setattr("distributed.default_client", refuse)
+    X = rng.standard_normal((5, 2))
+    bank = DaskBank(PerFeatureGaussian()).adapt(X)
+    assert_array_equal(bank.combine([1.0, 2.0], X), bank.bank.combine([1.0, 2.0], X))
+
+
+def test_copies_keep_their_client_and_pickles_do_without(client):
+    bank = DaskBank(PerFeatureGaussian(), client)
+    assert copy.deepcopy(bank).client is client
+    assert pickle.loads(pickle.dumps(bank)).client is None
+
+
+def test_a_bank_without_a_client_says_so(monkeypatch, rng):
+    def nobody():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr("distributed.default_client", nobody)
+    X = rng.standard_normal((5, 2))
+    with pytest.raises(ValueError, match=r"There is no Dask client.*client = Client\(\)"):
+        DaskBank(PerFeatureGaussian(), least_values=0).adapt(X).combine([1.0, 1.0], X)
+
+
+def test_a_missing_installation_is_named(monkeypatch, rng):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    X = rng.standard_normal((5, 2))
+    with pytest.raises(ImportError, match=r"pip install 'imkpl\[dask\]'"):
+        DaskBank(PerFeatureGaussian(), least_values=0).adapt(X).combine([1.0, 1.0], X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"bank": "per_feature_gaussian"}, "got a str, expected a bank"),
+        ({"bank": PerFeatureGaussian(), "n_blocks": 0}, "n_blocks=0.*at least 1"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        DaskBank(**settings)

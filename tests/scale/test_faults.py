@@ -1,0 +1,135 @@
+"""A worker that is killed in the middle of a stage changes nothing."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from imkpl import IMKPL
+from imkpl.kernels import PerFeatureGaussian
+from imkpl.scale import DaskBank
+from scale.losing import (
+    DangerousKernels,
+    all_labels,
+    all_rows,
+    arm_at,
+    dangerous_array,
+)
+
+SETTINGS = {"solver": "landmarks", "n_landmarks": 36, "sparsity": 2, "random_state": 0}
+# The tasks of every stage that reads partitions, in their order ...
+DATA_STAGES = [
+    "summarize",
+    "columns_of",
+    "find_largest",
+    "fold_moments",
+    "as_they_are",
+    "nearest_landmarks",
+    "similarities",
+    "LabelledPursuit",
+]
+# ... and of those that compute kernels of the landmarks.
+KERNEL_STAGES = [
+    "find_nearest_of_block",
+    "pairs_of_block",
+    "sum_pairs_of_block",
+    "contract_rows_of_block",
+    "combine_band",
+    "nearest_landmarks",
+]
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return IMKPL(**SETTINGS).fit(all_rows(), all_labels())
+
+
+def assert_same_model(model, expected):
+    X = all_rows()
+    for name in ("support_", "kernel_weights_", "novelty_threshold_", "class_shares_"):
+        assert_array_equal(getattr(model, name), getattr(expected, name))
+    for name in ("codes_", "prototypes_"):
+        assert_array_equal(getattr(model, name).toarray(), getattr(expected, name).toarray())
+    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def wait_for_two_workers(client):
+    client.wait_for_workers(2, timeout=300)
+
+
+def fit_while_a_worker_dies(client, monkeypatch, folder, stage, kernels):
+    wait_for_two_workers(client)
+    arm_at(monkeypatch, f"{stage}-", folder)
+    model = IMKPL(kernels, **SETTINGS).fit(dangerous_array(folder), all_labels())
+    assert (folder / "fired").exists(), "no worker was killed"
+    return model
+
+
+def test_a_fit_survives_a_worker_that_is_killed_while_landmarks_are_drawn(
+    client, monkeypatch, tmp_path, undisturbed
+):
+    model = fit_while_a_worker_dies(
+        client, monkeypatch, tmp_path, "nearest_landmarks", PerFeatureGaussian()
+    )
+    assert_same_model(model, undisturbed)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("stage", DATA_STAGES)
+def test_a_fit_survives_a_worker_that_is_killed_while_partitions_are_read(
+    client, monkeypatch, tmp_path, undisturbed, stage
+):
+    kernels = PerFeatureGaussian()
+    model = fit_while_a_worker_dies(client, monkeypatch, tmp_path, stage, kernels)
+    assert_same_model(model, undisturbed)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("stage", KERNEL_STAGES)
+def test_a_fit_survives_a_worker_that_is_killed_while_kernels_are_computed(
+    client, monkeypatch, tmp_path, undisturbed, stage
+):
+    kernels = DaskBank(DangerousKernels(folder=str(tmp_path)), least_values=0)
+    model = fit_while_a_worker_dies(client, monkeypatch, tmp_path, stage, kernels)
+    assert_same_model(model, undisturbed)
+
+
+@pytest.mark.faults
+def test_partitions_that_were_kept_and_lost_are_computed_again(client, tmp_path, undisturbed):
+    wait_for_two_workers(client)
+    kept = client.persist(dangerous_array(tmp_path))
+    kept.sum().compute()
+    held = client.has_what()
+    assert sum(len(keys) > 0 for keys in held.values()) == 2
+    pids = client.run(os.getpid)
+    os.kill(next(iter(pids.values())), signal.SIGKILL)
+    assert_same_model(IMKPL(**SETTINGS).fit(kept, all_labels()), undisturbed)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform"])
+def test_an_answer_survives_a_worker_that_is_killed(client, tmp_path, undisturbed, method):
+    wait_for_two_workers(client)
+    answer = getattr(undisturbed, method)(dangerous_array(tmp_path))
+    (tmp_path / "armed").touch()
+    found = answer.compute()
+    assert (tmp_path / "fired").exists()
+    expected = getattr(undisturbed, method)(all_rows())
+    if method == "transform":
+        found, expected = found.toarray(), expected.toarray()
+    assert_array_equal(found, expected)
+
+
+@pytest.mark.faults
+def test_a_bank_survives_a_worker_that_is_killed(client, tmp_path, rng):
+    wait_for_two_workers(client)
+    X = rng.standard_normal((50, 60))
+    wide = DangerousKernels(folder=str(tmp_path)).adapt(X)
+    bank, weights = DaskBank(wide, least_values=0), rng.random(60)
+    expected = DaskBank(PerFeatureGaussian().adapt(X), least_values=0).combine(weights, X)
+    (tmp_path / "armed").touch()
+    assert_array_equal(bank.combine(weights, X), expected)
+    assert (tmp_path / "fired").exists()
+    assert np.isfinite(expected).all()
