@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test faults browser check lint types arch format quality series reproduce bench clean
+.PHONY: demo test faults fuzz browser check lint types arch format quality series reproduce bench clean
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
@@ -58,6 +58,13 @@ bench: $(VENV)/.dev
 # Processes that are killed at random moments; takes minutes.
 faults: $(VENV)/.dev
 	$(RUN)/python -m pytest -m faults -q
+
+# Bad input and trusted numbers, thousands of cases in child processes; about half an hour of a core.
+# CASES=100 runs fewer of every kind, FIRST=5000 others.
+CASES ?= 500
+FIRST ?= 0
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests NUMBA_NUM_THREADS=4 $(RUN)/python -m fuzz --cases $(CASES) --first $(FIRST)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

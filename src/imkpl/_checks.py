@@ -2,9 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 
 from imkpl._typing import FloatArray
+
+# Sums of squares of larger numbers may overflow.
+LARGEST = 1e150
+
+
+def as_rows(values: Any, name: str) -> sp.csr_array:
+    """A matrix of numbers as a sparse one.
+
+    Parameters
+    ----------
+    values : array or sparse array of shape (n_rows, n_columns)
+        The numbers.
+    name : str
+        What they are called.
+
+    Returns
+    -------
+    CSR array of shape (n_rows, n_columns)
+        In float64; it may share memory with the input.
+    """
+    if not sp.issparse(values):
+        # A tuple of three rows would be taken for the parts of a sparse matrix.
+        try:
+            values = np.asarray(values, dtype=np.float64 if np.isrealobj(values) else str)
+            values = values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} of type {type(values).__name__} cannot be read as numbers, expected an "
+                "array or a sparse array of two axes. Convert them first."
+            ) from error
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} have shape {values.shape}, expected two axes. Use reshape(1, -1) for a single "
+            "row."
+        )
+    rows = sp.csr_array(values, dtype=np.float64)
+    if np.abs(rows.data[np.isfinite(rows.data)]).max(initial=0.0) > LARGEST:
+        raise ValueError(
+            f"{name} have entries beyond {LARGEST:.0e}, expected values that can be squared. "
+            "Divide them, or take them from a fitted model as they are."
+        )
+    return rows
 
 
 def check_lengths(found: int, expected: int, what: str, other: str) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from estimators.killed_fit import fit_in_a_process
+from estimators.killed_fit import HOLD, N_ROUNDS, fit_in_a_process
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing can be killed")
 
@@ -49,13 +49,13 @@ class Fits:
         assert process.exitcode == 0
         return log.with_suffix(".imkpl").read_bytes(), log.read_text(), np.diff(moments)
 
-    def kill(self, checkpoint, seconds, *, is_slow, after="ready\n"):
-        """The log of a fit that is killed so many seconds after a line in it.
+    def kill(self, checkpoint, seconds, *, is_slow, n_lines=0):
+        """The log of a fit that is killed so many seconds after so many lines in it.
 
         None if it had come to its end.
         """
         process, log = self.start(checkpoint, is_slow=is_slow)
-        wait_for(after, process, log)
+        wait_for(rf"(.*\n){{{n_lines}}}", process, log)
         time.sleep(seconds)
         process.kill()
         process.join()
@@ -125,21 +125,22 @@ def test_a_fit_that_is_killed_three_times_ends_with_the_same_model(tmp_path):
 @pytest.mark.faults
 def test_twenty_fits_that_are_killed_at_random_end_with_the_same_model(tmp_path, capsys):
     fits, rng, stages = Fits(tmp_path), np.random.default_rng(), Counter()
-    expected, _, _ = fits.finish(None)
-    whole = fits.finish("whole")[2].sum()
+    expected, log, parts = fits.finish(None)
     # Compiled code is loaded before the rounds, and that takes most of the time. So every other
-    # kill falls into the rounds, on a disk that is slow: into the writing of files, too.
-    rounds = fits.finish("slow", is_slow=True)[2][1]
-    n_tried = 0
+    # kill falls after any of the lines of the log, on a slow disk: into the writing of files, too.
+    n_lines, whole, n_tried = 1 + log.count("\n") + 2 * N_ROUNDS, parts.sum(), 0
     while stages.total() < 20:
         n_tried += 1
         if stages.total() % 2 == 0:
             killed = fits.kill(str(n_tried), rng.uniform(0, whole), is_slow=False)
         else:
-            seconds = rng.uniform(0, rounds)
-            killed = fits.kill(str(n_tried), seconds, is_slow=True, after="written start\n")
-        if killed is not None:
-            stages[name_stage(killed)] += 1
-            check_goes_on(fits, str(n_tried), killed, expected)
+            after, seconds = int(rng.integers(1, n_lines)), rng.uniform(0, HOLD)
+            killed = fits.kill(str(n_tried), seconds, is_slow=True, n_lines=after)
+        if killed is None:
+            # The machine has become faster.
+            whole /= 2
+            continue
+        stages[name_stage(killed)] += 1
+        check_goes_on(fits, str(n_tried), killed, expected)
     with capsys.disabled():
         sys.stdout.write(f"\n{n_tried} fits, {stages.total()} killed: {dict(stages)}\n")

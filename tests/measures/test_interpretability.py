@@ -163,3 +163,24 @@ def test_inputs_stay_untouched():
 def test_bad_input_is_refused_with_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+def test_a_tuple_of_three_rows_is_a_matrix_of_three_rows():
+    """scipy would take it for values, indices and pointers, and follow them anywhere."""
+    rows = ((1e9, 2.0, 3.0), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
+    assert interpretability_score(rows, [0, 1, 2]) == interpretability_score(list(rows), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("prototypes", "sentence"),
+    [
+        ([[1.0], [1.0, 2.0]], r"prototypes of type list cannot be read as numbers, expected"),
+        (np.array([[1j, 2.0]]), r"prototypes of type ndarray cannot be read as numbers"),
+        ([1.0, 2.0], r"prototypes have shape \(2,\), expected two axes"),
+        ([[1e200, 2.0]], r"prototypes have entries beyond 1e\+150"),
+        (np.empty((2, 0)), r"prototypes have no columns, expected one per training sample"),
+    ],
+)
+def test_prototypes_that_are_no_matrix_are_refused(prototypes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        interpretability_score(prototypes, [])

@@ -68,10 +68,10 @@ def fit_while_a_worker_dies(client, monkeypatch, folder, stage, kernels):
 
 
 def test_a_fit_survives_a_worker_that_is_killed_while_landmarks_are_drawn(
-    client, monkeypatch, tmp_path, undisturbed
+    on_cluster, monkeypatch, tmp_path, undisturbed
 ):
     model = fit_while_a_worker_dies(
-        client, monkeypatch, tmp_path, "nearest_landmarks", PerFeatureGaussian()
+        on_cluster, monkeypatch, tmp_path, "nearest_landmarks", PerFeatureGaussian()
     )
     assert_same_model(model, undisturbed)
 
@@ -79,39 +79,39 @@ def test_a_fit_survives_a_worker_that_is_killed_while_landmarks_are_drawn(
 @pytest.mark.faults
 @pytest.mark.parametrize("stage", DATA_STAGES)
 def test_a_fit_survives_a_worker_that_is_killed_while_partitions_are_read(
-    client, monkeypatch, tmp_path, undisturbed, stage
+    on_cluster, monkeypatch, tmp_path, undisturbed, stage
 ):
     kernels = PerFeatureGaussian()
-    model = fit_while_a_worker_dies(client, monkeypatch, tmp_path, stage, kernels)
+    model = fit_while_a_worker_dies(on_cluster, monkeypatch, tmp_path, stage, kernels)
     assert_same_model(model, undisturbed)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("stage", KERNEL_STAGES)
 def test_a_fit_survives_a_worker_that_is_killed_while_kernels_are_computed(
-    client, monkeypatch, tmp_path, undisturbed, stage
+    on_cluster, monkeypatch, tmp_path, undisturbed, stage
 ):
     kernels = DaskBank(DangerousKernels(folder=str(tmp_path)), least_values=0)
-    model = fit_while_a_worker_dies(client, monkeypatch, tmp_path, stage, kernels)
+    model = fit_while_a_worker_dies(on_cluster, monkeypatch, tmp_path, stage, kernels)
     assert_same_model(model, undisturbed)
 
 
 @pytest.mark.faults
-def test_partitions_that_were_kept_and_lost_are_computed_again(client, tmp_path, undisturbed):
-    wait_for_two_workers(client)
-    kept = client.persist(dangerous_array(tmp_path))
+def test_partitions_that_were_kept_and_lost_are_computed_again(on_cluster, tmp_path, undisturbed):
+    wait_for_two_workers(on_cluster)
+    kept = on_cluster.persist(dangerous_array(tmp_path))
     kept.sum().compute()
-    held = client.has_what()
+    held = on_cluster.has_what()
     assert sum(len(keys) > 0 for keys in held.values()) == 2
-    pids = client.run(os.getpid)
+    pids = on_cluster.run(os.getpid)
     os.kill(next(iter(pids.values())), signal.SIGKILL)
     assert_same_model(IMKPL(**SETTINGS).fit(kept, all_labels()), undisturbed)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "transform"])
-def test_an_answer_survives_a_worker_that_is_killed(client, tmp_path, undisturbed, method):
-    wait_for_two_workers(client)
+def test_an_answer_survives_a_worker_that_is_killed(on_cluster, tmp_path, undisturbed, method):
+    wait_for_two_workers(on_cluster)
     answer = getattr(undisturbed, method)(dangerous_array(tmp_path))
     (tmp_path / "armed").touch()
     found = answer.compute()
@@ -123,8 +123,8 @@ def test_an_answer_survives_a_worker_that_is_killed(client, tmp_path, undisturbe
 
 
 @pytest.mark.faults
-def test_a_bank_survives_a_worker_that_is_killed(client, tmp_path, rng):
-    wait_for_two_workers(client)
+def test_a_bank_survives_a_worker_that_is_killed(on_cluster, tmp_path, rng):
+    wait_for_two_workers(on_cluster)
     X = rng.standard_normal((50, 60))
     wide = DangerousKernels(folder=str(tmp_path)).adapt(X)
     bank, weights = DaskBank(wide, least_values=0), rng.random(60)

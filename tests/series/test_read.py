@@ -371,3 +371,8 @@ def test_polars_is_refused(wrap):
 def test_an_unknown_order_of_axes_is_refused():
     with pytest.raises(ValueError, match="axes is 'tcn'"):
         read_series(np.ones((2, 1, 3)), axes="tcn")
+
+
+def test_numbers_whose_differences_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"hold numbers of up to 1\.7e\+308, expected less than"):
+        read_series([np.array([[1.0, 1.7e308]]), np.array([[1.0]])])

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from imkpl.solvers import Status, solve_nqp
+from imkpl.solvers import Status, solve_nqp, solve_nqp_batch
 from reference.nqp import objective, solve_by_enumeration
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
@@ -273,3 +273,9 @@ def test_bad_problem_is_refused_with_a_sentence(arguments, sentence):
 def test_bad_option_is_refused_with_a_sentence(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         solve_nqp(np.eye(2), np.ones(2), 1, **options)
+
+
+@pytest.mark.parametrize("solve", [solve_nqp, lambda H, c, s: solve_nqp_batch(H, [c], s)])
+def test_solutions_that_overflow_are_refused(solve):
+    with pytest.raises(ValueError, match=r"solution overflows: c is too large .* Divide c by"):
+        solve(1e-200 * np.eye(2), np.array([-1e200, -1.0]), 2)

@@ -229,3 +229,16 @@ def test_inputs_stay_untouched():
 def test_bad_input_is_refused_with_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+def test_a_function_whose_gradient_never_agrees_with_its_values_ends_the_search():
+    """Doubling the Lipschitz constant ends where it overflows."""
+    calls = []
+
+    def contradict(x):
+        calls.append(x)
+        return float(len(calls)), 1e300 * np.array([1.0, -1.0]) * (-1) ** len(calls)
+
+    result = minimize_on_simplex(contradict, np.array([0.5, 0.5]))
+    assert len(calls) < 1000
+    assert result.value == 1.0

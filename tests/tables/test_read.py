@@ -265,3 +265,8 @@ def test_arrays_of_other_shapes_are_refused(X):
 def test_other_things_are_refused(X):
     with pytest.raises(TypeError, match=f"X is of type {type(X).__name__}, expected a frame"):
         read_table(X)
+
+
+def test_whole_numbers_beyond_all_floats_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"Column 'x0' holds a whole number of 401 digits, expec"):
+        read_table([[10**400], [1]])

@@ -278,7 +278,13 @@ class IMKPLCV(IMKPL):
     def _find_splits(self, X: Any, y: Any, part: TrainingPart) -> list[Split]:
         """Rows to train on and rows to score, with equal samples on the same side."""
         if not (self.cv is None or isinstance(self.cv, Integral)):
-            return list(check_cv(self.cv, y, classifier=True).split(X, y))
+            given = list(check_cv(self.cv, y, classifier=True).split(X, y))
+            if not given:
+                raise ValueError(
+                    "cv gives no splits, expected at least one pair of index arrays. Leave it out "
+                    "for 5 folds."
+                )
+            return given
         counts = np.bincount(part.labels)
         smallest = int(counts.min())
         if smallest < 2:

@@ -11,16 +11,19 @@ from sklearn import get_config
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from imkpl.estimators._labels import check_labels
 from imkpl.estimators._partitions import (
+    in_memory,
     is_partitioned,
     read_partitions,
     refuse_partitions,
     row_index,
 )
-from imkpl.estimators._tables import hint_at_tables, read_new_table, read_training_table
+from imkpl.estimators._tables import plain_words, read_new_table, read_training_table
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.columns import as_columns, check_width
 from imkpl.series import SeriesSet, read_series
+from imkpl.tables.read import as_frame
 
 
 def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
@@ -45,6 +48,8 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
     y : array of shape (n_samples,)
         The labels.
     """
+    y = in_memory(y)
+    check_labels(y)
     is_parts = is_partitioned(X)
     reads_columns = bank.columns_suffice and not is_parts
     source = as_columns(X, largest_copy()) if reads_columns else None
@@ -59,13 +64,16 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
         if source.feature_names is not None:
             estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
     elif bank.requires_vector_input:
-        with hint_at_tables():
-            X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
+        with plain_words(X):
+            order = _find_order(bank)
+            X, y = validate_data(
+                estimator, X, y, dtype=np.float64, order=order, ensure_min_samples=2
+            )
     elif bank.reads_tables:
         X, y = read_training_table(estimator, X, y)
     elif bank.reads_similarities:
         shape = np.shape(X)
-        if len(shape) not in (2, 3) or shape[0] != shape[1]:
+        if len(shape) not in (2, 3) or shape[0] != shape[1] or 0 in shape:
             raise ValueError(
                 f"The training similarities have shape {shape}, expected (n_train, n_train) or "
                 "(n_train, n_train, n_kernels). Fit on similarities between training samples; the "
@@ -112,8 +120,9 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
         check_width(source, estimator.n_features_in_)
         return source
     if bank.requires_vector_input:
-        with hint_at_tables():
-            return validate_data(estimator, X, dtype=np.float64, reset=False)
+        with plain_words(X):
+            order = _find_order(bank)
+            return validate_data(estimator, X, dtype=np.float64, order=order, reset=False)
     if bank.reads_tables:
         return read_new_table(estimator, X)
     if bank.reads_series:
@@ -147,8 +156,9 @@ def row_labels(X: Any, n_samples: int) -> Any:
         Whole numbers or strings. For series in a frame with one row per time step, the first level
         of the index.
     """
-    X = row_index(X) if is_partitioned(X) else X
-    frame = nw.from_native(X, pass_through=True, allow_series=True)
+    frame: Any = as_frame(row_index(X) if is_partitioned(X) else X)
+    if frame is None:
+        frame = nw.from_native(X, pass_through=True, series_only=True)
     known = isinstance(frame, nw.DataFrame | nw.Series)
     index = nw.maybe_get_index(frame) if known else None
     if index is not None and index.nlevels > 1 and len(index) != n_samples:
@@ -164,6 +174,11 @@ def row_labels(X: Any, n_samples: int) -> Any:
 def largest_copy() -> float:
     """The size in bytes up to which data is copied to memory: scikit-learn's working memory."""
     return float(get_config()["working_memory"]) * 2**20
+
+
+def _find_order(bank: BaseKernelBank) -> str | None:
+    """The order in memory; products of matrices round differently in another one."""
+    return None if bank.columns_suffice else "C"
 
 
 def _count_stacked(shape: tuple[int, ...]) -> int:

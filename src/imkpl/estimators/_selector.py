@@ -69,7 +69,6 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         self
             The fitted selector.
         """
-        validate_data(self, X, y, skip_check_array=True)
         model = IMKPL() if self.estimator is None else clone(self.estimator)
         if self.max_features is not None:
             model.set_params(max_kernels=self.max_features)
@@ -79,6 +78,8 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
                 f"The kernels of {model!r} read several features each, expected one feature per "
                 "kernel to select by. Use kernels='per_feature_gaussian' or 'per_column'."
             )
+        # Names of columns; what cannot be read was refused by the model.
+        validate_data(self, X, y, skip_check_array=True)
         self.n_features_in_ = self.estimator_.n_features_in_
         return self
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, validate_data
 
@@ -15,6 +16,8 @@ from imkpl.tables.read import as_cells, as_frame
 
 # How numpy and scikit-learn put it when they meet a missing cell or text among numbers.
 NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")
+# How numpy puts it when something else than rows of numbers is made an array.
+NOT_A_TABLE = re.compile(r"setting an array element|float\(\) argument|Cannot cast|inhomogeneous")
 HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
 
 
@@ -74,20 +77,41 @@ def read_new_table(estimator: Any, X: Any) -> Table:
 
 
 @contextmanager
-def hint_at_tables() -> Iterator[None]:
-    """Add to an error about text or missing cells among numbers which kernels read them.
+def plain_words(X: Any) -> Iterator[None]:
+    """Say in plain words what cannot be read as numbers, and which kernels read it.
+
+    Parameters
+    ----------
+    X : any
+        What the user gave.
 
     Yields
     ------
     None
         While numbers are read.
     """
+    frame = as_frame(X)
+    if frame is not None and not frame.columns:
+        raise ValueError("X has no columns, expected at least one. Check how it was selected.")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"X has {np.ma.count_masked(X)} masked cells, expected all of them. Fill them with "
+            f"X.filled(value), or leave out these samples. {HINT}"
+        )
     try:
-        yield
+        # Sums over huge numbers overflow where scikit-learn looks for infinite ones.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except (TypeError, ValueError) as error:
-        if NOT_NUMBERS.search(str(error)) is None:
+        if NOT_NUMBERS.search(str(error)) is not None:
+            raise type(error)(f"{error}\n{HINT}") from error
+        if NOT_A_TABLE.search(str(error)) is None:
             raise
-        raise type(error)(f"{error}\n{HINT}") from error
+        raise type(error)(
+            f"X is of type {type(X).__name__} and cannot be read as numbers, expected an array of "
+            "shape (n_samples, n_features), a data frame, or a list of rows of equal length. "
+            "Convert it first."
+        ) from error
 
 
 def _has_columns(X: Any) -> bool:

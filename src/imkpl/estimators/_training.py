@@ -14,6 +14,7 @@ from sklearn import get_config
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._sharded import group_sharded_rows
+from imkpl.estimators._weights import combine_weights
 from imkpl.kernels import BaseKernelBank, Normalized
 from imkpl.kernels.alignment import cache_alignments
 from imkpl.kernels.sharded import ShardedSamples
@@ -134,7 +135,7 @@ def find_distinct(
     inverse[used] = group
     kept = used[first]
     totals = np.bincount(group, weights=counts[used], minlength=first.size).astype(np.float64)
-    weights = totals * class_weight[labels[kept]]
+    weights = combine_weights(totals, class_weight[labels[kept]])
     return TrainingPart(kept, inverse, labels[kept], weights, totals)
 
 

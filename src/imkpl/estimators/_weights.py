@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from imkpl.estimators._partitions import in_memory
 
 # A sample that weighs less than this part of the heaviest asks for no prototype of its own.
 NEGLIGIBLE = 1e-6
+# Weights within these bounds are taken as they are; sums of larger ones may overflow, also in
+# single precision.
+SMALLEST, LARGEST = 1e-15, 1e15
+# How numpy puts it when something else is made numbers.
+NOT_NUMBERS = re.compile(r"could not convert string|float\(\) argument|setting an array element")
 
 
 def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
@@ -31,7 +37,15 @@ def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     array of shape (n_samples,)
         Weights of 0 or more.
     """
-    weight = np.array(check_sample_weight(in_memory(sample_weight), X, dtype=np.float64))
+    try:
+        weight = np.array(check_sample_weight(in_memory(sample_weight), X, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        if NOT_NUMBERS.search(str(error)) is None:
+            raise
+        raise ValueError(
+            "sample_weight cannot be read as numbers, expected one number of 0 or more per sample. "
+            "Leave it out to count all samples alike."
+        ) from error
     if weight.min() < 0:
         raise ValueError(
             f"sample_weight contains negative values, the smallest is {weight.min():g}, expected 0 "
@@ -118,6 +132,34 @@ def find_class_weight(
             "expected positive numbers. Leave the samples of a class out if it should not count."
         )
     return np.asarray(factors)
+
+
+def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
+    """The products of both, brought into a range in which sums of them are numbers.
+
+    Parameters
+    ----------
+    counts, factors : array of shape (n_samples,)
+        Weights of samples and of their classes, positive and finite.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        The products; where some are beyond 1e15 or 1e-15, parts of the largest, 1e-15 at least.
+
+    Examples
+    --------
+    >>> combine_weights(np.array([1.0, 3.0]), np.array([2.0, 1.0]))
+    array([2., 3.])
+    >>> combine_weights(np.array([1e200, 1e200, 1.0]), np.array([1e200, 1e199, 1.0]))
+    array([1.e+00, 1.e-01, 1.e-15])
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        products = counts * factors
+        if np.all((products >= SMALLEST) & (products <= LARGEST)):
+            return products
+        relative = (counts / counts.max(initial=0.0)) * (factors / factors.max(initial=0.0))
+        return np.asarray(np.maximum(relative / relative.max(initial=0.0), SMALLEST))
 
 
 def count_relevant(sample_weight: FloatArray) -> int:

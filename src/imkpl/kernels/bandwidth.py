@@ -11,6 +11,7 @@ from imkpl._typing import FloatArray
 from imkpl.kernels.blocks import iterate_blocks
 from imkpl.kernels.checks import check_sample_weight, check_vectors
 from imkpl.kernels.exact_sums import fold_moments, join_folds
+from imkpl.kernels.extremes import LARGEST, OVERFLOWING, SMALLEST
 from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference
 
 
@@ -52,6 +53,9 @@ def root_mean_squared_difference(
     roots, size = np.empty(array.shape[1]), (float(shares.max()), present.size)
     for block in iterate_blocks(array.shape[1], 40 * max(present.size, 1), working_memory):
         values = array[present, block].T.astype(np.float64, order="C")
+        # Quarters of huge numbers, whose differences are finite.
+        is_huge = np.abs(values).max(axis=1, initial=0.0) > OVERFLOWING
+        values[is_huge] *= 0.25
         # Measured from one of the samples, a constant feature is exactly zero.
         values -= values[:, :1].copy()
         largest = np.abs(values).max(axis=1, initial=0.0)
@@ -60,12 +64,15 @@ def root_mean_squared_difference(
         # The second pass corrects the rounding of the mean.
         rest, squares = (join_folds(f) for f in fold_moments(values, shares, *size, axis=1))
         variance = squares - rest**2
-        roots[block] = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
+        found = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
+        roots[block] = np.where(is_huge, np.minimum(found, LARGEST / 4) * 4, found)
     return roots
 
 
 def invert_roots(roots: FloatArray) -> FloatArray:
     """``1 / roots``, and 0 where a root is 0: a kernel without spread is the constant 1.
+
+    So is one whose spread is below the smallest normal number, 2e-308.
 
     Parameters
     ----------
@@ -82,4 +89,4 @@ def invert_roots(roots: FloatArray) -> FloatArray:
     >>> invert_roots(np.array([2.0, 0.0]))
     array([0.5, 0. ])
     """
-    return np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+    return np.divide(1.0, roots, out=np.zeros_like(roots), where=roots >= SMALLEST)

@@ -157,7 +157,9 @@ class NamedKernel(BaseKernel):
         """The matrix of k between the samples of X and of Y."""
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        values = pairwise_kernels(X, Y, metric=self.name, **self.params)
+        # What overflows is infinite or not a number, which the check of the output tells.
+        with np.errstate(all="ignore"):
+            values = pairwise_kernels(X, Y, metric=self.name, **self.params)
         n_columns = count_samples(X if Y is None else Y)
         values = np.asarray(values, dtype=np.float64)
         return _check_output(values, (count_samples(X), n_columns), self.label, Y is None)
@@ -178,10 +180,11 @@ def _check_output(
         )
     if not is_symmetric:
         return values
-    gap = np.abs(values - values.T).max(initial=0.0)
+    # Halves, because the sum of two huge numbers may overflow.
+    gap = 2.0 * np.abs(0.5 * values - 0.5 * values.T).max(initial=0.0)
     if gap > _SYMMETRY_TOLERANCE * np.abs(values).max(initial=0.0):
         raise ValueError(
             f"Kernel {name!r} is not symmetric: k(x, y) and k(y, x) differ by {gap:.3g}. Return "
             "the mean of both, and check that the function does not treat X and Y differently."
         )
-    return (values + values.T) / 2
+    return 0.5 * values + 0.5 * values.T

@@ -16,6 +16,8 @@ from imkpl.kernels.kernel import BaseKernel
 
 # Largest error of a squared distance, in bandwidths, that the expanded square may make.
 _TOLERANCE = 1e-11
+# Squares of larger numbers may overflow when many features add up.
+MOST = 1e150
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,14 @@ class Gaussian(BaseKernel):
         """The kernel with the mean squared distance of X as bandwidth, unless one was given."""
         if self.bandwidth is not None and not self.learns_bandwidth:
             return self
-        spread = float(np.sum(root_mean_squared_difference(X, sample_weight) ** 2))
+        roots = root_mean_squared_difference(X, sample_weight)
+        with np.errstate(over="ignore"):
+            spread = float(np.sum(roots**2))
+        if spread == np.inf:
+            raise ValueError(
+                f"The features spread by up to {roots.max():.3g}, expected less than {MOST:.0e}: "
+                "squared distances overflow. Divide the features by their standard deviations."
+            )
         return replace(self, bandwidth=spread if spread > 0 else np.inf, learns_bandwidth=True)
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
@@ -76,10 +85,21 @@ class Gaussian(BaseKernel):
                 f"X has {left.shape[1]} columns and Y has {right.shape[1]}, expected the same "
                 "number. Pass samples with the columns of the training part."
             )
+        if self.bandwidth == np.inf:
+            return np.ones((left.shape[0], right.shape[0]))
+        for array, name in ((left, "X"), (right, "Y")):
+            if np.abs(array).max(initial=0.0) > MOST:
+                raise ValueError(
+                    f"{name} holds numbers of up to {np.abs(array).max():.3g}, expected less than "
+                    f"{MOST:.0e}: squared distances overflow. Divide the features by their "
+                    "standard deviations."
+                )
         distances = _squared_distances(left, right, self.bandwidth)
         if Y is None:
             np.fill_diagonal(distances, 0.0)
-        return np.asarray(np.exp(-distances / self.bandwidth))
+        # An infinite quotient is a kernel value of 0.
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(-distances / self.bandwidth))
 
 
 def _squared_distances(left: FloatArray, right: FloatArray, bandwidth: float) -> FloatArray:

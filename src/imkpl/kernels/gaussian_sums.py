@@ -46,12 +46,14 @@ def _add_single(
     rows: FloatArray,
     others: FloatArray | None,
 ) -> None:
-    left = rows * rates[:, None]
-    right = left if others is None else others * rates[:, None]
-    # Numbers near 0 are the exact ones. The centre is that of y, so that a row of the result
-    # does not depend on the other rows.
-    centre = right.mean(axis=1, keepdims=True)
-    left, right = ((values - centre).astype(np.float32) for values in (left, right))
+    # A sample so far away that it is infinite is like no other.
+    with np.errstate(over="ignore"):
+        left = rows * rates[:, None]
+        right = left if others is None else others * rates[:, None]
+        # Numbers near 0 are the exact ones. The centre is that of y, so that a row of the result
+        # does not depend on the other rows.
+        centre = right.mean(axis=1, keepdims=True)
+        left, right = ((values - centre).astype(np.float32) for values in (left, right))
     if others is None:
         _single_loops._combine_lower_inplace(total, weights, left)
     else:

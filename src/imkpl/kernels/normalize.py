@@ -14,6 +14,9 @@ from imkpl.kernels.blocks import count_samples
 from imkpl.kernels.checks import check_indices, check_pairs, check_sample_weight
 from imkpl.kernels.wrapper import BaseWrapper
 
+# A sample whose squared norm is below it has none.
+SMALLEST_SQUARE = 1e-290
+
 
 @dataclass(frozen=True)
 class Normalized(BaseWrapper):
@@ -123,7 +126,8 @@ def _invert_norms(diagonal: FloatArray) -> tuple[FloatArray, Any]:
             f"A kernel has K(x, x) = {diagonal.min():.3g} for some sample, expected 0 or more: it "
             "is not an inner product. Use a positive semi-definite kernel."
         )
-    is_zero = diagonal == 0
+    # Smaller squares have lost digits, and the product of two such inverses would be infinite.
+    is_zero = diagonal < SMALLEST_SQUARE
     return np.where(is_zero, 0.0, 1.0 / np.sqrt(np.where(is_zero, 1.0, diagonal))), is_zero
 
 

@@ -23,6 +23,7 @@ from imkpl.kernels.checks import (
     check_sample_indices,
     check_vectors,
 )
+from imkpl.kernels.extremes import feature_major, tame
 from imkpl.kernels.gaussian_sums import GROUP, add_gaussians
 from imkpl.kernels.grid import Grid, choose_grid
 from imkpl.kernels.structured import SparseRows, merged_pairs, sum_rows_on_grid
@@ -208,10 +209,11 @@ class PerFeatureGaussian(BaseKernelBank):
         table, used_weights = self._table.at(used), weights[used]
         total = np.zeros(self._shape(X, Y), dtype=self.dtype)
         for block in self._blocks(used.size, left, right):
-            rows = _feature_major(left, table.columns[block])
-            others = None if right is None else _feature_major(right, table.columns[block])
+            columns, rates = table.columns[block], table.rates[block]
+            others = None if right is None else feature_major(right, columns, rates)[0]
+            rows, rates = feature_major(left, columns, rates)
             with loops._enough_threads(total.size * rows.shape[0]):
-                add_gaussians(total, used_weights[block], table.rates[block], rows, others)
+                add_gaussians(total, used_weights[block], rates, rows, others)
         if right is None:
             loops._mirror_lower_inplace(total)
         return total
@@ -235,8 +237,9 @@ class PerFeatureGaussian(BaseKernelBank):
         products = np.empty(self.n_kernels)
         for block in self._blocks(self.n_kernels, left, right):
             columns, rates = self._table.columns[block], self._table.rates[block]
-            rows = _feature_major(left, columns)
-            others = rows if right is None else _feature_major(right, columns)
+            others = None if right is None else feature_major(right, columns, rates)[0]
+            rows, rates = feature_major(left, columns, rates)
+            others = rows if others is None else others
             with loops._enough_threads(matrix.size * rates.size):
                 bands = loops._contract_tiles(matrix, rates, rows, others, is_symmetric)
             products[block] = constant + bands.sum(axis=1)
@@ -251,8 +254,7 @@ class PerFeatureGaussian(BaseKernelBank):
         check_sample_indices(rows, columns, array.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in self._blocks(self.n_kernels, array, None):
-            samples = np.ascontiguousarray(array[:, self._table.columns[block]], dtype=np.float64)
-            rates = self._table.rates[block]
+            samples, rates = self._sample_major(array, block)
             with loops._enough_threads(rows.size * rates.size):
                 loops._fill_pairs_inplace(out[:, block], rates, samples, rows, columns)
         return out
@@ -267,8 +269,7 @@ class PerFeatureGaussian(BaseKernelBank):
         factors = check_pair_values(values, rows.size)
         products = np.empty(self.n_kernels)
         for block in self._blocks(self.n_kernels, array, None):
-            samples = np.ascontiguousarray(array[:, self._table.columns[block]], dtype=np.float64)
-            rates = self._table.rates[block]
+            samples, rates = self._sample_major(array, block)
             with loops._enough_threads(rows.size * rates.size):
                 bands = _structured_loops._sum_pairs(factors, rates, samples, rows, columns)
             products[block] = bands.sum(axis=0)
@@ -299,8 +300,9 @@ class PerFeatureGaussian(BaseKernelBank):
         system = system.on_used()
         # Values, positions and windows: about nine numbers per sample and kernel.
         for block in iterate_blocks(self.n_kernels, 72 * used.size, self.working_memory):
-            values = _feature_major(array[used], self._table.columns[block])
-            products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
+            table = self._table.at(np.arange(block.start, block.stop))
+            values, rates = feature_major(array[used], table.columns, table.rates)
+            products[block] = sum_rows_on_grid(system, values, rates, grid)
         return products
 
     @property
@@ -377,6 +379,11 @@ class PerFeatureGaussian(BaseKernelBank):
             )
         return left, right
 
+    def _sample_major(self, X: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
+        samples = np.ascontiguousarray(X[:, self._table.columns[block]], dtype=np.float64)
+        values, rates = tame(samples.T, self._table.rates[block])
+        return values.T, rates
+
     def _blocks(
         self, n_kernels: int, left: FloatArray, right: FloatArray | None
     ) -> Iterator[slice]:
@@ -386,7 +393,3 @@ class PerFeatureGaussian(BaseKernelBank):
         n_groups = -(-n_kernels // group)
         for groups in iterate_blocks(n_groups, 16 * n_values * group, self.working_memory):
             yield slice(groups.start * group, min(groups.stop * group, n_kernels))
-
-
-def _feature_major(X: FloatArray, columns: IntArray) -> FloatArray:
-    return np.ascontiguousarray(X[:, columns].T, dtype=np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from imkpl._checks import check_lengths, check_nonnegative
+from imkpl._checks import as_rows, check_lengths, check_nonnegative
 from imkpl._typing import FloatArray
 
 
@@ -86,7 +86,7 @@ def discrimination_score(
     >>> discrimination_score([[1.0, 0.0], [1.0, 3.0]], ["a", "b"], ["a", "b"])
     75.0
     """
-    given = sp.csr_array(codes, dtype=np.float64)
+    given = as_rows(codes, "codes")
     mixes = sp.coo_array(abs(given) if absolute else given)
     y, owners = np.asarray(labels), np.asarray(prototype_classes)
     check_lengths(mixes.shape[0], y.size, "rows of codes", "labels")

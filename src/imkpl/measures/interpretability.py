@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from imkpl._checks import check_lengths, check_nonnegative
+from imkpl._checks import as_rows, check_lengths, check_nonnegative
 from imkpl._typing import FloatArray
 
 
@@ -89,10 +89,16 @@ def interpretability_score(
     >>> interpretability_score([[0.5, 0.5]], ["a", "b"], [[1.0, 1.0], [1.0, 1.0]])
     50.0
     """
-    mixes = sp.csr_array(prototypes, dtype=np.float64)
+    mixes = as_rows(prototypes, "prototypes")
     classes, codes = np.unique(np.asarray(labels), return_inverse=True)
     check_lengths(mixes.shape[1], codes.size, "columns of prototypes", "labels")
+    if codes.size == 0:
+        raise ValueError(
+            "prototypes have no columns, expected one per training sample. Take them from a fitted "
+            "model as they are."
+        )
     if absolute:
+        check_nonnegative(np.abs(mixes.data), "sizes of prototypes")
         mixes = _scale_sizes(mixes, kernel)
     check_nonnegative(mixes.data, "prototypes")
     indicator = sp.csr_array(

@@ -55,10 +55,20 @@ class ClassDraw:
     ) -> None:
         self.members, self.sample_weight, self.n_chosen = members, sample_weight, n_chosen
         self.generator = generator
-        self.is_complete = n_chosen >= members.size
-        self.chosen = np.arange(members.size if self.is_complete else 0)
+        self._is_complete = n_chosen >= members.size
+        self.chosen = np.arange(members.size if self._is_complete else 0)
         # Half the squared distance of every member to the nearest landmark.
         self.distances = np.full(members.size, LARGEST_DISTANCE)
+
+    def is_complete(self) -> bool:
+        """Whether there is nothing left to draw.
+
+        Returns
+        -------
+        bool
+            True at the end.
+        """
+        return self._is_complete
 
     def draw(self) -> IntArray:
         """Candidates, by weight times distance.
@@ -90,7 +100,7 @@ class ClassDraw:
         is_taken = _thin(drawn, self.distances[drawn], similarities, chances)
         new = drawn[is_taken][: self.n_chosen - self.chosen.size]
         self.chosen = np.concatenate([self.chosen, new])
-        self.is_complete = self.chosen.size == self.n_chosen
+        self._is_complete = self.chosen.size == self.n_chosen
         return np.asarray(new)
 
     def approach(self, nearest: FloatArray) -> None:
@@ -104,7 +114,7 @@ class ClassDraw:
         self.distances = np.minimum(self.distances, nearest)
         self.distances[self.chosen] = 0.0
         self.distances[self.distances < NO_DISTANCE] = 0.0
-        self.is_complete = not self.distances.any()
+        self._is_complete = not self.distances.any()
 
 
 def draw_alone(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: float) -> None:
@@ -123,10 +133,10 @@ def draw_alone(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: fl
     """
     average = np.full(bank.n_kernels, 1 / bank.n_kernels)
     members = draw.members
-    while not draw.is_complete:
+    while not draw.is_complete():
         drawn = draw.draw()
         new = draw.take(drawn, bank.combine(average, bank.subset(X, members[drawn])))
-        if draw.is_complete:
+        if draw.is_complete():
             return
         landmarks, nearest = bank.take(X, members[new]), np.empty(members.size)
         row_bytes = 8 * new.size + 4 * float(getattr(X, "nbytes", 0)) / count_samples(X)
@@ -156,7 +166,7 @@ def draw_together(
     """
     average, local = np.full(bank.n_kernels, 1 / bank.n_kernels), bank.plain()
     while True:
-        drawn = {q: draw.draw() for q, draw in enumerate(draws) if not draw.is_complete}
+        drawn = {q: draw.draw() for q, draw in enumerate(draws) if not draw.is_complete()}
         if not drawn:
             return
         rows = X.gather(np.concatenate([draws[q].members[places] for q, places in drawn.items()]))
@@ -164,7 +174,7 @@ def draw_together(
         landmarks: dict[int, FloatArray] = {}
         for (q, places), own in zip(drawn.items(), np.split(rows, ends[:-1]), strict=True):
             new = draws[q].take(places, bank.combine(average, own))
-            if not draws[q].is_complete:
+            if not draws[q].is_complete():
                 # The first of equal places: a landmark is one of the rows at hand.
                 landmarks[q] = own[[int(np.flatnonzero(places == place)[0]) for place in new]]
         if not landmarks:

@@ -276,6 +276,11 @@ def drop_unused(state: State) -> State:
         Every prototype is used.
     """
     used = np.flatnonzero(state.codes.sum(axis=0) > 0)
+    if used.size == 0:
+        raise ValueError(
+            "All codes are empty: no prototype is worth using, because other terms outweigh the "
+            "reconstruction of samples. Lower discrimination or interpretability."
+        )
     return replace(state, prototypes=state.prototypes[used], codes=state.codes[:, used])
 
 

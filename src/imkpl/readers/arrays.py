@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from imkpl.readers.data_file import InputError, RawFile, list_names
-from imkpl.readers.matlab import is_whole
+from imkpl.readers.matlab import is_version_5, read_variables
 from imkpl.readers.options import ReadOptions
 from imkpl.series import read_series
 
@@ -70,12 +70,8 @@ def parse_mat(path: pathlib.Path, options: ReadOptions) -> RawFile:
     from scipy.io import loadmat
 
     content = path.read_bytes()
-    # Version 7.3 is another format, and version 4 has no such mark.
-    is_known = content[126:128] in (b"IM", b"MI") and b"\x02" not in content[124:126]
-    if is_known and not is_whole(content):
-        raise _damaged(path, ".mat")
     try:
-        found = loadmat(path, chars_as_strings=True)
+        found = read_variables(content) if is_version_5(content) else loadmat(path)
         known = {name: _unpack(value) for name, value in found.items() if name[:2] != "__"}
     except NotImplementedError as error:
         raise InputError(

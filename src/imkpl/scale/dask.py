@@ -127,7 +127,7 @@ class DaskBank(BaseWrapper):
             cuts = np.array_split(matrix, len(blocks))
             pairs = [(rows, cut) for (rows,), cut in zip(blocks, cuts, strict=True)]
             found = cluster.map(_contract_cross, pairs, self.bank, Y)
-        return np.sum(found, axis=0)
+        return np.asarray(np.sum(found, axis=0))
 
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64

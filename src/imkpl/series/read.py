@@ -14,6 +14,7 @@ from imkpl.series.collection import SeriesSet
 
 NO_SERIES = "X has no series, expected at least one. Check how it was selected."
 OBJECTS = np.dtype(object)
+LARGEST = 1e300
 FORMS = (
     "an array (n_series, n_channels, n_steps), a list of arrays (n_channels, length), a SeriesSet, "
     "a pandas frame or the path of a .ts file"
@@ -337,6 +338,12 @@ def _check_values(series: SeriesSet) -> SeriesSet:
             f"Channel {_name(series, channel)} of series {index} has an infinite value at step "
             f"{step - int(series.starts[index])}, expected finite numbers, or NaN for a missing "
             "value. Replace it."
+        )
+    largest = float(np.nanmax(np.abs(series.values)))
+    if largest > LARGEST:
+        raise ValueError(
+            f"The series hold numbers of up to {largest:.3g}, expected less than {LARGEST:.0e}, "
+            "because differences and sums of such numbers overflow. Divide them."
         )
     return series
 

@@ -60,6 +60,15 @@ def check_linear(c: FloatArray, n: int, name: str, ndim: int) -> None:
         raise ValueError(f"{name} contains NaN or infinite entries; remove or impute them first.")
 
 
+def check_solution(x: FloatArray, value: ArrayLike) -> None:
+    """Raise unless a solution and its value are finite."""
+    if not (np.isfinite(x).all() and np.isfinite(value).all()):
+        raise ValueError(
+            "The solution overflows: c is too large for the entries of H. Divide c by its largest "
+            "entry, solve, and multiply the solution by it."
+        )
+
+
 def check_count(value: Any, name: str) -> int:
     """The value as an int; raise unless it is a positive integer."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:

@@ -10,6 +10,7 @@ from imkpl.solvers._checks import (
     check_count,
     check_linear,
     check_quadratic,
+    check_solution,
     check_stops,
     default_max_steps,
     tolerances,
@@ -17,6 +18,8 @@ from imkpl.solvers._checks import (
 from imkpl.solvers.result import SolverResult, Status
 
 
+# What overflows is refused at the end.
+@np.errstate(over="ignore", invalid="ignore")
 def solve_nqp(
     H: ArrayLike,
     c: ArrayLike,
@@ -138,6 +141,7 @@ def solve_nqp(
 
     dense = np.zeros(n, H.dtype)
     dense[active] = x
+    check_solution(dense, value)
     return SolverResult(dense, np.array(active, dtype=np.intp), scale * value, n_steps, status)
 
 
@@ -162,7 +166,7 @@ def _grow_factor(
 ) -> tuple[FloatArray, FloatArray] | None:
     """One more row of ``LL' = H_II`` and one more entry of ``Ly = -c_I``; None if dependent."""
     k = len(active)
-    v = solve_triangular(L, H[active, j], lower=True) if k else y
+    v = solve_triangular(L, H[active, j], lower=True, check_finite=False) if k else y
     schur = H[j, j] - v @ v
     if schur <= dependence_tol * H[j, j]:
         return None
@@ -181,7 +185,7 @@ def _solve_on_active(
     At the returned point f is ``-1/2 ||y||²``, since ``H_II x = -c_I``.
     """
     while True:
-        z = solve_triangular(L, y, lower=True, trans="T")
+        z = solve_triangular(L, y, lower=True, trans="T", check_finite=False)
         crossing = z <= 0
         if not crossing.any():
             return active, z, L, y

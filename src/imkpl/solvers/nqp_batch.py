@@ -11,6 +11,7 @@ from imkpl.solvers._checks import (
     check_count,
     check_linear,
     check_quadratic,
+    check_solution,
     check_stops,
     default_max_steps,
     per_problem,
@@ -112,7 +113,9 @@ def solve_nqp_batch(
                 n_steps,
                 status,
             )
-    return BatchResult(_as_csr(x, active, n_active, n), value, n_steps, status)
+    solutions = _as_csr(x, active, n_active, n)
+    check_solution(solutions.data, value)
+    return BatchResult(solutions, value, n_steps, status)
 
 
 def pursue(

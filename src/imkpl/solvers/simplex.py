@@ -9,6 +9,8 @@ from imkpl._typing import FloatArray
 from imkpl.solvers._checks import check_count
 from imkpl.solvers.result import SolverResult, Status
 
+# A gradient that turns by more is as good as this one.
+_HUGE = 1e300
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -269,6 +271,8 @@ def _backtrack(
             new_value - value <= float(gradient @ step) + bend
             or float((new_gradient - gradient) @ step) <= bend
             or bend <= _EPS**2 * L
+            # Once L has overflowed no other step will be tried.
+            or L == np.inf
         ):
             return L, new, new_value, new_gradient
         L *= 2
@@ -287,7 +291,9 @@ def _first_lipschitz(
         return spread or 1.0
     _, there = _evaluate(value_and_gradient, vertex)
     # With an L below spread / 1000 a step from anywhere ends at a vertex.
-    return max(float(np.linalg.norm(there - gradient)) / length, 1e-3 * spread)
+    with np.errstate(over="ignore"):
+        turn = min(float(np.linalg.norm(there - gradient)), _HUGE)
+    return max(turn / length, 1e-3 * spread)
 
 
 def _evaluate(

@@ -22,6 +22,8 @@ DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.tim
 ROWS = (list, tuple, np.ndarray)
 BOOLS = (bool, np.bool_)
 REFUSED = (dict, list, tuple, set, frozenset, np.ndarray, complex, np.complexfloating)
+# Larger whole numbers are no floating-point numbers.
+LARGEST = int(np.finfo(np.float64).max)
 # How pandas calls the types of its marks for missing cells.
 MISSING_MARKS = ("NAType", "NaTType")
 
@@ -219,6 +221,11 @@ def _as_plain(cell: Any, name: str) -> Any:
     if isinstance(cell, BOOLS):
         return bool(cell)
     if isinstance(cell, Integral):
+        if abs(int(cell)) > LARGEST:
+            raise ValueError(
+                f"Column {name!r} holds a whole number of {len(str(abs(int(cell))))} digits, "
+                "expected less than 1.8e308. Divide the column, or make it text."
+            )
         return int(cell)
     if isinstance(cell, Real | Decimal):
         number = float(cell)

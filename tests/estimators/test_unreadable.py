@@ -1,0 +1,131 @@
+"""What cannot be read as samples, labels or weights is refused in plain words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
+from imkpl.estimators._weights import combine_weights
+
+KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL, IMKPLSelector])
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda X: {"a": X},
+        lambda X: set(X.ravel().tolist()),
+        lambda X: (row for row in X),
+        lambda X: [row[: place % 3] for place, row in enumerate(X.tolist())],
+        lambda X: np.zeros(len(X), dtype=[("a", float), ("b", "U3")]),
+    ],
+    ids=["dict", "set", "generator", "ragged", "records"],
+)
+def test_samples_that_are_no_table(kind, form, two_blobs):
+    X, y = two_blobs
+    with pytest.raises((TypeError, ValueError), match=r"X is of type \w+ and cannot be read as"):
+        kind().fit(form(X), y)
+
+
+def test_samples_that_are_no_table_at_predict(two_blobs):
+    X, y = two_blobs
+    model = ISKPL(sparsity=2).fit(X, y)
+    with pytest.raises(TypeError, match="X is of type dict and cannot be read as numbers"):
+        model.predict({"a": X})
+
+
+def test_masked_cells_are_not_read_as_if_they_were_there(two_blobs):
+    X, y = two_blobs
+    masked = np.ma.masked_less(X, 0)
+    sentence = r"X has \d+ masked cells, expected all of them.*kernels=\"per_column\""
+    with pytest.raises(ValueError, match=sentence):
+        IMKPL().fit(masked, y)
+    with pytest.raises(ValueError, match=sentence):
+        IMKPL(sparsity=2).fit(np.ma.array(X), y).predict(masked)
+
+
+def test_frames_without_columns_or_with_equal_names(two_blobs):
+    X, y = two_blobs
+    with pytest.raises(ValueError, match=r"X has no columns, expected at least one\. Check"):
+        IMKPL().fit(pd.DataFrame(index=range(40)), y)
+    with pytest.raises(ValueError, match=r"two columns named 'a', expected names of their own"):
+        IMKPL("rbf").fit(pd.DataFrame(X, columns=list("aaaa")), y)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (lambda y: "a" * len(y), r"y is of type str, expected one label per sample"),
+        (lambda y: {0: y}, r"y is of type dict, expected one label per sample"),
+        (lambda y: iter(y), r"y is of type \w+, expected one label per sample"),
+        (lambda y: np.ma.masked_equal(y, 0), r"y has 20 masked labels, expected one"),
+        (lambda y: [[1] * (1 + i) for i in y], r"y cannot be read as a list of labels"),
+        (lambda y: [None if i else "a" for i in y], r"y contains missing labels \(None or NaN\)"),
+        (lambda y: np.array([1 if i else "a" for i in y], object), r"mixes labels of types int"),
+        (lambda y: np.where(y, np.nan, 1), r"Input y contains NaN, expected one label"),
+        (lambda y: np.where(y, np.inf, 1), r"Input y contains infinity, expected one label"),
+    ],
+)
+def test_labels_that_are_no_classes(kind, labels, sentence, two_blobs):
+    X, y = two_blobs
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        kind().fit(X, labels(y))
+
+
+def test_sparse_labels_are_left_to_scikit_learn(two_blobs):
+    X, y = two_blobs
+    with pytest.raises((TypeError, ValueError), match=r"[Ss]parse"):
+        IMKPL().fit(X, sp.csr_array(y[:, None]))
+
+
+@pytest.mark.parametrize("weight", ["a", None, 1j], ids=repr)
+def test_weights_that_are_no_numbers(weight, two_blobs):
+    X, y = two_blobs
+    weights = np.full(len(y), weight, dtype=object if weight is None else None)
+    with pytest.raises(ValueError, match=r"sample_weight c\w+ .*|Complex data not supported"):
+        IMKPL().fit(X, y, weights)
+
+
+@pytest.mark.parametrize("factor", [1e-320, 1e-300, 1e300])
+def test_weights_of_any_size_are_weights(factor, two_blobs, rng):
+    X, y = two_blobs
+    weight = np.where(rng.random(len(y)) < 0.5, 1.0, 2.0)
+    model = IMKPL(sparsity=3).fit(X, y, weight * factor)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.score(X, y) == IMKPL(sparsity=3).fit(X, y, weight).score(X, y)
+
+
+def test_weights_beyond_all_bounds_keep_their_shares():
+    ones = np.ones(3)
+    assert_array_equal(combine_weights(np.array([1e-15, 1.0, 1e15]), ones), [1e-15, 1.0, 1e15])
+    found = combine_weights(np.array([1e300, 1e299, 1e-300]), np.array([1e300, 1e300, 1e-300]))
+    assert_allclose(found, [1.0, 0.1, 1e-15], rtol=1e-12)
+    found = combine_weights(np.full(3, 5e-324), np.array([1.0, 2.0, 4.0]) * 1e-300)
+    assert_allclose(found, [0.25, 0.5, 1.0], rtol=1e-12)
+
+
+def test_terms_that_outweigh_reconstruction_are_named(two_blobs):
+    X, _ = two_blobs
+    with pytest.raises(ValueError, match=r"All codes are empty.*Lower discrimination or interpr"):
+        ISKPL(discrimination=1e300, sparsity=2).fit(X.round(), np.arange(40) % 2)
+
+
+def test_a_stack_without_kernels_is_refused():
+    with pytest.raises(ValueError, match=r"training similarities have shape \(4, 4, 0\)"):
+        ISKPL("precomputed").fit(np.empty((4, 4, 0)), [0, 0, 1, 1])
+
+
+def test_a_path_without_splits_is_refused(two_blobs):
+    with pytest.raises(ValueError, match=r"cv gives no splits, expected at least one pair"):
+        IMKPLCV(cv=[]).fit(*two_blobs)
+
+
+def test_the_order_in_memory_does_not_change_a_bit(two_blobs):
+    X, y = two_blobs
+    models = [ISKPL("rbf", sparsity=2).fit(form(X), y) for form in (np.array, np.asfortranarray)]
+    answers = [models[0].decision_function(X), models[1].decision_function(np.asfortranarray(X))]
+    assert_array_equal(*answers)

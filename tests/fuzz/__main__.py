@@ -1,0 +1,7 @@
+"""``python -m fuzz``."""
+
+import sys
+
+from fuzz.runner import main
+
+sys.exit(main())
