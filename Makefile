@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test faults fuzz browser check lint types arch format quality series reproduce bench clean
+.PHONY: demo test browser check lint types arch format quality series reproduce bench clean
+.PHONY: faults fuzz soak lock locked minimum newest audit
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
@@ -65,6 +66,47 @@ CASES ?= 500
 FIRST ?= 0
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests NUMBA_NUM_THREADS=4 $(RUN)/python -m fuzz --cases $(CASES) --first $(FIRST)
+
+# 500 fits in one process, 10 000 altered model files, threads and pools of processes.
+soak: $(VENV)/.dev
+	$(RUN)/python -m pytest -n 0 -q -m soak tests/soak
+
+# Pins the development environment with the hash of every file; uv resolves for all systems at once.
+LOCK := requirements/dev.txt
+COMPILE := $(VENV)/tools/bin/uv pip compile --quiet --python-version 3.11
+lock: $(VENV)/tools/bin/uv
+	$(COMPILE) --universal --upgrade --generate-hashes --no-annotate --no-header --extra dev \
+	pyproject.toml requirements/build.in --output-file $(LOCK)
+
+# The tests in exactly the pinned environment. `make test` takes the newest releases instead.
+locked: $(VENV)/bin/python
+	$(RUN)/python -m venv --clear $(VENV)/locked
+	$(VENV)/locked/bin/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	$(VENV)/locked/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(VENV)/locked/bin/python -m pytest -n 2 -q
+
+# The tests of what other packages touch most, with the lowest versions that pyproject.toml allows,
+# and with the newest there are.
+CORE := tests/files tests/solvers tests/kernels tests/model tests/tables tests/estimators
+minimum: $(VENV)/bin/python $(VENV)/tools/bin/uv
+	$(RUN)/python -m venv --clear $(VENV)/minimum
+	$(COMPILE) --resolution lowest-direct --extra test pyproject.toml --output-file $(VENV)/minimum.txt
+	$(VENV)/tools/bin/uv pip install --quiet --python $(VENV)/minimum --requirement $(VENV)/minimum.txt
+	NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/bin/python -m pytest -n 2 -q \
+	-o pythonpath="tests src" $(CORE)
+
+newest: $(VENV)/bin/python
+	$(RUN)/python -m venv --clear $(VENV)/newest
+	$(VENV)/newest/bin/python -m pip install --quiet --upgrade --editable ".[test]"
+	NUMBA_CACHE_DIR=$(VENV)/newest/numba $(VENV)/newest/bin/python -m pytest -n 2 -q $(CORE)
+
+# Known vulnerabilities of the pinned packages. Needs the network; what cannot be looked up is an error.
+audit: $(VENV)/tools/bin/uv
+	$(VENV)/tools/bin/pip-audit --strict --disable-pip --requirement $(LOCK)
+
+$(VENV)/tools/bin/uv: | $(VENV)/bin/python
+	$(RUN)/python -m venv $(VENV)/tools
+	$(VENV)/tools/bin/python -m pip install --quiet uv pip-audit
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

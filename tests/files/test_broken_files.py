@@ -213,6 +213,25 @@ for _ in range(100):
         (put(*ATTRIBUTES, "x_", value={"type": ["a"]}), r"does not fit together \(TypeError"),
         (put(*ATTRIBUTES, "x_", value=DEEP), "values are nested more than 40 levels deep"),
         (put(*ATTRIBUTES, "x_", value={"type": "array", "name": "99"}), "array '99' is missing"),
+        (
+            put(*ATTRIBUTES, "x_", value={"type": "objects", "shape": [2**40, 0], "items": []}),
+            "0 values are declared to have the shape",
+        ),
+        (
+            put(
+                *ATTRIBUTES,
+                "x_",
+                value={
+                    "type": "tuple",
+                    "items": {"type": "part", "class": "Gaussian", "fields": {}},
+                },
+            ),
+            "the items of a 'tuple' are not a list",
+        ),
+        (
+            put(*ATTRIBUTES, "x_", value={"type": "objects", "shape": [1], "items": "a"}),
+            "the items of a 'objects' are not a list",
+        ),
         (put(*ATTRIBUTES, "x_", value={"type": "dtype", "value": "|O"}), "values of type '|O'"),
         (put(*ATTRIBUTES, "x_", value={"type": "dtype", "value": "i4,O"}), "values of type 'i4,O'"),
         (put(*ATTRIBUTES, "x_", value={"type": "float", "value": "1"}), "does not fit together"),
@@ -316,6 +335,11 @@ def npy(header, data=b""):
             npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1)}", bytes(8)),
             {"dtype": "<f8", "shape": [-1, -1]},
             "which does not fit its 136 bytes",
+        ),
+        (
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 0)}"),
+            {"dtype": "<f8", "shape": [10**12, 0]},
+            "which does not fit its 128 bytes",
         ),
         (
             npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,)}"),

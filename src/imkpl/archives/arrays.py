@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from imkpl.archives.kind import FileKind
 
 # Booleans, numbers, text, bytes, dates and spans of time: values whose bytes are all there is.
 PLAIN_KINDS = "biufcUSMm"
+# An array without values takes no bytes, however many rows it declares; going through its rows
+# takes for ever. No model has more rows of nothing.
+MOST_EMPTY = 2**24
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
@@ -31,6 +34,22 @@ def is_plain(dtype: np.dtype[Any]) -> bool:
     """
     # Arrays of text of length 0 have no bytes, so that nothing would limit their declared shape.
     return dtype.kind in PLAIN_KINDS and dtype.itemsize > 0
+
+
+def is_boundless(shape: Sequence[int]) -> bool:
+    """Whether an array of this shape has no values, and rows beyond number.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        As declared.
+
+    Returns
+    -------
+    bool
+        True if no file that was saved has such an array.
+    """
+    return 0 in shape and max(shape) > MOST_EMPTY
 
 
 def write_array(array: np.ndarray[Any, Any]) -> tuple[bytes, dict[str, Any]]:
@@ -89,7 +108,8 @@ def read_array(
     if [dtype.str, list(shape)] != [entry["dtype"], entry["shape"]]:
         raise kind.misfit(f"type and shape of array {name!r} are not those in {kind.document}")
     start = stream.tell()
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(content) - start:
+    is_wrong = min(shape, default=0) < 0 or is_boundless(shape)
+    if is_wrong or math.prod(shape) * dtype.itemsize != len(content) - start:
         raise kind.misfit(
             f"array {name!r} declares the shape {shape}, which does not fit its {len(content)} "
             "bytes"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl.archives.arrays import is_plain
+from imkpl.archives.arrays import is_boundless, is_plain
 from imkpl.files.errors import ModelFileError, misfit
 from imkpl.files.registry import ESTIMATORS, NUMBER_TYPES, PARTS, SCALARS
 from imkpl.files.routing import set_requests
@@ -45,7 +45,7 @@ class TreeReader:
             "objects": self._read_objects,
             "part": self._read_part,
             "scalar": self._read_scalar,
-            "tuple": lambda node, depth: tuple(self.read(node["items"], depth)),
+            "tuple": lambda node, depth: tuple(self._read_items(node, depth)),
         }
 
     def read(self, node: Any, depth: int = 0) -> Any:
@@ -78,6 +78,12 @@ class TreeReader:
     def _read_named(self, nodes: dict[str, Any], depth: int) -> dict[str, Any]:
         return {name: self.read(node, depth) for name, node in nodes.items()}
 
+    def _read_items(self, node: dict[str, Any], depth: int) -> list[Any]:
+        # Whatever else there may be is not made to be gone through.
+        if not isinstance(node["items"], list):
+            raise misfit(f"the items of a {node['type']!r} are not a list")
+        return [self.read(one, depth + 1) for one in node["items"]]
+
     def _read_dict(self, node: dict[str, Any], depth: int) -> dict[Any, Any]:
         return {self.read(key, depth): self.read(value, depth) for key, value in node["items"]}
 
@@ -87,8 +93,8 @@ class TreeReader:
         return self._arrays[node["name"]]
 
     def _read_objects(self, node: dict[str, Any], depth: int) -> np.ndarray[Any, Any]:
-        items, shape = self.read(node["items"], depth), tuple(node["shape"])
-        if math.prod(shape) != len(items):
+        items, shape = self._read_items(node, depth), tuple(node["shape"])
+        if math.prod(shape) != len(items) or is_boundless(shape):
             raise misfit(f"{len(items)} values are declared to have the shape {shape}")
         return np.fromiter(items, dtype=object, count=len(items)).reshape(shape)
 

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numba import njit, prange
 
-from imkpl._threads import limited_threads
+from imkpl._threads import ParallelLoop, limited_threads
 
 # Pairs side by side: two vectors of eight doubles, or four of four.
 _LANES = 16
@@ -370,7 +370,7 @@ def _align_task_inplace(  # type: ignore[no-untyped-def]
     _align_lanes_inplace(results, one, is_shared, row_ends, others, column_ends, n_channels, width)
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _align_tasks_inplace(  # type: ignore[no-untyped-def]
     mantissas, powers, left, left_starts, right, right_starts, rows, columns, bounds, width
 ):

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numba import njit, prange
 
-from imkpl._threads import limited_threads
+from imkpl._threads import ParallelLoop, limited_threads
 
 # Reassociation lets LLVM vectorise a sum over a row; its order is fixed when the loop is compiled.
 _SUM_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
@@ -92,7 +92,7 @@ def _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns):
                 )
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _combine_cross_inplace(out, weights, rates, left, right):  # type: ignore[no-untyped-def]
     n_rows, n_columns = out.shape
     for tile in prange((n_rows + _ROW_TILE - 1) // _ROW_TILE):
@@ -101,7 +101,7 @@ def _combine_cross_inplace(out, weights, rates, left, right):  # type: ignore[no
         _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns)
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _combine_lower_inplace(out, weights, rates, values):  # type: ignore[no-untyped-def]
     n_rows = out.shape[0]
     n_tiles = (n_rows + _ROW_TILE - 1) // _ROW_TILE
@@ -115,7 +115,7 @@ def _combine_lower_inplace(out, weights, rates, values):  # type: ignore[no-unty
                 _add_rows_inplace(out, weights, rates, values, values, first, last, last)
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _mirror_lower_inplace(out):  # type: ignore[no-untyped-def]
     # Square tiles, because writing along a column of a large matrix misses the cache every time.
     n_rows = out.shape[0]
@@ -136,7 +136,7 @@ def _row_product(row, rate, value, values):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _contract_tiles(matrix, rates, left, right, lower):  # type: ignore[no-untyped-def]
     # One partial sum per kernel and band of rows; with `lower`, only entries left of the diagonal.
     n_rows, n_columns = matrix.shape
@@ -165,7 +165,7 @@ def _fill_pair_inplace(row, rates, left, right):  # type: ignore[no-untyped-def]
         row[kernel] = _exp_minus(scaled * scaled)
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _fill_pairs_inplace(out, rates, samples, rows, columns):  # type: ignore[no-untyped-def]
     # Here `samples` is sample-major: one pair reads two contiguous rows.
     for pair in prange(rows.shape[0]):

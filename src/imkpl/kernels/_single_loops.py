@@ -8,6 +8,7 @@ are the same bits for any number of threads.
 import numpy as np
 from numba import njit, prange
 
+from imkpl._threads import ParallelLoop
 from imkpl.kernels._gaussian_loops import _COLUMN_TILE, _ROW_TILE
 
 # So many kernels are summed in single precision before they are added to the result.
@@ -78,7 +79,7 @@ def _add_rows_inplace(out, weights, left, right, first, last, n_columns):  # typ
                     out[i, j] += tile[i - first, j - start]
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _combine_cross_inplace(out, weights, left, right):  # type: ignore[no-untyped-def]
     n_rows, n_columns = out.shape
     for tile in prange((n_rows + _ROW_TILE - 1) // _ROW_TILE):
@@ -87,7 +88,7 @@ def _combine_cross_inplace(out, weights, left, right):  # type: ignore[no-untype
         _add_rows_inplace(out, weights, left, right, first, last, n_columns)
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _combine_lower_inplace(out, weights, values):  # type: ignore[no-untyped-def]
     n_rows = out.shape[0]
     n_tiles = (n_rows + _ROW_TILE - 1) // _ROW_TILE

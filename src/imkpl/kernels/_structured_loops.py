@@ -7,6 +7,7 @@ after the other for each kernel: the results are the same bits for any number of
 import numpy as np
 from numba import njit, prange
 
+from imkpl._threads import ParallelLoop
 from imkpl.kernels._gaussian_loops import _SUM_FLAGS, _exp_minus
 
 # Pairs in one partial sum, and kernels whose sums stay in the first-level cache meanwhile.
@@ -23,7 +24,7 @@ def _add_pair_inplace(sums, value, rates, left, right):  # type: ignore[no-untyp
         sums[kernel] += value * _exp_minus(scaled * scaled)
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _sum_pairs(values, rates, samples, rows, columns):  # type: ignore[no-untyped-def]
     # One partial sum per band and kernel; `samples` is sample-major, so that kernels vectorise.
     n_pairs, n_kernels = values.shape[0], rates.shape[0]
@@ -46,7 +47,7 @@ def _sum_pairs(values, rates, samples, rows, columns):  # type: ignore[no-untype
     return partial
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _place_narrow_inplace(starts, offsets, values, rates, spacing, lead, alignment, widest):  # type: ignore[no-untyped-def]
     # Positions of the samples in grid points from the lowest one, for kernels that span no more
     # than `widest` of them; returns which kernels span more.
@@ -137,7 +138,7 @@ def _sum_squares(rows, row_weights, firsts, lengths, places, store, cells):  # t
     return total
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _sum_rows(rows, row_weights, mixes, starts, offsets, n_cells, width, spacing, scale):  # type: ignore[no-untyped-def]
     # `rows` and `mixes` are (pointers, columns, values) of sparse arrays. The first columns of the
     # rows stand for samples, whose windows have `width` cells, the others for mixes of samples.

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit, prange
 
+from imkpl._threads import ParallelLoop
+
 
 @njit(cache=True)
 def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untyped-def]
@@ -20,7 +22,7 @@ def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untype
     return n_found
 
 
-@njit(cache=True, parallel=True)
+@ParallelLoop
 def _find_nearest_inplace(kernel, rows, labels, samples, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
     # Row p of `same` and `other` lists the neighbours of sample samples[p], the first n_same[p] and
     # n_other[p] entries of it. Its similarities are kernel[rows[p]].

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit, prange
 
+from imkpl._threads import ParallelLoop
+
 # Sums may be reordered and contracted; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -262,7 +264,7 @@ def _pursue_alone(  # type: ignore[no-untyped-def]
     return active[:n_active].copy(), x[:n_active].copy(), value, n_steps, status
 
 
-@njit(parallel=True, cache=True)
+@ParallelLoop
 def _pursue_batch(  # type: ignore[no-untyped-def]
     H,
     scale,
