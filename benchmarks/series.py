@@ -2,14 +2,14 @@
 
 ``make series`` runs what is missing, prints the table and writes docs/series.md. Rows go to
 results/series.csv as they are found, so that a run can be stopped and taken up again; our rows are
-redone when the source has changed. Data sets are read from the folder that IMKPL_DATA names (npz
-files with X, y, and train_idx and test_idx where the archive has a split).
+redone when the source has changed. Data sets are read by `imkpl.datasets.load` from the folder that
+IMKPL_DATA names, and left out with a note when they are not there.
 
 Where the archive has a split it is used; other data sets are split at random ten times, 80/20,
 stratified, with the split's number as seed. Everything is learned on the training part; where a
 study lists several banks, one is chosen by stratified cross-validation there. DTW is
 dependent, with squared differences and the full window, on series as they are; its distances come
-from aeon, or dtaidistance where that is not installed.
+from aeon.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib.util
-import os
-import pathlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from imkpl import IMKPL, SkeletonNormalizer, TimeSeriesIMKPL
+from imkpl import IMKPL, SkeletonNormalizer, TimeSeriesIMKPL, datasets
+from imkpl.datasets import Dataset
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
+from imkpl.experiments.peers import NearestNeighborDTW
+from imkpl.experiments.studies import JOINTS, split_samples
 from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment
 from imkpl.series import SeriesSet, read_series
-from imkpl.series.skeleton import KINECT_JOINTS
 from quality import ROOT, fingerprint
 
 ROWS = ROOT / "results" / "series.csv"
@@ -40,10 +40,6 @@ FIELDS = ["dataset", "method", "split", "fingerprint", "accuracy", "kernels", "i
 OURS, DTW = "TimeSeriesIMKPL", "1-NN DTW"
 N_SPLITS = 10
 N_FOLDS = 5
-
-
-# The joints of UTKinect but the centre of the hips, three coordinates each.
-JOINTS = {joint: range(3 * i, 3 * i + 3) for i, joint in enumerate(KINECT_JOINTS[1:])}
 
 
 @dataclass(frozen=True)
@@ -58,8 +54,8 @@ class Study:
         The paper's, where it has the data set.
     max_kernels : int or None
         How many kernels may be kept.
-    read : function
-        From the stored array to series, every series on its own.
+    prepare : function
+        From the stored series to those that are learned from, every series on its own.
     paper : str
         Accuracy and number of kernels in the paper.
     """
@@ -67,7 +63,7 @@ class Study:
     banks: tuple[BaseKernelBank, ...] = (GlobalAlignment(), GlobalAlignment(differences=True))
     sparsity: int = 10
     max_kernels: int | None = None
-    read: Callable[[Any], SeriesSet] = read_series
+    prepare: Callable[[SeriesSet], SeriesSet] = read_series
     paper: str = ""
 
 
@@ -75,10 +71,10 @@ STUDIES = {
     "UTKinect": Study(
         (Averaged(GlobalAlignment(differences=True, length=30), JOINTS),),
         max_kernels=14,
-        read=SkeletonNormalizer().fit_transform,
+        prepare=SkeletonNormalizer().fit_transform,
         paper="98.82 (14)",
     ),
-    "AUSLAN_tctodd": Study(
+    "AUSLAN": Study(
         (GlobalAlignment(differences=True, length=20, dtype="float32"),),
         max_kernels=21,
         paper="95.81 (21)",
@@ -87,54 +83,22 @@ STUDIES = {
     "BasicMotions": Study(),
     "JapaneseVowels": Study(),
     "Libras": Study(),
-    "Cricket_NNKSC": Study((GlobalAlignment(differences=True, length=100),)),
+    "Cricket": Study((GlobalAlignment(differences=True, length=100),)),
     "DodgerLoopDay": Study(),
 }
 
 
-def measure_with_aeon(queries: SeriesSet, references: SeriesSet) -> Any:
-    from aeon.distances import pairwise_distance
-
-    return pairwise_distance(_as_list(queries), _as_list(references), method="dtw", window=None)
-
-
-def measure_with_dtaidistance(queries: SeriesSet, references: SeriesSet) -> Any:
-    from dtaidistance import dtw_ndim
-
-    rows = [np.ascontiguousarray(one.T) for one in _as_list(queries)]
-    columns = [np.ascontiguousarray(one.T) for one in _as_list(references)]
-    return [[dtw_ndim.distance(a, b, use_c=True) for b in columns] for a in rows]
-
-
-PEERS = {"aeon": measure_with_aeon, "dtaidistance": measure_with_dtaidistance}
-
-
-def _as_list(series: SeriesSet) -> list[Any]:
-    return [np.array(one, dtype=np.float64) for one in series]
-
-
-def find_peer() -> Callable[[SeriesSet, SeriesSet], Any] | None:
-    """What computes distances, if anything is installed."""
-    names = [name for name in PEERS if importlib.util.find_spec(name)]
-    return PEERS[names[0]] if names else None
-
-
-def load(name: str) -> dict[str, Any] | None:
-    """The arrays of a data set, or None when its file is not there."""
-    path = pathlib.Path(os.environ.get("IMKPL_DATA", "data")) / f"{name}.npz"
-    if not path.exists():
+def load(name: str) -> Dataset | None:
+    """A data set, or None when its file is not there."""
+    try:
+        return datasets.load(name, download=False)
+    except FileNotFoundError:
         return None
-    with np.load(path, allow_pickle=False) as file:
-        return {key: file[key] for key in file.files}
 
 
-def find_split(data: dict[str, Any], split: int) -> tuple[Any, Any]:
+def find_split(data: Dataset, split: int) -> tuple[Any, Any]:
     """Rows to train on and rows to judge: the archive's, or random ones."""
-    if "train_idx" in data:
-        return data["train_idx"], data["test_idx"]
-    rows = np.arange(data["y"].size)
-    parts = train_test_split(rows, test_size=0.2, stratify=data["y"], random_state=split)
-    return parts[0], parts[1]
+    return (data.train, data.test) if data.train is not None else split_samples(data.y, split)
 
 
 def choose_bank(study: Study, model: TimeSeriesIMKPL, series: SeriesSet, y: Any) -> GlobalAlignment:
@@ -154,15 +118,12 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
     data, study = load(name), STUDIES[name]
     assert data is not None
     train, test = find_split(data, split)
-    series, y = study.read(data["X"]), data["y"]
+    series, y = study.prepare(data.X), data.y
     row = {"dataset": name, "method": method, "split": split}
     start = time.perf_counter()
     if method == DTW:
-        peer = find_peer()
-        assert peer is not None
-        # The first of equally near neighbours decides, as in the archives' own figures.
-        nearest = np.argmin(peer(series[test], series[train]), axis=1)
-        is_right = y[train][nearest] == y[test]
+        peer = NearestNeighborDTW().fit(series[train], y[train])
+        is_right = peer.predict(series[test]) == y[test]
         row |= {"fingerprint": "peer", "kernels": series.n_channels}
     else:
         model = TimeSeriesIMKPL(sparsity=study.sparsity, max_kernels=study.max_kernels)
@@ -182,10 +143,10 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
 
 def score_published_distances(n_splits: int) -> str | None:
     """Cricket through the DTW distances per channel that the paper's author published."""
-    data = load("Cricket_NNKSC")
+    data = load("Cricket")
     if data is None:
         return None
-    squares = np.moveaxis(data["dtw_distances_per_channel"].astype(np.float64), 0, -1) ** 2
+    squares = np.moveaxis(data.extras["dtw_distances_per_channel"].astype(np.float64), 0, -1) ** 2
     accuracies, kept = [], []
     for split in range(n_splits):
         train, test = find_split(data, split)
@@ -193,8 +154,8 @@ def score_published_distances(n_splits: int) -> str | None:
         means = squares[np.ix_(train, train)].mean(axis=(0, 1))
         similar = np.exp(-squares / means)
         stack = np.stack([_clip(similar[:, :, j], train) for j in range(similar.shape[2])], axis=-1)
-        model = IMKPL("precomputed").fit(stack[train], data["y"][train])
-        accuracies.append(100 * model.score(stack[test], data["y"][test]))
+        model = IMKPL("precomputed").fit(stack[train], data.y[train])
+        accuracies.append(100 * model.score(stack[test], data.y[test]))
         kept.append(np.count_nonzero(model.kernel_weights_))
     return f"{np.mean(accuracies):.2f} ± {np.std(accuracies):.2f} ({np.mean(kept):.0f})"
 
@@ -224,15 +185,15 @@ def read_rows() -> list[dict[str, str]]:
         return [row for row in csv.DictReader(file) if row["fingerprint"] == current[row["method"]]]
 
 
-def run(datasets: list[str], methods: list[str], n_splits: int) -> None:
+def run(names: list[str], methods: list[str], n_splits: int) -> None:
     """Measure what is missing, one line per row."""
     done = {(row["dataset"], row["method"], int(row["split"])) for row in read_rows()}
-    for name in datasets:
+    for name in names:
         data = load(name)
         if data is None:
             print(f"{name} is not in the folder that IMKPL_DATA names, left out")
             continue
-        for split in range(1 if "train_idx" in data else n_splits):
+        for split in range(n_splits if data.train is None else 1):
             for method in methods:
                 if (name, method, split) in done:
                     continue
@@ -293,12 +254,12 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/series.md")
     arguments = parser.parse_args()
     methods = arguments.methods
-    if DTW in methods and find_peer() is None:
-        print("DTW comes from aeon or dtaidistance, and neither is installed: pip install aeon.")
+    if DTW in methods and not importlib.util.find_spec("aeon"):
+        print("DTW comes from aeon, which is not installed: pip install 'imkpl[series]'.")
         methods = [OURS]
     run(arguments.datasets, methods, arguments.splits)
     page = table()
-    if "Cricket_NNKSC" in arguments.datasets:
+    if "Cricket" in arguments.datasets:
         published = score_published_distances(arguments.splits)
         page += f"\n\nCricket, precomputed kernels from the published DTW distances: {published}."
     print(f"\n{page}")

@@ -48,6 +48,7 @@ def test_docstring_is_complete(name):
         "IMKPLCV",
         "ISKPL",
         "IMKPLSelector",
+        "MultiLabelIMKPL",
         "SkeletonLieGroup",
         "SkeletonNormalizer",
         "TimeSeriesIMKPL",

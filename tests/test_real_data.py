@@ -6,7 +6,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from imkpl import IMKPL, ISKPL, SkeletonLieGroup, SkeletonNormalizer, TimeSeriesIMKPL
-from imkpl.datasets import load
+from imkpl.datasets import available, load
 from imkpl.kernels import Averaged, GlobalAlignment
 from imkpl.series import resample
 
@@ -73,3 +73,17 @@ def test_series_of_the_archive_are_classified(name, accuracy):
     train, test, y_train, y_test = split(name)
     model = TimeSeriesIMKPL(GlobalAlignment(differences=True)).fit(train, y_train)
     assert model.score(test, y_test) >= accuracy
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", available())
+def test_stored_data_have_the_shape_and_the_classes_that_are_said(name):
+    try:
+        data = load(name, download=False)
+    except FileNotFoundError:
+        pytest.skip(f"{name} is not in the folder that IMKPL_DATA names")
+    assert len(data.class_counts) == data.info.shape[2]
+    assert min(data.class_counts.values()) > 0
+    told = repr(data)
+    assert told.startswith(f"{name}: {data.info.shape[0]} samples, {data.info.shape[1]} ")
+    assert told.endswith(data.info.citation)

@@ -1,6 +1,8 @@
 import http.server
 import io
+import pathlib
 import pickle
+import sys
 import tarfile
 import threading
 import zipfile
@@ -126,11 +128,35 @@ def test_a_pickle_in_an_npz_file_is_refused(small, tmp_path):
 def test_missing_data_get_a_sentence(small, tmp_path):
     with pytest.raises(ValueError, match=r"no data set 'isolet'. Did you mean 'Isolet'\?"):
         load("isolet")
-    with pytest.raises(FileNotFoundError, match=r"small cannot be downloaded by a program. Looked"):
-        load("small", folder=tmp_path)
-    small(url="https://home/small.mat")
-    with pytest.raises(FileNotFoundError, match=r"IMKPL_DATA is not set.*or allow the download"):
-        load("small", download=False)
+
+
+@pytest.mark.parametrize("name", available())
+def test_every_data_set_that_is_not_at_hand_says_where_to_get_it_and_where_to_put_it(name):
+    info = DATASETS[name]
+    with pytest.raises(FileNotFoundError, match=r"IMKPL_DATA is not set") as caught:
+        load(name, download=False)
+    told = str(caught.value)
+    assert f"{info.file}.npz" in told
+    assert told.count("name its folder in IMKPL_DATA") == 1
+    if info.url:
+        assert info.url in told
+        assert info.served_file in told
+        assert told.endswith("or allow the download.")
+    else:
+        assert "cannot be downloaded by a program" in told
+        assert info.home in told
+        assert f"X of shape ({info.shape[0]}, {info.shape[1]}" in told
+
+
+def test_a_file_from_its_home_that_was_put_into_a_folder_by_hand_is_read(
+    small, tmp_path, monkeypatch
+):
+    small(url="http://127.0.0.1:9/small.mat")
+    savemat(tmp_path / "small.mat", {"X": X, "Y": Y[:, np.newaxis]})
+    monkeypatch.setenv("IMKPL_DATA", str(tmp_path))
+    data = load("small", download=False)
+    assert_array_equal(data.X, X)
+    assert_array_equal(data.y, Y)
 
 
 @pytest.fixture
@@ -164,10 +190,12 @@ def test_what_is_not_at_hand_is_downloaded_once(small, server, tmp_path):
     assert_array_equal(first.X, X)
     assert_array_equal(first.y, Y)
     (folder / "small.mat").unlink()
-    assert_array_equal(load("small").X, X)
+    assert_array_equal(load("small", download=False).X, X)
     kept = tmp_path / "downloads" / "small.mat"
     kept.write_bytes(kept.read_bytes()[:-1])
     # The changed file is not trusted, and the home does not have it any more.
+    with pytest.raises(FileNotFoundError, match="small is not at hand"):
+        load("small", download=False)
     with pytest.raises(OSError, match=r"small could not be downloaded from .*/small.mat"):
         load("small")
 
@@ -188,7 +216,14 @@ def test_without_a_network_there_is_a_sentence(small):
     pytest.importorskip("pooch")
     # Nobody listens at port 9 of this machine.
     small(url="http://127.0.0.1:9/small.mat")
-    with pytest.raises(OSError, match=r"could not be downloaded .*Check the network, or get it by"):
+    with pytest.raises(OSError, match=r"could not be downloaded .*Check the network, or get small"):
+        load("small")
+
+
+def test_without_pooch_there_is_a_sentence(small, monkeypatch):
+    small(url="https://home/small.mat")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ModuleNotFoundError, match=r"imkpl\[datasets\]', or get https://home/small"):
         load("small")
 
 
@@ -242,3 +277,11 @@ def test_a_data_set_can_be_pickled(small, tmp_path):
     data = load("small", folder=tmp_path)
     assert repr(pickle.loads(pickle.dumps(data))) == repr(data)
     assert set(datasets.__all__) >= {"load", "available", "rarest_label"}
+
+
+def test_the_page_about_data_sets_lists_all_of_them():
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
+    for name, info in DATASETS.items():
+        row = f"| {name} | {info.shape[0]} | {info.shape[1]} | {info.shape[2]}"
+        assert row in page
+        assert f"`{info.served_file or info.file + '.npz'}`" in page

@@ -7,12 +7,13 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
+from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, MultiLabelIMKPL
 
 ESTIMATORS = [
     IMKPL(),
     ISKPL(),
     IMKPLSelector(),
+    MultiLabelIMKPL(),
     IMKPL(decision="share"),
     IMKPL(solver="landmarks", n_landmarks=20),
     IMKPL(kernels="per_column"),

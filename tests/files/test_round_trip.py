@@ -23,6 +23,7 @@ from imkpl import (
     IMKPLCV,
     ISKPL,
     IMKPLSelector,
+    MultiLabelIMKPL,
     SkeletonLieGroup,
     TimeSeriesIMKPL,
     estimators,
@@ -193,6 +194,15 @@ def test_selectors_survive_with_their_estimators(two_blobs, tmp_path):
     X, y = two_blobs
     assert same(round_trip(IMKPLSelector(), tmp_path), IMKPLSelector())
     check_twin(IMKPLSelector(IMKPL(sparsity=2), max_features=2).fit(X, y), tmp_path, X)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_models_of_several_labels_survive_with_their_estimators(named, two_blobs, tmp_path):
+    X, y = two_blobs
+    assert same(round_trip(MultiLabelIMKPL(), tmp_path), MultiLabelIMKPL())
+    labels = np.stack([np.ones_like(y), y, X[:, 0] > 0], axis=1)
+    table = pd.DataFrame(labels, columns=["a", "ß", "c"]) if named else labels
+    check_twin(MultiLabelIMKPL(IMKPL(sparsity=2)).fit(X, table), tmp_path, X)
 
 
 @pytest.mark.parametrize("bank", ["global_alignment", "groups", "differences"])

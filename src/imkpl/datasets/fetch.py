@@ -8,6 +8,28 @@ import pathlib
 from imkpl.datasets.registry import DatasetInfo
 
 
+def find_served(info: DatasetInfo, folder: pathlib.Path) -> pathlib.Path | None:
+    """The file of a data set as its home serves it, if it is in a folder.
+
+    Parameters
+    ----------
+    info : DatasetInfo
+        Says how the file is called.
+    folder : path
+        Where to look: among downloads, or where somebody put it by hand.
+
+    Returns
+    -------
+    path or None
+        The file. None if it is not there, or is not the one that was downloaded first.
+    """
+    path = folder / info.served_file
+    if not info.url or not path.exists():
+        return None
+    seal = _seal(path)
+    return path if not seal.exists() or _digest(path) == seal.read_text().strip() else None
+
+
 def fetch(info: DatasetInfo, folder: pathlib.Path) -> pathlib.Path:
     """The file of a data set as its home serves it, downloaded if it is not there yet.
 
@@ -31,11 +53,11 @@ def fetch(info: DatasetInfo, folder: pathlib.Path) -> pathlib.Path:
     except ImportError as error:
         raise ModuleNotFoundError(
             f"{info.name} is not in the data folder, and pooch is not installed, which downloads "
-            "it. Install it with pip install 'imkpl[datasets]', or put the file there by hand "
-            f"from {info.home}."
+            f"it. Install it with pip install 'imkpl[datasets]', or get {info.url} by hand and "
+            "name its folder in IMKPL_DATA."
         ) from error
-    name = info.url.rsplit("/", 1)[1]
-    seal = folder / f"{name}.sha256"
+    name = info.served_file
+    seal = _seal(folder / name)
     known = seal.read_text().strip() if seal.exists() else None
     try:
         path = pathlib.Path(
@@ -50,8 +72,18 @@ def fetch(info: DatasetInfo, folder: pathlib.Path) -> pathlib.Path:
     except OSError as error:
         raise OSError(
             f"{info.name} could not be downloaded from {info.url} ({type(error).__name__}). Check "
-            f"the network, or get it by hand from {info.home} and name its folder in IMKPL_DATA."
+            f"the network, or get {name} by hand and name its folder in IMKPL_DATA; {info.home} "
+            "describes the data."
         ) from error
     if known is None:
-        seal.write_text(hashlib.sha256(path.read_bytes()).hexdigest())
+        seal.write_text(_digest(path))
     return path
+
+
+def _seal(path: pathlib.Path) -> pathlib.Path:
+    """Where the checksum of the first download is kept."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _digest(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

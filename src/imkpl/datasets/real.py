@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from imkpl._typing import IntArray
-from imkpl.datasets.fetch import fetch
+from imkpl.datasets.fetch import fetch, find_served
 from imkpl.datasets.formats import READERS, as_series, read_npz, read_signs
 from imkpl.datasets.registry import DATASETS, DatasetInfo
 
@@ -83,8 +83,9 @@ def available() -> list[str]:
 def load(name: str, *, folder: Any = None, download: bool = True) -> Dataset:
     """A data set by its name.
 
-    It is looked for as an npz file in `folder`, in the folder that the environment variable
-    IMKPL_DATA names, and among earlier downloads; else it is downloaded from its public home.
+    It is looked for in `folder`, in the folder that the environment variable IMKPL_DATA names, and
+    among earlier downloads, as an npz file or as its public home serves it; else it is downloaded
+    from there.
 
     Parameters
     ----------
@@ -101,28 +102,33 @@ def load(name: str, *, folder: Any = None, download: bool = True) -> Dataset:
         Samples, labels, and what is known about them.
     """
     info = _find_info(name)
-    given = [pathlib.Path(folder)] if folder is not None else []
-    if os.environ.get("IMKPL_DATA"):
-        given.append(pathlib.Path(os.environ["IMKPL_DATA"]))
-    for place in given:
-        path = place / f"{info.file}.npz"
-        if path.exists():
-            return _build(info, read_npz(path))
-    downloads = given[0] if folder is not None else DOWNLOADS.expanduser()
-    looked = ", ".join(str(place) for place in given) or "no folder (IMKPL_DATA is not set)"
+    named = os.environ.get("IMKPL_DATA")
+    given = [pathlib.Path(place) for place in (folder, named) if place]
+    downloads = DOWNLOADS.expanduser() if folder is None else pathlib.Path(folder)
+    places = dict.fromkeys([*given, downloads])
+    for place in places:
+        stored = place / f"{info.file}.npz"
+        if stored.exists():
+            return _build(info, read_npz(stored))
+        served = find_served(info, place)
+        if served is not None:
+            return _build(info, _read_served(info, served))
+    told = [str(DOWNLOADS) if place == DOWNLOADS.expanduser() else str(place) for place in places]
+    looked = " and ".join(told)
+    hint = "" if named else " (IMKPL_DATA is not set)"
     if not info.url:
         raise FileNotFoundError(
             f"{info.name} cannot be downloaded by a program. Looked for {info.file}.npz in "
-            f"{looked}. Get the data from {info.home}, and store X and y with numpy.savez."
+            f"{looked}{hint}. Get the data from {info.home}, store {_say_arrays(info)} as "
+            f"{info.file}.npz with numpy.savez, and name its folder in IMKPL_DATA."
         )
     if not download:
         raise FileNotFoundError(
-            f"{info.name} is not at hand: looked for {info.file}.npz in {looked}. Put it there, or "
-            "allow the download."
+            f"{info.name} is not at hand: looked for {info.file}.npz and {info.served_file} in "
+            f"{looked}{hint}. Get {info.url} and name its folder in IMKPL_DATA, or allow the "
+            "download."
         )
-    path = fetch(info, downloads)
-    read = read_signs if info.name == "AUSLAN" else READERS[path.suffix]
-    return _build(info, read(path))
+    return _build(info, _read_served(info, fetch(info, downloads)))
 
 
 def rarest_label(y: Any) -> IntArray:
@@ -180,6 +186,18 @@ def _find_info(name: str) -> DatasetInfo:
     near = get_close_matches(str(name), DATASETS, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"There is no data set {name!r}.{hint} available() lists all of them.")
+
+
+def _read_served(info: DatasetInfo, path: pathlib.Path) -> dict[str, Any]:
+    return (read_signs if info.name == "AUSLAN" else READERS[path.suffix])(path)
+
+
+def _say_arrays(info: DatasetInfo) -> str:
+    """The arrays that a file made by hand has to hold."""
+    n_samples, n_columns, n_labels = info.shape
+    last = ", n_steps), NaN after the end of a series," if info.kind == "series" else ")"
+    labels = f", {n_labels}" if info.kind == "multilabel" else ","
+    return f"X of shape ({n_samples}, {n_columns}{last} and y of shape ({n_samples}{labels})"
 
 
 def _build(info: DatasetInfo, stored: dict[str, Any]) -> Dataset:

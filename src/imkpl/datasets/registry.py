@@ -7,7 +7,7 @@ from typing import Literal
 
 Kind = Literal["vectors", "series", "multilabel"]
 
-_ASU = "https://github.com/jundongl/scikit-feature/raw/master/skfeature/data/"
+_ASU = "https://jundongl.github.io/scikit-feature/files/datasets/"
 _UEA = "https://timeseriesclassification.com/aeon-toolkit/"
 _SELECTION = (
     "J. Li, K. Cheng, S. Wang, F. Morstatter, R. P. Trevino, J. Tang, H. Liu: Feature Selection: A "
@@ -16,6 +16,10 @@ _SELECTION = (
 _ARCHIVE = (
     "A. Bagnall et al.: The UEA Multivariate Time Series Classification Archive, 2018. "
     "arXiv:1811.00075."
+)
+_UCR_ARCHIVE = (
+    "H. A. Dau et al.: The UCR Time Series Archive. IEEE/CAA Journal of Automatica Sinica 6(6), "
+    "2019."
 )
 
 
@@ -58,8 +62,13 @@ class DatasetInfo:
     in_paper: bool = False
     note: str = ""
 
+    @property
+    def served_file(self) -> str:
+        """Name of the file as its home serves it; empty where there is no address."""
+        return self.url.rsplit("/", 1)[-1]
 
-def _asu(name: str, shape: tuple[int, int, int], file: str = "", **more: object) -> DatasetInfo:
+
+def _asu(name: str, shape: tuple[int, int, int], **more: object) -> DatasetInfo:
     return DatasetInfo(
         name=name,
         kind="vectors",
@@ -67,17 +76,19 @@ def _asu(name: str, shape: tuple[int, int, int], file: str = "", **more: object)
         citation=_SELECTION,
         home="https://jundongl.github.io/scikit-feature/datasets.html",
         file=name,
-        url=f"{_ASU}{file or name}.mat",
+        url=f"{_ASU}{name}.mat",
         **more,  # type: ignore[arg-type]
     )
 
 
-def _uea(name: str, shape: tuple[int, int, int], **more: object) -> DatasetInfo:
+def _uea(
+    name: str, shape: tuple[int, int, int], citation: str = _ARCHIVE, **more: object
+) -> DatasetInfo:
     return DatasetInfo(
         name=name,
         kind="series",
         shape=shape,
-        citation=_ARCHIVE,
+        citation=citation,
         home=f"https://timeseriesclassification.com/description.php?Dataset={name}",
         file=name,
         url=f"{_UEA}{name}.zip",
@@ -86,11 +97,10 @@ def _uea(name: str, shape: tuple[int, int, int], **more: object) -> DatasetInfo:
 
 
 _ALL = (
-    _asu("CLL_SUB_111", (111, 11340, 3), "CLL-SUB-111", in_paper=True),
+    _asu("CLL_SUB_111", (111, 11340, 3), in_paper=True),
     _asu(
         "TOX_171",
         (171, 5748, 4),
-        "TOX-171",
         in_paper=True,
         checksum="09051577a77c035481d0195635023524902842ed04a4e315935e1d58e6113bd3",
     ),
@@ -193,6 +203,7 @@ _ALL = (
     _uea(
         "DodgerLoopDay",
         (158, 1, 7),
+        _UCR_ARCHIVE,
         note="Values are missing inside series. Stands in for PEMS-SF where that is not at hand.",
     ),
     DatasetInfo(

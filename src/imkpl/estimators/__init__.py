@@ -3,6 +3,7 @@
 from imkpl.estimators._cv import IMKPLCV
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._iskpl import ISKPL
+from imkpl.estimators._multilabel import MultiLabelIMKPL
 from imkpl.estimators._normalizer import SkeletonNormalizer
 from imkpl.estimators._scorers import (
     discrimination_scorer,
@@ -18,6 +19,7 @@ __all__ = [
     "IMKPLCV",
     "ISKPL",
     "IMKPLSelector",
+    "MultiLabelIMKPL",
     "SkeletonLieGroup",
     "SkeletonNormalizer",
     "TimeSeriesIMKPL",

@@ -151,7 +151,11 @@ _ALL = (
     Method("sparse logistic regression", _peer(peers.SparseLogistic), measures=SELECTING),
     Method("GMLVQ", _peer(peers.MatrixLVQ), requires=("sklvq",), package="sklvq"),
     Method(
-        "ProtoDash", _peer(peers.ProtoDash), requires=("aix360", "cvxpy", "osqp"), package="aix360"
+        "ProtoDash",
+        _peer(peers.ProtoDash),
+        requires=("aix360", "cvxpy", "osqp", "xport"),
+        # aix360 imports xport for a file format; the newest does not build, this one is a wheel.
+        package="aix360 cvxpy osqp xport==2.0.2",
     ),
     Method(
         "EasyMKL", _peer(peers.EasyMKL), kinds=BOTH, requires=("MKLpy", "torch"), package="MKLpy"

@@ -6,7 +6,11 @@ and keeps that library's defaults but for what its docstring says. Libraries are
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +26,7 @@ from imkpl.kernels import resolve_bank
 from imkpl.series import SeriesSet, resample
 
 # Bytes of kernel matrices that EasyMKL, which takes all of them at once, may get.
-LARGEST_STACK = 2e9
+LARGEST_STACK = 4e9
 # Time steps to which series are brought for ROCKET, which reads series of one length.
 COMMON_LENGTH = 100
 
@@ -155,17 +159,30 @@ class MatrixLVQ(BaseScaledPeer):
 
 
 class ProtoDash(BaseScaledPeer):
-    """The nearest of the prototypes that ProtoDash (package aix360) finds in every class."""
+    """The nearest of the prototypes that ProtoDash (package aix360) finds in every class.
+
+    Its default kernel is linear, which looks at means alone. Here it is Gaussian, as wide as ours:
+    2 sigma^2 is the mean squared distance of two samples. The solver is osqp.
+    """
 
     def _make(self, X: FloatArray, labels: Any) -> Any:
         from aix360.algorithms.protodash import ProtodashExplainer
 
+        # The mean squared distance of two samples is twice the variance.
+        width = float(np.sqrt(X.var(axis=0).sum()))
         chosen = []
         for label in range(self.classes_.size):
             members = np.flatnonzero(labels == label)
-            n_chosen = min(self.n_per_class, members.size)
-            found = ProtodashExplainer().explain(X[members], X[members], m=n_chosen)
-            chosen.append(members[np.asarray(found[1], dtype=np.intp)])
+            with _silent():
+                _, places, _ = ProtodashExplainer().explain(
+                    X[members],
+                    X[members],
+                    m=min(self.n_per_class, members.size),
+                    kernelType="Gaussian",
+                    sigma=width,
+                    optimizer="osqp",
+                )
+            chosen.append(members[np.asarray(places, dtype=np.intp)])
         places = np.concatenate(chosen)
         return KNeighborsClassifier(1).fit(X[places], labels[places])
 
@@ -201,26 +218,65 @@ class AverageKernelSVM(BasePeer):
 
 
 class EasyMKL(BasePeer):
-    """EasyMKL of the package MKLpy, which weighs all kernels and leaves none out."""
+    """EasyMKL of the package MKLpy, which weighs all kernels and leaves none out.
+
+    One model per class against the others, with the package's defaults; the largest score wins.
+    The package does the same, but keeps a copy of all kernels for every class.
+    """
 
     def _learn(self, X: Any, labels: Any) -> None:
+        self.X_, self.bank_ = X, resolve_bank(self.kernels).adapt(X)
+        stack = self._stack(X)
+
+        from MKLpy.algorithms import KOMD
         from MKLpy.algorithms import EasyMKL as Model
 
-        self.X_, self.bank_ = X, resolve_bank(self.kernels).adapt(X)
-        size = 8 * self.bank_.n_kernels * len(X) ** 2
-        if size > LARGEST_STACK:
-            raise ValueError(
-                f"EasyMKL takes all {self.bank_.n_kernels} kernel matrices at once, "
-                f"{size / 1e9:.1f} GB, expected {LARGEST_STACK / 1e9:.0f} GB at most. Run "
-                "it on fewer kernels."
-            )
-        self.model_ = Model().fit(self._stack(X), labels)
+        self.models_ = []
+        for label in range(self.classes_.size):
+            # Without a learner of its own, all models would share the one in the signature.
+            model = Model(learner=KOMD(lam=0.1)).fit(stack, (labels == label).astype(int))
+            self.models_.append((np.asarray(model.solution.weights, np.float64), model.learner))
 
     def _classify(self, X: Any) -> Any:
-        return self.model_.predict(self._stack(X))
+        scores = [
+            learner.decision_function(self.bank_.combine(weights, X, self.X_))
+            for weights, learner in self.models_
+        ]
+        return np.argmax(scores, axis=0)
 
-    def _stack(self, X: Any) -> list[FloatArray]:
-        return [self.bank_.evaluate(k, X, self.X_) for k in range(self.bank_.n_kernels)]
+    def _stack(self, X: Any) -> KernelList:
+        n_kernels, n_samples = self.bank_.n_kernels, len(X)
+        size = np.dtype(np.float32).itemsize * n_kernels * n_samples**2
+        if size > LARGEST_STACK:
+            raise ValueError(
+                f"EasyMKL takes all {n_kernels} kernel matrices at once, {size / 1e9:.1f} GB, "
+                f"expected {LARGEST_STACK / 1e9:.0f} GB at most. Run it on fewer kernels."
+            )
+        stack = np.empty((n_kernels, n_samples, n_samples), dtype=np.float32)
+        for k in range(n_kernels):
+            stack[k] = self.bank_.evaluate(k, X, X)
+        return KernelList(stack)
+
+
+class KernelList:
+    """Kernel matrices in single precision, each given out as what MKLpy computes with.
+
+    Parameters
+    ----------
+    stack : float32 array of shape (n_kernels, n_samples, n_samples)
+        The matrices.
+    """
+
+    def __init__(self, stack: Any) -> None:
+        self.stack = stack
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+    def __getitem__(self, place: int) -> Any:
+        import torch
+
+        return torch.from_numpy(self.stack[place].astype(np.float64))
 
 
 class NearestNeighborDTW(BasePeer):
@@ -248,6 +304,20 @@ class Rocket(BasePeer):
 
     def _classify(self, X: SeriesSet) -> Any:
         return self.model_.predict(_as_block(X))
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Without what compiled code writes to standard output, such as osqp with verbose=False."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _as_list(series: SeriesSet) -> list[FloatArray]:
