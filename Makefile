@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test browser check lint types arch format quality series reproduce bench clean
+.PHONY: demo test browser check lint types arch format quality series reproduce bench scaling clean
 .PHONY: faults fuzz soak lock locked minimum newest audit
 
 demo: $(VENV)/.demo
@@ -93,7 +93,7 @@ minimum: $(VENV)/bin/python $(VENV)/tools/bin/uv
 	$(COMPILE) --resolution lowest-direct --extra test pyproject.toml --output-file $(VENV)/minimum.txt
 	$(VENV)/tools/bin/uv pip install --quiet --python $(VENV)/minimum --requirement $(VENV)/minimum.txt
 	NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/bin/python -m pytest -n 2 -q \
-	-o pythonpath="tests src" $(CORE)
+	-o pythonpath="tests benchmarks src" $(CORE)
 
 newest: $(VENV)/bin/python
 	$(RUN)/python -m venv --clear $(VENV)/newest
@@ -107,6 +107,10 @@ audit: $(VENV)/tools/bin/uv
 $(VENV)/tools/bin/uv: | $(VENV)/bin/python
 	$(RUN)/python -m venv $(VENV)/tools
 	$(VENV)/tools/bin/python -m pip install --quiet uv pip-audit
+
+# What a fit of 10^8 samples on a cluster would cost: measured constants, simulated graphs.
+scaling: $(VENV)/.dev
+	NUMBA_NUM_THREADS=1 PYTHONPATH=benchmarks $(RUN)/python -m scaling
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from imkpl import IMKPL, IMKPLCV
 from imkpl.archives.archive import pack
 from imkpl.archives.document import pack_document, unpack_document
-from imkpl.estimators import _base, _search
+from imkpl.estimators import _landmarks, _search
 from imkpl.estimators._checkpoint import CHECKPOINT_FILE
 from imkpl.files import CheckpointError
 from imkpl.kernels import FunctionKernel
@@ -136,7 +136,7 @@ def no_work(monkeypatch):
     def work(*arguments):
         raise AssertionError
 
-    monkeypatch.setattr(_base, "adapt_to_part", work)
+    monkeypatch.setattr(_landmarks, "adapt_to_part", work)
 
 
 @pytest.mark.parametrize("place", ["file", "file/folder"])

@@ -1,5 +1,7 @@
 """What cannot be read as samples, labels or weights is refused in plain words."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,6 +68,8 @@ def test_frames_without_columns_or_with_equal_names(two_blobs):
         (lambda y: [[1] * (1 + i) for i in y], r"y cannot be read as a list of labels"),
         (lambda y: [None if i else "a" for i in y], r"y contains missing labels \(None or NaN\)"),
         (lambda y: np.array([1 if i else "a" for i in y], object), r"mixes labels of types int"),
+        (lambda y: [datetime.date(2020, 1, 1 + i) for i in y], r"y holds labels of type date, exp"),
+        (lambda y: np.array(y, "M8[D]"), r"y holds labels of type datetime64\[D\], exp"),
         (lambda y: np.where(y, np.nan, 1), r"Input y contains NaN, expected one label"),
         (lambda y: np.where(y, np.inf, 1), r"Input y contains infinity, expected one label"),
     ],
@@ -90,7 +94,7 @@ def test_weights_that_are_no_numbers(weight, two_blobs):
         IMKPL().fit(X, y, weights)
 
 
-@pytest.mark.parametrize("factor", [1e-320, 1e-300, 1e300])
+@pytest.mark.parametrize("factor", [1e-320, 1e-300, 1e300, 8e307])
 def test_weights_of_any_size_are_weights(factor, two_blobs, rng):
     X, y = two_blobs
     weight = np.where(rng.random(len(y)) < 0.5, 1.0, 2.0)
@@ -119,9 +123,10 @@ def test_a_stack_without_kernels_is_refused():
         ISKPL("precomputed").fit(np.empty((4, 4, 0)), [0, 0, 1, 1])
 
 
-def test_a_path_without_splits_is_refused(two_blobs):
-    with pytest.raises(ValueError, match=r"cv gives no splits, expected at least one pair"):
-        IMKPLCV(cv=[]).fit(*two_blobs)
+@pytest.mark.parametrize("cv", [[], [3, 4], [(np.arange(20),)]])
+def test_a_path_without_splits_is_refused(cv, two_blobs):
+    with pytest.raises(ValueError, match=r"cv gives no splits, or other things than pairs, exp"):
+        IMKPLCV(cv=cv).fit(*two_blobs)
 
 
 def test_the_order_in_memory_does_not_change_a_bit(two_blobs):

@@ -48,21 +48,23 @@ def main(arguments=None):
 
 def _documents(files):
     """Name and content of every member of the good model files."""
-    from imkpl.files.archive import unpack
+    from imkpl.archives.archive import unpack
+    from imkpl.files.errors import MODEL_FILE
 
-    return [pair for content in files.model_files() for pair in unpack(content).items()]
+    return [pair for content in files.model_files() for pair in unpack(content, MODEL_FILE).items()]
 
 
 def _with_member(files, documents, data):
     """The model file of a member, with that member replaced and the seal made anew."""
-    from imkpl.files.archive import pack, unpack
+    from imkpl.archives.archive import pack, unpack
+    from imkpl.files.errors import MODEL_FILE
 
     place, start = data[0] % len(documents), 0
     for content in files.model_files():
-        members = unpack(content)
+        members = unpack(content, MODEL_FILE)
         if place < start + len(members):
             members[documents[place][0]] = data[1:]
-            return pack(members)
+            return pack(members, MODEL_FILE)
         start += len(members)
     raise AssertionError("every member belongs to a file")
 

@@ -173,12 +173,13 @@ def model_case(source):
 
 def _alter_document(source, content):
     """The same members with a document that was altered as text, sealed as `save` does it."""
-    from imkpl.files.archive import pack, unpack
+    from imkpl.archives.archive import pack, unpack
+    from imkpl.files.errors import MODEL_FILE
 
-    members = unpack(content)
+    members = unpack(content, MODEL_FILE)
     name = source.pick(sorted(members))
     members[name] = mutate(source, members[name])
-    return pack(members)
+    return pack(members, MODEL_FILE)
 
 
 @functools.cache

@@ -9,9 +9,11 @@ import zipfile
 
 import numpy as np
 
-from imkpl.files.archive import SEAL, SEAL_SIZE
+from imkpl.archives.archive import DIGITS
+from imkpl.files.errors import MODEL_FILE
 from imkpl.files.registry import ESTIMATORS, PARTS, SCALARS
 
+SEAL_SIZE = len(MODEL_FILE.seal) + DIGITS
 WRONG_NAMES = (
     "../../outside.npy",
     "/etc/passwd",
@@ -78,7 +80,7 @@ def write_members(members, compression=zipfile.ZIP_STORED):
             info = zipfile.ZipInfo("x")
             info.filename = name
             archive.writestr(info, stored, compression)
-        archive.comment = SEAL + bytes(64)
+        archive.comment = MODEL_FILE.seal + bytes(64)
     return seal(stream.getvalue()[:-64])
 
 

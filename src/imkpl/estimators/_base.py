@@ -160,7 +160,8 @@ class BasePrototypeClassifier(
             Class labels; with ``reject=True`` an array of objects with None for abstentions.
         """
         if not reject:
-            return self.classes_[np.argmax(self._decide(X), axis=1)]
+            best = np.argmax(self._decide(X), axis=1)
+            return self.classes_[best]
         encoding = self._encode(X)
         labels = self.classes_[np.argmax(encoding.scores, axis=1)].astype(object)
         labels[encoding.errors > self.novelty_threshold_] = None

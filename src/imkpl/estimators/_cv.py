@@ -278,13 +278,15 @@ class IMKPLCV(IMKPL):
     def _find_splits(self, X: Any, y: Any, part: TrainingPart) -> list[Split]:
         """Rows to train on and rows to score, with equal samples on the same side."""
         if not (self.cv is None or isinstance(self.cv, Integral)):
-            given = list(check_cv(self.cv, y, classifier=True).split(X, y))
-            if not given:
+            splitter = check_cv(self.cv, y, classifier=True)
+            # What was listed is kept there as it was given.
+            listed = getattr(splitter, "cv", [(None, None)])
+            if not listed or not all(isinstance(o, tuple | list) and len(o) == 2 for o in listed):
                 raise ValueError(
-                    "cv gives no splits, expected at least one pair of index arrays. Leave it out "
-                    "for 5 folds."
+                    "cv gives no splits, or other things than pairs, expected at least one pair of "
+                    "index arrays. Leave it out for 5 folds."
                 )
-            return given
+            return list(splitter.split(X, y))
         counts = np.bincount(part.labels)
         smallest = int(counts.min())
         if smallest < 2:

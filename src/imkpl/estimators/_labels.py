@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
+KINDS = (str, bytes, Number, np.generic)
 FORMS = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
 
 
@@ -19,7 +21,8 @@ def check_labels(y: Any) -> None:
     """
     if y is None or hasattr(y, "toarray"):
         return
-    if isinstance(y, str | bytes | dict | set | frozenset) or not hasattr(y, "__len__"):
+    is_listed = hasattr(y, "__len__") or hasattr(y, "__array__")
+    if isinstance(y, str | bytes | dict | set | frozenset) or not is_listed:
         raise TypeError(f"y is of type {type(y).__name__}, {FORMS}. Pass a list or an array.")
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError(
@@ -38,6 +41,11 @@ def check_labels(y: Any) -> None:
         raise ValueError(
             f"Input y contains {what}, {FORMS}. Leave out samples whose class is not known."
         )
+    if labels.dtype.kind in "mM":
+        raise ValueError(
+            f"y holds labels of type {labels.dtype}, expected numbers or text. Use [str(label) for "
+            "label in y]."
+        )
     if labels.dtype != object or labels.ndim != 1:
         return
     distinct = {type(label): label for label in labels.tolist()}
@@ -45,6 +53,12 @@ def check_labels(y: Any) -> None:
         raise ValueError(
             f"y contains missing labels (None or NaN), {FORMS}. Leave out samples whose class is "
             "not known."
+        )
+    others = [kind.__name__ for kind in distinct if not issubclass(kind, KINDS)]
+    if others:
+        raise ValueError(
+            f"y holds labels of type {others[0]}, expected numbers or text. Use [str(label) for "
+            "label in y]."
         )
     is_text = [issubclass(kind, str) for kind in distinct]
     if any(is_text) and not all(is_text):

@@ -110,7 +110,8 @@ def plain_words(X: Any) -> Iterator[None]:
         raise type(error)(
             f"X is of type {type(X).__name__} and cannot be read as numbers, expected an array of "
             "shape (n_samples, n_features), a data frame, or a list of rows of equal length. "
-            "Convert it first."
+            # scikit-learn's checks look for the words of the conversion.
+            f"Convert it first ({error})."
         ) from error
 
 

@@ -166,7 +166,7 @@ def tabulate_kernels(
     ----------
     estimator : estimator
         Says what it is doing if its `verbose` is set; kernels of series are kept in its
-        `checkpoint`, block by block.
+        `checkpoint`, where it has one, block by block.
     bank : BaseKernelBank
         Adapted.
     samples : samples
@@ -185,8 +185,9 @@ def tabulate_kernels(
             f"[{type(estimator).__name__}] kernels: {100 * done / total:.0f} % of {total:.0f}\n"
         )
 
-    if estimator.checkpoint is not None:
-        bank = cache_alignments(bank, pathlib.Path(estimator.checkpoint) / ALIGNMENTS)
+    folder = getattr(estimator, "checkpoint", None)
+    if folder is not None:
+        bank = cache_alignments(bank, pathlib.Path(folder) / ALIGNMENTS)
     return bank.tabulate(samples, report if estimator.verbose else None)
 
 

@@ -51,7 +51,10 @@ def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
             f"sample_weight contains negative values, the smallest is {weight.min():g}, expected 0 "
             "or more. Give a sample that should not count the weight 0."
         )
-    return weight
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    # A power of two keeps their shares; sums of huge weights would be infinite.
+    return weight if total < np.inf else weight * 2.0**-64
 
 
 def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
@@ -151,15 +154,16 @@ def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
     --------
     >>> combine_weights(np.array([1.0, 3.0]), np.array([2.0, 1.0]))
     array([2., 3.])
-    >>> combine_weights(np.array([1e200, 1e200, 1.0]), np.array([1e200, 1e199, 1.0]))
+    >>> combine_weights(np.array([1e200, 1e200, 1.0]), np.array([1e200, 1e199, 1.0])).round(15)
     array([1.e+00, 1.e-01, 1.e-15])
     """
     with np.errstate(over="ignore", under="ignore"):
         products = counts * factors
         if np.all((products >= SMALLEST) & (products <= LARGEST)):
             return products
-        relative = (counts / counts.max(initial=0.0)) * (factors / factors.max(initial=0.0))
-        return np.asarray(np.maximum(relative / relative.max(initial=0.0), SMALLEST))
+        sizes = np.log(counts) + np.log(factors)
+        shares = np.exp(sizes - sizes.max(initial=-np.inf))
+        return np.asarray(np.maximum(shares, SMALLEST))
 
 
 def count_relevant(sample_weight: FloatArray) -> int:

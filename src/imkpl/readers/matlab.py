@@ -31,6 +31,8 @@ IS_COMPLEX = 0x800
 # Deeper cells in cells are no table.
 MAX_DEPTH = 8
 MAX_BYTES = 2**32
+# Types and bytes of elements.
+Parts = list[tuple[int, memoryview]]
 
 
 class DamagedFileError(ValueError):
@@ -141,16 +143,14 @@ def _as_array(kind: int, body: memoryview, order: str) -> Any:
     return np.frombuffer(body, dtype)
 
 
-def _read_numbers(
-    values: list[tuple[int, memoryview]], shape: tuple[int, ...], order: str, dtype: str
-) -> Any:
+def _read_numbers(values: Parts, shape: tuple[int, ...], order: str, dtype: str) -> Any:
     _require(len(values) == 1)
     array = _as_array(values[0][0], values[0][1], order)
     _require(array.size == math.prod(shape))
     return array.astype(dtype).reshape(shape, order="F")
 
 
-def _read_text(values: list[tuple[int, memoryview]], shape: tuple[int, ...], order: str) -> Any:
+def _read_text(values: Parts, shape: tuple[int, ...], order: str) -> Any:
     """One text per row."""
     _require(len(values) == 1 and len(shape) == 2 and values[0][0] in TEXTS)
     kind, body = values[0]
@@ -161,7 +161,7 @@ def _read_text(values: list[tuple[int, memoryview]], shape: tuple[int, ...], ord
     return np.array([text[row::n_rows] for row in range(n_rows)], dtype=f"U{max(width, 1)}")
 
 
-def _read_sparse(values: list[tuple[int, memoryview]], shape: tuple[int, ...], order: str) -> Any:
+def _read_sparse(values: Parts, shape: tuple[int, ...], order: str) -> Any:
     # It will be made a dense array.
     _require(len(values) == 3 and len(shape) == 2 and 8 * math.prod(shape) <= MAX_BYTES)
     rows, pointers, data = (_as_array(kind, body, order) for kind, body in values)
@@ -175,9 +175,7 @@ def _read_sparse(values: list[tuple[int, memoryview]], shape: tuple[int, ...], o
     return sp.csc_array((data, rows, pointers.astype(np.int64)), shape=shape)
 
 
-def _read_cells(
-    values: list[tuple[int, memoryview]], shape: tuple[int, ...], order: str, depth: int
-) -> Any:
+def _read_cells(values: Parts, shape: tuple[int, ...], order: str, depth: int) -> Any:
     _require(len(values) == math.prod(shape) and all(kind == MATRIX for kind, _ in values))
     cells = np.empty(len(values), dtype=object)
     for place, (_, body) in enumerate(values):

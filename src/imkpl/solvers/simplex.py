@@ -272,7 +272,7 @@ def _backtrack(
             or float((new_gradient - gradient) @ step) <= bend
             or bend <= _EPS**2 * L
             # Once L has overflowed no other step will be tried.
-            or L == np.inf
+            or np.isinf(L)
         ):
             return L, new, new_value, new_gradient
         L *= 2
