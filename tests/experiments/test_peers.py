@@ -68,3 +68,10 @@ def test_what_compiled_code_writes_is_dropped_and_what_follows_is_not(capfd):
         os.write(1, b"noise")
     print("kept")  # noqa: T201
     assert capfd.readouterr().out == "kept\n"
+
+
+def test_gmlvq_says_that_a_matrix_is_too_large(monkeypatch):
+    pytest.importorskip("sklvq", reason="GMLVQ needs sklvq")
+    monkeypatch.setattr(peers, "MOST_FEATURES", 1)
+    with pytest.raises(ValueError, match=r"matrix of 2 x 2 numbers, expected 1 features at most"):
+        peers.MatrixLVQ().fit(np.eye(2), [0, 1])

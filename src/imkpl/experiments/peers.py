@@ -27,6 +27,8 @@ from imkpl.series import SeriesSet, resample
 
 # Bytes of kernel matrices that EasyMKL, which takes all of them at once, may get.
 LARGEST_STACK = 4e9
+# Features up to which GMLVQ, whose steps multiply matrices of features x features, ends within hours.
+MOST_FEATURES = 1000
 # Time steps to which series are brought for ROCKET, which reads series of one length.
 COMMON_LENGTH = 100
 
@@ -144,6 +146,12 @@ class MatrixLVQ(BaseScaledPeer):
     def _make(self, X: FloatArray, labels: Any) -> Any:
         from sklearn.utils.validation import validate_data
         from sklvq import GMLVQ
+
+        if X.shape[1] > MOST_FEATURES:
+            raise ValueError(
+                f"GMLVQ learns a matrix of {X.shape[1]} x {X.shape[1]} numbers, expected "
+                f"{MOST_FEATURES} features at most. Run it on fewer features."
+            )
 
         class Current(GMLVQ):
             def _validate_data(self, X: Any, y: Any, force_all_finite: Any) -> Any:
