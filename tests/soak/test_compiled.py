@@ -13,7 +13,8 @@ from imkpl import IMKPL
 
 X, y = load_digits(return_X_y=True)
 model = IMKPL(sparsity=5, max_iter=3).fit(X[:300], y[:300])
-print(hashlib.sha256(model.predict_proba(X).tobytes() + model.kernel_weights_.tobytes()).hexdigest())
+learned = model.predict_proba(X).tobytes() + model.kernel_weights_.tobytes()
+print(hashlib.sha256(learned).hexdigest())
 """
 
 

@@ -27,7 +27,7 @@ from imkpl.series import SeriesSet, resample
 
 # Bytes of kernel matrices that EasyMKL, which takes all of them at once, may get.
 LARGEST_STACK = 4e9
-# Features up to which GMLVQ, whose steps multiply matrices of features x features, ends within hours.
+# Features up to which GMLVQ, whose steps multiply matrices of that size, ends within hours.
 MOST_FEATURES = 1000
 # Time steps to which series are brought for ROCKET, which reads series of one length.
 COMMON_LENGTH = 100
