@@ -70,9 +70,7 @@ def run_processes(method, models, n_rounds):
         if method == "fork":
             found += pool.map(ask_inherited, range(2 * n_rounds))
         fitted = list(pool.map(fit_and_ask, [0] * 2))
-    # Forked processes run other machine code, without threads: a fit has to come to its end there,
-    # its last bits are not promised.
-    return found if method == "fork" else [*found, *fitted]
+    return [*found, *fitted]
 
 
 def run_joblib(models, n_rounds):
