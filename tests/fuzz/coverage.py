@@ -20,7 +20,7 @@ def main(arguments=None):
         sys.exit("atheris is not installed. Install it with pip install atheris.")
     if len(arguments) < 2 or arguments[1] not in ("readers", "models"):
         sys.exit("Say what to fuzz: readers or models.")
-    with atheris.instrument_imports(include=["imkpl.readers", "imkpl.files", "imkpl.series"]):
+    with atheris.instrument_imports(include=["imkpl.readers", "imkpl.files", "imkpl.archives"]):
         from fuzz import files
     with tempfile.TemporaryDirectory() as corpus:
         if arguments[1] == "readers":

@@ -194,3 +194,10 @@ def test_infinite_numbers_are_refused(tmp_path):
     rows = [[float("inf"), 2.0, "dog"], *ROWS]
     with pytest.raises(InputError, match=r"Column 'height' of a.csv has an infinite number in"):
         read(write(tmp_path / "a.csv", rows=rows))
+
+
+def test_a_file_of_separators_only_has_no_rows(tmp_path):
+    path = tmp_path / "empty.csv"
+    path.write_text(";;;;;;")
+    with pytest.raises(InputError, match=r"has a header and no rows, expected rows of data"):
+        read_training_file(path)

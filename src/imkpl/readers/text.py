@@ -145,6 +145,9 @@ def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> 
     found = {}
     for separator in ORDER:
         rows = list(_split(lines, separator))
+        if not rows:
+            # Lines of nothing but this separator.
+            continue
         widths = Counter(len(row) for row in rows)
         width, n_lines = max(widths.items(), key=lambda item: (item[1], item[0]))
         # A line that is cut in the middle of quotes differs, so most lines decide, not all.
