@@ -12,10 +12,6 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev browser
 	$(RUN)/python -m pytest -n 2 -q
 
-# Processes that are killed while they work; some minutes.
-faults: $(VENV)/.dev
-	$(RUN)/python -m pytest -m faults -q
-
 # Report pages are tested in Chromium. Where it is missing and may be installed, it is, if that takes
 # no longer than two minutes to download; else these tests are skipped.
 browser:
@@ -50,7 +46,7 @@ series: $(VENV)/.dev
 
 # The paper's tables and figures on small data, under a quarter of an hour; without --quick, days.
 reproduce: $(VENV)/.dev
-	$(RUN)/imkpl reproduce all --quick
+	$(RUN)/imkpl-paper reproduce all --quick
 
 # Speed and memory beside peers; about a quarter of an hour on two quiet cores, and 4 GB of disk.
 bench: $(VENV)/.dev
@@ -122,6 +118,6 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	$(RUN)/python -m pip install --quiet --editable ".[cli,report]"
 	touch $@
 
-$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
-	$(RUN)/python -m pip install --quiet --editable ".[dev]"
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml paper/pyproject.toml
+	$(RUN)/python -m pip install --quiet --editable ".[dev]" --editable "paper[datasets]"
 	touch $@

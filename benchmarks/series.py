@@ -2,7 +2,7 @@
 
 ``make series`` runs what is missing, prints the table and writes docs/series.md. Rows go to
 results/series.csv as they are found, so that a run can be stopped and taken up again; our rows are
-redone when the source has changed. Data sets are read by `imkpl.datasets.load` from the folder that
+redone when the source has changed. Data sets are read by `imkpl_paper.datasets.load` from the folder that
 IMKPL_DATA names, and left out with a note when they are not there.
 
 Where the archive has a split it is used; other data sets are split at random ten times, 80/20,
@@ -25,13 +25,15 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from imkpl import IMKPL, SkeletonNormalizer, TimeSeriesIMKPL, datasets
-from imkpl.datasets import Dataset
+from imkpl import IMKPL, TimeSeriesIMKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
-from imkpl.experiments.peers import NearestNeighborDTW
-from imkpl.experiments.studies import JOINTS, split_samples
 from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment
 from imkpl.series import SeriesSet, read_series
+from imkpl_paper import datasets
+from imkpl_paper.datasets import Dataset
+from imkpl_paper.experiments.peers import NearestNeighborDTW
+from imkpl_paper.experiments.studies import JOINTS, split_samples
+from imkpl_paper.skeletons import SkeletonNormalizer
 from quality import ROOT, fingerprint
 
 ROWS = ROOT / "results" / "series.csv"

@@ -77,7 +77,7 @@ PUBLIC = {
         "load",
         "save",
     ],
-    "imkpl.datasets": [
+    "imkpl_paper.datasets": [
         "Dataset",
         "DatasetInfo",
         "available",
@@ -86,7 +86,7 @@ PUBLIC = {
         "make_paper_series",
         "rarest_label",
     ],
-    "imkpl.baselines": ["AKGLVQ", "DKMLD", "MIDL", "MKLDPL", "PrototypeSelection"],
+    "imkpl_paper.baselines": ["AKGLVQ", "DKMLD", "MIDL", "MKLDPL", "PrototypeSelection"],
     "imkpl.estimators": [
         "IMKPL",
         "IMKPLCV",
@@ -100,7 +100,7 @@ PUBLIC = {
         "interpretability_scorer",
         "kernel_count_scorer",
     ],
-    "imkpl.experiments": ["Outcome", "available", "reproduce"],
+    "imkpl_paper.experiments": ["Outcome", "available", "reproduce"],
     "imkpl.files": ["CheckpointError", "ModelFileError", "load", "save", "trusted_types"],
     "imkpl.kernels": [
         "ArrayColumns",

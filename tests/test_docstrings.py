@@ -8,10 +8,10 @@ import pytest
 from numpydoc.validate import validate
 
 MODULES = [
-    "imkpl.baselines",
-    "imkpl.datasets",
+    "imkpl_paper.baselines",
+    "imkpl_paper.datasets",
     "imkpl.estimators",
-    "imkpl.experiments",
+    "imkpl_paper.experiments",
     "imkpl.files",
     "imkpl.kernels",
     "imkpl.measures",
@@ -60,7 +60,7 @@ def test_estimators_show_an_example(name):
 
 @pytest.mark.parametrize("name", ["AKGLVQ", "DKMLD", "MIDL", "MKLDPL", "PrototypeSelection"])
 def test_baselines_show_an_example(name):
-    check_example(getattr(importlib.import_module("imkpl.baselines"), name))
+    check_example(getattr(importlib.import_module("imkpl_paper.baselines"), name))
 
 
 def check_example(estimator):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_wine, make_classification
 from sklearn.model_selection import train_test_split
 
-from imkpl import datasets
+from imkpl_paper import datasets
 
 
 def make_terms(n_samples=6000, n_features=944, n_classes=101, seed=0):

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
         ISKPL,
         IMKPLSelector,
         MultiLabelIMKPL,
-        SkeletonLieGroup,
-        SkeletonNormalizer,
         TimeSeriesIMKPL,
     )
     from imkpl.files import load, save
@@ -23,8 +21,6 @@ __all__ = [
     "ISKPL",
     "IMKPLSelector",
     "MultiLabelIMKPL",
-    "SkeletonLieGroup",
-    "SkeletonNormalizer",
     "TimeSeriesIMKPL",
     "__version__",
     "load",

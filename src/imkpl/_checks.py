@@ -14,20 +14,7 @@ LARGEST = 1e150
 
 
 def as_rows(values: Any, name: str) -> sp.csr_array:
-    """A matrix of numbers as a sparse one.
-
-    Parameters
-    ----------
-    values : array or sparse array of shape (n_rows, n_columns)
-        The numbers.
-    name : str
-        What they are called.
-
-    Returns
-    -------
-    CSR array of shape (n_rows, n_columns)
-        In float64; it may share memory with the input.
-    """
+    """A matrix of numbers as a sparse one."""
     if not sp.issparse(values):
         # A tuple of three rows would be taken for the parts of a sparse matrix.
         try:
@@ -53,15 +40,7 @@ def as_rows(values: Any, name: str) -> sp.csr_array:
 
 
 def check_lengths(found: int, expected: int, what: str, other: str) -> None:
-    """Raise unless two counts agree.
-
-    Parameters
-    ----------
-    found, expected : int
-        The two counts.
-    what, other : str
-        What they count.
-    """
+    """Raise unless two counts agree."""
     if found != expected:
         raise ValueError(
             f"There are {found} {what} but {expected} {other}, expected as many of each. Pass "
@@ -70,15 +49,7 @@ def check_lengths(found: int, expected: int, what: str, other: str) -> None:
 
 
 def check_nonnegative(values: FloatArray, name: str) -> None:
-    """Raise unless all values are finite and not negative.
-
-    Parameters
-    ----------
-    values : array
-        The values.
-    name : str
-        What they are called.
-    """
+    """Raise unless all values are finite and not negative."""
     # A comparison with NaN is false, so that NaN is caught as well.
     if not np.all((values >= 0) & (values < np.inf)):
         raise ValueError(

@@ -41,18 +41,7 @@ class ParallelLoop:
         self._parallel = njit(cache=True, parallel=True)(function)
 
     def __call__(self, *args: Any) -> Any:
-        """Run the loop.
-
-        Parameters
-        ----------
-        *args : arrays and numbers
-            What the function takes.
-
-        Returns
-        -------
-        object
-            What it gives.
-        """
+        """Run the loop."""
         if _IS_ORPHAN:
             return self._serial(*args)
         if _layer() in ("omp", "tbb"):
@@ -91,18 +80,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def limited_threads(n_jobs: int | None) -> Iterator[int]:
-    """At most so many threads inside the block; the former limit is back after it.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        Number of threads; None or a negative number for all that the process may use.
-
-    Yields
-    ------
-    int
-        The number of threads in force.
-    """
+    """At most so many threads inside the block; the former limit is back after it."""
     before = get_num_threads()
     count = before if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, before))
     set_num_threads(count)

@@ -15,8 +15,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 
 from imkpl import IMKPL, ISKPL, MultiLabelIMKPL, TimeSeriesIMKPL
-from imkpl.datasets import rarest_label
 from imkpl.estimators._multilabel import find_threshold, group_by_rarest_label
+from imkpl_paper.datasets import rarest_label
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from fuzz.labels import draw_places, draw_weight, name_places
 from fuzz.matrices import draw_matrix
 from fuzz.wrappings import SAME, wrap
 from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
-from imkpl.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
+from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 
 FITTED, REFUSED = "fitted", "refused"
 VECTOR_KERNELS = (

@@ -6,9 +6,9 @@ from sklearn.base import clone
 
 from fuzz.oracle import require, watched
 from imkpl import IMKPL, IMKPLCV, ISKPL
-from imkpl.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.solvers import solve_nqp, solve_nqp_batch
+from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 
 HELD = "held"
 BASELINES = (PrototypeSelection, AKGLVQ, DKMLD, MIDL, MKLDPL)

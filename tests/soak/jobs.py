@@ -14,7 +14,7 @@ import numpy as np
 
 import imkpl
 from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, TimeSeriesIMKPL
-from imkpl.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
+from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 
 MEBIBYTE = 2**20
 

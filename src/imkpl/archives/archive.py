@@ -16,20 +16,7 @@ DIGITS = 64
 
 
 def pack(members: Mapping[str, bytes], kind: FileKind) -> bytes:
-    """The content of a file with these members; the same members give the same bytes.
-
-    Parameters
-    ----------
-    members : mapping of str to bytes
-        Names and content; the document comes first.
-    kind : FileKind
-        What the file is for.
-
-    Returns
-    -------
-    bytes
-        A zip archive without compression. The last bytes are the checksum of all others.
-    """
+    """The content of a file with these members; the same members give the same bytes."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in members.items():
@@ -43,20 +30,7 @@ def pack(members: Mapping[str, bytes], kind: FileKind) -> bytes:
 
 
 def unpack(content: bytes, kind: FileKind) -> dict[str, bytes]:
-    """The members of a file, none of them larger than the file.
-
-    Parameters
-    ----------
-    content : bytes
-        The whole file.
-    kind : FileKind
-        What it has to be.
-
-    Returns
-    -------
-    dict of bytes
-        By name.
-    """
+    """The members of a file, none of them larger than the file."""
     name = content[NAME_OFFSET : NAME_OFFSET + len(kind.document)]
     if not content.startswith(ZIP_START) or name != kind.document.encode():
         raise kind.error(kind.not_one)

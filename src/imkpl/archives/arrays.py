@@ -20,53 +20,18 @@ MOST_EMPTY = 2**24
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type can be written as they are.
-
-    Parameters
-    ----------
-    dtype : dtype
-        The type of an array.
-
-    Returns
-    -------
-    bool
-        False for objects and records.
-    """
+    """Whether arrays of this type can be written as they are."""
     # Arrays of text of length 0 have no bytes, so that nothing would limit their declared shape.
     return dtype.kind in PLAIN_KINDS and dtype.itemsize > 0
 
 
 def is_boundless(shape: Sequence[int]) -> bool:
-    """Whether an array of this shape has no values, and rows beyond number.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        As declared.
-
-    Returns
-    -------
-    bool
-        True if no file that was saved has such an array.
-    """
+    """Whether an array of this shape has no values, and rows beyond number."""
     return 0 in shape and max(shape) > MOST_EMPTY
 
 
 def write_array(array: np.ndarray[Any, Any]) -> tuple[bytes, dict[str, Any]]:
-    """An array as the content of an .npy file, and its entry in the list of arrays.
-
-    Parameters
-    ----------
-    array : array
-        Of a plain type.
-
-    Returns
-    -------
-    content : bytes
-        What to write.
-    entry : dict
-        "dtype", "shape" and "sha256" of the content.
-    """
+    """An array as the content of an .npy file, and its entry in the list of arrays."""
     stream = io.BytesIO()
     np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
     content = stream.getvalue()
@@ -80,22 +45,6 @@ def read_array(
     """The array in an .npy file, if it is what its entry says.
 
     Nothing is allocated before the declared size is known to be that of the content.
-
-    Parameters
-    ----------
-    content : bytes
-        The .npy file.
-    entry : dict
-        As `write_array` gives it.
-    kind : FileKind
-        What the file is for, for error messages.
-    name : str
-        The name of the array, for error messages.
-
-    Returns
-    -------
-    array
-        A copy, in the memory order in which it was written.
     """
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise kind.misfit(f"the checksum of array {name!r} is not the one in {kind.document}")

@@ -16,15 +16,7 @@ SECONDS_OF_A_DAY = 86400.0
 
 
 def write_file(path: pathlib.Path, content: bytes) -> None:
-    """Write a file whose readers see the old content or the new one, nothing in between.
-
-    Parameters
-    ----------
-    path : Path
-        Where to; through a symbolic link its target is written.
-    content : bytes
-        The whole content.
-    """
+    """Write a file whose readers see the old content or the new one, nothing in between."""
     target = pathlib.Path(os.path.realpath(path))
     part = name_part(target.parent)
     try:
@@ -44,29 +36,12 @@ def write_file(path: pathlib.Path, content: bytes) -> None:
 
 
 def name_part(folder: pathlib.Path) -> pathlib.Path:
-    """A name for a file that is not to stay.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is going to be.
-
-    Returns
-    -------
-    Path
-        It tells who writes: a folder may be shared by machines, each with its own processes.
-    """
+    """A name for a file that is not to stay."""
     return folder / f".{machine_name()}-{os.getpid()}-{secrets.token_hex(8)}.part"
 
 
 def remove_leftovers(folder: pathlib.Path) -> None:
-    """Remove what killed processes have left half written.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they wrote. Files of processes that run, or may run elsewhere, are left alone.
-    """
+    """Remove what killed processes have left half written."""
     for path in folder.glob(".*-*-*.part"):
         machine, process = path.name[1:].split("-")[:2]
         is_dead = machine == machine_name() and process.isdecimal()
@@ -78,13 +53,7 @@ def remove_leftovers(folder: pathlib.Path) -> None:
 
 
 def machine_name() -> str:
-    """A name for this machine, eight hexadecimal digits.
-
-    Returns
-    -------
-    str
-        The same in all processes of a machine.
-    """
+    """A name for this machine, eight hexadecimal digits."""
     return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
 
 

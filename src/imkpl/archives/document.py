@@ -18,23 +18,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def pack_document(
     entries: Mapping[str, Any], arrays: Mapping[str, np.ndarray[Any, Any]], kind: FileKind
 ) -> bytes:
-    """The content of a file.
-
-    Parameters
-    ----------
-    entries : mapping
-        Plain values, in addition to those about the format and the arrays; "imkpl_version" should
-        be among them.
-    arrays : mapping of str to array
-        Of plain types.
-    kind : FileKind
-        What the file is for.
-
-    Returns
-    -------
-    bytes
-        The same values give the same bytes.
-    """
+    """The content of a file."""
     content, listed = {}, {}
     for name, array in arrays.items():
         content[_member(name)], listed[name] = write_array(array)
@@ -49,22 +33,7 @@ def pack_document(
 
 
 def unpack_document(content: bytes, kind: FileKind) -> tuple[dict[str, Any], Arrays]:
-    """What `pack_document` was given.
-
-    Parameters
-    ----------
-    content : bytes
-        The whole file.
-    kind : FileKind
-        What it has to be.
-
-    Returns
-    -------
-    document : dict
-        All entries, those about the format and the arrays among them.
-    arrays : dict of arrays
-        By name.
-    """
+    """What `pack_document` was given."""
     members = unpack(content, kind)
 
     def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -46,16 +46,5 @@ class FileKind:
         return f"{self.format}, sha256 ".encode()
 
     def misfit(self, problem: str) -> ValueError:
-        """The error of a file that this library cannot have written.
-
-        Parameters
-        ----------
-        problem : str
-            What was found, and what was expected.
-
-        Returns
-        -------
-        ValueError
-            To be raised.
-        """
+        """The error of a file that this library cannot have written."""
         return self.error(f"{problem}. {self.source}")

@@ -37,13 +37,7 @@ class Command:
     examples: str
 
     def register(self, app: typer.Typer) -> None:
-        """Add the command to an app.
-
-        Parameters
-        ----------
-        app : typer.Typer
-            Gets the command.
-        """
+        """Add the command to an app."""
         text = inspect.getdoc(self.function) or ""
         shown = "\n".join(f"  {line}" for line in self.examples.strip().splitlines())
         # The mark keeps the help's lines as they are.
@@ -61,18 +55,7 @@ class Command:
 
 @contextmanager
 def ending_well(*, debug: bool) -> Iterator[None]:
-    """Turn errors into a sentence and an exit code, warnings into notes.
-
-    Parameters
-    ----------
-    debug : bool
-        Whether to show where an error came from.
-
-    Yields
-    ------
-    None
-        While the command runs.
-    """
+    """Turn errors into a sentence and an exit code, warnings into notes."""
     try:
         with _noted_warnings():
             yield

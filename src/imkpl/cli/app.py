@@ -13,7 +13,6 @@ from imkpl.cli.explain import explain
 from imkpl.cli.fit import fit
 from imkpl.cli.predict import predict
 from imkpl.cli.report import report
-from imkpl.cli.reproduce import reproduce
 
 HELP = """Classifiers that show their reasons: prototypes, features, and why for each row.
 
@@ -45,14 +44,8 @@ def set_up(
         typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Options before the command.
-
-    Parameters
-    ----------
-    version : bool
-        Whether to show the version and leave.
-    """
+    """Options before the command."""
 
 
-for _command in (demo, fit, predict, explain, report, compare, reproduce):
+for _command in (demo, fit, predict, explain, report, compare):
     _command.register(app)

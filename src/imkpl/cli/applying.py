@@ -13,18 +13,7 @@ from imkpl.readers.data_file import list_names
 
 
 def load_model(path: pathlib.Path) -> Any:
-    """A fitted model from a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    estimator
-        One that classifies tables or time series.
-    """
+    """A fitted model from a file."""
     from imkpl import load
 
     model = load(path)
@@ -43,18 +32,7 @@ def load_model(path: pathlib.Path) -> Any:
 
 
 def expected_columns(model: Any) -> ExpectedColumns | None:
-    """What a model reads; None for time series.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-
-    Returns
-    -------
-    ExpectedColumns or None
-        Columns without names are called x0, x1, ...
-    """
+    """What a model reads; None for time series."""
     predictor = model._predictor
     if predictor.bank.reads_series:
         return None
@@ -79,45 +57,13 @@ def expected_columns(model: Any) -> ExpectedColumns | None:
 def read_for_model(
     model: Any, path: pathlib.Path, options: ReadOptions, *, needs_target: bool = False
 ) -> DataFile:
-    """Samples in the form that a model was fitted to.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    path : Path
-        The file.
-    options : ReadOptions
-        What the user said about it.
-    needs_target : bool
-        Whether classes are wanted too.
-
-    Returns
-    -------
-    DataFile
-        With labels of the type of the model's classes.
-    """
+    """Samples in the form that a model was fitted to."""
     data = read_new_file(path, expected_columns(model), options, needs_target=needs_target)
     return _with_classes(data, model.classes_, path)
 
 
 def read_like(train: DataFile, path: pathlib.Path, options: ReadOptions) -> DataFile:
-    """Samples and classes from another file, in the form of those to learn from.
-
-    Parameters
-    ----------
-    train : DataFile
-        What will be learned from.
-    path : Path
-        The other file.
-    options : ReadOptions
-        What the user said about it.
-
-    Returns
-    -------
-    DataFile
-        With the same columns.
-    """
+    """Samples and classes from another file, in the form of those to learn from."""
     expected = None
     if not train.is_series:
         frame = train.samples
@@ -151,74 +97,26 @@ def _with_classes(data: DataFile, classes: Any, path: pathlib.Path) -> DataFile:
 
 
 def as_samples(model: Any, data: DataFile) -> Any:
-    """What to pass to a model's methods.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    data : DataFile
-        Rows for it.
-
-    Returns
-    -------
-    pandas.DataFrame, array or SeriesSet
-        An array for a model that was fitted to one.
-    """
+    """What to pass to a model's methods."""
     if data.is_series or hasattr(model, "feature_names_in_"):
         return data.samples
     return data.samples.to_numpy()
 
 
 def explain_rows(model: Any, data: DataFile) -> Any:
-    """Reasons for rows, which keep their names.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    data : DataFile
-        Rows for it.
-
-    Returns
-    -------
-    Explanation
-        With `sample_ids` as in the file.
-    """
+    """Reasons for rows, which keep their names."""
     explanation = model.explain(as_samples(model, data))
     return replace(explanation, sample_ids=np.asarray(data.ids))
 
 
 def count_prototypes(model: Any) -> dict[str, int]:
-    """How many prototypes each class has.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-
-    Returns
-    -------
-    dict of int
-        By class.
-    """
+    """How many prototypes each class has."""
     owners = model.prototype_classes_
     return {str(label): int((owners == label).sum()) for label in model.classes_}
 
 
 def kept_features(model: Any) -> list[tuple[str, float]]:
-    """Kernels with a weight, the heaviest first.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-
-    Returns
-    -------
-    list of (str, float)
-        Names and weights.
-    """
+    """Kernels with a weight, the heaviest first."""
     weights = model.kernel_weights_
     order = np.argsort(-weights, kind="stable")
     return [(str(model.kernel_names_[i]), float(weights[i])) for i in order if weights[i] > 0]

@@ -72,18 +72,7 @@ def _compare(
 
 
 def compare_models(a: Any, b: Any) -> dict[str, Any]:
-    """What two models have in common and what not.
-
-    Parameters
-    ----------
-    a, b : estimator
-        Fitted.
-
-    Returns
-    -------
-    dict
-        Of plain values.
-    """
+    """What two models have in common and what not."""
     settings = [_read_settings(model) for model in (a, b)]
     features = [dict(kept_features(model)) for model in (a, b)]
     shared = sorted(set(features[0]) & set(features[1]))

@@ -60,13 +60,7 @@ def _demo(
 
 
 def embedded_data() -> DataFile:
-    """The breast cancer data of scikit-learn as if read from a file.
-
-    Returns
-    -------
-    DataFile
-        Patients are numbered from 1.
-    """
+    """The breast cancer data of scikit-learn as if read from a file."""
     from sklearn.datasets import load_breast_cancer
 
     found = load_breast_cancer(as_frame=True)

@@ -94,22 +94,7 @@ def _explain(
 
 
 def choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
-    """The rows to explain.
-
-    Parameters
-    ----------
-    data : DataFile
-        All rows.
-    names : list of str
-        Those that were asked for.
-    every : bool
-        Whether all are wanted if none was asked for.
-
-    Returns
-    -------
-    DataFile
-        In the order in which they were asked for.
-    """
+    """The rows to explain."""
     if not names:
         return data if every else data.take(np.arange(min(SHOWN, len(data))))
     places = {str(name): place for place, name in enumerate(data.ids.tolist())}

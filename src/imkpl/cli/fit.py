@@ -134,24 +134,7 @@ def _fit(
 
 
 def fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
-    """Read, hold out, fit; says what was guessed on standard error.
-
-    Parameters
-    ----------
-    data : Path
-        The file to learn from.
-    test : Path, optional
-        A file to measure on instead of held-out rows.
-    options : ReadOptions
-        About both files.
-    settings : Settings
-        About the fit.
-
-    Returns
-    -------
-    Fitted
-        The model and the rows.
-    """
+    """Read, hold out, fit; says what was guessed on standard error."""
     train = read_training_file(data, options)
     for text in train.notes:
         note(text)
@@ -180,17 +163,7 @@ def require_report() -> None:
 
 
 def write_page(fitted: Fitted, path: Path, title: str) -> None:
-    """Write the page about a fit: held-out rows, or the training rows where none were held out.
-
-    Parameters
-    ----------
-    fitted : Fitted
-        The model and the rows.
-    path : Path
-        Where to.
-    title : str
-        Its heading.
-    """
+    """Write the page about a fit: held-out rows, or the training rows where none were held out."""
     from imkpl.report import write_report
 
     model = fitted.model
@@ -200,18 +173,7 @@ def write_page(fitted: Fitted, path: Path, title: str) -> None:
 
 
 def describe_fit(fitted: Fitted) -> dict[str, Any]:
-    """What there is to know about a fit, for people and for JSON.
-
-    Parameters
-    ----------
-    fitted : Fitted
-        The model and the rows.
-
-    Returns
-    -------
-    dict
-        Of plain values.
-    """
+    """What there is to know about a fit, for people and for JSON."""
     model, train, test = fitted.model, fitted.train, fitted.test
     predicted = None if test is None else model.predict(as_samples(model, test))
     prototypes = count_prototypes(model)
@@ -248,13 +210,7 @@ def describe_fit(fitted: Fitted) -> dict[str, Any]:
 
 
 def say_fit(answer: dict[str, Any]) -> None:
-    """Print what `describe_fit` found.
-
-    Parameters
-    ----------
-    answer : dict
-        As `describe_fit` gives it, with the files that were written.
-    """
+    """Print what `describe_fit` found."""
     n_train, n_test = answer["training_rows"], answer["held_out_rows"]
     what, row = ("Channels", "series") if answer["kind"] == "time series" else ("Features", "rows")
     say(f"Learned from {n_train} {row} in {answer['seconds']:.1f} s.")

@@ -70,20 +70,7 @@ class Fitted:
 
 
 def split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile | None]:
-    """Rows to learn from and rows to measure on, with the same share of every class.
-
-    Parameters
-    ----------
-    data : DataFile
-        All rows. A split that the file brings along is used.
-    settings : Settings
-        With `test_size` and `seed`.
-
-    Returns
-    -------
-    train, test : DataFile
-        `test` is None if nothing is held out.
-    """
+    """Rows to learn from and rows to measure on, with the same share of every class."""
     if settings.test_size == 0:
         return data, None
     if data.split is not None:
@@ -107,22 +94,7 @@ def split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile |
 
 
 def fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fitted:
-    """Fit the model that suits the data.
-
-    Parameters
-    ----------
-    train : DataFile
-        Rows to learn from.
-    test : DataFile or None
-        Held-out rows, which decide nothing but whether cells may be missing.
-    settings : Settings
-        What the user chose.
-
-    Returns
-    -------
-    Fitted
-        With names of rows in `support_ids_` as in the file.
-    """
+    """Fit the model that suits the data."""
     model = build_model(train, test, settings).set_params(verbose=1)
     start = time.perf_counter()
     with progress("fitting"):
@@ -135,20 +107,7 @@ def fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fit
 
 
 def build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
-    """The estimator for these data, not fitted.
-
-    Parameters
-    ----------
-    train, test : DataFile
-        The rows.
-    settings : Settings
-        What the user chose.
-
-    Returns
-    -------
-    IMKPL, IMKPLCV or TimeSeriesIMKPL
-        With a kernel per column that reads categories and missing cells where there are any.
-    """
+    """The estimator for these data, not fitted."""
     from imkpl import IMKPL, IMKPLCV, TimeSeriesIMKPL
 
     common: dict[str, Any] = {"random_state": settings.seed, "checkpoint": settings.checkpoint}
@@ -169,20 +128,7 @@ def build_model(train: DataFile, test: DataFile | None, settings: Settings) -> A
 
 
 def choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) -> str:
-    """Which kernels a table needs.
-
-    Parameters
-    ----------
-    train, test : DataFile
-        The rows.
-    settings : Settings
-        With `allows_missing`.
-
-    Returns
-    -------
-    str
-        "per_column" if there are categories or missing cells, or there may be.
-    """
+    """Which kernels a table needs."""
     frames = [part.samples for part in (train, test) if part is not None]
     has_text = any(dtype.kind not in "iuf" for dtype in frames[0].dtypes)
     has_missing = any(bool(frame.isna().to_numpy().any()) for frame in frames)

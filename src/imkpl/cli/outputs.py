@@ -16,17 +16,7 @@ def check_outputs(
     *,
     force: bool,
 ) -> None:
-    """Raise before a long fit if its result could not be written.
-
-    Parameters
-    ----------
-    outputs : sequence of paths
-        Where files will be written; None for those not asked for.
-    inputs : sequence of paths
-        Files that are read, and must not be replaced.
-    force : bool
-        Whether files that are there may be replaced.
-    """
+    """Raise before a long fit if its result could not be written."""
     taken = {path.resolve() for path in inputs if path is not None}
     for path in outputs:
         if path is None:
@@ -41,17 +31,7 @@ def check_outputs(
 
 
 def check_ending(option: str, path: pathlib.Path | None, endings: Sequence[str]) -> None:
-    """Raise if a file would be written in a format that there is not.
-
-    Parameters
-    ----------
-    option : str
-        Where the name was given.
-    path : Path, optional
-        Where to write.
-    endings : sequence of str
-        Formats that there are.
-    """
+    """Raise if a file would be written in a format that there is not."""
     if path is not None and path.suffix.lower() not in endings:
         raise InputError(
             f"{option} is {path.name}, expected a name that ends in {' or '.join(endings)}."
@@ -59,15 +39,7 @@ def check_ending(option: str, path: pathlib.Path | None, endings: Sequence[str])
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """Write a file in UTF-8, as a whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Where to.
-    text : str
-        What.
-    """
+    """Write a file in UTF-8, as a whole or not at all."""
     part = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         part.write_text(text, encoding="utf-8", newline="")

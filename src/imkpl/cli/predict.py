@@ -73,22 +73,7 @@ def _predict(
 
 
 def describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[str, Any]:
-    """Classes, probabilities and novelty of rows.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    data : DataFile
-        Rows for it.
-    reject : bool
-        Whether rows unlike anything seen get no class.
-
-    Returns
-    -------
-    dict
-        Of plain values.
-    """
+    """Classes, probabilities and novelty of rows."""
     found = explain_rows(model, data)
     names = [str(label) for label in found.classes]
     predicted = np.array(found.predicted, dtype=object)
@@ -114,13 +99,7 @@ def describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[st
 
 
 def say_predictions(answer: dict[str, Any]) -> None:
-    """Print the first rows of what `describe_predictions` found.
-
-    Parameters
-    ----------
-    answer : dict
-        As `describe_predictions` gives it.
-    """
+    """Print the first rows of what `describe_predictions` found."""
     rows = answer["rows"]
     cells = [
         [

@@ -24,93 +24,37 @@ ROUND = re.compile(r"round (\d+)/(\d+): (.*)")
 
 
 def clean(text: Any) -> str:
-    """Text without anything that a terminal would obey.
-
-    Parameters
-    ----------
-    text : object
-        A name from a file, or a line with such names.
-
-    Returns
-    -------
-    str
-        One line; characters that cannot be printed are escaped.
-    """
+    """Text without anything that a terminal would obey."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def say(text: str = "") -> None:
-    """Print a part of the answer.
-
-    Parameters
-    ----------
-    text : str
-        One or more lines.
-    """
+    """Print a part of the answer."""
     _write(sys.stdout, text)
 
 
 def note(text: str) -> None:
-    """Say what was guessed or noticed.
-
-    Parameters
-    ----------
-    text : str
-        A sentence.
-    """
+    """Say what was guessed or noticed."""
     _write(sys.stderr, f"note: {text}")
 
 
 def complain(text: str) -> None:
-    """Say what went wrong.
-
-    Parameters
-    ----------
-    text : str
-        A sentence.
-    """
+    """Say what went wrong."""
     _write(sys.stderr, f"imkpl: {' '.join(text.split())}")
 
 
 def say_json(answer: dict[str, Any]) -> None:
-    """Print the whole answer as one JSON object.
-
-    Parameters
-    ----------
-    answer : dict
-        Of plain values and arrays.
-    """
+    """Print the whole answer as one JSON object."""
     sys.stdout.write(as_json(answer))
 
 
 def as_json(answer: dict[str, Any]) -> str:
-    """An answer as JSON.
-
-    Parameters
-    ----------
-    answer : dict
-        Of plain values and arrays.
-
-    Returns
-    -------
-    str
-        In ASCII, so that no terminal's encoding is in the way. NaN is null.
-    """
+    """An answer as JSON."""
     return json.dumps(_plain(answer), indent=1, allow_nan=False) + "\n"
 
 
 def say_table(head: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """Print a table; columns of numbers are aligned to the right.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        The cells.
-    title : str
-        A line above it.
-    """
+    """Print a table; columns of numbers are aligned to the right."""
     cells = [list(row) for row in rows]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for place, name in enumerate(head):
@@ -128,18 +72,7 @@ def say_table(head: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "
 
 @contextmanager
 def progress(title: str) -> Iterator[None]:
-    """Show the stages and rounds of a fit as a bar, where somebody watches.
-
-    Parameters
-    ----------
-    title : str
-        What is done.
-
-    Yields
-    ------
-    None
-        While lines of a verbose fit are caught.
-    """
+    """Show the stages and rounds of a fit as a bar, where somebody watches."""
     screen = sys.stderr
     console = Console(file=screen)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())

@@ -4,7 +4,6 @@ from imkpl.estimators._cv import IMKPLCV
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._iskpl import ISKPL
 from imkpl.estimators._multilabel import MultiLabelIMKPL
-from imkpl.estimators._normalizer import SkeletonNormalizer
 from imkpl.estimators._scorers import (
     discrimination_scorer,
     interpretability_scorer,
@@ -12,7 +11,6 @@ from imkpl.estimators._scorers import (
 )
 from imkpl.estimators._selector import IMKPLSelector
 from imkpl.estimators._series import TimeSeriesIMKPL
-from imkpl.estimators._skeleton import SkeletonLieGroup
 
 __all__ = [
     "IMKPL",
@@ -20,8 +18,6 @@ __all__ = [
     "ISKPL",
     "IMKPLSelector",
     "MultiLabelIMKPL",
-    "SkeletonLieGroup",
-    "SkeletonNormalizer",
     "TimeSeriesIMKPL",
     "discrimination_scorer",
     "interpretability_scorer",

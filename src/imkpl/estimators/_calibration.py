@@ -40,18 +40,7 @@ class CalibrationSamples:
     sample_weight: FloatArray
 
     def usable(self, prototype_classes: IntArray) -> CalibrationSamples:
-        """The samples whose class has a prototype left without them.
-
-        Parameters
-        ----------
-        prototype_classes : int array of shape (n_prototypes,)
-            Classes of the prototypes.
-
-        Returns
-        -------
-        CalibrationSamples
-            These.
-        """
+        """The samples whose class has a prototype left without them."""
         is_own = prototype_classes == self.labels[:, np.newaxis]
         keep = np.any(is_own & (self.left_out > FORBIDDEN), axis=1)
         return CalibrationSamples(
@@ -71,20 +60,6 @@ def leave_one_out_similarities(
     the similarity ``s_i - u_i`` to it, where ``s_i`` is the full one. A prototype that consists of
     the sample alone may not be used. Where a sample stands for two or more, leaving one out leaves
     the others in the prototypes, and nothing changes.
-
-    Parameters
-    ----------
-    similarities : array of shape (n_samples, n_prototypes)
-        Inner products of samples and prototypes, in a kernel of unit diagonal.
-    prototypes : CSR array of shape (n_prototypes, n_samples)
-        Unit-norm mixes of the samples.
-    counts : array of shape (n_samples,)
-        How many equal samples each stands for.
-
-    Returns
-    -------
-    array of shape (n_samples, n_prototypes)
-        What the similarities would be.
     """
     left = similarities.copy()
     entries = prototypes.tocoo()
@@ -103,20 +78,6 @@ def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatAr
 
     Targets are smoothed by one pseudo-sample, so that scores without any error do not give
     probabilities of one.
-
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_classes)
-        Class scores of samples that were left out.
-    labels : int array of shape (n_samples,)
-        Their classes.
-    sample_weight : array of shape (n_samples,)
-        How much each counts.
-
-    Returns
-    -------
-    float
-        The factor.
     """
     if labels.size == 0:
         return 1.0
@@ -136,18 +97,6 @@ def find_novelty_threshold(encoder: Encoder, samples: CalibrationSamples) -> flo
     """The reconstruction error that 99 % of the training samples stay within.
 
     Each is coded by the prototypes of its class, without its own part in them.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The prototypes.
-    samples : CalibrationSamples
-        Usable training samples.
-
-    Returns
-    -------
-    float
-        The error, between 0 and 1; 1 without samples.
     """
     if samples.labels.size == 0:
         return 1.0

@@ -71,13 +71,7 @@ class Checkpoint:
         }
 
     def describe(self) -> str:
-        """What was found in the folder, in a few words.
-
-        Returns
-        -------
-        str
-            The stages of this fit, or else in what the nearest other fit differs.
-        """
+        """What was found in the folder, in a few words."""
         if self._found:
             return f"{self.folder} has {', '.join(self._found)} of this fit"
         differing: list[list[str]] = []
@@ -91,30 +85,11 @@ class Checkpoint:
         return f"{self.folder} has checkpoints of other {' and '.join(nearest)}"
 
     def recall(self, stage: str) -> Arrays | None:
-        """What was kept of a stage.
-
-        Parameters
-        ----------
-        stage : str
-            The name of the stage.
-
-        Returns
-        -------
-        dict of arrays or None
-            None if nothing was kept.
-        """
+        """What was kept of a stage."""
         return self._found.get(stage)
 
     def keep(self, stage: str, arrays: Mapping[str, Any]) -> None:
-        """Keep a stage; what was kept of it before stays until the new file is whole.
-
-        Parameters
-        ----------
-        stage : str
-            The name of the stage.
-        arrays : mapping of str to array
-            What to keep, of plain types.
-        """
+        """Keep a stage; what was kept of it before stays until the new file is whole."""
         entries = {"imkpl_version": _version("imkpl"), "stage": stage, "parts": self.parts}
         values = {name: np.asarray(value) for name, value in arrays.items()}
         path = self._path(stage)
@@ -129,20 +104,7 @@ class Checkpoint:
             ) from error
 
     def refuse(self, stage: str, problem: str) -> CheckpointError:
-        """The error of a file whose content does not fit the problem.
-
-        Parameters
-        ----------
-        stage : str
-            Which file.
-        problem : str
-            What was found, and what was expected.
-
-        Returns
-        -------
-        CheckpointError
-            To be raised.
-        """
+        """The error of a file whose content does not fit the problem."""
         return CheckpointError(f"{self._path(stage)} cannot be used: {problem}. {REMEDY}")
 
     def _path(self, stage: str) -> pathlib.Path:
@@ -186,40 +148,13 @@ class NoCheckpoint:
         """There is nothing to say."""
 
     def recall(self, stage: str) -> None:
-        """Nothing was kept.
-
-        Parameters
-        ----------
-        stage : str
-            The name of the stage.
-        """
+        """Nothing was kept."""
 
     def keep(self, stage: str, arrays: Mapping[str, Any]) -> None:
-        """Keep nothing.
-
-        Parameters
-        ----------
-        stage : str
-            The name of the stage.
-        arrays : mapping of str to array
-            What is let go.
-        """
+        """Keep nothing."""
 
     def refuse(self, stage: str, problem: str) -> CheckpointError:
-        """The error of a file, of which there is none here.
-
-        Parameters
-        ----------
-        stage : str
-            Which file.
-        problem : str
-            What was found.
-
-        Returns
-        -------
-        CheckpointError
-            To be raised.
-        """
+        """The error of a file, of which there is none here."""
         return CheckpointError(f"{stage}: {problem}")
 
 
@@ -228,20 +163,7 @@ NO_CHECKPOINT = NoCheckpoint()
 
 
 def open_checkpoint(estimator: Any, *data: Any) -> Keeper:
-    """Where an estimator keeps how far its fit has come.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With the parameter `checkpoint`.
-    *data : objects
-        Samples, labels, weights, and whatever else decides on the fit beside the parameters.
-
-    Returns
-    -------
-    Checkpoint or NoCheckpoint
-        The second where `checkpoint` is None.
-    """
+    """Where an estimator keeps how far its fit has come."""
     if estimator.checkpoint is None:
         return NO_CHECKPOINT
     settings = estimator.get_params(deep=False)
@@ -259,22 +181,7 @@ def open_checkpoint(estimator: Any, *data: Any) -> Keeper:
 
 
 def recall_or(checkpoint: Keeper, stage: str, find: Callable[[], dict[str, Any]]) -> Arrays:
-    """What was kept of a stage, or what is found now and kept.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint or NoCheckpoint
-        Where stages are kept.
-    stage : str
-        The name of the stage.
-    find : function () -> dict of arrays
-        The work of the stage.
-
-    Returns
-    -------
-    dict of arrays
-        What was found, this time or before.
-    """
+    """What was kept of a stage, or what is found now and kept."""
     kept = checkpoint.recall(stage)
     if kept is None:
         kept = {name: np.asarray(value) for name, value in find().items()}

@@ -18,18 +18,7 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks.
         """Stands in for the mixin; there is nothing to call."""
 
     def with_callbacks(method: Any) -> Any:
-        """The method itself.
-
-        Parameters
-        ----------
-        method : function
-            A fit method.
-
-        Returns
-        -------
-        function
-            The same.
-        """
+        """The method itself."""
         return method
 
 
@@ -48,29 +37,12 @@ __all__ = [
 
 
 def wants_data_frame(estimator: Any) -> bool:
-    """Whether `set_output` asked for a data frame, which cannot hold a sparse array.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A transformer.
-
-    Returns
-    -------
-    bool
-        True for pandas or polars output.
-    """
+    """Whether `set_output` asked for a data frame, which cannot hold a sparse array."""
     return bool(_get_output_config("transform", estimator)["dense"] != "default")
 
 
 def share_callbacks(source: Any, target: Any) -> None:
-    """Give an estimator the callbacks of another.
-
-    Parameters
-    ----------
-    source, target : estimator
-        The one that has callbacks, if any, and the one that does the work.
-    """
+    """Give an estimator the callbacks of another."""
     callbacks = getattr(source, "_skl_callbacks", [])
     if callbacks:
         target.set_callbacks(*callbacks)
@@ -104,20 +76,7 @@ class FitProgress:
             self._round = task.call_on_fit_task_begin(**self._common)
 
     def end_round(self, fitted: Any, *, is_last: bool) -> bool:
-        """Tell the callbacks that a round is over.
-
-        Parameters
-        ----------
-        fitted : function () -> dict
-            Gives the attributes of a model fitted so far; called only if a callback asks.
-        is_last : bool
-            Whether no further round follows.
-
-        Returns
-        -------
-        bool
-            Whether a callback asks to stop.
-        """
+        """Tell the callbacks that a round is over."""
         if self._round is None:
             return False
         stop = self._round.call_on_fit_task_end(**self._common, reconstruction_attributes=fitted)
@@ -127,12 +86,6 @@ class FitProgress:
         return bool(stop)
 
     def end(self, fitted: Any) -> None:
-        """Tell the callbacks that the fit is over.
-
-        Parameters
-        ----------
-        fitted : function () -> dict
-            Gives the attributes of the fitted model.
-        """
+        """Tell the callbacks that the fit is over."""
         if self._root is not None:
             self._root.call_on_fit_task_end(**self._common, reconstruction_attributes=fitted)

@@ -25,16 +25,6 @@ def digest(value: Any) -> str:
     that is read by columns with all columns, and any other object with its state, as pickle sees
     it.
 
-    Parameters
-    ----------
-    value : object
-        Data or settings.
-
-    Returns
-    -------
-    str
-        Forty hexadecimal digits.
-
     Examples
     --------
     >>> digest({"a": np.zeros(2)}) == digest({"a": np.zeros(2)})

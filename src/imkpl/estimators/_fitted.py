@@ -38,32 +38,7 @@ def fitted_attributes(
     code_sparsity: int,
     decision: Decision,
 ) -> dict[str, Any]:
-    """Everything that prediction needs, and nothing of the training part beyond that.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        All kernels, of unit diagonal.
-    X : samples
-        The data given to `fit`.
-    part : TrainingPart
-        Which of them were trained on; all, or landmarks.
-    problem : Problem
-        The problem that was solved.
-    state : State
-        Where the search ended.
-    history : list of ObjectiveParts
-        The terms after every round.
-    code_sparsity : int
-        At most so many prototypes in the code of a new sample.
-    decision : {"calibrated", "joint", "residual", "share"}
-        How classes are scored.
-
-    Returns
-    -------
-    dict
-        Names and values of the attributes, classes as numbers, but for those that depend on names.
-    """
+    """Everything that prediction needs, and nothing of the training part beyond that."""
     state = drop_unused(state)
     predictor, temperature, calibration = build_predictor(
         bank, X, part, problem, state, code_sparsity=code_sparsity, decision=decision
@@ -92,22 +67,7 @@ def fitted_attributes(
 
 
 def all_weights(bank: BaseKernelBank, problem: Problem, state: State) -> FloatArray:
-    """The weights of all kernels, also of those that were left out on the way.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        All kernels.
-    problem : Problem
-        With the kernels that are left.
-    state : State
-        With their weights, which are for kernels divided by their variance.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        Weights of kernels of unit diagonal, which sum to one.
-    """
+    """The weights of all kernels, also of those that were left out on the way."""
     weights = np.zeros(bank.n_kernels)
     shares = state.weights * problem.diagonals
     weights[problem.kernel_indices] = shares / shares.sum()
@@ -125,36 +85,7 @@ def build_predictor(
     decision: Decision,
     readout_steps: int = MAX_STEPS,
 ) -> tuple[Predictor, float, CalibrationSamples]:
-    """What classifies new samples: support samples, live kernels, prototypes, calibration.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        All kernels, of unit diagonal.
-    X : samples
-        The data given to `fit`.
-    part : TrainingPart
-        Which of them were trained on; all, or landmarks.
-    problem : Problem
-        The problem that was solved.
-    state : State
-        Where the search ended; every prototype is used.
-    code_sparsity : int
-        At most so many prototypes in the code of a new sample.
-    decision : {"calibrated", "joint", "residual", "share"}
-        How classes are scored.
-    readout_steps : int
-        At most so many steps of the solver of the readout.
-
-    Returns
-    -------
-    predictor : Predictor
-        Ready for new samples.
-    temperature : float
-        The factor on its scores that makes them logits.
-    calibration : CalibrationSamples
-        The training samples by which that was found.
-    """
+    """What classifies new samples: support samples, live kernels, prototypes, calibration."""
     weights = all_weights(bank, problem, state)
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
     support = np.unique(state.prototypes.indices)

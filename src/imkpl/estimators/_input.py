@@ -27,27 +27,7 @@ from imkpl.tables.read import as_frame
 
 
 def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
-    """Samples and labels given to `fit`, in the form that the bank reads.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets `n_features_in_` and `feature_names_in_` where X has columns or channels.
-    bank : BaseKernelBank
-        The kernels, not adapted yet.
-    X : samples
-        What the user gave.
-    y : array-like of shape (n_samples,)
-        Class labels.
-
-    Returns
-    -------
-    X : samples
-        A float array for kernels of vectors, a numeric array for precomputed ones, a `Table` or a
-        `SeriesSet` for kernels of these.
-    y : array of shape (n_samples,)
-        The labels.
-    """
+    """Samples and labels given to `fit`, in the form that the bank reads."""
     y = in_memory(y)
     check_labels(y)
     is_parts = is_partitioned(X)
@@ -98,22 +78,7 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
 
 
 def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
-    """New samples, checked against what `fit` has seen.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    bank : BaseKernelBank
-        Its kernels.
-    X : samples
-        What the user gave.
-
-    Returns
-    -------
-    samples
-        In the form of the training samples.
-    """
+    """New samples, checked against what `fit` has seen."""
     refuse_partitions(X, "This method")
     source = as_columns(X, largest_copy()) if bank.columns_suffice else None
     if source is not None:
@@ -141,21 +106,7 @@ def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
 
 
 def row_labels(X: Any, n_samples: int) -> Any:
-    """What the user calls the samples: the index of a data frame, else their numbers.
-
-    Parameters
-    ----------
-    X : samples
-        What the user gave.
-    n_samples : int
-        How many samples were read from it.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        Whole numbers or strings. For series in a frame with one row per time step, the first level
-        of the index.
-    """
+    """What the user calls the samples: the index of a data frame, else their numbers."""
     frame: Any = as_frame(row_index(X) if is_partitioned(X) else X)
     if frame is None:
         frame = nw.from_native(X, pass_through=True, series_only=True)

@@ -12,13 +12,7 @@ FORMS = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
 
 
 def check_labels(y: Any) -> None:
-    """Raise unless y is a list of labels that can be sorted.
-
-    Parameters
-    ----------
-    y : any
-        What the user gave; None is left to scikit-learn.
-    """
+    """Raise unless y is a list of labels that can be sorted."""
     if y is None or hasattr(y, "toarray"):
         return
     is_listed = hasattr(y, "__len__") or hasattr(y, "__array__")

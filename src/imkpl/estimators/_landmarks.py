@@ -37,22 +37,7 @@ MAX_CALIBRATION = 20_000
 
 
 def count_landmarks(solver: str, n_landmarks: int | None, part: TrainingPart) -> int | None:
-    """How many landmarks to learn from.
-
-    Parameters
-    ----------
-    solver : {"auto", "exact", "landmarks"}
-        What the user wants.
-    n_landmarks : int or None
-        What the user gave.
-    part : TrainingPart
-        The distinct samples.
-
-    Returns
-    -------
-    int or None
-        The number; None to learn from all distinct samples.
-    """
+    """How many landmarks to learn from."""
     n_samples, n_classes = part.labels.size, int(part.labels.max()) + 1
     if solver == "exact" or (solver == "auto" and n_samples <= MAX_EXACT):
         return None
@@ -75,30 +60,7 @@ def reduce_to_landmarks(
     random_state: Any,
     checkpoint: Keeper = NO_CHECKPOINT,
 ) -> tuple[Any, TrainingPart]:
-    """The landmarks as a training part of their own.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        Kernels of unit diagonal, adapted to all samples.
-    samples : samples
-        All distinct samples.
-    part : TrainingPart
-        Their labels and weights.
-    n_landmarks : int
-        At most so many are chosen.
-    random_state : int, RandomState instance or None
-        Source of the draws; None is the same as 0.
-    checkpoint : Checkpoint or NoCheckpoint
-        Keeps them.
-
-    Returns
-    -------
-    samples : samples
-        The landmarks.
-    part : TrainingPart
-        With the weights of the samples that they stand for, and all of these as `whole`.
-    """
+    """The landmarks as a training part of their own."""
     kept = recall_landmarks(checkpoint, part.labels.size)
     if kept is None:
         source = check_random_state(0 if random_state is None else random_state)
@@ -137,31 +99,7 @@ def adapt_and_reduce(
     part: TrainingPart,
     checkpoint: Keeper = NO_CHECKPOINT,
 ) -> tuple[BaseKernelBank, Any, TrainingPart]:
-    """Kernels adapted to all distinct samples, and what is learned from: these or landmarks.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Says which solver is wanted, with how many landmarks.
-    bank : BaseKernelBank
-        The kernels, not adapted yet.
-    X : samples
-        The data given to `fit`.
-    part : TrainingPart
-        Which of them to train on.
-    checkpoint : Checkpoint or NoCheckpoint
-        Keeps the landmarks.
-
-    Returns
-    -------
-    bank : BaseKernelBank
-        Adapted.
-    samples : samples
-        What is learned from. Samples on other machines are always learned from landmarks, which
-        are brought here; where there are no more of them than landmarks, all are.
-    part : TrainingPart
-        With the labels and weights of these samples.
-    """
+    """Kernels adapted to all distinct samples, and what is learned from: these or landmarks."""
     solver, is_sharded = estimator.solver, isinstance(X, ShardedSamples)
     if is_sharded and solver == "exact":
         raise ValueError(
@@ -180,26 +118,7 @@ def adapt_and_reduce(
 def code_everyone(
     predictor: Predictor, X: Any, part: TrainingPart, problem: Problem, state: State
 ) -> sp.csr_array:
-    """Codes of all distinct samples: for landmarks as learned, by the same pursuit for the others.
-
-    Parameters
-    ----------
-    predictor : Predictor
-        With the prototypes of the state.
-    X : samples
-        The data given to `fit`.
-    part : TrainingPart
-        The landmarks.
-    problem : Problem
-        The problem that was solved.
-    state : State
-        Where the search ended.
-
-    Returns
-    -------
-    CSR array of shape (n_distinct, n_prototypes)
-        The codes.
-    """
+    """Codes of all distinct samples: for landmarks as learned, by the same pursuit for the others."""
     whole = cast(TrainingPart, part.whole)
     is_landmark = np.isin(whole.kept, part.kept)
     others = np.flatnonzero(~is_landmark)
@@ -236,20 +155,7 @@ class LabelledPursuit:
     sparsity: int
 
     def __call__(self, samples: Any, labels: IntArray) -> sp.csr_array:
-        """Code some samples.
-
-        Parameters
-        ----------
-        samples : samples
-            With all input columns.
-        labels : int array of shape (n_samples,)
-            Their classes.
-
-        Returns
-        -------
-        CSR array of shape (n_samples, n_prototypes)
-            The codes.
-        """
+        """Code some samples."""
         return encode_labelled(
             self.predictor.kernel(samples),
             labels,
@@ -269,23 +175,6 @@ def calibration_samples(
     The others had no part in the prototypes, and nothing of them has to be taken out. Landmarks
     count as the samples that they are; without them the heaviest samples and those of small classes
     would be missing. The others count for all that are no landmarks, class by class.
-
-    Parameters
-    ----------
-    predictor : Predictor
-        With the prototypes, but not calibrated yet.
-    X : samples
-        The data given to `fit`.
-    part : TrainingPart
-        The landmarks.
-    landmarks : CalibrationSamples
-        The same, each with its own part in the prototypes taken out.
-
-    Returns
-    -------
-    CalibrationSamples
-        What to calibrate on. The weights of the classes have the proportions that they have among
-        all samples, and sum to the weight of the samples that take part.
     """
     whole = cast(TrainingPart, part.whole)
     is_landmark = np.isin(whole.kept, part.kept)
@@ -358,20 +247,7 @@ class InBlocks:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def __call__(self, samples: Any, *per_row: Any) -> Any:
-        """Compute it.
-
-        Parameters
-        ----------
-        samples : array of shape (n_samples, n_features)
-            The part.
-        *per_row : arrays of shape (n_samples, ...)
-            What belongs to its samples.
-
-        Returns
-        -------
-        array or CSR array
-            One row per sample.
-        """
+        """Compute it."""
         starts = range(0, len(samples), self.step)
         cuts = [slice(start, start + self.step) for start in starts]
         found = [self.function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]

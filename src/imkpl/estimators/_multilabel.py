@@ -208,18 +208,6 @@ def group_by_rarest_label(table: BoolArray, sample_weight: FloatArray) -> IntArr
     that sample gets the next rarest of its labels, or none; a single sample with none gets the
     largest class.
 
-    Parameters
-    ----------
-    table : bool array of shape (n_samples, n_labels)
-        Which sample has which label.
-    sample_weight : array of shape (n_samples,)
-        How many samples each stands for.
-
-    Returns
-    -------
-    int array of shape (n_samples,)
-        The column of the label; -1 for none.
-
     Examples
     --------
     >>> table = np.array([[1, 1, 1], [1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]], dtype=bool)
@@ -244,20 +232,6 @@ def group_by_rarest_label(table: BoolArray, sample_weight: FloatArray) -> IntArr
 
 def find_threshold(probabilities: FloatArray, table: BoolArray, sample_weight: FloatArray) -> float:
     """The threshold on probabilities of largest micro-averaged F1.
-
-    Parameters
-    ----------
-    probabilities : array of shape (n_samples, n_labels)
-        Of every label.
-    table : bool array of shape (n_samples, n_labels)
-        Which sample has which label.
-    sample_weight : array of shape (n_samples,)
-        How much each sample counts.
-
-    Returns
-    -------
-    float
-        Half-way between the smallest probability that is taken and the largest that is not.
 
     Examples
     --------

@@ -16,42 +16,12 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def is_partitioned(X: Any) -> bool:
-    """Whether this is a Dask collection; Dask is not imported to find that out.
-
-    Parameters
-    ----------
-    X : object
-        What the user gave.
-
-    Returns
-    -------
-    bool
-        True for Dask arrays, data frames and series.
-    """
+    """Whether this is a Dask collection; Dask is not imported to find that out."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
 
 
 def read_partitions(estimator: Any, bank: BaseKernelBank, X: Any, y: Any) -> tuple[Any, Any]:
-    """Partitioned samples and their labels, the samples left where they are.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets `n_features_in_`, and `feature_names_in_` where X has names.
-    bank : BaseKernelBank
-        The kernels, not adapted yet.
-    X : dask.array.Array or dask.dataframe.DataFrame
-        What the user gave.
-    y : array-like, dask array or series of shape (n_samples,)
-        Class labels.
-
-    Returns
-    -------
-    X : ShardedSamples
-        The samples.
-    y : array of shape (n_samples,)
-        The labels, in memory.
-    """
+    """Partitioned samples and their labels, the samples left where they are."""
     if not bank.requires_vector_input:
         raise ValueError(
             f"The kernels of {type(bank).__name__} do not read rows of numbers, but Dask "
@@ -71,18 +41,7 @@ def read_partitions(estimator: Any, bank: BaseKernelBank, X: Any, y: Any) -> tup
 
 
 def in_memory(values: Any) -> Any:
-    """Labels, weights or names, brought here if they are partitioned.
-
-    Parameters
-    ----------
-    values : dask array or series, or anything else
-        What the user gave.
-
-    Returns
-    -------
-    object
-        An array or series; what is not partitioned is returned as it is.
-    """
+    """Labels, weights or names, brought here if they are partitioned."""
     if not is_partitioned(values):
         return values
     from imkpl.scale.samples import fetch_values
@@ -91,32 +50,13 @@ def in_memory(values: Any) -> Any:
 
 
 def row_index(X: Any) -> Any:
-    """The labels of the rows of a partitioned data frame, as a frame without columns.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        What the user gave.
-
-    Returns
-    -------
-    pandas.DataFrame or None
-        None for arrays.
-    """
+    """The labels of the rows of a partitioned data frame, as a frame without columns."""
     index = getattr(X, "index", None)
     return None if index is None else in_memory(X[[]])
 
 
 def refuse_partitions(X: Any, where: str) -> None:
-    """Raise where partitioned samples cannot be used.
-
-    Parameters
-    ----------
-    X : samples
-        What the user gave.
-    where : str
-        Who cannot use them.
-    """
+    """Raise where partitioned samples cannot be used."""
     if is_partitioned(X):
         raise ValueError(
             f"{where} got a Dask collection, expected samples in memory. Pass X.compute(), of the "
@@ -125,18 +65,7 @@ def refuse_partitions(X: Any, where: str) -> None:
 
 
 def by_partition(method: Method) -> Method:
-    """Answer a Dask collection lazily, every partition by the method itself.
-
-    Parameters
-    ----------
-    method : function (self, X, **options) -> array
-        A method that answers samples one by one.
-
-    Returns
-    -------
-    function
-        The same for samples in memory; a Dask array for Dask collections.
-    """
+    """Answer a Dask collection lazily, every partition by the method itself."""
 
     @wraps(method)
     def answer(self: Any, X: Any, **options: Any) -> Any:

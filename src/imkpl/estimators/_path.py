@@ -60,26 +60,6 @@ def follow_path(
 
     Bandwidths, neighbourhoods and margins are found once. For each number of kernels the prototypes
     of a smaller `sparsity` are where those of the next start from.
-
-    Parameters
-    ----------
-    model : IMKPL
-        All other settings; gets `classes_`.
-    X : samples
-        Training samples, validated.
-    y : array of shape (n_samples,)
-        Class labels.
-    sample_weight : array of shape (n_samples,)
-        How much each sample counts.
-    max_kernels : sequence of int or None
-        Numbers of kernels.
-    sparsities : sequence of int
-        Ascending values of `sparsity`.
-
-    Yields
-    ------
-    PathPoint
-        One for every pair, in the order of the two sequences.
     """
     bank = resolve_bank(model.kernels)
     part = model._find_training_part(bank, X, y, sample_weight)
@@ -112,22 +92,7 @@ def follow_path(
 
 
 def choose_smallest(scores: FloatArray, sizes: FloatArray) -> tuple[int, int]:
-    """The best setting, and the smallest one that is no worse than chance allows.
-
-    Parameters
-    ----------
-    scores : array of shape (n_settings, n_splits)
-        Scores on the left-out parts.
-    sizes : array of shape (n_settings,)
-        How large a model each setting gives.
-
-    Returns
-    -------
-    best : int
-        The setting of the highest mean score; the smaller of two equal ones.
-    chosen : int
-        The smallest setting whose mean score lies within one standard error of the best's.
-    """
+    """The best setting, and the smallest one that is no worse than chance allows."""
     means = scores.mean(axis=1)
     best = int(np.lexsort((sizes, -means))[0])
     error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
@@ -137,21 +102,6 @@ def choose_smallest(scores: FloatArray, sizes: FloatArray) -> tuple[int, int]:
 
 
 def halving_sizes(n_sufficient: int, n_kernels: int, n_sizes: int) -> IntArray:
-    """Twice as many kernels as suffice, then half as many again and again.
-
-    Parameters
-    ----------
-    n_sufficient : int
-        How many kernels suffice.
-    n_kernels : int
-        How many there are.
-    n_sizes : int
-        How many sizes to give at most.
-
-    Returns
-    -------
-    int array
-        Descending, without repetition.
-    """
+    """Twice as many kernels as suffice, then half as many again and again."""
     sizes = np.ceil(2 * n_sufficient / 2.0 ** np.arange(n_sizes)).astype(int)
     return np.unique(np.clip(sizes, 1, n_kernels))[::-1]

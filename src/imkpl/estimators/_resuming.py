@@ -33,55 +33,20 @@ Kept = Mapping[str, np.ndarray[Any, Any]]
 
 
 def keep_start(checkpoint: Keeper, problem: Problem, state: State) -> None:
-    """Keep the problem with the kernels that were chosen, and the state before the first round.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint or NoCheckpoint
-        Where to.
-    problem : Problem
-        What stays fixed.
-    state : State
-        The start of the search.
-    """
+    """Keep the problem with the kernels that were chosen, and the state before the first round."""
     if isinstance(checkpoint, Checkpoint):
         checkpoint.keep(START, {**_list_problem(problem), **_list_state(state)})
 
 
 def keep_round(checkpoint: Keeper, state: State, history: Sequence[ObjectiveParts]) -> None:
-    """Keep where a search stands after a round.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint or NoCheckpoint
-        Where to.
-    state : State
-        The state after the round.
-    history : sequence of ObjectiveParts
-        The terms after every round so far.
-    """
+    """Keep where a search stands after a round."""
     if isinstance(checkpoint, Checkpoint):
         terms = np.array([astuple(parts) for parts in history])
         checkpoint.keep(ROUND, {"history": terms, **_list_state(state)})
 
 
 def recall_landmarks(checkpoint: Keeper, n_samples: int) -> tuple[IntArray, FloatArray] | None:
-    """Landmarks that were kept.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint or NoCheckpoint
-        Where from.
-    n_samples : int
-        How many samples they were chosen from.
-
-    Returns
-    -------
-    indices : int array of shape (n_landmarks,)
-        Which samples.
-    weights : array of shape (n_landmarks,)
-        The weights of the samples that they stand for.
-    """
+    """Landmarks that were kept."""
     kept = checkpoint.recall(LANDMARKS)
     if kept is None:
         return None
@@ -93,26 +58,7 @@ def recall_landmarks(checkpoint: Keeper, n_samples: int) -> tuple[IntArray, Floa
 
 
 def recall_search(checkpoint: Keeper, whole: Problem, max_iter: int) -> Search | None:
-    """A search that was kept, after its last round.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint or NoCheckpoint
-        Where from.
-    whole : Problem
-        The problem with all kernels, none of them scaled, before a separation loss is chosen.
-    max_iter : int
-        A search that has had more rounds is begun at its start.
-
-    Returns
-    -------
-    problem : Problem
-        As it was kept.
-    state : State
-        After the last round, or before the first one.
-    history : list of ObjectiveParts
-        The terms after every round.
-    """
+    """A search that was kept, after its last round."""
     start, last = checkpoint.recall(START), checkpoint.recall(ROUND)
     if start is None:
         return None

@@ -31,28 +31,7 @@ def begin_search(
     stages: FitStages,
     checkpoint: Keeper,
 ) -> Search:
-    """The problem, and where its search stands: before the first round, or where it was left.
-
-    Parameters
-    ----------
-    estimator : BasePrototypeClassifier
-        Poses the problem.
-    bank : BaseKernelBank
-        Adapted, of unit diagonal.
-    X : samples
-        What is learned from, in the form that the bank reads.
-    part : TrainingPart
-        Their labels and weights.
-    stages : FitStages
-        Says what is done.
-    checkpoint : Checkpoint or NoCheckpoint
-        Where an earlier fit has kept it, or this one does.
-
-    Returns
-    -------
-    tuple of Problem, State and list of ObjectiveParts
-        The terms are those after every round of an earlier fit.
-    """
+    """The problem, and where its search stands: before the first round, or where it was left."""
     whole = estimator._pose(bank, np.arange(bank.n_kernels), X, part)
     kept = recall_search(checkpoint, whole, estimator.max_iter)
     if kept is not None:
@@ -75,30 +54,7 @@ def run_rounds(
     checkpoint: Keeper,
     fitted: Callable[[State, list[ObjectiveParts]], Any],
 ) -> tuple[State, list[ObjectiveParts]]:
-    """The rounds of a fit that are left, each of them said, told and kept.
-
-    Parameters
-    ----------
-    estimator : BasePrototypeClassifier
-        With `max_iter`, `tol` and the updates of a round.
-    search : tuple of Problem, State and list of ObjectiveParts
-        Where the search stands, and the terms after the rounds that led there.
-    stages : FitStages
-        Says every round.
-    progress : FitProgress
-        Tells the callbacks.
-    checkpoint : Checkpoint or NoCheckpoint
-        Keeps every round.
-    fitted : function (state, history) -> dict
-        The attributes of a fit that ends with this round.
-
-    Returns
-    -------
-    state : State
-        Where the search ended.
-    history : list of ObjectiveParts
-        The terms after every round, those of an earlier fit among them.
-    """
+    """The rounds of a fit that are left, each of them said, told and kept."""
     problem, state, before = search
     max_iter, tol = estimator.max_iter, estimator.tol
     if len(before) < max_iter and not is_settled(before, tol):

@@ -18,20 +18,6 @@ def group_sharded_rows(X: ShardedSamples, labels: IntArray) -> tuple[IntArray, I
     The order is that of the table (class, first column, second column, ...), as it is for samples
     in memory. Digests say which samples are equal. Columns are fetched from the left, a few at a
     time, and only of samples that the columns before do not tell apart.
-
-    Parameters
-    ----------
-    X : ShardedSamples
-        The samples.
-    labels : int array of shape (n_samples,)
-        Their classes.
-
-    Returns
-    -------
-    first : int array of shape (n_distinct,)
-        The first of every group of equal samples, sorted by class and values.
-    group : int array of shape (n_samples,)
-        The place in `first` of every sample's group.
     """
     low, high = X.digests.T
     order = np.lexsort((low, high, labels))
@@ -46,20 +32,7 @@ def group_sharded_rows(X: ShardedSamples, labels: IntArray) -> tuple[IntArray, I
 
 
 def rank_sharded_rows(X: ShardedSamples, labels: IntArray) -> IntArray:
-    """The place of every sample in the order by class and values.
-
-    Parameters
-    ----------
-    X : ShardedSamples
-        Samples, no two of one class alike.
-    labels : int array of shape (n_samples,)
-        Their classes.
-
-    Returns
-    -------
-    int array of shape (n_samples,)
-        A permutation.
-    """
+    """The place of every sample in the order by class and values."""
     ranks = np.searchsorted(np.sort(labels), labels)
     # Columns that are the same for all do not decide.
     columns, budget = X.varying, max(VALUES_PER_SAMPLE * labels.size, FEWEST_VALUES)

@@ -33,24 +33,12 @@ class FitStages:
         self.stage = "while reading the data"
 
     def enter(self, stage: str) -> None:
-        """Begin a stage, and say so.
-
-        Parameters
-        ----------
-        stage : str
-            What is being done, such as "learning bandwidths".
-        """
+        """Begin a stage, and say so."""
         self.stage = f"while {stage}"
         self.say(stage)
 
     def say(self, line: str | None) -> None:
-        """Write a line to standard error, where that was asked for.
-
-        Parameters
-        ----------
-        line : str or None
-            What to say, if there is anything.
-        """
+        """Write a line to standard error, where that was asked for."""
         if self.estimator.verbose and line is not None:
             sys.stderr.write(f"[{type(self.estimator).__name__}] {line}\n")
 
@@ -61,25 +49,7 @@ class FitStages:
         keep: Callable[[State, list[ObjectiveParts]], None],
         before: Sequence[ObjectiveParts] = (),
     ) -> Callable[[int, State, ObjectiveParts], bool]:
-        """What to do after every round: say it, tell the callbacks, and keep it.
-
-        Parameters
-        ----------
-        progress : FitProgress
-            Who else is told.
-        fitted : function (state, history) -> dict
-            The attributes of a fit that ends with this round.
-        keep : function (state, history) -> None
-            Keeps the round, unless a callback ends the search with it: when the search is taken up
-            again, the callback has to be asked again.
-        before : sequence of ObjectiveParts
-            The terms after every round of an earlier fit.
-
-        Returns
-        -------
-        function (iteration, state, parts) -> bool
-            Reports a round; true if a callback wants the search to end.
-        """
+        """What to do after every round: say it, tell the callbacks, and keep it."""
         model, history = self.estimator, list(before)
         self.stage = f"in round {len(history) + 1} of {model.max_iter}"
 
@@ -120,15 +90,7 @@ class FitStages:
 
 
 def warn_unless_settled(estimator: Any, history: list[ObjectiveParts]) -> None:
-    """Warn that a search was cut short.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        With `max_iter` and `tol`.
-    history : list of ObjectiveParts
-        The terms after every round.
-    """
+    """Warn that a search was cut short."""
     # One round is a choice, not a search that was cut short.
     if 1 < len(history) == estimator.max_iter and not is_settled(history, estimator.tol):
         warnings.warn(

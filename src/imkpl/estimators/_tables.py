@@ -22,24 +22,7 @@ HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cel
 
 
 def read_training_table(estimator: Any, X: Any, y: ArrayLike) -> tuple[Table, Any]:
-    """A table and labels given to `fit`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets `n_features_in_`, and `feature_names_in_` where the columns have names.
-    X : frame, array or list of rows
-        What the user gave.
-    y : array-like of shape (n_rows,)
-        Class labels.
-
-    Returns
-    -------
-    X : Table
-        The samples.
-    y : array of shape (n_rows,)
-        The labels.
-    """
+    """A table and labels given to `fit`."""
     if _has_columns(X):
         labels = validate_data(estimator, y=y)
         # The checks of arrays would turn a frame into one array of objects.
@@ -53,20 +36,7 @@ def read_training_table(estimator: Any, X: Any, y: ArrayLike) -> tuple[Table, An
 
 
 def read_new_table(estimator: Any, X: Any) -> Table:
-    """A table of new samples, with the columns that `fit` has seen.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    X : frame, array or list of rows
-        What the user gave.
-
-    Returns
-    -------
-    Table
-        The samples.
-    """
+    """A table of new samples, with the columns that `fit` has seen."""
     if _has_columns(X):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         return read_table(X)
@@ -78,18 +48,7 @@ def read_new_table(estimator: Any, X: Any) -> Table:
 
 @contextmanager
 def plain_words(X: Any) -> Iterator[None]:
-    """Say in plain words what cannot be read as numbers, and which kernels read it.
-
-    Parameters
-    ----------
-    X : any
-        What the user gave.
-
-    Yields
-    ------
-    None
-        While numbers are read.
-    """
+    """Say in plain words what cannot be read as numbers, and which kernels read it."""
     frame = as_frame(X)
     if frame is not None and not frame.columns:
         raise ValueError("X has no columns, expected at least one. Check how it was selected.")

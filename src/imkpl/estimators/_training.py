@@ -57,18 +57,7 @@ class TrainingPart:
     whole: TrainingPart | None = None
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
-        """Prototypes as mixes of the given rows.
-
-        Parameters
-        ----------
-        prototypes : CSR array of shape (n_prototypes, n_distinct)
-            Mixes of distinct samples.
-
-        Returns
-        -------
-        CSR array of shape (n_prototypes, n_given)
-            The same mixes.
-        """
+        """Prototypes as mixes of the given rows."""
         shape = (prototypes.shape[0], self.inverse.size)
         parts = (prototypes.data, self.kept[prototypes.indices], prototypes.indptr)
         expanded = sp.csr_array(parts, shape=shape, copy=True)
@@ -76,18 +65,7 @@ class TrainingPart:
         return expanded
 
     def expand_codes(self, codes: sp.csr_array) -> sp.csr_array:
-        """One code per given row; empty for rows of weight zero.
-
-        Parameters
-        ----------
-        codes : CSR array of shape (n_distinct, n_prototypes)
-            Codes of distinct samples.
-
-        Returns
-        -------
-        CSR array of shape (n_given, n_prototypes)
-            The codes of all rows.
-        """
+        """One code per given row; empty for rows of weight zero."""
         is_used = self.inverse >= 0
         rows, columns = np.flatnonzero(is_used), self.inverse[is_used]
         shape = (self.inverse.size, self.kept.size)
@@ -98,26 +76,7 @@ class TrainingPart:
 def find_distinct(
     X: Any, labels: IntArray, counts: FloatArray, class_weight: FloatArray, *, merge: bool
 ) -> TrainingPart:
-    """Leave out rows of weight zero, and merge equal rows of one class.
-
-    Parameters
-    ----------
-    X : samples
-        The given data.
-    labels : int array of shape (n_given,)
-        Classes, counted from 0.
-    counts : array of shape (n_given,)
-        The weights given with the samples, 0 or more.
-    class_weight : array of shape (n_classes,)
-        Factors on them.
-    merge : bool
-        Whether rows of a numeric 2-D array are compared. Tables and time series always are.
-
-    Returns
-    -------
-    TrainingPart
-        The samples to train on.
-    """
+    """Leave out rows of weight zero, and merge equal rows of one class."""
     used = np.flatnonzero(counts > 0)
     if isinstance(X, ShardedSamples):
         first, group = group_sharded_rows(X[used], labels[used])
@@ -160,25 +119,7 @@ def _digest_series(series: SeriesSet, labels: IntArray) -> Any:
 def tabulate_kernels(
     estimator: Any, bank: BaseKernelBank, samples: Any
 ) -> tuple[BaseKernelBank, Any]:
-    """Bank and samples for the loop, with expensive kernels computed once.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Says what it is doing if its `verbose` is set; kernels of series are kept in its
-        `checkpoint`, where it has one, block by block.
-    bank : BaseKernelBank
-        Adapted.
-    samples : samples
-        What is learned from.
-
-    Returns
-    -------
-    bank : BaseKernelBank
-        The same kernels, cheap to read.
-    samples : samples
-        In the form that this bank reads.
-    """
+    """Bank and samples for the loop, with expensive kernels computed once."""
 
     def report(done: float, total: float) -> None:
         sys.stderr.write(
@@ -192,24 +133,7 @@ def tabulate_kernels(
 
 
 def adapt_to_part(bank: BaseKernelBank, X: Any, part: TrainingPart) -> tuple[BaseKernelBank, Any]:
-    """Kernels of unit diagonal with bandwidths learned on the training part, and its samples.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The kernels, not adapted yet.
-    X : samples
-        The given data.
-    part : TrainingPart
-        Which of them to train on.
-
-    Returns
-    -------
-    bank : BaseKernelBank
-        Adapted.
-    samples : samples
-        The training part, in the form that the bank reads.
-    """
+    """Kernels of unit diagonal with bandwidths learned on the training part, and its samples."""
     samples = bank.subset(X, part.kept)
     bank = bank.within_memory(get_config()["working_memory"])
     bank = bank.adapt(samples, part.sample_weight)
@@ -217,13 +141,7 @@ def adapt_to_part(bank: BaseKernelBank, X: Any, part: TrainingPart) -> tuple[Bas
 
 
 def check_varying(is_varying: bool) -> None:
-    """Raise unless the kernels tell training samples apart.
-
-    Parameters
-    ----------
-    is_varying : bool
-        Whether some kernel is not constant.
-    """
+    """Raise unless the kernels tell training samples apart."""
     if not is_varying:
         raise ValueError(
             "All kernels are constant over the training samples, expected at least one that tells "

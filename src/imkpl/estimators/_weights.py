@@ -23,20 +23,7 @@ NOT_NUMBERS = re.compile(r"could not convert string|float\(\) argument|setting a
 
 
 def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
-    """Sample weights as a new array, ones by default.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), optional
-        What the user gave.
-    X : samples
-        The samples that they belong to.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        Weights of 0 or more.
-    """
+    """Sample weights as a new array, ones by default."""
     try:
         weight = np.array(check_sample_weight(in_memory(sample_weight), X, dtype=np.float64))
     except (TypeError, ValueError) as error:
@@ -58,22 +45,7 @@ def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
 
 
 def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
-    """The classes of the samples that count, and every sample's place among them.
-
-    Parameters
-    ----------
-    y : array of shape (n_samples,)
-        Class labels.
-    sample_weight : array of shape (n_samples,)
-        Weights; a weight of zero is the same as leaving the sample out.
-
-    Returns
-    -------
-    classes : array of shape (n_classes,)
-        Sorted labels, two or more.
-    labels : int array of shape (n_samples,)
-        Counted from 0; -1 for samples of weight zero.
-    """
+    """The classes of the samples that count, and every sample's place among them."""
     is_used = sample_weight > 0
     labels = np.full(sample_weight.size, -1)
     classes, labels[is_used] = np.unique(y[is_used], return_inverse=True)
@@ -103,24 +75,7 @@ def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
 def find_class_weight(
     class_weight: Any, classes: Any, labels: IntArray, sample_weight: FloatArray
 ) -> FloatArray:
-    """The weight of every class.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        What the user gave.
-    classes : array of shape (n_classes,)
-        Sorted labels.
-    labels : int array of shape (n_samples,)
-        Each sample's place among them; -1 for samples of weight zero.
-    sample_weight : array of shape (n_samples,)
-        Weights of the samples.
-
-    Returns
-    -------
-    array of shape (n_classes,)
-        Positive factors.
-    """
+    """The weight of every class."""
     is_used = labels >= 0
     factors = compute_class_weight(
         class_weight,
@@ -140,16 +95,6 @@ def find_class_weight(
 def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
     """The products of both, brought into a range in which sums of them are numbers.
 
-    Parameters
-    ----------
-    counts, factors : array of shape (n_samples,)
-        Weights of samples and of their classes, positive and finite.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        The products; where some are beyond 1e15 or 1e-15, parts of the largest, 1e-15 at least.
-
     Examples
     --------
     >>> combine_weights(np.array([1.0, 3.0]), np.array([2.0, 1.0]))
@@ -167,16 +112,5 @@ def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
 
 
 def count_relevant(sample_weight: FloatArray) -> int:
-    """The number of samples whose weight is not negligible beside the heaviest.
-
-    Parameters
-    ----------
-    sample_weight : array of shape (n_samples,)
-        Positive weights.
-
-    Returns
-    -------
-    int
-        At most so many samples deserve a prototype.
-    """
+    """The number of samples whose weight is not negligible beside the heaviest."""
     return int(np.count_nonzero(sample_weight > NEGLIGIBLE * sample_weight.max()))

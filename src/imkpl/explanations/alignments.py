@@ -51,20 +51,7 @@ class AlignedSample:
 
 
 def align_with_support(explanation: Explanation, row: int) -> list[AlignedSample]:
-    """Alignments of a series with the training series that its code is made of.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some series.
-    row : int
-        Which series.
-
-    Returns
-    -------
-    list of AlignedSample
-        The one with the largest amount first.
-    """
+    """Alignments of a series with the training series that its code is made of."""
     evidence = explanation.evidence
     bank, _ = _unfold(evidence.predictor)
     one, support = evidence.samples[row], evidence.predictor.samples
@@ -89,18 +76,6 @@ def share_time(explanation: Explanation, row: int) -> dict[str, TimeShares]:
 
     The kernel l between the series and training series i has the part ``amount_i weight_l K_li`` in
     that, and their expected alignment spreads it over the steps.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some series.
-    row : int
-        Which series.
-
-    Returns
-    -------
-    dict of TimeShares
-        By kernel; empty where the series is like no prototype.
     """
     _, weights = _unfold(explanation.evidence.predictor)
     times: dict[str, FloatArray] = {}

@@ -12,23 +12,7 @@ from imkpl.tables import Table
 
 
 def read_cells(predictor: Predictor, samples: Any, row: int) -> list[Any] | None:
-    """The value that each kernel reads in one sample.
-
-    Parameters
-    ----------
-    predictor : Predictor
-        The model.
-    samples : samples
-        Cut down to the columns that it reads.
-    row : int
-        Which sample.
-
-    Returns
-    -------
-    list or None
-        One number, string or None per kernel, None for a missing cell; for a kernel that compares
-        only if a cell is missing, whether it is. None where kernels read more than one value.
-    """
+    """The value that each kernel reads in one sample."""
     if isinstance(samples, Table) and isinstance(predictor.bank, PerColumn):
         return predictor.bank.display_values(samples, row)
     columns = predictor.bank.kernel_columns
@@ -38,17 +22,6 @@ def read_cells(predictor: Predictor, samples: Any, row: int) -> list[Any] | None
 
 
 def as_plain_label(label: Any) -> Any:
-    """A class label or a sample's name as a plain Python object.
-
-    Parameters
-    ----------
-    label : object
-        What numpy gave.
-
-    Returns
-    -------
-    bool, int, float or str
-        The same value.
-    """
+    """A class label or a sample's name as a plain Python object."""
     value = label.item() if isinstance(label, np.generic) else label
     return value if isinstance(value, bool | int | float | str) else str(value)

@@ -18,24 +18,7 @@ Columns = dict[str, Any]
 
 
 def build_frame(explanation: Explanation, part: str, label: Any, backend: str) -> Any:
-    """One view of the reasons as a data frame.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some samples.
-    part : {"contributions", "features", "prototypes", "samples", "scores"}
-        Which view.
-    label : class label, optional
-        The class whose score is shared out; the predicted class of each sample by default.
-    backend : {"pandas", "polars", "pyarrow"}
-        What makes the frame.
-
-    Returns
-    -------
-    data frame
-        Of the library that was asked for.
-    """
+    """One view of the reasons as a data frame."""
     views = {
         "prototypes": _prototypes,
         "samples": _samples,

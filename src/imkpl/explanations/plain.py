@@ -14,18 +14,7 @@ if TYPE_CHECKING:
 
 
 def as_plain(explanation: Explanation) -> dict[str, Any]:
-    """An explanation without its full tables.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some samples.
-
-    Returns
-    -------
-    dict
-        Of lists, numbers and strings.
-    """
+    """An explanation without its full tables."""
     weights = explanation.feature_weights
     by_feature = explanation.feature_contributions()
     # Similarities split by kernels come in blocks; one sample is described at a time.

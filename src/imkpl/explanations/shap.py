@@ -13,18 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_shap(explanation: Explanation) -> Any:
-    """The contributions of the features as a `shap.Explanation`.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some samples.
-
-    Returns
-    -------
-    shap.Explanation
-        Values of shape (n_samples, n_features, n_classes).
-    """
+    """The contributions of the features as a `shap.Explanation`."""
     try:
         import shap
     except ImportError as error:

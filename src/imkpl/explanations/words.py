@@ -21,20 +21,7 @@ MOST_FEATURES = 3
 
 
 def say_reasons(explanation: Explanation, row: int) -> str:
-    """Why one sample was classified as it was, in a few lines.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some samples.
-    row : int
-        Which sample.
-
-    Returns
-    -------
-    str
-        Several lines.
-    """
+    """Why one sample was classified as it was, in a few lines."""
     winner = int(explanation.winners[row])
     probabilities = explanation.probabilities[row]
     others = np.argsort(-probabilities, kind="stable")

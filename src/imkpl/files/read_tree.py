@@ -49,20 +49,7 @@ class TreeReader:
         }
 
     def read(self, node: Any, depth: int = 0) -> Any:
-        """The value of a node.
-
-        Parameters
-        ----------
-        node : object
-            None, a bool, int, float, str, list, or a dict with a "type".
-        depth : int
-            How many nodes are around it.
-
-        Returns
-        -------
-        object
-            The value that was written.
-        """
+        """The value of a node."""
         # A tuple is a node with a list in it: two levels here for one level of values.
         if depth > 2 * MAX_DEPTH:
             raise misfit(f"values are nested more than {MAX_DEPTH} levels deep")

@@ -14,8 +14,6 @@ from imkpl.estimators import (
     ISKPL,
     IMKPLSelector,
     MultiLabelIMKPL,
-    SkeletonLieGroup,
-    SkeletonNormalizer,
     TimeSeriesIMKPL,
 )
 from imkpl.kernels import (
@@ -50,8 +48,6 @@ ESTIMATORS = _by_name(
     ISKPL,
     IMKPLSelector,
     MultiLabelIMKPL,
-    SkeletonLieGroup,
-    SkeletonNormalizer,
     TimeSeriesIMKPL,
 )
 

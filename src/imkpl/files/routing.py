@@ -8,18 +8,7 @@ METHODS = ("fit", "score")
 
 
 def find_requests(model: Any) -> dict[str, dict[str, Any]]:
-    """What `set_fit_request` and `set_score_request` were told.
-
-    Parameters
-    ----------
-    model : estimator
-        Any.
-
-    Returns
-    -------
-    dict of dict
-        Empty unless one of them was called.
-    """
+    """What `set_fit_request` and `set_score_request` were told."""
     request = vars(model).get("_metadata_request")
     if request is None:
         return {}
@@ -27,15 +16,7 @@ def find_requests(model: Any) -> dict[str, dict[str, Any]]:
 
 
 def set_requests(model: Any, requests: dict[str, dict[str, Any]]) -> None:
-    """Tell an estimator what `find_requests` found.
-
-    Parameters
-    ----------
-    model : estimator
-        Changed in place.
-    requests : dict of dict
-        By method.
-    """
+    """Tell an estimator what `find_requests` found."""
     if not requests:
         return
     from sklearn import config_context

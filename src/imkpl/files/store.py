@@ -22,7 +22,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : IMKPL, ISKPL, IMKPLCV, IMKPLSelector, TimeSeriesIMKPL or SkeletonLieGroup
+    model : IMKPL, ISKPL, IMKPLCV, IMKPLSelector, MultiLabelIMKPL or TimeSeriesIMKPL
         What to save. Parameters that are code, such as a function as a kernel, cannot be saved.
         Callbacks are left out.
     path : str or path

@@ -48,22 +48,7 @@ class TreeWriter:
         self._known: dict[int, tuple[str, Any]] = {}
 
     def write_estimator(self, model: Any, where: str = "", depth: int = 0) -> dict[str, Any]:
-        """An estimator as a node.
-
-        Parameters
-        ----------
-        model : estimator
-            Of this library.
-        where : str
-            The place in an outer model, for error messages.
-        depth : int
-            How many nodes are around it.
-
-        Returns
-        -------
-        dict
-            Class, parameters, attributes, and what was asked of metadata routing.
-        """
+        """An estimator as a node."""
         kind = type(model)
         if ESTIMATORS.get(kind.__name__) is not kind:
             raise ModelFileError(
@@ -91,24 +76,7 @@ class TreeWriter:
         }
 
     def write(self, value: Any, where: str, owner: str, depth: int = 0) -> Any:
-        """Any value as a node.
-
-        Parameters
-        ----------
-        value : object
-            What to write.
-        where : str
-            The place in the model, for error messages.
-        owner : str
-            The class of the model, for error messages.
-        depth : int
-            How many nodes are around it.
-
-        Returns
-        -------
-        object
-            None, a bool, int, float, str, list, or a dict with a "type".
-        """
+        """Any value as a node."""
         if depth > MAX_DEPTH:
             raise ModelFileError(
                 f"{owner} cannot be saved: {where[:80]} is nested more than {MAX_DEPTH} levels "

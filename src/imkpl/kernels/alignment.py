@@ -357,20 +357,7 @@ class GlobalAlignment(BaseKernelBank):
 
 
 def cache_alignments(bank: BaseKernelBank, folder: str | os.PathLike[str]) -> BaseKernelBank:
-    """The same kernels; tables of alignments keep their blocks on disk.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        Any; alignment kernels in it that have a `cache_dir` stay as they are.
-    folder : str or path
-        Where blocks are kept.
-
-    Returns
-    -------
-    BaseKernelBank
-        The bank itself where it aligns nothing.
-    """
+    """The same kernels; tables of alignments keep their blocks on disk."""
     if isinstance(bank, GlobalAlignment) and bank.cache_dir is None:
         return replace(bank, cache_dir=os.fspath(folder))
     if isinstance(bank, BaseWrapper):

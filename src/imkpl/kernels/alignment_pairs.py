@@ -31,20 +31,7 @@ class SelfSimilarities:
 
 
 def find_self_similarities(series: SeriesSet, width: int) -> SelfSimilarities:
-    """The alignment kernel of every series with itself, before normalisation.
-
-    Parameters
-    ----------
-    series : SeriesSet
-        Series without missing values, scaled.
-    width : int
-        Width of the triangular kernel; 0 for none.
-
-    Returns
-    -------
-    SelfSimilarities
-        One per series.
-    """
+    """The alignment kernel of every series with itself, before normalisation."""
     everyone = np.arange(len(series))
     return SelfSimilarities(*_align(series, series, everyone, everyone, width))
 
@@ -57,24 +44,7 @@ def align_pairs(
     width: int,
     norms: tuple[SelfSimilarities, SelfSimilarities],
 ) -> FloatArray:
-    """Normalised kernels of the listed pairs.
-
-    Parameters
-    ----------
-    left, right : SeriesSet
-        Series without missing values, scaled.
-    rows, columns : int array of shape (n_pairs,)
-        The pairs: series of `left` and of `right`.
-    width : int
-        Width of the triangular kernel; 0 for none.
-    norms : pair of SelfSimilarities
-        Those of `left` and of `right`.
-
-    Returns
-    -------
-    array of shape (n_pairs,)
-        ``A(x, y) / sqrt(A(x, x) A(y, y))``, between 0 and 1.
-    """
+    """Normalised kernels of the listed pairs."""
     rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(columns)
     values = np.empty(rows.size)
     for start in range(0, rows.size, MOST_PAIRS):
@@ -85,20 +55,7 @@ def align_pairs(
 
 
 def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
-    """Normalised kernels between two sets.
-
-    Parameters
-    ----------
-    left, right : SeriesSet
-        Series without missing values, scaled.
-    width : int
-        Width of the triangular kernel; 0 for none.
-
-    Returns
-    -------
-    array of shape (n_left, n_right)
-        Values between 0 and 1.
-    """
+    """Normalised kernels between two sets."""
     norms = find_self_similarities(left, width), find_self_similarities(right, width)
     values = np.empty((len(left), len(right)))
     step = max(1, MOST_PAIRS // max(1, len(right)))
@@ -113,24 +70,7 @@ def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
 def align_triangle(
     series: SeriesSet, width: int, norms: SelfSimilarities, first: int, last: int
 ) -> FloatArray:
-    """Normalised kernels of some rows with all series before them: a band of a triangle.
-
-    Parameters
-    ----------
-    series : SeriesSet
-        Series without missing values, scaled.
-    width : int
-        Width of the triangular kernel; 0 for none.
-    norms : SelfSimilarities
-        Those of the series.
-    first, last : int
-        The rows from `first` up to and without `last`.
-
-    Returns
-    -------
-    array of shape (n_pairs,)
-        Row after row, ``first`` values in the first.
-    """
+    """Normalised kernels of some rows with all series before them: a band of a triangle."""
     counts = np.arange(first, last)
     rows = np.repeat(counts, counts)
     columns = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -32,28 +32,7 @@ def tabulate_alignment(
     cache_dir: str | None = None,
     report: Report | None = None,
 ) -> PackedKernels:
-    """All alignment kernels between some series, in blocks that a cache may keep.
-
-    Parameters
-    ----------
-    table : ChannelKernels
-        The kernels.
-    series : SeriesSet
-        The samples.
-    width : int
-        Width of the triangular kernel; 0 for none.
-    dtype, table_dtype : str
-        The numbers to compute with, and those to keep.
-    cache_dir : str, optional
-        Where blocks are kept on disk.
-    report : function (done, total) -> None, optional
-        Told about the progress after every block, in pairs of series.
-
-    Returns
-    -------
-    PackedKernels
-        One row per kernel.
-    """
+    """All alignment kernels between some series, in blocks that a cache may keep."""
     n_samples, n_kernels = len(series), len(table.channels)
     values = np.ones((n_kernels, n_samples * (n_samples - 1) // 2), dtype=table_dtype)
     cache = None if cache_dir is None else BlockCache(cache_dir)
@@ -77,18 +56,7 @@ def tabulate_alignment(
 
 
 def split_rows(lengths: IntArray) -> Iterator[tuple[int, int]]:
-    """Rows of a triangle, some seconds of work at a time.
-
-    Parameters
-    ----------
-    lengths : int array of shape (n_series,)
-        The lengths of the series.
-
-    Yields
-    ------
-    first, last : int
-        The rows from `first` up to and without `last`.
-    """
+    """Rows of a triangle, some seconds of work at a time."""
     before = np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
     first, total = 0, 0.0
     for row, n_cells in enumerate(lengths * before):

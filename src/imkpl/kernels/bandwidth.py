@@ -25,20 +25,6 @@ def root_mean_squared_difference(
     overflows nor vanishes for features of extreme scale. Values are measured from the first sample;
     in which order and in which parts the samples are added up does not matter.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The samples; computed in float64.
-    sample_weight : array of shape (n_samples,), optional
-        An integer weight counts as so many copies of the sample.
-    working_memory : float
-        Memory for copies, in MiB; it does not change the result.
-
-    Returns
-    -------
-    array of shape (n_features,)
-        One non-negative number per feature.
-
     Examples
     --------
     >>> root_mean_squared_difference([[0.0, 5.0], [2.0, 5.0]]) ** 2
@@ -73,16 +59,6 @@ def invert_roots(roots: FloatArray) -> FloatArray:
     """``1 / roots``, and 0 where a root is 0: a kernel without spread is the constant 1.
 
     So is one whose spread is below the smallest normal number, 2e-308.
-
-    Parameters
-    ----------
-    roots : array
-        Non-negative numbers.
-
-    Returns
-    -------
-    array
-        Of the same shape.
 
     Examples
     --------

@@ -11,18 +11,6 @@ from imkpl._typing import IntArray
 def block_rows(n_bytes_per_row: float, budget: float) -> int:
     """The number of rows that fit into a memory budget, at least one.
 
-    Parameters
-    ----------
-    n_bytes_per_row : float
-        Size of one row in bytes.
-    budget : float
-        Memory to use, in MiB.
-
-    Returns
-    -------
-    int
-        ``max(1, floor(budget * 2**20 / n_bytes_per_row))``.
-
     Examples
     --------
     >>> block_rows(1024, 1)
@@ -35,20 +23,6 @@ def block_rows(n_bytes_per_row: float, budget: float) -> int:
 
 def iterate_blocks(n_rows: int, n_bytes_per_row: float, budget: float) -> Iterator[slice]:
     """Slices that cover `n_rows` rows in order, each within the memory budget in MiB.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    n_bytes_per_row : float
-        Size of one row in bytes.
-    budget : float
-        Memory to use, in MiB.
-
-    Yields
-    ------
-    slice
-        The next rows.
 
     Examples
     --------
@@ -63,18 +37,6 @@ def iterate_blocks(n_rows: int, n_bytes_per_row: float, budget: float) -> Iterat
 def take_samples(X: Any, indices: IntArray) -> Any:
     """The listed samples of an array (or anything with a shape), or of a sequence.
 
-    Parameters
-    ----------
-    X : array or sequence
-        Samples along the first axis.
-    indices : array of shape (n_taken,)
-        Which samples.
-
-    Returns
-    -------
-    array or list
-        An array for an array, a list for a sequence.
-
     Examples
     --------
     >>> take_samples(["a", "b", "c"], [2, 0])
@@ -86,17 +48,6 @@ def take_samples(X: Any, indices: IntArray) -> Any:
 
 
 def count_samples(X: Any) -> int:
-    """The number of samples of an array or a sequence.
-
-    Parameters
-    ----------
-    X : array or sequence
-        Samples along the first axis.
-
-    Returns
-    -------
-    int
-        The length of the first axis.
-    """
+    """The number of samples of an array or a sequence."""
     shape = getattr(X, "shape", None)
     return int(len(X) if shape is None else shape[0])

@@ -20,16 +20,6 @@ DIGEST_SIZE = 32
 def fingerprint(*parts: Any) -> str:
     """A name for some content: other content has another name.
 
-    Parameters
-    ----------
-    *parts : arrays, numbers and strings
-        The content.
-
-    Returns
-    -------
-    str
-        Forty hexadecimal digits.
-
     Examples
     --------
     >>> fingerprint("a", np.zeros(3)) == fingerprint("a", np.zeros(3))
@@ -63,20 +53,7 @@ class BlockCache:
         self._is_swept = False
 
     def read_into(self, out: FloatArray, name: str) -> bool:
-        """Fill an array with a block.
-
-        Parameters
-        ----------
-        out : contiguous array
-            What to fill; left as it is when the block is missing.
-        name : str
-            The name of the block.
-
-        Returns
-        -------
-        bool
-            Whether the block was there and whole.
-        """
+        """Fill an array with a block."""
         try:
             content = self._path(name).read_bytes()
         except OSError:
@@ -92,13 +69,6 @@ class BlockCache:
 
         What killed processes have left half written is removed along with the first block. A folder
         that cannot be written to is a warning: the values are known all the same.
-
-        Parameters
-        ----------
-        values : contiguous array
-            The block.
-        name : str
-            Its name.
         """
         if not self._is_writable:
             return

@@ -57,18 +57,7 @@ class ChannelKernels:
     length: int | None
 
     def at(self, indices: IntArray) -> ChannelKernels:
-        """The listed kernels in that order.
-
-        Parameters
-        ----------
-        indices : array of shape (n_selected,)
-            Which kernels.
-
-        Returns
-        -------
-        ChannelKernels
-            Those kernels.
-        """
+        """The listed kernels in that order."""
         return ChannelKernels(
             tuple(self.channels[i] for i in indices),
             tuple(self.labels[i] for i in indices),
@@ -81,22 +70,7 @@ class ChannelKernels:
         )
 
     def prepare(self, index: int, series: SeriesSet, dtype: Any) -> SeriesSet:
-        """What one kernel compares: no value missing, and a local kernel ``exp(-(x - y)**2)``.
-
-        Parameters
-        ----------
-        index : int
-            Which kernel.
-        series : SeriesSet
-            The series.
-        dtype : dtype
-            The type of numbers to compute with.
-
-        Returns
-        -------
-        SeriesSet
-            The channels of the kernel.
-        """
+        """What one kernel compares: no value missing, and a local kernel ``exp(-(x - y)**2)``."""
         part = prepare_channels(
             series,
             self.channels[index],
@@ -111,22 +85,7 @@ class ChannelKernels:
 def find_channels(
     groups: Groups | None, series: SeriesSet
 ) -> tuple[list[tuple[int, ...]], list[str]]:
-    """The channels of every group, or each channel on its own.
-
-    Parameters
-    ----------
-    groups : mapping from names to channels, optional
-        Channels by number, or by name where the series have names.
-    series : SeriesSet
-        The training part.
-
-    Returns
-    -------
-    channels : list of tuples of int
-        The channels that are read together.
-    labels : list of str
-        Their names.
-    """
+    """The channels of every group, or each channel on its own."""
     names = series.channel_names
     if groups is None:
         labels = [f"channel {c}" for c in range(series.n_channels)] if names is None else names
@@ -150,25 +109,7 @@ def find_channels(
 def prepare_channels(
     series: SeriesSet, channels: Sequence[int], *, length: int | None, is_difference: bool
 ) -> SeriesSet:
-    """Some channels without missing values: at a common length, or at the steps observed.
-
-    Parameters
-    ----------
-    series : SeriesSet
-        The series.
-    channels : sequence of int
-        Which channels.
-    length : int or None
-        Resample to so many steps, over gaps as well; None to leave out the steps at which one of
-        the channels is missing.
-    is_difference : bool
-        Whether to go on to differences of successive steps.
-
-    Returns
-    -------
-    SeriesSet
-        At least one step per series.
-    """
+    """Some channels without missing values: at a common length, or at the steps observed."""
     part = series.channels(np.asarray(channels, dtype=np.intp))
     if length is not None and np.all(part.lengths > 0):
         part = resample(part, length)
@@ -188,23 +129,7 @@ def prepare_channels(
 
 
 def find_length(series: SeriesSet, wanted: int | str | None, shares: FloatArray) -> int | None:
-    """The common length to resample to, if any.
-
-    Parameters
-    ----------
-    series : SeriesSet
-        The training part.
-    wanted : "auto", int or None
-        What the user asked for. "auto" is the mean length where lengths differ so much that they
-        alone would lower the mean kernel by 5 % or more.
-    shares : array of shape (n_series,)
-        Weights of the series that sum to one.
-
-    Returns
-    -------
-    int or None
-        The number of steps; None to leave lengths as they are.
-    """
+    """The common length to resample to, if any."""
     if not isinstance(wanted, str):
         return wanted
     lengths = series.lengths.astype(np.float64)
@@ -222,18 +147,6 @@ def root_bandwidth(part: SeriesSet, sample_weight: Any) -> float:
     time steps, and summed over the channels: ``2 sigma**2`` for
     ``sigma = sqrt(mean squared difference / 2) * sqrt(length)``. An alignment has about as many
     local kernels as a series has steps, and multiplies them.
-
-    Parameters
-    ----------
-    part : SeriesSet
-        Channels without missing values.
-    sample_weight : array of shape (n_series,), optional
-        Weights of the series.
-
-    Returns
-    -------
-    float
-        0 for channels that are constant.
     """
     shares = check_sample_weight(sample_weight, len(part))
     per_step = np.repeat(shares / part.lengths, part.lengths)

@@ -14,20 +14,7 @@ from imkpl.kernels.sharded import ShardedSamples
 
 
 def check_vectors(X: Any, name: str = "X") -> FloatArray:
-    """X as a 2-D array of numbers, not copied, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The samples; a `ColumnSource` is taken for an array.
-    name : str
-        What to call it in the error.
-
-    Returns
-    -------
-    array of shape (n_samples, n_features)
-        The same numbers.
-    """
+    """X as a 2-D array of numbers, not copied, or an error that says what was wrong."""
     # Of samples on other machines a bank asks for no more than their number here.
     if isinstance(X, ColumnSource | ShardedSamples):
         return cast(FloatArray, X)
@@ -43,18 +30,6 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
 
 def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """Sample weights that sum to one, uniform by default.
-
-    Parameters
-    ----------
-    sample_weight : array of shape (n_samples,), optional
-        Non-negative weights.
-    n_samples : int
-        How many are expected.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        The shares.
 
     Examples
     --------
@@ -74,20 +49,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floa
 
 
 def check_weights(weights: ArrayLike, n_kernels: int) -> FloatArray:
-    """One weight per kernel, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    weights : array of shape (n_kernels,)
-        The coefficients.
-    n_kernels : int
-        How many are expected.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        In float64.
-    """
+    """One weight per kernel, or an error that says what was wrong."""
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (n_kernels,):
         raise ValueError(
@@ -98,20 +60,7 @@ def check_weights(weights: ArrayLike, n_kernels: int) -> FloatArray:
 
 
 def check_matrix(M: ArrayLike, shape: tuple[int, int]) -> FloatArray:
-    """A matrix between two sets of samples, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    M : array of shape (n_samples_X, n_samples_Y)
-        The matrix.
-    shape : tuple of int
-        The shape that is expected.
-
-    Returns
-    -------
-    array of shape (n_samples_X, n_samples_Y)
-        In float64.
-    """
+    """A matrix between two sets of samples, or an error that says what was wrong."""
     array = np.asarray(M, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(
@@ -122,18 +71,7 @@ def check_matrix(M: ArrayLike, shape: tuple[int, int]) -> FloatArray:
 
 
 def check_pairs(rows: ArrayLike, columns: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Two index arrays of one length, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    rows, columns : array of shape (n_pairs,)
-        The two samples of each pair.
-
-    Returns
-    -------
-    rows, columns : array of shape (n_pairs,)
-        Contiguous arrays of int.
-    """
+    """Two index arrays of one length, or an error that says what was wrong."""
     left = np.ascontiguousarray(rows, dtype=np.intp)
     right = np.ascontiguousarray(columns, dtype=np.intp)
     if left.ndim != 1 or left.shape != right.shape:
@@ -145,15 +83,7 @@ def check_pairs(rows: ArrayLike, columns: ArrayLike) -> tuple[IntArray, IntArray
 
 
 def check_sample_indices(rows: IntArray, columns: IntArray, n_samples: int) -> None:
-    """Refuse pairs that point outside the samples; compiled loops do not check bounds.
-
-    Parameters
-    ----------
-    rows, columns : array of shape (n_pairs,)
-        The two samples of each pair.
-    n_samples : int
-        The number of samples.
-    """
+    """Refuse pairs that point outside the samples; compiled loops do not check bounds."""
     smallest = min(rows.min(initial=0), columns.min(initial=0))
     largest = max(rows.max(initial=-1), columns.max(initial=-1))
     if smallest < 0 or largest >= n_samples:
@@ -164,20 +94,7 @@ def check_sample_indices(rows: IntArray, columns: IntArray, n_samples: int) -> N
 
 
 def check_pair_values(values: ArrayLike, n_pairs: int) -> FloatArray:
-    """One number per pair, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    values : array of shape (n_pairs,)
-        The factors.
-    n_pairs : int
-        How many are expected.
-
-    Returns
-    -------
-    array of shape (n_pairs,)
-        A contiguous array of float64.
-    """
+    """One number per pair, or an error that says what was wrong."""
     array = np.ascontiguousarray(values, dtype=np.float64)
     if array.shape != (n_pairs,):
         raise ValueError(
@@ -190,28 +107,7 @@ def check_pair_values(values: ArrayLike, n_pairs: int) -> FloatArray:
 def check_rows(
     rows: Any, row_weights: ArrayLike, n_samples: int, mixes: Any = None
 ) -> tuple[sp.csr_array, FloatArray, sp.csr_array | None]:
-    """Sparse rows over the samples with their weights, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    rows : sparse array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
-        The rows.
-    row_weights : array of shape (n_rows,)
-        A factor for each row.
-    n_samples : int
-        The number of samples.
-    mixes : sparse array of shape (n_mixes, n_samples), optional
-        What the last n_mixes columns of `rows` stand for.
-
-    Returns
-    -------
-    rows : csr_array
-        In float64; it may share memory with the input.
-    row_weights : array of shape (n_rows,)
-        In float64.
-    mixes : csr_array or None
-        In float64.
-    """
+    """Sparse rows over the samples with their weights, or an error that says what was wrong."""
     mixes = None if mixes is None else _check_csr(mixes, n_samples, "mixes")
     n_mixes = 0 if mixes is None else int(mixes.shape[0])
     checked = _check_csr(rows, n_samples + n_mixes, "rows")
@@ -225,20 +121,7 @@ def check_rows(
 
 
 def join_mixes(rows: sp.csr_array, mixes: sp.csr_array | None) -> sp.csr_array:
-    """Rows over the samples alone, with the mixes written out.
-
-    Parameters
-    ----------
-    rows : csr_array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
-        The rows.
-    mixes : csr_array of shape (n_mixes, n_samples), optional
-        What the last columns of `rows` stand for.
-
-    Returns
-    -------
-    csr_array of shape (n_rows, n_samples)
-        ``rows[:, :n_samples] + rows[:, n_samples:] @ mixes``.
-    """
+    """Rows over the samples alone, with the mixes written out."""
     if mixes is None:
         return rows
     n_samples = mixes.shape[1]
@@ -264,18 +147,6 @@ def _check_csr(array: Any, n_columns: int, name: str) -> sp.csr_array:
 
 def check_indices(indices: ArrayLike, n_kernels: int) -> IntArray:
     """Kernel indices as an array of int, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    indices : array of shape (n_selected,)
-        Which kernels; a mask of booleans is refused.
-    n_kernels : int
-        The number of kernels to choose from.
-
-    Returns
-    -------
-    array of shape (n_selected,)
-        Each between 0 and n_kernels - 1.
 
     Examples
     --------

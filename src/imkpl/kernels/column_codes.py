@@ -51,18 +51,7 @@ class ColumnKernels:
     labels: tuple[str, ...]
 
     def at(self, indices: IntArray) -> ColumnKernels:
-        """The listed kernels in that order.
-
-        Parameters
-        ----------
-        indices : array of shape (n_selected,)
-            Which kernels.
-
-        Returns
-        -------
-        ColumnKernels
-            Those kernels.
-        """
+        """The listed kernels in that order."""
         return ColumnKernels(
             self.columns[indices],
             self.is_mark[indices],
@@ -73,18 +62,7 @@ class ColumnKernels:
         )
 
     def relearned(self, fresh: ColumnKernels) -> ColumnKernels:
-        """These kernels with what was learned anew about all columns.
-
-        Parameters
-        ----------
-        fresh : ColumnKernels
-            Kernels on all columns of another training part.
-
-        Returns
-        -------
-        ColumnKernels
-            As many kernels; one on marks is constant where no cells are missing any more.
-        """
+        """These kernels with what was learned anew about all columns."""
         kinds = zip(fresh.columns.tolist(), fresh.is_mark.tolist(), strict=True)
         places = {kind: place for place, kind in enumerate(kinds)}
         own = list(zip(self.columns.tolist(), self.is_mark.tolist(), strict=True))
@@ -100,18 +78,7 @@ class ColumnKernels:
         )
 
     def on_columns(self, columns: Sequence[int]) -> ColumnKernels:
-        """The same kernels for tables that were cut down to the listed columns.
-
-        Parameters
-        ----------
-        columns : sequence of int
-            The columns that are left, in that order.
-
-        Returns
-        -------
-        ColumnKernels
-            Reading the narrower tables.
-        """
+        """The same kernels for tables that were cut down to the listed columns."""
         places = {column: place for place, column in enumerate(columns)}
         return replace(self, columns=np.array([places[c] for c in self.columns.tolist()], np.intp))
 
@@ -119,16 +86,6 @@ class ColumnKernels:
         """Tables as arrays of numbers in which kernel l is a Gaussian kernel on column l.
 
         Categories that were not seen in training get codes of their own, the same in all tables.
-
-        Parameters
-        ----------
-        *tables : Table
-            The samples to compare.
-
-        Returns
-        -------
-        arrays of shape (n_rows, n_kernels)
-            One per table.
         """
         encoded = tuple(np.empty((len(table), self.columns.size)) for table in tables)
         for kernel, column in enumerate(self.columns.tolist()):
@@ -151,24 +108,7 @@ class ColumnKernels:
 def learn_columns(
     table: Table, sample_weight: ArrayLike | None, is_category: BoolArray, working_memory: float
 ) -> ColumnKernels:
-    """One kernel per column, and one more for every column with missing cells.
-
-    Parameters
-    ----------
-    table : Table
-        The training part.
-    sample_weight : array of shape (n_rows,), optional
-        An integer weight counts as so many copies of the row.
-    is_category : bool array of shape (n_columns,)
-        Which columns are compared as categories.
-    working_memory : float
-        Memory for copies of the data, in MiB.
-
-    Returns
-    -------
-    ColumnKernels
-        Those on values in the order of the columns, then those on marks.
-    """
+    """One kernel per column, and one more for every column with missing cells."""
     shares = check_sample_weight(sample_weight, len(table))
     used = np.flatnonzero(shares)
     is_missing = np.isnan(table.values[used])
@@ -207,36 +147,12 @@ def learn_columns(
 
 
 def mark_name(name: str) -> str:
-    """The name of the kernel that compares only if a cell is missing.
-
-    Parameters
-    ----------
-    name : str
-        The name of the column.
-
-    Returns
-    -------
-    str
-        ``"name is missing"``.
-    """
+    """The name of the kernel that compares only if a cell is missing."""
     return f"{name} is missing"
 
 
 def weighted_median(values: FloatArray, weights: FloatArray) -> float:
     """The median of a sample in which each value counts as often as its weight says.
-
-    Parameters
-    ----------
-    values : array of shape (n_values,)
-        Finite numbers, one or more.
-    weights : array of shape (n_values,)
-        Positive numbers.
-
-    Returns
-    -------
-    float
-        The value that has half of the weight on either side; the mean of two where the halves
-        meet between them.
 
     Examples
     --------

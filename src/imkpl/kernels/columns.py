@@ -231,21 +231,7 @@ class ParquetColumns(ColumnSource):
 
 
 def as_columns(X: Any, largest: float) -> ColumnSource | None:
-    """A source for data that should not be copied to memory, None for data that can be.
-
-    Parameters
-    ----------
-    X : samples
-        What the user gave.
-    largest : float
-        The size in bytes, as float64, up to which a memmap is read at once.
-
-    Returns
-    -------
-    ColumnSource or None
-        X itself if it is a source; one for a Parquet file, an HDF5 or Zarr data set, and a large
-        memmap.
-    """
+    """A source for data that should not be copied to memory, None for data that can be."""
     if isinstance(X, ColumnSource):
         return X
     if isinstance(X, str | pathlib.Path) and str(X).endswith(".parquet"):
@@ -261,15 +247,7 @@ def as_columns(X: Any, largest: float) -> ColumnSource | None:
 
 
 def check_width(source: ColumnSource, n_features: int) -> None:
-    """Raise unless a source has the features that a model was trained on.
-
-    Parameters
-    ----------
-    source : ColumnSource
-        New samples.
-    n_features : int
-        How many features there were in training.
-    """
+    """Raise unless a source has the features that a model was trained on."""
     if source.shape[1] != n_features:
         raise ValueError(
             f"X has {source.shape[1]} features, expected {n_features} as in fit. Pass data with "

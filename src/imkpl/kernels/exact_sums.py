@@ -19,22 +19,6 @@ FOLDS = 3
 def fold_sums(terms: FloatArray, bound: float, n_terms: int, axis: int) -> FloatArray:
     """Exact sums of the leading bits of terms, of the next, and of those after them.
 
-    Parameters
-    ----------
-    terms : array
-        What is to be added up.
-    bound : float
-        No term of the whole sum is larger in magnitude; positive.
-    n_terms : int
-        The number of terms of the whole sum, of which these may be a part.
-    axis : int
-        The axis along which to add.
-
-    Returns
-    -------
-    array of shape (FOLDS, ...)
-        Adding those of several parts is exact, in any order; `join_folds` gives the sum.
-
     Examples
     --------
     >>> terms = np.array([1.0, 1e-20, -1.0])
@@ -55,18 +39,7 @@ def fold_sums(terms: FloatArray, bound: float, n_terms: int, axis: int) -> Float
 
 
 def join_folds(folds: FloatArray) -> FloatArray:
-    """The sum whose folds are given, the small ones added first.
-
-    Parameters
-    ----------
-    folds : array of shape (FOLDS, ...)
-        What `fold_sums` returned, those of all parts added.
-
-    Returns
-    -------
-    array
-        The sum.
-    """
+    """The sum whose folds are given, the small ones added first."""
     total = folds[-1]
     for fold in folds[-2::-1]:
         total = total + fold
@@ -76,26 +49,7 @@ def join_folds(folds: FloatArray) -> FloatArray:
 def fold_moments(
     values: FloatArray, shares: FloatArray, largest_share: float, n_samples: int, axis: int
 ) -> FloatArray:
-    """Folds of the weighted sums of values and of their squares.
-
-    Parameters
-    ----------
-    values : array of two dimensions
-        Between -2 and 2.
-    shares : array of shape (n_values,)
-        Weights of the samples along `axis`.
-    largest_share : float
-        The largest weight of all samples, of which these may be a part.
-    n_samples : int
-        The number of all samples.
-    axis : int
-        The axis of the samples.
-
-    Returns
-    -------
-    array of shape (2, FOLDS, n_features)
-        Of the values, and of the squares.
-    """
+    """Folds of the weighted sums of values and of their squares."""
     weights = np.expand_dims(shares, 1 - axis)
     first = fold_sums(values * weights, 2 * largest_share, n_samples, axis)
     second = fold_sums(values**2 * weights, 4 * largest_share, n_samples, axis)

@@ -22,18 +22,6 @@ def tame(values: FloatArray, rates: FloatArray) -> tuple[FloatArray, FloatArray]
 
     ``exp(-((x - y) * rate)**2)`` is the same for both. Without it the difference of two huge
     numbers would be infinite, and times the rate of the constant kernel, 0, not a number.
-
-    Parameters
-    ----------
-    values : array of shape (n_kernels, n_samples)
-        The feature that each kernel reads.
-    rates : array of shape (n_kernels,)
-        The inverse widths; 0 for the constant kernel.
-
-    Returns
-    -------
-    values, rates : array
-        Copies, or the given arrays where nothing is huge.
     """
     slow = np.flatnonzero(rates < SLOWEST)
     largest = np.abs(values[slow]).max(axis=1, initial=0.0)
@@ -50,22 +38,5 @@ def tame(values: FloatArray, rates: FloatArray) -> tuple[FloatArray, FloatArray]
 def feature_major(
     X: FloatArray, columns: IntArray, rates: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Columns as rows, with the features of very wide kernels shrunk.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The samples.
-    columns : array of shape (n_kernels,)
-        The column that each kernel reads.
-    rates : array of shape (n_kernels,)
-        The inverse widths.
-
-    Returns
-    -------
-    values : array of shape (n_kernels, n_samples)
-        Contiguous.
-    rates : array of shape (n_kernels,)
-        The rates that belong to them.
-    """
+    """Columns as rows, with the features of very wide kernels shrunk."""
     return tame(np.ascontiguousarray(X[:, columns].T, dtype=np.float64), rates)

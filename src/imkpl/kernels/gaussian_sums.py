@@ -18,19 +18,7 @@ def add_gaussians(
     rows: FloatArray,
     others: FloatArray | None,
 ) -> None:
-    """Add ``sum_l weights_l exp(-((x_l - y_l) rates_l)**2)`` for all pairs, in the type of `total`.
-
-    Parameters
-    ----------
-    total : array of shape (n_rows, n_others), float64 or float32
-        What is added to, in place; only its lower half if there are no others.
-    weights, rates : array of shape (n_kernels,)
-        Coefficients and inverse widths.
-    rows : array of shape (n_kernels, n_rows)
-        The feature that each kernel reads, of the samples x.
-    others : array of shape (n_kernels, n_others) or None
-        The same of the samples y; None for those of x.
-    """
+    """Add ``sum_l weights_l exp(-((x_l - y_l) rates_l)**2)`` for all pairs, in the type of `total`."""
     if total.dtype == np.float32:
         _add_single(total, weights.astype(np.float32), rates, rows, others)
     elif others is None:

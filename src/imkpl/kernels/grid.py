@@ -67,16 +67,6 @@ class Grid:
 def choose_grid(tolerance: float) -> Grid:
     """The smallest window whose error is within the tolerance.
 
-    Parameters
-    ----------
-    tolerance : float
-        The largest error of a kernel value, positive.
-
-    Returns
-    -------
-    Grid
-        With a multiple of four points.
-
     Examples
     --------
     >>> grid = choose_grid(1e-6)
@@ -90,26 +80,7 @@ def choose_grid(tolerance: float) -> Grid:
 def place_on_grid(
     values: FloatArray, rates: FloatArray, grid: Grid
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Where the window of every sample starts, and where in its window the sample lies.
-
-    Parameters
-    ----------
-    values : array of shape (n_kernels, n_samples)
-        The feature that each kernel reads; finite.
-    rates : array of shape (n_kernels,)
-        The kernel is ``exp(-((x - y) * rate)**2)``.
-    grid : Grid
-        The grid.
-
-    Returns
-    -------
-    starts : array of shape (n_kernels, n_samples)
-        The first cell of each window.
-    offsets : array of shape (n_kernels, n_samples)
-        The distance of the sample from the first point of its window, in grid points.
-    n_cells : array of shape (n_kernels,)
-        The cells that the windows of one kernel need.
-    """
+    """Where the window of every sample starts, and where in its window the sample lies."""
     starts, offsets = np.zeros(values.shape, dtype=np.int64), np.zeros(values.shape)
     if values.size == 0:
         return starts, offsets, np.full(rates.size, grid.width)

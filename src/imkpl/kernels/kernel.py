@@ -35,20 +35,7 @@ class BaseKernel(ABC):
 
     @abstractmethod
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of k between the samples of X and of Y.
-
-        Parameters
-        ----------
-        X : samples
-            The rows of the result.
-        Y : samples, optional
-            The columns of the result; those of X by default.
-
-        Returns
-        -------
-        array of shape (n_samples_X, n_samples_Y)
-            The kernel matrix.
-        """
+        """The matrix of k between the samples of X and of Y."""
 
     def diagonal(self, X: Any) -> FloatArray:
         """k(x, x) for every sample of X.

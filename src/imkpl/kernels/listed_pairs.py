@@ -23,24 +23,7 @@ PAIR_VALUES = 2**20
 def evaluate_pairs(
     bank: BaseKernelBank, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike
 ) -> FloatArray:
-    """``K_l(x_rows[p], x_columns[p])`` out of matrices of the samples that occur in some pairs.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The kernels.
-    X : samples
-        The samples that the indices point to.
-    rows, columns : array of shape (n_pairs,)
-        The two samples of each pair.
-    dtype : dtype
-        Type of the result.
-
-    Returns
-    -------
-    array of shape (n_pairs, n_kernels)
-        The kernel values.
-    """
+    """``K_l(x_rows[p], x_columns[p])`` out of matrices of the samples that occur in some pairs."""
     rows, columns = check_pairs(rows, columns)
     out = np.empty((rows.size, bank.n_kernels), dtype=dtype)
     order = np.argsort(rows, kind="stable")
@@ -59,24 +42,7 @@ def evaluate_pairs(
 def sum_pairs(
     bank: BaseKernelBank, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
 ) -> FloatArray:
-    """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l, a block of pairs at a time.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The kernels.
-    values : array of shape (n_pairs,)
-        A factor for each pair.
-    X : samples
-        The samples that the indices point to.
-    rows, columns : array of shape (n_pairs,)
-        The two samples of each pair; a pair may be listed more than once.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        One sum per kernel.
-    """
+    """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l, a block of pairs at a time."""
     rows, columns = check_pairs(rows, columns)
     check_sample_indices(rows, columns, bank._shape(X, None)[0])
     factors = check_pair_values(values, rows.size)

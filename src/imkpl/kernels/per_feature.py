@@ -51,18 +51,7 @@ class FeatureKernels:
     rates: FloatArray
 
     def at(self, indices: IntArray) -> FeatureKernels:
-        """The listed kernels in that order.
-
-        Parameters
-        ----------
-        indices : array of shape (n_selected,)
-            Which kernels.
-
-        Returns
-        -------
-        FeatureKernels
-            Those kernels.
-        """
+        """The listed kernels in that order."""
         return FeatureKernels(self.columns[indices], self.scales[indices], self.rates[indices])
 
 

@@ -22,22 +22,7 @@ class Cluster(ABC):
     def map(
         self, function: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *common: Any
     ) -> list[Any]:
-        """A function of every piece.
-
-        Parameters
-        ----------
-        function : function (*piece, *common) -> result
-            Pure, and importable elsewhere: it may be run again if a machine is lost.
-        pieces : sequence of tuples
-            What each call gets.
-        *common : object
-            What all calls get.
-
-        Returns
-        -------
-        list
-            One result per piece, in their order.
-        """
+        """A function of every piece."""
 
 
 class ShardedSamples(ABC):
@@ -65,18 +50,7 @@ class ShardedSamples(ABC):
 
     @abstractmethod
     def distribute(self, bank: Any) -> Any:
-        """A bank of the same kernels, whose long sums are computed on the same machines.
-
-        Parameters
-        ----------
-        bank : BaseKernelBank
-            The kernels.
-
-        Returns
-        -------
-        BaseKernelBank
-            Around them.
-        """
+        """A bank of the same kernels, whose long sums are computed on the same machines."""
 
     @abstractmethod
     def __getitem__(self, indices: Any) -> Self:
@@ -86,38 +60,10 @@ class ShardedSamples(ABC):
     def map(
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
     ) -> list[Found]:
-        """A function of every part, computed where the part lies.
-
-        Parameters
-        ----------
-        function : function (block, *common, *per_row) -> result
-            Pure, and importable elsewhere: it may be run again if a machine is lost. `block` is an
-            array of shape (n_samples_in_part, n_features) of float64.
-        *common : object
-            What every part needs.
-        per_row : sequence of arrays of shape (n_samples, ...)
-            Of these the function gets the entries of its samples.
-
-        Returns
-        -------
-        list of (places, result)
-            One for every part that has samples in view, in the order of the parts; `places` says
-            which samples of the view these are.
-        """
+        """A function of every part, computed where the part lies."""
 
     def gather(self, indices: Any) -> FloatArray:
-        """The listed samples, here.
-
-        Parameters
-        ----------
-        indices : int array of shape (n_taken,)
-            Which samples of the view; one may be listed more than once.
-
-        Returns
-        -------
-        array of shape (n_taken, n_features)
-            The samples.
-        """
+        """The listed samples, here."""
         wanted, places = np.unique(np.asarray(indices, dtype=np.intp), return_inverse=True)
         found = self[wanted].map(_as_they_are)
         return np.asarray(join_rows(found, (wanted.size, self.shape[1]))[places])
@@ -128,18 +74,6 @@ class ShardedSamples(ABC):
 
 def join_rows(found: list[Found], shape: tuple[int, ...]) -> FloatArray:
     """Results with one row per sample, in the order of the samples.
-
-    Parameters
-    ----------
-    found : list of (places, array of shape (n_samples_in_part, ...))
-        What `ShardedSamples.map` returned.
-    shape : tuple of int
-        Shape of the whole.
-
-    Returns
-    -------
-    array
-        Of that shape.
 
     Examples
     --------
@@ -158,18 +92,6 @@ def sharded_root_mean_squared_difference(samples: ShardedSamples, shares: FloatA
 
     What `root_mean_squared_difference` computes, to the last bit, in three passes over the parts:
     the largest value, the mean, and the variance around it. Only numbers per feature are moved.
-
-    Parameters
-    ----------
-    samples : ShardedSamples
-        The samples.
-    shares : array of shape (n_samples,)
-        Weights that sum to one.
-
-    Returns
-    -------
-    array of shape (n_features,)
-        One non-negative number per feature.
     """
     present = np.flatnonzero(shares)
     samples, shares = samples[present], shares[present]

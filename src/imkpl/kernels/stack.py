@@ -19,16 +19,6 @@ from imkpl.kernels.kernel import BaseKernel
 def as_kernel(kernel: BaseKernel | str | Callable[[Any, Any], Any]) -> BaseKernel:
     """A kernel from a kernel, a name of scikit-learn's, or a function of (X, Y).
 
-    Parameters
-    ----------
-    kernel : BaseKernel, str or callable
-        What the user wrote.
-
-    Returns
-    -------
-    BaseKernel
-        The kernel it stands for.
-
     Examples
     --------
     >>> as_kernel("linear")

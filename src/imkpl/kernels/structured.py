@@ -54,13 +54,7 @@ class SparseRows:
         return int((self.rows if self.mixes is None else self.mixes).shape[1])
 
     def merge_work(self) -> float:
-        """The work of `merge`, or a little more where a row names a sample twice.
-
-        Returns
-        -------
-        float
-            In kernel values.
-        """
+        """The work of `merge`, or a little more where a row names a sample twice."""
         lengths = np.ones(self.rows.shape[1])
         if self.mixes is not None:
             lengths[self.n_samples :] = np.diff(self.mixes.indptr)
@@ -68,18 +62,7 @@ class SparseRows:
         return MERGE_WORK * float(sizes @ sizes)
 
     def grid_work(self, grid: Grid) -> float:
-        """The work of one kernel on the grid.
-
-        Parameters
-        ----------
-        grid : Grid
-            The grid.
-
-        Returns
-        -------
-        float
-            In kernel values.
-        """
+        """The work of one kernel on the grid."""
         n_mixed = int(np.count_nonzero(self.rows.indices >= self.n_samples))
         n_windows = self.rows.nnz + (0 if self.mixes is None else self.mixes.nnz)
         # A mix of samples, or a row of them, fills about two windows.
@@ -96,40 +79,18 @@ class SparseRows:
         return np.flatnonzero(is_used[: self.n_samples])
 
     def on_used(self) -> SparseRows:
-        """The same rows over the used samples alone.
-
-        Returns
-        -------
-        SparseRows
-            Whose sample i is sample ``used[i]`` of this one.
-        """
+        """The same rows over the used samples alone."""
         n_mixes = 0 if self.mixes is None else self.mixes.shape[0]
         kept = np.append(self.used, self.n_samples + np.arange(n_mixes))
         mixes = None if self.mixes is None else _renumber(self.mixes, self.used)
         return SparseRows(_renumber(self.rows, kept), self.weights, mixes)
 
     def without_mixes(self) -> SparseRows:
-        """The same rows with the mixes written out.
-
-        Returns
-        -------
-        SparseRows
-            Over the samples alone.
-        """
+        """The same rows with the mixes written out."""
         return SparseRows(self.whole, self.weights)
 
     def merge(self) -> tuple[float, FloatArray, IntArray, IntArray]:
-        """``rows' diag(weights) rows`` as its trace and the pairs above its diagonal.
-
-        Returns
-        -------
-        trace : float
-            The sum of the diagonal.
-        values : array of shape (n_pairs,)
-            The sums of both entries of each pair.
-        left, right : array of shape (n_pairs,)
-            The samples of each pair, ``left < right``.
-        """
+        """``rows' diag(weights) rows`` as its trace and the pairs above its diagonal."""
         whole = self.whole
         matrix = sp.csr_array(whole.T @ (whole * self.weights[:, np.newaxis]))
         upper = sp.coo_array(sp.triu(matrix, 1))
@@ -140,20 +101,7 @@ class SparseRows:
 def merged_pairs(
     rows: SparseRows, grid: Grid | None
 ) -> tuple[float, FloatArray, IntArray, IntArray] | None:
-    """The merged pairs of the rows where summing over them is the cheaper way, else None.
-
-    Parameters
-    ----------
-    rows : SparseRows
-        The rows.
-    grid : Grid or None
-        The grid that could be used instead; None for the dense matrix.
-
-    Returns
-    -------
-    tuple or None
-        What `SparseRows.merge` returns.
-    """
+    """The merged pairs of the rows where summing over them is the cheaper way, else None."""
     if grid is None:
         return rows.merge() if rows.merge_work() <= MERGE_WORK * rows.used.size**2 else None
     work = rows.grid_work(grid)
@@ -166,25 +114,7 @@ def merged_pairs(
 def sum_rows_on_grid(
     rows: SparseRows, values: FloatArray, rates: FloatArray, grid: Grid
 ) -> FloatArray:
-    """``sum_i w_i r_i K_l r_i'`` with every kernel in factors on the grid.
-
-    Parameters
-    ----------
-    rows : SparseRows
-        The rows.
-    values : array of shape (n_kernels, n_samples)
-        The feature that each kernel reads.
-    rates : array of shape (n_kernels,)
-        The kernel is ``exp(-((x - y) * rate)**2)``.
-    grid : Grid
-        The grid.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        Wrong by ``grid.error * sum_i |w_i| ||r_i||_1**2`` at most; NaN for a kernel whose feature
-        is not finite.
-    """
+    """``sum_i w_i r_i K_l r_i'`` with every kernel in factors on the grid."""
     # What is not a number must not become the index of a cell.
     is_finite = np.isfinite(values).all(axis=1) & np.isfinite(rates)
     if not is_finite.all():

@@ -155,16 +155,6 @@ class Tabulated(BaseKernelBank):
 def find_places(rows: IntArray, columns: IntArray) -> IntArray:
     """Where pairs of different samples stand in a packed matrix.
 
-    Parameters
-    ----------
-    rows, columns : int array of shape (n_pairs,)
-        The samples of each pair, in any order.
-
-    Returns
-    -------
-    int array of shape (n_pairs,)
-        The places. For a pair of a sample with itself it is any place that exists.
-
     Examples
     --------
     >>> find_places(np.array([1, 2, 0]), np.array([0, 0, 3]))
@@ -176,37 +166,12 @@ def find_places(rows: IntArray, columns: IntArray) -> IntArray:
 
 
 def pack(matrix: FloatArray) -> FloatArray:
-    """The entries below the diagonal, row by row.
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        The matrix.
-
-    Returns
-    -------
-    array of shape (n * (n - 1) / 2,)
-        A copy.
-    """
+    """The entries below the diagonal, row by row."""
     return np.concatenate([np.empty(0), *(row[:i] for i, row in enumerate(matrix))])
 
 
 def unpack(packed: FloatArray, n_samples: int, diagonal: float = 1.0) -> FloatArray:
     """The symmetric matrix of packed entries.
-
-    Parameters
-    ----------
-    packed : array of shape (n * (n - 1) / 2,)
-        Entries below the diagonal, row by row.
-    n_samples : int
-        The number of rows n.
-    diagonal : float
-        The value of all diagonal entries.
-
-    Returns
-    -------
-    array of shape (n, n)
-        In double precision.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def discrimination_score(
     prototype_classes : array of shape (n_prototypes,)
         Class of each prototype.
     absolute : bool
-        For codes of any sign, as those of :mod:`imkpl.baselines`: take their sizes.
+        For codes of any sign, as those of :mod:`imkpl_paper.baselines`: take their sizes.
     return_parts : bool
         Whether to return the parts beside the score.
 

@@ -72,7 +72,7 @@ def interpretability_score(
         as those of a fitted estimator do; the sum in the exponent is then
         ``2 (sum_s u_s)^2 - 2``.
     absolute : bool
-        For mixes of any sign, as those of :mod:`imkpl.baselines`: take the sizes of the
+        For mixes of any sign, as those of :mod:`imkpl_paper.baselines`: take the sizes of the
         coefficients and scale them to unit norm. Needs the kernel.
     return_parts : bool
         Whether to return the parts beside the score.

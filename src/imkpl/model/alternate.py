@@ -21,32 +21,7 @@ def alternate(
     report: Callable[[int, State, ObjectiveParts], bool] | None = None,
     before: Sequence[ObjectiveParts] = (),
 ) -> tuple[State, list[ObjectiveParts]]:
-    """Run the updates in turn until one round lowers the objective by less than `tol` of itself.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        Where to start.
-    updates : sequence of functions (problem, state) -> state
-        One round. Each must not raise the objective.
-    max_iter : int
-        At most so many rounds.
-    tol : float
-        Relative decrease below which the search ends.
-    report : function (iteration, state, parts) -> bool, optional
-        Called after every round; true ends the search.
-    before : sequence of ObjectiveParts, optional
-        The terms after the rounds that led to the state, where a search is taken up again.
-
-    Returns
-    -------
-    state : State
-        Where the search ended.
-    history : list of ObjectiveParts
-        The terms after every round.
-    """
+    """Run the updates in turn until one round lowers the objective by less than `tol` of itself."""
     history = list(before)
     if is_settled(history, tol):
         return state, history
@@ -62,20 +37,7 @@ def alternate(
 
 
 def is_settled(history: Sequence[ObjectiveParts], tol: float) -> bool:
-    """Whether the last round lowered the objective by at most `tol` of itself.
-
-    Parameters
-    ----------
-    history : sequence of ObjectiveParts
-        The terms after every round.
-    tol : float
-        The relative decrease.
-
-    Returns
-    -------
-    bool
-        True at the end of the search; false before there are two rounds to compare.
-    """
+    """Whether the last round lowered the objective by at most `tol` of itself."""
     if len(history) < 2:
         return False
     before, after = history[-2].total, history[-1].total

@@ -23,22 +23,6 @@ def cover_classes(
 
     Maximises ``sum_i a_i max_t K(i, t)`` over chosen t of the class of i. How many samples a class
     gets is decided by what they add. Every class gets one first.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    members : list of int arrays
-        The samples of every class.
-    n_prototypes : int
-        How many samples to choose, at least one per class.
-    sample_weight : array of shape (n_samples,)
-        The weights a_i.
-
-    Returns
-    -------
-    array of shape (n_prototypes,)
-        The chosen samples in the order of choice, so that fewer prototypes are the first of them.
     """
     blocks = [kernel[np.ix_(block, block)] for block in members]
     shares = [sample_weight[block] for block in members]
@@ -70,18 +54,6 @@ def closeness_to_border(kernel: FloatArray, labels: IntArray) -> FloatArray:
     class. Its margin is the norm explained by its own class minus the best of the others, and the
     factor is ``exp(-|margin| / mean |margin|)``. Covering with these weights spends prototypes
     where classes meet, neither on samples far inside their class nor on those deep in another.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    labels : int array of shape (n_samples,)
-        Class of each sample, counted from 0.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        Positive factors.
     """
     everyone = np.arange(labels.size)
     indicator = np.eye(int(labels.max()) + 1)[labels]
@@ -96,43 +68,13 @@ def closeness_to_border(kernel: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntArray:
-    """The samples on which prototypes start, the most needed first.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    n_prototypes : int
-        How many prototypes.
-
-    Returns
-    -------
-    array of shape (n_prototypes,)
-        Samples that cover the classes, above all near their borders.
-    """
+    """The samples on which prototypes start, the most needed first."""
     importance = problem.sample_weight * closeness_to_border(kernel, problem.labels)
     return cover_classes(kernel, problem.members, n_prototypes, importance)
 
 
 def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> State:
-    """Single-sample prototypes that cover the classes, and no codes yet.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    weights : array of shape (n_kernels,)
-        Kernel weights to start from.
-    n_prototypes : int
-        How many prototypes.
-
-    Returns
-    -------
-    State
-        The start of the loop; prototypes are ordered by class and then by choice.
-    """
+    """Single-sample prototypes that cover the classes, and no codes yet."""
     kernel = problem.combine(weights)
     order = cover_order(problem, kernel, n_prototypes)
     seeds = order[np.argsort(problem.labels[order], kind="stable")]
@@ -143,20 +85,7 @@ def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> S
 
 
 def add_prototypes(state: State, seeds: IntArray) -> State:
-    """The state with further prototypes of one sample each, which no code uses yet.
-
-    Parameters
-    ----------
-    state : State
-        The present state.
-    seeds : int array of shape (n_added,)
-        The samples.
-
-    Returns
-    -------
-    State
-        The larger state.
-    """
+    """The state with further prototypes of one sample each, which no code uses yet."""
     n_samples = state.kernel.shape[0]
     ones, places = np.ones(seeds.size), np.arange(seeds.size)
     added = sp.csr_array((ones, (places, seeds)), shape=(seeds.size, n_samples))

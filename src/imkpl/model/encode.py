@@ -38,18 +38,7 @@ class Encoder:
         return np.asarray(np.argmax(self.class_shares, axis=1))
 
     def encode(self, similarities: FloatArray) -> sp.csr_array:
-        """Codes in which all prototypes compete (Eq. 7 with lambda = 0).
-
-        Parameters
-        ----------
-        similarities : array of shape (n_samples, n_prototypes)
-            Inner products of samples and prototypes.
-
-        Returns
-        -------
-        CSR array of shape (n_samples, n_prototypes)
-            The codes.
-        """
+        """Codes in which all prototypes compete (Eq. 7 with lambda = 0)."""
         return solve_nqp_batch(self.gram, -2 * similarities, self.sparsity, scale=2.0).x
 
     def score_classes(self, similarities: FloatArray) -> FloatArray:
@@ -58,16 +47,6 @@ class Encoder:
         The score of a class is the squared norm that it explains, 1 minus the squared distance
         of the sample to its best sparse mix of that class's prototypes. At the end of a pursuit
         it equals ``similarities . code``, a sum over prototypes and kernels.
-
-        Parameters
-        ----------
-        similarities : array of shape (n_samples, n_prototypes)
-            Inner products of samples and prototypes.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            The explained norm; 0 for a class without prototypes.
         """
         scores = np.zeros((similarities.shape[0], self.class_shares.shape[1]))
         for label in np.unique(self.classes):
@@ -76,20 +55,7 @@ class Encoder:
         return scores
 
     def encode_within(self, similarities: FloatArray, labels: IntArray) -> sp.csr_array:
-        """Codes from the prototypes of one given class per sample.
-
-        Parameters
-        ----------
-        similarities : array of shape (n_samples, n_prototypes)
-            Inner products of samples and prototypes.
-        labels : int array of shape (n_samples,)
-            The class whose prototypes each sample may use.
-
-        Returns
-        -------
-        CSR array of shape (n_samples, n_prototypes)
-            The codes; empty for a class without prototypes.
-        """
+        """Codes from the prototypes of one given class per sample."""
         codes = sp.csr_array(similarities.shape)
         for label in np.intersect1d(labels, self.classes):
             rows, own = np.flatnonzero(labels == label), np.flatnonzero(self.classes == label)
@@ -109,35 +75,12 @@ class Encoder:
 
         In a code found by pursuit prototype i explains ``gamma_i <phi(x), u_i>``. The sum over
         all prototypes is 1 minus the squared distance of the sample to what its code rebuilds.
-
-        Parameters
-        ----------
-        codes : CSR array of shape (n_samples, n_prototypes)
-            Codes in which all prototypes compete.
-        similarities : array of shape (n_samples, n_prototypes)
-            Inner products of samples and prototypes.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Parts of 1, non-negative where similarities are.
         """
         owners = np.eye(self.class_shares.shape[1])[self.classes]
         return np.asarray(sp.csr_array(codes.multiply(similarities)) @ owners)
 
     def shares(self, codes: sp.csr_array) -> FloatArray:
-        """The paper's class scores: how much of each code comes from each class (l^q U gamma).
-
-        Parameters
-        ----------
-        codes : CSR array of shape (n_samples, n_prototypes)
-            Codes in which all prototypes compete.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Rows sum to one; equal shares for an empty code.
-        """
+        """The paper's class scores: how much of each code comes from each class (l^q U gamma)."""
         amounts = codes @ self.class_shares
         totals = amounts.sum(axis=1, keepdims=True)
         is_empty = totals == 0
@@ -155,30 +98,7 @@ def encode_labelled(
     discrimination: float,
     sparsity: int,
 ) -> sp.csr_array:
-    """Codes of samples of known class, as they are found while prototypes are learned (Eq. 7).
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_support)
-        The combined kernel between samples and the samples of which prototypes are made.
-    labels : int array of shape (n_samples,)
-        Classes of the samples.
-    mixes : CSR array of shape (n_prototypes, n_support)
-        The prototypes.
-    support_labels : int array of shape (n_support,)
-        Classes of the samples of which they are made.
-    gram : array of shape (n_prototypes, n_prototypes)
-        Inner products of the prototypes.
-    discrimination : float
-        The weight lambda of J_dis.
-    sparsity : int
-        At most so many prototypes in a code.
-
-    Returns
-    -------
-    CSR array of shape (n_samples, n_prototypes)
-        The codes.
-    """
+    """Codes of samples of known class, as they are found while prototypes are learned (Eq. 7)."""
     similarities = (mixes @ kernel.T).T
     near = np.zeros(similarities.shape)
     for label in np.unique(labels):
@@ -191,21 +111,6 @@ def encode_labelled(
 def squared_residuals(
     codes: sp.csr_array, similarities: FloatArray, gram: FloatArray
 ) -> FloatArray:
-    """``||phi(x) - Phi U gamma||^2`` of samples of unit norm.
-
-    Parameters
-    ----------
-    codes : CSR array of shape (n_samples, n_prototypes)
-        The codes gamma.
-    similarities : array of shape (n_samples, n_prototypes)
-        Inner products of samples and prototypes.
-    gram : array of shape (n_prototypes, n_prototypes)
-        Inner products of the prototypes.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        Squared distances, between 0 and 1 for codes found by pursuit.
-    """
+    """``||phi(x) - Phi U gamma||^2`` of samples of unit norm."""
     explained = 2 * codes.multiply(similarities) - codes.multiply(codes @ gram)
     return np.asarray(np.maximum(0.0, 1.0 - explained.sum(axis=1)))

@@ -60,18 +60,7 @@ class Evidence:
         return base
 
     def take(self, rows: IntArray) -> Evidence:
-        """The evidence of some of the samples.
-
-        Parameters
-        ----------
-        rows : int array of shape (n_taken,)
-            Which samples.
-
-        Returns
-        -------
-        Evidence
-            Theirs.
-        """
+        """The evidence of some of the samples."""
         encoding = self.encoding
         return Evidence(
             self.predictor,
@@ -82,18 +71,7 @@ class Evidence:
         )
 
     def factors(self, row: int) -> FloatArray:
-        """What a unit of similarity to each prototype adds to each class score.
-
-        Parameters
-        ----------
-        row : int
-            Which sample.
-
-        Returns
-        -------
-        array of shape (n_prototypes, n_classes)
-            For ``decision="share"`` what each prototype adds as a whole.
-        """
+        """What a unit of similarity to each prototype adds to each class score."""
         predictor, code = self.predictor, self.voting_codes[[row]].toarray().ravel()
         encoder = predictor.encoder
         if predictor.decision == "share":
@@ -107,30 +85,13 @@ class Evidence:
         return np.asarray(code[:, np.newaxis] * (owners @ readout.mixing) + readout.coefficients)
 
     def by_prototype(self, row: int) -> FloatArray:
-        """What each prototype adds to each class score.
-
-        Parameters
-        ----------
-        row : int
-            Which sample.
-
-        Returns
-        -------
-        array of shape (n_prototypes, n_classes)
-            Its columns, and the base, add up to the scores.
-        """
+        """What each prototype adds to each class score."""
         if self.predictor.decision == "share":
             return self.factors(row)
         return self.similarities[row, :, np.newaxis] * self.factors(row)
 
     def by_kernel(self) -> FloatArray:
-        """What each kernel adds to each class score.
-
-        Returns
-        -------
-        array of shape (n_samples, n_kernels, n_classes)
-            Summed over kernels, and with the base, they are the scores.
-        """
+        """What each kernel adds to each class score."""
         predictor = self.predictor
         n_classes = self.encoding.scores.shape[1]
         totals = np.empty((len(self.similarities), predictor.weights.size, n_classes))
@@ -140,31 +101,12 @@ class Evidence:
         return totals
 
     def table(self, row: int) -> FloatArray:
-        """What each kernel adds to each class score through each prototype.
-
-        Parameters
-        ----------
-        row : int
-            Which sample.
-
-        Returns
-        -------
-        array of shape (n_prototypes, n_kernels, n_classes)
-            Summed over prototypes and kernels, and with the base, it is the scores.
-        """
+        """What each kernel adds to each class score through each prototype."""
         parts = self.similarity_parts(np.array([row]))[0]
         return np.asarray(parts[:, :, np.newaxis] * self.factors(row)[:, np.newaxis, :])
 
     def split_similarities(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Similarities split by kernels, a block of samples at a time.
-
-        Yields
-        ------
-        rows : int array of shape (n_rows,)
-            Which samples.
-        parts : array of shape (n_rows, n_prototypes, n_kernels)
-            As `similarity_parts` gives them.
-        """
+        """Similarities split by kernels, a block of samples at a time."""
         n_samples, n_prototypes = self.similarities.shape
         entries = n_prototypes * self.predictor.weights.size
         step = int(np.clip(BLOCK_ENTRIES // max(1, entries), 1, BLOCK_ROWS))
@@ -177,16 +119,6 @@ class Evidence:
 
         For ``decision="share"`` they are divided by the whole similarity: there a prototype adds
         its share of the code, and its kernels add to that as they do to the similarity.
-
-        Parameters
-        ----------
-        rows : int array of shape (n_rows,)
-            Which samples.
-
-        Returns
-        -------
-        array of shape (n_rows, n_prototypes, n_kernels)
-            Summed over kernels they are the similarities, or ones.
         """
         predictor = self.predictor
         chosen = take_samples(self.samples, rows)
@@ -203,20 +135,7 @@ class Evidence:
 
 
 def collect_evidence(predictor: Predictor, X: Any) -> Evidence:
-    """Score samples, and keep what the scores are made of.
-
-    Parameters
-    ----------
-    predictor : Predictor
-        The model.
-    X : samples
-        Samples with all input columns.
-
-    Returns
-    -------
-    Evidence
-        Scores and their parts.
-    """
+    """Score samples, and keep what the scores are made of."""
     samples = X if predictor.columns is None else X[:, predictor.columns]
     similarities = np.concatenate(
         [

@@ -47,22 +47,7 @@ HINGE_ROUNDS = 3
 
 
 def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | None:
-    """The samples whose margins decide, where those of all would take too much memory.
-
-    Parameters
-    ----------
-    n_samples : int
-        How many samples there are, sorted by class.
-    n_other : int
-        How many neighbours of other classes each has.
-    n_kernels : int
-        How many kernels there are to choose from.
-
-    Returns
-    -------
-    int array or None
-        Samples at equal spaces; None for all.
-    """
+    """The samples whose margins decide, where those of all would take too much memory."""
     n_compared = MAX_MARGINS // (n_other * min(n_kernels, MAX_CANDIDATES))
     if n_compared >= n_samples:
         return None
@@ -70,22 +55,7 @@ def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | 
 
 
 def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Problem, FloatArray]:
-    """The paper's start: equal weights, and the literal J_ls for the weight steps to come.
-
-    Parameters
-    ----------
-    problem : Problem
-        With kernels of unit diagonal.
-    neighborhoods : Neighborhoods
-        Pairs under the average kernel.
-
-    Returns
-    -------
-    problem : Problem
-        With the separation loss in place.
-    weights : array of shape (n_kernels,)
-        ``1 / n_kernels`` each.
-    """
+    """The paper's start: equal weights, and the literal J_ls for the weight steps to come."""
     slopes = local_separation_slopes(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     n_kernels = problem.bank.n_kernels
     with_loss = replace(problem, separation_loss=LinearSeparation(slopes))
@@ -95,24 +65,7 @@ def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Probl
 def start_ridge(
     problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None
 ) -> tuple[Problem, FloatArray]:
-    """Kernels by their own mean margin: the smallest ridge that keeps as many as are allowed.
-
-    Parameters
-    ----------
-    problem : Problem
-        With variance-scaled kernels.
-    neighborhoods : Neighborhoods
-        Pairs under the average kernel.
-    max_kernels : int or None
-        At most so many kernels; None keeps those of positive mean margin, half of them at most.
-
-    Returns
-    -------
-    problem : Problem
-        With the separation loss in place and the chosen kernels only.
-    weights : array of shape (n_kernels,)
-        Their weights.
-    """
+    """Kernels by their own mean margin: the smallest ridge that keeps as many as are allowed."""
     total = problem.sample_weight.sum()
     slopes = -total * mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     n_useful = int((slopes < 0).sum())
@@ -148,20 +101,7 @@ class MarginStart:
         self.choice = self._look_at(self.candidates)
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
-        """Choose kernels and weigh them.
-
-        Parameters
-        ----------
-        max_kernels : int or None
-            At most so many kernels; None keeps as many as are needed for most of the gain.
-
-        Returns
-        -------
-        problem : Problem
-            With the separation loss in place and the chosen kernels only.
-        weights : array of shape (n_kernels,)
-            Their weights.
-        """
+        """Choose kernels and weigh them."""
         problem = self.problem
         shortfall = acceptable_shortfall(problem.bank.n_kernels, problem.sample_weight.sum())
         candidates, choice = self.candidates, self.choice
@@ -249,34 +189,12 @@ class MarginChoice:
         return H
 
     def gain(self, weights: FloatArray) -> float:
-        """Which part of the squared hinge weights take away.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            Weights of free scale.
-
-        Returns
-        -------
-        float
-            0 for no weights, 1 if all margins reach one.
-        """
+        """Which part of the squared hinge weights take away."""
         hinges = self.hinges(weights)
         return float(1 - self.pair_weights @ hinges**2 / self.pair_weights.sum())
 
     def hinges(self, weights: FloatArray) -> FloatArray:
-        """How far each margin stays below one.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            Weights of free scale.
-
-        Returns
-        -------
-        array of shape (n_pairs,)
-            0 for margins of one or more.
-        """
+        """How far each margin stays below one."""
         return np.maximum(0.0, 1 - apply_margins(self.margins, weights))
 
     def choose(self, max_kernels: int | None, shortfall: float) -> FloatArray:
@@ -284,19 +202,6 @@ class MarginChoice:
 
         Every round replaces the squared hinge by the quadratic above it that touches it at the
         present weights; its matrix is the same in all rounds.
-
-        Parameters
-        ----------
-        max_kernels : int or None
-            At most so many positive weights. None for the smallest number that reaches the
-            decrease of the loss that all kernels together reach, but for the shortfall.
-        shortfall : float
-            Which share of that decrease may be given up when there is no limit.
-
-        Returns
-        -------
-        array of shape (n_kernels,)
-            The weights.
         """
         margins, n_kernels = self.margins, self.margins.shape[1]
         limit, weights = max_kernels, np.zeros(n_kernels)
@@ -312,20 +217,7 @@ class MarginChoice:
 
 
 def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:
-    """Which share of the gain of all kernels may be given up for the sake of few.
-
-    Parameters
-    ----------
-    n_kernels : int
-        How many kernels there are to choose from.
-    n_samples : float
-        How many samples, or the sum of their weights.
-
-    Returns
-    -------
-    float
-        Between the two `SHORTFALLS`.
-    """
+    """Which share of the gain of all kernels may be given up for the sake of few."""
     least, most = SHORTFALLS
     return float(least + (most - least) * n_kernels / (n_kernels + n_samples))
 

@@ -61,41 +61,16 @@ class ClassDraw:
         self.distances = np.full(members.size, LARGEST_DISTANCE)
 
     def is_complete(self) -> bool:
-        """Whether there is nothing left to draw.
-
-        Returns
-        -------
-        bool
-            True at the end.
-        """
+        """Whether there is nothing left to draw."""
         return self._is_complete
 
     def draw(self) -> IntArray:
-        """Candidates, by weight times distance.
-
-        Returns
-        -------
-        int array of shape (n_drawn,)
-            Places in `members`, the same one more than once perhaps.
-        """
+        """Candidates, by weight times distance."""
         n_drawn = min(max(FEWEST_DRAWN, self.chosen.size), MOST_DRAWN)
         return _draw(self.sample_weight * self.distances, n_drawn, self.generator)
 
     def take(self, drawn: IntArray, similarities: FloatArray) -> IntArray:
-        """Make landmarks of some of the candidates.
-
-        Parameters
-        ----------
-        drawn : int array of shape (n_drawn,)
-            The candidates.
-        similarities : array of shape (n_drawn, n_drawn)
-            Their average kernel.
-
-        Returns
-        -------
-        int array
-            The new landmarks, as places in `members`.
-        """
+        """Make landmarks of some of the candidates."""
         chances = self.generator.random(drawn.size)
         is_taken = _thin(drawn, self.distances[drawn], similarities, chances)
         new = drawn[is_taken][: self.n_chosen - self.chosen.size]
@@ -104,13 +79,7 @@ class ClassDraw:
         return np.asarray(new)
 
     def approach(self, nearest: FloatArray) -> None:
-        """Account for new landmarks; without distances left to any, the draw is complete.
-
-        Parameters
-        ----------
-        nearest : array of shape (n_members,)
-            Half the squared distance of every member to the nearest of the new landmarks.
-        """
+        """Account for new landmarks; without distances left to any, the draw is complete."""
         self.distances = np.minimum(self.distances, nearest)
         self.distances[self.chosen] = 0.0
         self.distances[self.distances < NO_DISTANCE] = 0.0
@@ -118,19 +87,7 @@ class ClassDraw:
 
 
 def draw_alone(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: float) -> None:
-    """Draw the landmarks of one class from samples in memory.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        Kernels of unit diagonal.
-    X : samples
-        All samples.
-    draw : ClassDraw
-        At its beginning; complete afterwards.
-    working_memory : float
-        Memory for blocks of similarities, in MiB.
-    """
+    """Draw the landmarks of one class from samples in memory."""
     average = np.full(bank.n_kernels, 1 / bank.n_kernels)
     members = draw.members
     while not draw.is_complete():
@@ -152,17 +109,6 @@ def draw_together(
     """Draw the landmarks of all classes at a time, so that every part is asked once per batch.
 
     Each class has its own source of draws, and gets the landmarks that it would get alone.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        Kernels of unit diagonal.
-    X : ShardedSamples
-        All samples.
-    labels : int array of shape (n_samples,)
-        Their classes, counted from 0.
-    draws : list of ClassDraw
-        One per class, at their beginning; complete afterwards.
     """
     average, local = np.full(bank.n_kernels, 1 / bank.n_kernels), bank.plain()
     while True:
@@ -195,26 +141,7 @@ def nearest_landmarks(
     landmarks: dict[int, FloatArray],
     labels: IntArray,
 ) -> FloatArray:
-    """How far samples are from the nearest new landmark of their class.
-
-    Parameters
-    ----------
-    block : array of shape (n_samples, n_features)
-        Samples.
-    bank : BaseKernelBank
-        Kernels of unit diagonal.
-    average : array of shape (n_kernels,)
-        Their weights.
-    landmarks : dict of int to array of shape (n_new, n_features)
-        The new landmarks of every class.
-    labels : int array of shape (n_samples,)
-        The classes of the samples.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        Half the squared distance.
-    """
+    """How far samples are from the nearest new landmark of their class."""
     nearest = np.empty(labels.size)
     for q in np.unique(labels):
         own, others = np.flatnonzero(labels == q), landmarks[int(q)]

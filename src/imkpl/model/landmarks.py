@@ -18,21 +18,6 @@ def share_landmarks(n_landmarks: int, sizes: IntArray, totals: FloatArray) -> In
     Half of them are shared alike, the rest in proportion to the weight of the classes. What a small
     class cannot take goes to the others.
 
-    Parameters
-    ----------
-    n_landmarks : int
-        How many landmarks there are to share, two per class or more.
-    sizes : int array of shape (n_classes,)
-        How many samples each class has.
-    totals : array of shape (n_classes,)
-        The weight of each class.
-
-    Returns
-    -------
-    int array of shape (n_classes,)
-        Numbers of landmarks, at least one and no more than the class has samples. Rounded down, so
-        that the order of the classes does not matter; their sum is `n_landmarks` at most.
-
     Examples
     --------
     >>> share_landmarks(20, np.array([3, 100, 100]), np.array([3.0, 100.0, 300.0]))
@@ -60,33 +45,7 @@ def choose_landmarks(
     seed: int,
     working_memory: float,
 ) -> tuple[IntArray, FloatArray]:
-    """Samples that are spread over every class, and carry its weight.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        Kernels of unit diagonal, with all parameters known; their average says what is near.
-    X : samples
-        All samples.
-    labels : int array of shape (n_samples,)
-        Their classes, counted from 0.
-    sample_weight : array of shape (n_samples,)
-        Their weights, positive.
-    n_landmarks : int
-        At most so many are chosen, two per class or more.
-    seed : int
-        Seed of the draws. Every class starts from it anew, so that the order of classes does not
-        matter.
-    working_memory : float
-        Memory for blocks of similarities, in MiB. Results do not depend on it.
-
-    Returns
-    -------
-    indices : int array of shape (n_chosen,)
-        The landmarks, ascending.
-    weights : array of shape (n_chosen,)
-        The weight of every class, shared among its landmarks by `share_weight`.
-    """
+    """Samples that are spread over every class, and carry its weight."""
     classes = [np.flatnonzero(labels == q) for q in range(int(labels.max()) + 1)]
     sizes = np.array([members.size for members in classes])
     totals = np.array([sample_weight[members].sum() for members in classes])
@@ -111,18 +70,6 @@ def share_weight(own: FloatArray, total: float) -> FloatArray:
 
     ``max(own, level)``, with the level at which the sum is right: a sample that stands for a
     thousand equal ones keeps their weight.
-
-    Parameters
-    ----------
-    own : array of shape (n_landmarks,)
-        The weights of the landmarks as samples.
-    total : float
-        The weight of all samples of the class.
-
-    Returns
-    -------
-    array of shape (n_landmarks,)
-        Weights that sum to the total.
 
     Examples
     --------

@@ -72,22 +72,6 @@ def find_neighborhoods(
     samples gives its members at most m - 1 same-class neighbours; the only sample of a class
     stands in for its own neighbour.
 
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    labels : int array of shape (n_samples,)
-        Class of each sample, counted from 0.
-    n_same, n_other : int
-        Wanted sizes of the two neighbourhoods.
-    samples : int array of shape (n_listed,), optional
-        Whose neighbourhoods to find, ascending; those of all samples when None.
-
-    Returns
-    -------
-    Neighborhoods
-        The pairs.
-
     Examples
     --------
     >>> kernel = np.exp(-np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))))
@@ -110,30 +94,7 @@ def spread_neighborhoods(
     n_other: int,
     samples: IntArray | None = None,
 ) -> Neighborhoods:
-    """What `find_neighborhoods` finds, block of samples by block, without the matrix of all pairs.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Where blocks are compared with all samples.
-    bank : BaseKernelBank
-        The kernels.
-    weights : array of shape (n_kernels,)
-        What combines them.
-    X : samples
-        The samples.
-    labels : int array of shape (n_samples,)
-        Class of each sample, counted from 0.
-    n_same, n_other : int
-        Wanted sizes of the two neighbourhoods.
-    samples : int array of shape (n_listed,), optional
-        Whose neighbourhoods to find, ascending; those of all samples when None.
-
-    Returns
-    -------
-    Neighborhoods
-        The pairs.
-    """
+    """What `find_neighborhoods` finds, block of samples by block, without the matrix of all pairs."""
     listed = np.arange(labels.size) if samples is None else samples
     blocks = [(block,) for block in np.array_split(listed, min(SPREAD_BLOCKS, listed.size))]
     tables = cluster.map(

@@ -47,24 +47,7 @@ class ObjectiveParts:
 def reconstruction_term(
     kernel: FloatArray, prototypes: sp.csr_array, codes: sp.csr_array, sample_weight: FloatArray
 ) -> float:
-    """``J_rec = sum_i a_i ||phi(x_i) - Phi U gamma_i||^2`` (Eq. 3).
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    prototypes : CSR array of shape (n_prototypes, n_samples)
-        Mixes of samples.
-    codes : CSR array of shape (n_samples, n_prototypes)
-        Mixes of prototypes.
-    sample_weight : array of shape (n_samples,)
-        The weights a_i.
-
-    Returns
-    -------
-    float
-        The weighted sum of squared distances.
-    """
+    """``J_rec = sum_i a_i ||phi(x_i) - Phi U gamma_i||^2`` (Eq. 3)."""
     to_samples = prototypes @ kernel
     gram = to_samples @ prototypes.T
     fit = row_products(codes, to_samples.T)
@@ -82,24 +65,6 @@ def discrimination_term(
     """``J_dis = 1/2 sum_i a_i sum_s (U gamma_i)_s ||...||^2`` (Eq. 5) for a unit diagonal.
 
     Half the squared distance is ``1 - K_is`` to a sample of the same class and 1 to any other.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel, of unit diagonal.
-    prototypes : CSR array of shape (n_prototypes, n_samples)
-        Mixes of samples.
-    codes : CSR array of shape (n_samples, n_prototypes)
-        Mixes of prototypes.
-    members : list of int arrays
-        The samples of every class.
-    sample_weight : array of shape (n_samples,)
-        The weights a_i.
-
-    Returns
-    -------
-    float
-        The loss.
     """
     near = same_class_product(kernel, members, prototypes.T)
     sizes = prototypes.sum(axis=1)
@@ -107,40 +72,14 @@ def discrimination_term(
 
 
 def interpretability_term(prototypes: sp.csr_array) -> float:
-    """``J_ip = ||L U||_1``, which is the sum of U because U is non-negative.
-
-    Parameters
-    ----------
-    prototypes : CSR array of shape (n_prototypes, n_samples)
-        Mixes of samples.
-
-    Returns
-    -------
-    float
-        The sum of all coefficients.
-    """
+    """``J_ip = ||L U||_1``, which is the sum of U because U is non-negative."""
     return float(prototypes.sum())
 
 
 def local_separation_term(
     kernel: FloatArray, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> float:
-    """``J_ls`` (Eq. 6): squared distances to same-class, similarities to other-class neighbours.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel, of unit diagonal.
-    neighborhoods : Neighborhoods
-        The pairs.
-    sample_weight : array of shape (n_samples,)
-        The weights a_i.
-
-    Returns
-    -------
-    float
-        The loss.
-    """
+    """``J_ls`` (Eq. 6): squared distances to same-class, similarities to other-class neighbours."""
     same, other = neighborhoods.same, neighborhoods.other
     distances = 2 - 2 * kernel[same.rows, same.columns]
     similarities = kernel[other.rows, other.columns]
@@ -148,20 +87,7 @@ def local_separation_term(
 
 
 def evaluate(problem: Problem, state: State) -> ObjectiveParts:
-    """Every term of the objective at one state.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        What is learned.
-
-    Returns
-    -------
-    ObjectiveParts
-        The weighted terms.
-    """
+    """Every term of the objective at one state."""
     prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
     scale, weight = problem.scale(state.weights), problem.sample_weight
     return ObjectiveParts(
@@ -178,22 +104,7 @@ def evaluate(problem: Problem, state: State) -> ObjectiveParts:
 def same_class_product(
     kernel: FloatArray, members: list[IntArray], mixes: sp.sparray
 ) -> FloatArray:
-    """``(same * kernel) @ mixes``, where ``same`` is 1 for two samples of one class, else 0.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    members : list of int arrays
-        The samples of every class; blocks of the product are computed class by class.
-    mixes : sparse array of shape (n_samples, n_mixes)
-        Columns to multiply.
-
-    Returns
-    -------
-    array of shape (n_samples, n_mixes)
-        The product.
-    """
+    """``(same * kernel) @ mixes``, where ``same`` is 1 for two samples of one class, else 0."""
     by_rows = sp.csr_array(mixes)
     product = np.empty(by_rows.shape)
     for block in members:
@@ -202,20 +113,7 @@ def same_class_product(
 
 
 def row_products(sparse: sp.csr_array, dense: FloatArray) -> FloatArray:
-    """The inner product of each row of a sparse array with the same row of a dense one.
-
-    Parameters
-    ----------
-    sparse : CSR array of shape (n_rows, n_columns)
-        The left rows.
-    dense : array of shape (n_rows, n_columns)
-        The right rows.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        The inner products.
-    """
+    """The inner product of each row of a sparse array with the same row of a dense one."""
     rows = np.repeat(np.arange(sparse.shape[0]), np.diff(sparse.indptr))
     products = sparse.data * dense[rows, sparse.indices]
     return np.bincount(rows, products, sparse.shape[0]).astype(np.float64)

@@ -79,18 +79,7 @@ class Predictor:
     readout: Readout | None = None
 
     def encode(self, X: Any) -> Encoding:
-        """Code samples, a block at a time.
-
-        Parameters
-        ----------
-        X : samples
-            Samples with all input columns.
-
-        Returns
-        -------
-        Encoding
-            Codes, class scores and errors.
-        """
+        """Code samples, a block at a time."""
         blocks = [self.encode_similarities(block) for block in self._blocks(X)]
         return Encoding(
             sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
@@ -99,18 +88,7 @@ class Predictor:
         )
 
     def decide(self, X: Any) -> FloatArray:
-        """Class scores of samples, a block at a time, without the codes that explain them.
-
-        Parameters
-        ----------
-        X : samples
-            Samples with all input columns.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            The scores that `encode` gives.
-        """
+        """Class scores of samples, a block at a time, without the codes that explain them."""
         return np.concatenate([self.score(block) for block in self._blocks(X)])
 
     def _blocks(self, X: Any) -> Iterator[FloatArray]:
@@ -118,49 +96,16 @@ class Predictor:
             yield self.similarities(X[start : start + BLOCK_ROWS])
 
     def similarities(self, X: Any) -> FloatArray:
-        """Inner products of samples and prototypes.
-
-        Parameters
-        ----------
-        X : samples
-            Samples with all input columns.
-
-        Returns
-        -------
-        array of shape (n_samples, n_prototypes)
-            Values of the combined kernel, mixed as the prototypes are.
-        """
+        """Inner products of samples and prototypes."""
         return np.ascontiguousarray((self.mixes @ self.kernel(X).T).T)
 
     def kernel(self, X: Any) -> FloatArray:
-        """The combined kernel between samples and the support.
-
-        Parameters
-        ----------
-        X : samples
-            Samples with all input columns.
-
-        Returns
-        -------
-        array of shape (n_samples, n_support)
-            Its values.
-        """
+        """The combined kernel between samples and the support."""
         cut = X if self.columns is None else X[:, self.columns]
         return self.bank.combine(self.weights, cut, self.samples)
 
     def encode_similarities(self, similarities: FloatArray) -> Encoding:
-        """Code samples whose inner products with the prototypes are known.
-
-        Parameters
-        ----------
-        similarities : array of shape (n_samples, n_prototypes)
-            Inner products.
-
-        Returns
-        -------
-        Encoding
-            Codes, class scores and errors.
-        """
+        """Code samples whose inner products with the prototypes are known."""
         scores, codes = self._score(similarities)
         if codes is None or self.decision != "share":
             codes = self.encoder.encode_within(similarities, np.argmax(scores, axis=1))
@@ -168,18 +113,7 @@ class Predictor:
         return Encoding(codes, scores, errors)
 
     def score(self, similarities: FloatArray) -> FloatArray:
-        """Class scores of samples whose inner products with the prototypes are known.
-
-        Parameters
-        ----------
-        similarities : array of shape (n_samples, n_prototypes)
-            Inner products.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            The scores.
-        """
+        """Class scores of samples whose inner products with the prototypes are known."""
         return self._score(similarities)[0]
 
     def _score(self, similarities: FloatArray) -> tuple[FloatArray, sp.csr_array | None]:

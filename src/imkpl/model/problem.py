@@ -78,48 +78,16 @@ class Problem:
 
         Reconstruction, discrimination and interpretability are measured on the unit-diagonal
         kernel and multiplied by this number, so that each term stays linear in the weights.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            Kernel weights on the simplex.
-
-        Returns
-        -------
-        float
-            ``sum_l weights_l K_l(x, x)``.
         """
         return float(self.diagonals @ weights)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        """The combined kernel of the training part, scaled to a unit diagonal.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            Kernel weights on the simplex.
-
-        Returns
-        -------
-        array of shape (n_samples, n_samples)
-            The Gram matrix.
-        """
+        """The combined kernel of the training part, scaled to a unit diagonal."""
         combined = self.bank.combine(weights / self.scale(weights), self.X)
         return combined.astype(np.float64, copy=False)
 
     def mix(self, mixed: Sequence[tuple[FloatArray, float]]) -> FloatArray:
-        """The kernel of a state, made as the weight steps made it: equal to the last bit.
-
-        Parameters
-        ----------
-        mixed : sequence of pairs (array of shape (n_kernels,), float)
-            Weights, and the share that their kernel has beside all before it.
-
-        Returns
-        -------
-        array of shape (n_samples, n_samples)
-            The Gram matrix.
-        """
+        """The kernel of a state, made as the weight steps made it: equal to the last bit."""
         kernel = self.combine(mixed[0][0])
         for weights, share in mixed[1:]:
             kernel = share * self.combine(weights) + (1 - share) * kernel
@@ -128,20 +96,7 @@ class Problem:
     def find_neighborhoods(
         self, n_same: int, n_other: int, samples: IntArray | None = None
     ) -> Neighborhoods:
-        """Nearest samples under equal weights for the kernels of unit diagonal.
-
-        Parameters
-        ----------
-        n_same, n_other : int
-            Wanted sizes of the two neighbourhoods.
-        samples : int array of shape (n_listed,), optional
-            Whose neighbourhoods to find, ascending; those of all samples when None.
-
-        Returns
-        -------
-        Neighborhoods
-            The pairs.
-        """
+        """Nearest samples under equal weights for the kernels of unit diagonal."""
         weights, sizes = 1 / self.diagonals, (n_same, n_other)
         cluster = self.bank.cluster(self.labels.size**2 * self.bank.n_kernels / 2)
         if cluster is None:
@@ -152,30 +107,13 @@ class Problem:
         )
 
     def in_suitable_precision(self) -> Problem:
-        """The problem in single precision, if combining all of its kernels takes long.
-
-        Returns
-        -------
-        Problem
-            This one, or one that is combined faster and right to 1e-6.
-        """
+        """The problem in single precision, if combining all of its kernels takes long."""
         if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
             return self
         return replace(self, bank=self.bank.in_single_precision(), dtype=np.float32)
 
     def select(self, indices: IntArray) -> Problem:
-        """The problem with the listed kernels only.
-
-        Parameters
-        ----------
-        indices : array of shape (n_selected,)
-            Which kernels.
-
-        Returns
-        -------
-        Problem
-            The smaller problem.
-        """
+        """The problem with the listed kernels only."""
         return replace(
             self,
             bank=self.bank.select(indices),

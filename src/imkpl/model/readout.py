@@ -48,20 +48,7 @@ class Readout:
     coefficients: FloatArray
 
     def logits(self, explained: FloatArray, similarities: FloatArray) -> FloatArray:
-        """Class logits of coded samples.
-
-        Parameters
-        ----------
-        explained : array of shape (n_samples, n_classes)
-            The part of each sample's squared norm that each class explains.
-        similarities : array of shape (n_samples, n_prototypes)
-            Inner products of samples and prototypes.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            The logits.
-        """
+        """Class logits of coded samples."""
         return np.asarray(explained @ self.mixing + similarities @ self.coefficients)
 
 
@@ -78,29 +65,6 @@ def fit_readout(
 
     The regulariser of the discriminant of a class is its squared norm in the combined space, which
     is a plain ridge in coordinates in which the prototypes' Gram matrix is the identity.
-
-    Parameters
-    ----------
-    explained : array of shape (n_samples, n_classes)
-        What each class explains of the training samples, each coded without its own part in the
-        prototypes.
-    similarities : array of shape (n_samples, n_prototypes)
-        Inner products of training samples and prototypes.
-    gram : array of shape (n_prototypes, n_prototypes)
-        Inner products of the prototypes.
-    labels : int array of shape (n_samples,)
-        Classes of the samples.
-    sample_weight : array of shape (n_samples,)
-        How much each sample counts.
-    temperature : float
-        The factor on the explained norms from which the fit departs.
-    max_steps : int
-        At most so many steps of the solver.
-
-    Returns
-    -------
-    Readout
-        The map to class logits.
     """
     n_classes = explained.shape[1]
     if labels.size == 0:
@@ -135,28 +99,6 @@ def fit_logistic(
 
     Minimises ``-sum_i a_i log softmax(offset_i + features_i @ slopes)[labels_i]
     + ridge / 2 ||slopes||^2``.
-
-    Parameters
-    ----------
-    features : array of shape (n_samples, n_features)
-        Regressors.
-    offset : array of shape (n_samples, n_classes)
-        Logits to start from.
-    labels : int array of shape (n_samples,)
-        Classes, counted from 0.
-    sample_weight : array of shape (n_samples,)
-        The weights a_i.
-    ridge : float
-        The regulariser, positive.
-    max_steps : int
-        At most so many steps of the solver.
-    tol : float
-        Relative decrease of the loss at which it ends.
-
-    Returns
-    -------
-    array of shape (n_features, n_classes)
-        The slopes; they sum to zero over classes.
     """
     n_features, n_classes = features.shape[1], offset.shape[1]
     wanted = np.eye(n_classes)[labels]

@@ -39,66 +39,18 @@ class BaseSeparation(ABC):
 
     @abstractmethod
     def value(self, weights: FloatArray) -> float:
-        """The loss, without the regulariser.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            Kernel weights on the simplex.
-
-        Returns
-        -------
-        float
-            The loss.
-        """
+        """The loss, without the regulariser."""
 
     @abstractmethod
     def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
-        """Weights that lower ``costs . w + strength * value(w) + regularization(w)``.
-
-        Parameters
-        ----------
-        costs : array of shape (n_kernels,)
-            The linear terms of the rest of the objective.
-        strength : float
-            The weight of this loss.
-        weights : array of shape (n_kernels,)
-            The present weights.
-
-        Returns
-        -------
-        array of shape (n_kernels,)
-            New weights on the simplex, no worse than the present ones.
-        """
+        """Weights that lower ``costs . w + strength * value(w) + regularization(w)``."""
 
     @abstractmethod
     def select(self, indices: IntArray) -> BaseSeparation:
-        """The same loss of the listed kernels only.
-
-        Parameters
-        ----------
-        indices : array of shape (n_selected,)
-            Which kernels.
-
-        Returns
-        -------
-        BaseSeparation
-            The smaller loss.
-        """
+        """The same loss of the listed kernels only."""
 
     def regularization(self, weights: FloatArray) -> float:
-        """``ridge / 2 * ||weights||^2``.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            Kernel weights.
-
-        Returns
-        -------
-        float
-            The regulariser.
-        """
+        """``ridge / 2 * ||weights||^2``."""
         return float(0.5 * self.ridge * (weights @ weights))
 
 
@@ -195,24 +147,7 @@ class MarginSeparation(BaseSeparation):
 def local_separation_slopes(
     bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> FloatArray:
-    """The paper's E_ls (Eq. 11): J_ls of every kernel alone, for kernels of unit diagonal.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The kernels.
-    X : samples
-        The training part.
-    neighborhoods : Neighborhoods
-        The pairs.
-    sample_weight : array of shape (n_samples,)
-        How much each sample counts.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        One loss per kernel.
-    """
+    """The paper's E_ls (Eq. 11): J_ls of every kernel alone, for kernels of unit diagonal."""
     same, other = neighborhoods.same, neighborhoods.other
     to_same, to_other = sample_weight[same.rows], sample_weight[other.rows]
     sums = bank.contract_pairs(
@@ -225,18 +160,6 @@ def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray)
     """The weight of each margin: a sample's weight, shared among its other-class neighbours.
 
     Where only some samples have neighbourhoods, these stand for all.
-
-    Parameters
-    ----------
-    neighborhoods : Neighborhoods
-        The pairs.
-    sample_weight : array of shape (n_samples,)
-        How much each sample counts.
-
-    Returns
-    -------
-    array of shape (n_pairs,)
-        They sum to the sum of the sample weights.
     """
     other = neighborhoods.other
     weights = sample_weight[other.rows] / other.counts[other.rows]
@@ -248,24 +171,7 @@ def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray)
 def compute_margins(
     bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, dtype: DTypeLike = np.float64
 ) -> FloatArray:
-    """The margin of every (sample, other-class neighbour) pair in every kernel.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The kernels.
-    X : samples
-        The training part.
-    neighborhoods : Neighborhoods
-        The pairs.
-    dtype : dtype
-        Type of the result.
-
-    Returns
-    -------
-    array of shape (n_pairs, n_kernels)
-        Mean similarity to the same class minus similarity to the other-class neighbour.
-    """
+    """The margin of every (sample, other-class neighbour) pair in every kernel."""
     same, other = neighborhoods.same, neighborhoods.other
     near = bank.pairs(X, same.rows, same.columns, dtype)
     listed, starts, counts = np.unique(same.rows, return_index=True, return_counts=True)
@@ -279,39 +185,13 @@ def compute_margins(
 
 
 def apply_margins(margins: FloatArray, factors: FloatArray) -> FloatArray:
-    """``margins @ factors`` in the precision of the margins, without a copy of them.
-
-    Parameters
-    ----------
-    margins : array of shape (n, m)
-        The margins, or their transpose.
-    factors : array of shape (m,)
-        What they are multiplied with.
-
-    Returns
-    -------
-    array of shape (n,)
-        The products, as float64.
-    """
+    """``margins @ factors`` in the precision of the margins, without a copy of them."""
     product = margins @ factors.astype(margins.dtype, copy=False)
     return np.asarray(product, dtype=np.float64)
 
 
 def margin_gram(margins: FloatArray, pair_weights: FloatArray) -> FloatArray:
-    """``sum_p a_p margins_p margins_p'``, a block of pairs at a time.
-
-    Parameters
-    ----------
-    margins : array of shape (n_pairs, n_kernels)
-        The margin of every pair in every kernel.
-    pair_weights : array of shape (n_pairs,)
-        The weights a_p.
-
-    Returns
-    -------
-    array of shape (n_kernels, n_kernels)
-        The sum, as float64.
-    """
+    """``sum_p a_p margins_p margins_p'``, a block of pairs at a time."""
     roots = np.sqrt(pair_weights, dtype=margins.dtype)
     gram = np.zeros((margins.shape[1], margins.shape[1]))
     for start in range(0, len(margins), PAIR_BLOCK):
@@ -324,24 +204,7 @@ def margin_gram(margins: FloatArray, pair_weights: FloatArray) -> FloatArray:
 def weigh_margins(
     bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, coefficients: FloatArray
 ) -> FloatArray:
-    """``coefficients @ margins`` for every kernel, without the table of margins.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The kernels.
-    X : samples
-        The training part.
-    neighborhoods : Neighborhoods
-        The pairs.
-    coefficients : array of shape (n_pairs,)
-        One number per (sample, other-class neighbour) pair.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        One sum per kernel.
-    """
+    """``coefficients @ margins`` for every kernel, without the table of margins."""
     same, other = neighborhoods.same, neighborhoods.other
     totals = np.bincount(other.rows, coefficients, minlength=same.n_samples)
     to_same = (totals / np.maximum(same.counts, 1))[same.rows]
@@ -352,24 +215,7 @@ def weigh_margins(
 def mean_margins(
     bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> FloatArray:
-    """The weighted mean margin of every kernel.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The kernels.
-    X : samples
-        The training part.
-    neighborhoods : Neighborhoods
-        The pairs.
-    sample_weight : array of shape (n_samples,)
-        How much each sample counts.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        How well each kernel separates on its own.
-    """
+    """The weighted mean margin of every kernel."""
     weights = margin_pair_weights(neighborhoods, sample_weight)
     return weigh_margins(bank, X, neighborhoods, weights / weights.sum())
 

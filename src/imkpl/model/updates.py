@@ -18,20 +18,7 @@ SHORTEST_WEIGHT_STEP = 2.0**-6
 
 
 def update_codes(problem: Problem, state: State) -> State:
-    """New codes by one batched pursuit (Eq. 7); a sample keeps its old code where that is better.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        The present state.
-
-    Returns
-    -------
-    State
-        With new codes.
-    """
+    """New codes by one batched pursuit (Eq. 7); a sample keeps its old code where that is better."""
     prototypes, kernel = state.prototypes, state.kernel
     to_samples = prototypes @ kernel
     gram = to_samples @ prototypes.T
@@ -49,18 +36,6 @@ def update_prototypes(problem: Problem, state: State) -> State:
     The norm moves into the codes, so that the product of prototypes and codes stays. A new
     prototype is taken only if it lowers the whole objective. One that no code uses costs nothing
     to move: it is put on the sample that is rebuilt worst.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        The present state.
-
-    Returns
-    -------
-    State
-        With new prototypes, and codes scaled by their norms.
     """
     kernel, codes = state.kernel, state.codes
     weighted = sp.csr_array(codes * problem.sample_weight[:, None])
@@ -102,18 +77,6 @@ def reseed_unused(problem: Problem, state: State) -> State:
     """Prototypes that no code uses, moved to the samples that are rebuilt worst.
 
     A single sample has the smallest possible J_ip, 1, so that the objective does not rise.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        The present state.
-
-    Returns
-    -------
-    State
-        With every unused prototype on a sample of its own.
     """
     unused = np.flatnonzero(state.codes.sum(axis=0) == 0)
     if unused.size == 0:
@@ -135,18 +98,6 @@ def update_weights(problem: Problem, state: State) -> State:
     is, and J_ip, which depends on the weights because prototypes are scaled to unit norm. J_ip is
     convex too; the solver sees its tangent, and the step is shortened until the whole objective
     falls.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        The present state.
-
-    Returns
-    -------
-    State
-        With new weights, kernel, and norms moved from prototypes to codes.
     """
     costs, tangent = kernel_costs(problem, state), interpretability_costs(problem, state)
     loss, strength = problem.separation_loss, problem.separation
@@ -191,18 +142,6 @@ def kernel_costs(problem: Problem, state: State) -> FloatArray:
 
     E_rec is a sum over the rows of ``I - Gamma' U'``, each a sample minus a mix of prototypes,
     E_dis a sum over the pairs of same-class samples that meet in a code.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        The present state.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        ``costs . weights`` is the sum of the two terms at this state.
     """
     weight, bank, X = problem.sample_weight, problem.bank, problem.X
     rests = sp.hstack([sp.eye_array(weight.size), -state.codes], format="csr")
@@ -220,18 +159,6 @@ def interpretability_costs(problem: Problem, state: State) -> FloatArray:
 
     For unit-norm prototypes u_i with coefficient sums A_i it is
     ``tau * (3/2 J_ip K_l(x, x) - 1/2 sum_i A_i u_i' K_l u_i)``.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fixed.
-    state : State
-        The present state; prototypes have unit norm.
-
-    Returns
-    -------
-    array of shape (n_kernels,)
-        Costs whose product with the weights is the term itself.
     """
     prototypes = state.prototypes
     if problem.interpretability == 0:
@@ -242,18 +169,7 @@ def interpretability_costs(problem: Problem, state: State) -> FloatArray:
 
 
 def rescale(state: State) -> State:
-    """The state with unit-norm prototypes; the norms move into the codes.
-
-    Parameters
-    ----------
-    state : State
-        A state whose kernel has changed.
-
-    Returns
-    -------
-    State
-        The same products of prototypes and codes.
-    """
+    """The state with unit-norm prototypes; the norms move into the codes."""
     norms = np.sqrt(_squared_norms(state.prototypes, state.kernel))
     return replace(
         state,
@@ -263,18 +179,7 @@ def rescale(state: State) -> State:
 
 
 def drop_unused(state: State) -> State:
-    """The state without the prototypes that no code uses.
-
-    Parameters
-    ----------
-    state : State
-        The last state of a fit.
-
-    Returns
-    -------
-    State
-        Every prototype is used.
-    """
+    """The state without the prototypes that no code uses."""
     used = np.flatnonzero(state.codes.sum(axis=0) > 0)
     if used.size == 0:
         raise ValueError(

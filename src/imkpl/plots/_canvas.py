@@ -17,18 +17,7 @@ Place = tuple[Any, Any]
 
 
 def require_pyplot(who: str) -> Any:
-    """The module pyplot, or a sentence about how to get it.
-
-    Parameters
-    ----------
-    who : str
-        What needs it.
-
-    Returns
-    -------
-    module
-        matplotlib.pyplot.
-    """
+    """The module pyplot, or a sentence about how to get it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -48,30 +37,7 @@ def take_panels(
     places: Sequence[Place] | None = None,
     **spacing: Any,
 ) -> tuple[Any, list[Any]]:
-    """Axes to draw into, and the figure that they are in.
-
-    Parameters
-    ----------
-    ax : None, Axes or sequence of Axes
-        None for a new figure. One Axes is drawn into, or divided where several are needed.
-    shape : (int, int)
-        Rows and columns of the grid of panels.
-    size : (float, float)
-        Width and height of a new figure in inches.
-    who : str
-        The display, for sentences.
-    places : sequence of index pairs, optional
-        Where in the grid the panels lie; everywhere, row by row, by default.
-    **spacing : dict
-        Options of the grid.
-
-    Returns
-    -------
-    figure : Figure
-        Of the axes.
-    panels : list of Axes
-        One for each place.
-    """
+    """Axes to draw into, and the figure that they are in."""
     plt = require_pyplot(f"{who}.plot")
     if places is None:
         places = [(row, column) for row in range(shape[0]) for column in range(shape[1])]
@@ -95,17 +61,7 @@ def take_panels(
 
 
 def put_class_legend(ax: Any, classes: Any, stars: str | None) -> None:
-    """Name the classes to the right of a picture, with their colours and markers.
-
-    Parameters
-    ----------
-    ax : Axes
-        The picture.
-    classes : array of shape (n_classes,)
-        Class labels.
-    stars : str or None
-        What stars are; None where there are none.
-    """
+    """Name the classes to the right of a picture, with their colours and markers."""
     from matplotlib.lines import Line2D
 
     names = [literal(name) for name in shorten_all(list(classes))][:MOST_IN_LEGEND]
@@ -144,28 +100,7 @@ def draw_bars(
     *,
     n_slots: int = 3,
 ) -> Any:
-    """Horizontal bars from the top down, named at the axis and with a text at their ends.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where to draw.
-    names : sequence of str
-        What they stand for, literally.
-    values : array of shape (n_bars,)
-        Their lengths, of either sign.
-    texts : sequence of str
-        What is written at their ends.
-    colors : sequence of str
-        Their colours.
-    n_slots : int
-        Room for so many bars at least, so that few of them do not become blocks.
-
-    Returns
-    -------
-    BarContainer
-        The bars.
-    """
+    """Horizontal bars from the top down, named at the axis and with a text at their ends."""
     places = np.arange(len(names))
     bars = ax.barh(places, values, color=colors, height=0.7)
     ax.set_yticks(places, labels=[literal(name) for name in names])

@@ -56,20 +56,7 @@ class ChannelComparison:
 
 
 def list_prototypes(explanation: Explanation, row: int) -> list[PrototypeShare]:
-    """The prototypes in the code of a sample.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some samples.
-    row : int
-        Which sample.
-
-    Returns
-    -------
-    list of PrototypeShare
-        The largest share first.
-    """
+    """The prototypes in the code of a sample."""
     shares = explanation.shares[[row]].tocoo()
     owners = explanation.evidence.predictor.encoder.classes
     found = []
@@ -84,24 +71,7 @@ def list_prototypes(explanation: Explanation, row: int) -> list[PrototypeShare]:
 def compare_channels(
     explanation: Explanation, row: int, max_channels: int
 ) -> tuple[Any, list[ChannelComparison]]:
-    """A series beside the training series that has the largest amount in its code.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of some samples.
-    row : int
-        Which sample.
-    max_channels : int
-        At most so many kernels, those with the largest share of the similarity first.
-
-    Returns
-    -------
-    best : int, str or None
-        What the training series is called; None where samples are no series, or like nothing.
-    channels : list of ChannelComparison
-        None in that case.
-    """
+    """A series beside the training series that has the largest amount in its code."""
     evidence = explanation.evidence
     predictor = evidence.predictor
     amounts = (evidence.encoding.codes[[row]] @ predictor.mixes).toarray().ravel()

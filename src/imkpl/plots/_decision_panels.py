@@ -28,15 +28,7 @@ MOST_SAMPLES = 3
 
 
 def draw_probabilities(display: DecisionDisplay, ax: Any) -> None:
-    """The most probable classes.
-
-    Parameters
-    ----------
-    display : DecisionDisplay
-        What to draw.
-    ax : Axes
-        Where.
-    """
+    """The most probable classes."""
     order = np.argsort(-display.probabilities, kind="stable")
     shown = [display.winner, *(int(i) for i in order if i != display.winner)][:MOST_CLASSES]
     names = shorten_all([display.classes[i] for i in shown], 20)
@@ -56,15 +48,7 @@ def draw_probabilities(display: DecisionDisplay, ax: Any) -> None:
 
 
 def draw_prototypes(display: DecisionDisplay, ax: Any) -> None:
-    """The prototypes in the code of the sample.
-
-    Parameters
-    ----------
-    display : DecisionDisplay
-        What to draw.
-    ax : Axes
-        Where.
-    """
+    """The prototypes in the code of the sample."""
     shown = display.prototypes[:MOST_PROTOTYPES]
     names = [_name_prototype(display, one) for one in shown]
     values = [one.share for one in shown]
@@ -86,17 +70,7 @@ def draw_prototypes(display: DecisionDisplay, ax: Any) -> None:
 
 
 def draw_features(display: DecisionDisplay, ax: Any, max_features: int) -> None:
-    """What speaks for the predicted class rather than for the runner-up.
-
-    Parameters
-    ----------
-    display : DecisionDisplay
-        What to draw.
-    ax : Axes
-        Where.
-    max_features : int
-        At most so many features; the rest is summed.
-    """
+    """What speaks for the predicted class rather than for the runner-up."""
     margins = np.asarray(display.margins)
     order = np.argsort(-np.abs(margins), kind="stable")
     shown, rest = order[:max_features], order[max_features:]
@@ -128,17 +102,7 @@ def draw_features(display: DecisionDisplay, ax: Any, max_features: int) -> None:
 
 
 def draw_channel(display: DecisionDisplay, ax: Any, channel: ChannelComparison) -> None:
-    """One channel of a series, beside that of the training series behind it.
-
-    Parameters
-    ----------
-    display : DecisionDisplay
-        What is drawn.
-    ax : Axes
-        Where.
-    channel : ChannelComparison
-        What to draw.
-    """
+    """One channel of a series, beside that of the training series behind it."""
     for values, style in ((channel.best_values, "--"), (channel.values, "-")):
         is_sample = style == "-"
         color = class_color(display.winner) if is_sample else NEUTRAL

@@ -21,20 +21,7 @@ START_SPREAD = 1e-4
 
 
 def is_training(estimator: Any, samples: Any) -> bool:
-    """Whether these are the samples that the model was fitted to.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    samples : samples
-        As `_read_new` gives them.
-
-    Returns
-    -------
-    bool
-        As many, and those that prototypes are made of stand where they should.
-    """
+    """Whether these are the samples that the model was fitted to."""
     predictor = estimator._predictor
     if len(samples) != estimator.prototypes_.shape[1]:
         return False
@@ -59,27 +46,7 @@ def is_training(estimator: Any, samples: Any) -> bool:
 def average_kernel(
     estimator: Any, samples: Any, chosen: IntArray, training: Any
 ) -> tuple[FloatArray, int]:
-    """The average of all kernels, between some samples and the prototypes.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    samples : samples
-        As `_read_new` gives them.
-    chosen : int array of shape (n_chosen,)
-        Which of them.
-    training : samples or None
-        The training part, to which kernels are adapted. Without it they are adapted to the
-        samples, and prototypes are left out.
-
-    Returns
-    -------
-    kernel : array of shape (n_points, n_points)
-        Samples first, then prototypes, which are scaled to unit norm.
-    n_kernels : int
-        How many kernels were averaged.
-    """
+    """The average of all kernels, between some samples and the prototypes."""
     predictor = estimator._predictor
     with limited_threads(estimator.n_jobs):
         bank = resolve_bank(estimator.kernels).adapt(samples if training is None else training)
@@ -97,22 +64,7 @@ def average_kernel(
 
 
 def learned_kernel(estimator: Any, samples: Any, chosen: IntArray) -> FloatArray:
-    """The learned kernel between some samples and the prototypes.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    samples : samples
-        As `_read_new` gives them.
-    chosen : int array of shape (n_chosen,)
-        Which of them.
-
-    Returns
-    -------
-    array of shape (n_points, n_points)
-        Samples first, then prototypes.
-    """
+    """The learned kernel between some samples and the prototypes."""
     predictor = estimator._predictor
     bank: BaseKernelBank = predictor.bank
     cut = samples if predictor.columns is None else samples[:, predictor.columns]
@@ -129,18 +81,7 @@ def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArra
 
 
 def kernel_distances(kernel: FloatArray) -> FloatArray:
-    """Distances in the space of a kernel.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_points, n_points)
-        Inner products.
-
-    Returns
-    -------
-    array of shape (n_points, n_points)
-        ``sqrt(max(0, k_ii + k_jj - 2 k_ij))``, with zeros on the diagonal.
-    """
+    """Distances in the space of a kernel."""
     norms = np.diagonal(kernel)
     squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
     np.fill_diagonal(squares, 0.0)
@@ -152,21 +93,6 @@ def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any
 
     It starts from the two principal components, so that the same data give maps that can be
     compared by eye.
-
-    Parameters
-    ----------
-    kernel : array of shape (n_points, n_points)
-        Inner products.
-    perplexity : float or None
-        About how many neighbours of a point are kept; 30 where it is None, or a third of the
-        points.
-    random_state : int or RandomState
-        For what t-SNE draws.
-
-    Returns
-    -------
-    array of shape (n_points, 2)
-        Places.
     """
     n_points = len(kernel)
     if n_points < 4:

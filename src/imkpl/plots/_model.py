@@ -14,15 +14,7 @@ from imkpl.explanations.cells import as_plain_label
 
 
 def check_model(estimator: Any, who: str) -> None:
-    """Raise unless this is a fitted estimator with prototypes.
-
-    Parameters
-    ----------
-    estimator : object
-        What the caller gave.
-    who : str
-        The display, for the sentence.
-    """
+    """Raise unless this is a fitted estimator with prototypes."""
     if not isinstance(estimator, IMKPL | ISKPL):
         raise TypeError(
             f"{who} got a {type(estimator).__name__}, expected a fitted IMKPL, IMKPLCV, ISKPL or "
@@ -36,22 +28,7 @@ def check_model(estimator: Any, who: str) -> None:
 
 
 def class_places(classes: Any, y: Any, n_samples: int) -> IntArray:
-    """The place of every label among the classes.
-
-    Parameters
-    ----------
-    classes : array of shape (n_classes,)
-        Sorted class labels.
-    y : array-like of shape (n_samples,)
-        Labels.
-    n_samples : int
-        How many are expected.
-
-    Returns
-    -------
-    int array of shape (n_samples,)
-        Places.
-    """
+    """The place of every label among the classes."""
     labels = column_or_1d(y)
     check_consistent_length(np.empty(n_samples), labels)
     is_known = np.isin(labels, classes)
@@ -65,22 +42,7 @@ def class_places(classes: Any, y: Any, n_samples: int) -> IntArray:
 
 
 def choose_stratified(labels: IntArray, n_chosen: int | None, random_state: Any) -> IntArray:
-    """Some samples, of every class about as many as its share and at least one.
-
-    Parameters
-    ----------
-    labels : int array of shape (n_samples,)
-        Classes.
-    n_chosen : int or None
-        How many to choose; None for all.
-    random_state : int or RandomState
-        Source of the draw.
-
-    Returns
-    -------
-    int array of shape (min(n_chosen, n_samples),)
-        Which samples, in order.
-    """
+    """Some samples, of every class about as many as its share and at least one."""
     if n_chosen is None or labels.size <= n_chosen:
         return np.arange(labels.size)
     rng = check_random_state(random_state)
@@ -93,22 +55,7 @@ def choose_stratified(labels: IntArray, n_chosen: int | None, random_state: Any)
 
 
 def sort_prototypes(estimator: Any, n_per_class: int | None) -> tuple[IntArray, IntArray]:
-    """The prototypes class by class, within a class those first that codes use most.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    n_per_class : int or None
-        At most so many of each class; None for all.
-
-    Returns
-    -------
-    chosen : int array of shape (n_chosen,)
-        Which prototypes.
-    owners : int array of shape (n_chosen,)
-        Places of their classes.
-    """
+    """The prototypes class by class, within a class those first that codes use most."""
     owners = np.searchsorted(estimator.classes_, estimator.prototype_classes_)
     use = np.asarray(estimator.codes_.sum(axis=0)).ravel()
     order = np.lexsort((-use, owners))

@@ -30,51 +30,17 @@ LONGEST_NAME = 28
 
 
 def class_color(place: int) -> str:
-    """The colour of a class.
-
-    Parameters
-    ----------
-    place : int
-        Its place among the classes.
-
-    Returns
-    -------
-    str
-        A colour; it comes again after eight classes.
-    """
+    """The colour of a class."""
     return COLORS[place % len(COLORS)]
 
 
 def class_marker(place: int) -> str:
-    """The marker of a class.
-
-    Parameters
-    ----------
-    place : int
-        Its place among the classes.
-
-    Returns
-    -------
-    str
-        matplotlib's sign for it; with the colour it is unique among 88 classes.
-    """
+    """The marker of a class."""
     return MARKERS[place % len(MARKERS)]
 
 
 def shorten(name: Any, longest: int = LONGEST_NAME) -> str:
     """A name in one line, without its middle if it is long.
-
-    Parameters
-    ----------
-    name : object
-        What something is called.
-    longest : int
-        Number of characters to keep within.
-
-    Returns
-    -------
-    str
-        Beginning and end of the name.
 
     Examples
     --------
@@ -90,18 +56,6 @@ def shorten(name: Any, longest: int = LONGEST_NAME) -> str:
 
 def shorten_all(names: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
     """Shortened names that are as distinct as the names were.
-
-    Parameters
-    ----------
-    names : sequence
-        Names.
-    longest : int
-        Number of characters to keep within.
-
-    Returns
-    -------
-    list of str
-        Names that became equal are numbered.
 
     Examples
     --------
@@ -121,18 +75,6 @@ def shorten_all(names: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
 
 
 def literal(text: str) -> str:
-    """A text that matplotlib draws as it is.
-
-    Parameters
-    ----------
-    text : str
-        May hold dollar signs, between which matplotlib would read a formula.
-
-    Returns
-    -------
-    str
-        The text with escaped dollar signs. One that begins with an underscore gets a space in
-        front, because a legend leaves such names out.
-    """
+    """A text that matplotlib draws as it is."""
     escaped = text.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped

@@ -32,41 +32,13 @@ class MixedSample:
 
 
 def mix_shares(estimator: Any, prototypes: IntArray) -> FloatArray:
-    """Shares of support samples in prototypes.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    prototypes : int array of shape (n_chosen,)
-        Which prototypes.
-
-    Returns
-    -------
-    array of shape (n_chosen, n_support)
-        In the order of the predictor's samples; rows sum to one.
-    """
+    """Shares of support samples in prototypes."""
     mixes = estimator._predictor.mixes[prototypes].toarray()
     return np.asarray(mixes / mixes.sum(axis=1, keepdims=True))
 
 
 def live_columns(estimator: Any) -> tuple[IntArray, list[str], FloatArray]:
-    """The columns or channels that the model reads, the most important first.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-
-    Returns
-    -------
-    places : int array of shape (n_live,)
-        Where they stand in the samples of the predictor.
-    names : list of str
-        What they are called.
-    weights : array of shape (n_live,)
-        Kernel weights summed per column; zeros where kernels read several columns.
-    """
+    """The columns or channels that the model reads, the most important first."""
     predictor = estimator._predictor
     columns = predictor.columns
     if columns is None:
@@ -84,22 +56,7 @@ def live_columns(estimator: Any) -> tuple[IntArray, list[str], FloatArray]:
 def list_samples(
     estimator: Any, prototypes: IntArray, channels: IntArray | None = None
 ) -> list[list[MixedSample]]:
-    """The training samples in every prototype, the largest share first.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    prototypes : int array of shape (n_chosen,)
-        Which prototypes.
-    channels : int array, optional
-        Where the samples are series, the channels to keep of them.
-
-    Returns
-    -------
-    list of lists of MixedSample
-        One list per prototype.
-    """
+    """The training samples in every prototype, the largest share first."""
     predictor = estimator._predictor
     names = estimator.support_ids_[np.searchsorted(estimator.support_, predictor.rows)]
     found = []
@@ -121,26 +78,7 @@ def list_samples(
 def mix_vectors(
     estimator: Any, prototypes: IntArray, columns: IntArray, X: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Prototypes of vectors as weighted means of their samples.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted to vectors.
-    prototypes : int array of shape (n_chosen,)
-        Which prototypes.
-    columns : int array of shape (n_columns,)
-        Which columns of the predictor's samples.
-    X : array-like of shape (n_samples, n_features) or None
-        Samples by which values are standardised; the support samples where it is None.
-
-    Returns
-    -------
-    values : array of shape (n_chosen, n_columns)
-        The weighted means.
-    standardized : array of shape (n_chosen, n_columns)
-        How many standard deviations they lie above the mean of the samples.
-    """
+    """Prototypes of vectors as weighted means of their samples."""
     predictor = estimator._predictor
     cells = predictor.samples[:, columns]
     everyone = cells
@@ -156,24 +94,7 @@ def mix_vectors(
 def mix_images(
     estimator: Any, prototypes: IntArray, X: Any, image_shape: tuple[int, ...]
 ) -> FloatArray:
-    """Prototypes of images as weighted means of their samples.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    prototypes : int array of shape (n_chosen,)
-        Which prototypes.
-    X : array-like of shape (n_train, n_pixels)
-        The training samples, pixels that the model does not read included.
-    image_shape : tuple of int
-        (height, width), or (height, width, 3) for colours.
-
-    Returns
-    -------
-    array of shape (n_chosen, *image_shape)
-        The weighted means.
-    """
+    """Prototypes of images as weighted means of their samples."""
     n_train, predictor = estimator.prototypes_.shape[1], estimator._predictor
     if len(image_shape) not in (2, 3) or (len(image_shape) == 3 and image_shape[2] not in (3, 4)):
         raise ValueError(

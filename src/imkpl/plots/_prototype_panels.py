@@ -20,24 +20,7 @@ LARGEST_DEVIATION = 2.5
 
 
 def draw_heat_map(display: PrototypesDisplay, ax: Any, who: str) -> tuple[Any, list[Any]]:
-    """Prototypes of vectors, a row each, against the features.
-
-    Parameters
-    ----------
-    display : PrototypesDisplay
-        What to draw.
-    ax : Axes or None
-        Where.
-    who : str
-        The display, for sentences.
-
-    Returns
-    -------
-    figure : Figure
-        The figure.
-    panels : list of Axes
-        One.
-    """
+    """Prototypes of vectors, a row each, against the features."""
     values, colors = np.asarray(display.values), np.asarray(display.standardized)
     n_rows, n_columns = values.shape
     size = (
@@ -78,24 +61,7 @@ def draw_heat_map(display: PrototypesDisplay, ax: Any, who: str) -> tuple[Any, l
 
 
 def draw_images(display: PrototypesDisplay, ax: Any, who: str) -> tuple[Any, list[Any]]:
-    """Prototypes of images, a row for every class.
-
-    Parameters
-    ----------
-    display : PrototypesDisplay
-        What to draw.
-    ax : Axes or None
-        Where.
-    who : str
-        The display, for sentences.
-
-    Returns
-    -------
-    figure : Figure
-        The figure.
-    panels : list of Axes
-        One for each prototype.
-    """
+    """Prototypes of images, a row for every class."""
     images, owners = np.asarray(display.values), np.asarray(display.owners)
     present, rows = np.unique(owners, return_inverse=True)
     columns = np.concatenate([np.arange(count) for count in np.bincount(rows)])
@@ -128,24 +94,7 @@ def draw_images(display: PrototypesDisplay, ax: Any, who: str) -> tuple[Any, lis
 
 
 def draw_series(display: PrototypesDisplay, ax: Any, who: str) -> tuple[Any, list[Any]]:
-    """Prototypes of series, a row each, with a column for every drawn channel.
-
-    Parameters
-    ----------
-    display : PrototypesDisplay
-        What to draw.
-    ax : Axes or None
-        Where.
-    who : str
-        The display, for sentences.
-
-    Returns
-    -------
-    figure : Figure
-        The figure.
-    panels : list of Axes
-        Row by row.
-    """
+    """Prototypes of series, a row each, with a column for every drawn channel."""
     shape = (len(display.prototypes), len(display.names))
     size = (min(1.8 + 2.7 * shape[1], 15.0), min(1.0 + 1.15 * shape[0], 20.0))
     figure, panels = take_panels(ax, shape, size, who)

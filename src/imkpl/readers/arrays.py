@@ -21,20 +21,7 @@ IDS = ("ids", "sample_ids", "index")
 
 
 def parse_npz(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read an archive of numpy arrays; pickled objects in it are not opened.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        With `x_key` and `y_key`.
-
-    Returns
-    -------
-    RawFile
-        A table for an array of two axes, time series for three.
-    """
+    """Read an archive of numpy arrays; pickled objects in it are not opened."""
     if not zipfile.is_zipfile(path):
         raise _damaged(path, ".npz")
     try:
@@ -53,20 +40,7 @@ def parse_npz(path: pathlib.Path, options: ReadOptions) -> RawFile:
 
 
 def parse_mat(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read a file of MATLAB up to version 7.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        With `x_key` and `y_key`.
-
-    Returns
-    -------
-    RawFile
-        A table for a matrix, time series for an array of three axes.
-    """
+    """Read a file of MATLAB up to version 7."""
     from scipy.io import loadmat
 
     content = path.read_bytes()

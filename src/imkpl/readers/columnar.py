@@ -10,20 +10,7 @@ from imkpl.readers.options import ReadOptions
 
 
 def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read a Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        Not needed for this format.
-
-    Returns
-    -------
-    RawFile
-        Its columns; an index that pandas stored becomes a column.
-    """
+    """Read a Parquet file."""
     _require_pyarrow(path)
     import pyarrow.parquet as pq
 
@@ -31,20 +18,7 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
 
 
 def parse_feather(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read a Feather file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        Not needed for this format.
-
-    Returns
-    -------
-    RawFile
-        Its columns.
-    """
+    """Read a Feather file."""
     _require_pyarrow(path)
     import pyarrow.feather as feather
 

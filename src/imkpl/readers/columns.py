@@ -55,38 +55,14 @@ class ReadColumn:
 
 
 def find_missing(values: Any) -> Any:
-    """Which cells are missing.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        Floats with NaN, or text with None.
-
-    Returns
-    -------
-    array of bool
-        True for missing cells.
-    """
+    """Which cells are missing."""
     if values.dtype == object:
         return np.array([cell is None for cell in values], dtype=bool)
     return np.isnan(values)
 
 
 def read_column(series: Any, name: str) -> ReadColumn:
-    """Find the kind of a column.
-
-    Parameters
-    ----------
-    series : pandas.Series
-        The column.
-    name : str
-        What to call it in sentences.
-
-    Returns
-    -------
-    ReadColumn
-        Numbers or text, or the reason why it is neither.
-    """
+    """Find the kind of a column."""
     kind = series.dtype.kind
     if kind in "iuf":
         return ReadColumn(_as_floats(series))
@@ -105,18 +81,7 @@ def read_column(series: Any, name: str) -> ReadColumn:
 
 
 def as_texts(series: Any) -> Any:
-    """The cells of a column as text, without white space around them.
-
-    Parameters
-    ----------
-    series : pandas.Series
-        The column.
-
-    Returns
-    -------
-    array of str and None
-        None for missing cells. A dash is missing unless a plus stands in the same column.
-    """
+    """The cells of a column as text, without white space around them."""
     is_missing = series.isna().to_numpy(dtype=bool)
     values = series.astype(object).tolist()
     texts = np.empty(len(values), dtype=object)
@@ -130,22 +95,7 @@ def as_texts(series: Any) -> Any:
 
 
 def as_numbers(series: Any, name: str, path_name: str) -> ReadColumn:
-    """The cells of a column as numbers, whatever they look like.
-
-    Parameters
-    ----------
-    series : pandas.Series
-        The column.
-    name : str
-        What to call it in sentences.
-    path_name : str
-        Where it is from.
-
-    Returns
-    -------
-    ReadColumn
-        Cells that are no numbers are missing, and a note says so.
-    """
+    """The cells of a column as numbers, whatever they look like."""
     if series.dtype.kind in "iuf":
         return ReadColumn(_as_floats(series))
     texts = as_texts(series)
@@ -160,18 +110,7 @@ def as_numbers(series: Any, name: str, path_name: str) -> ReadColumn:
 
 
 def find_reason_to_drop(column: ReadColumn) -> str:
-    """Why nothing can be learned from a column.
-
-    Parameters
-    ----------
-    column : ReadColumn
-        The column, in the rows that are used.
-
-    Returns
-    -------
-    str
-        Empty if something can.
-    """
+    """Why nothing can be learned from a column."""
     if column.reason:
         return column.reason
     is_missing = column.is_missing
@@ -190,15 +129,7 @@ def find_reason_to_drop(column: ReadColumn) -> str:
 
 
 def refuse_infinite(values: Any, name: str, path_name: str) -> None:
-    """Raise where a number has no size.
-
-    Parameters
-    ----------
-    values : array
-        A column.
-    name, path_name : str
-        Of the column and of the file.
-    """
+    """Raise where a number has no size."""
     if values.dtype != object and np.isinf(values).any():
         raise InputError(
             f"Column {name!r} of {path_name} has an infinite number in row "

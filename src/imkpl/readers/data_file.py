@@ -102,18 +102,7 @@ class DataFile:
 
 
 def list_names(names: Sequence[Any]) -> str:
-    """Names in quotes, the first few of many.
-
-    Parameters
-    ----------
-    names : sequence
-        Of columns, classes or cells.
-
-    Returns
-    -------
-    str
-        Such as ``'a', 'b' and 3 more``.
-    """
+    """Names in quotes, the first few of many."""
     shown = [repr(str(name)) for name in names[:MOST_NAMES]]
     more = len(names) - len(shown)
     if more:
@@ -122,20 +111,7 @@ def list_names(names: Sequence[Any]) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    Parameters
-    ----------
-    number : int
-        How many.
-    noun : str
-        One of them.
-
-    Returns
-    -------
-    str
-        Such as ``1 row`` or ``2 classes``.
-    """
+    """A number with its noun."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun}{'es' if noun.endswith(('s', 'x')) else 's'}"

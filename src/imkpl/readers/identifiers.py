@@ -16,25 +16,7 @@ USUAL = re.compile(r"(?i:(.*[_ .-])?(id|ids|identifier|index|nr|accession|barcod
 
 
 def find_identifier(frame: Any, given: str | None, others: set[str], file: str) -> str | None:
-    """The column that names the rows.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        All columns.
-    given : str or None
-        What the user said.
-    others : set of str
-        Columns that are something else.
-    file : str
-        The name of the file, for sentences.
-
-    Returns
-    -------
-    str or None
-        The column that was asked for; else the first of text whose values all differ; else the
-        first of numbers that looks like an identifier.
-    """
+    """The column that names the rows."""
     if given is not None:
         require_column([str(name) for name in frame.columns], given, file, "--id")
         return given
@@ -49,21 +31,7 @@ def find_identifier(frame: Any, given: str | None, others: set[str], file: str) 
 
 
 def looks_like_identifier(column: Any, name: str) -> bool:
-    """Whether a column names its rows.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        The column.
-    name : str
-        What it is called.
-
-    Returns
-    -------
-    bool
-        True for different texts, and for different whole numbers that count the rows or stand under
-        a name such as "sample_id".
-    """
+    """Whether a column names its rows."""
     kind = column.dtype.kind
     if kind in "fbMm" or len(column) < 2:
         return False
@@ -80,20 +48,7 @@ def looks_like_identifier(column: Any, name: str) -> bool:
 
 
 def read_identifiers(column: Any, name: str) -> Any:
-    """The names of the rows.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        The column that was asked for, or found.
-    name : str
-        What it is called.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        Whole numbers, or text.
-    """
+    """The names of the rows."""
     texts = as_texts(column)
     if any(text is None for text in texts):
         row = next(place for place, text in enumerate(texts) if text is None)

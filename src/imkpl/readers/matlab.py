@@ -40,35 +40,13 @@ class DamagedFileError(ValueError):
 
 
 def is_version_5(content: bytes) -> bool:
-    """Whether the header is that of version 5 to 7.
-
-    Parameters
-    ----------
-    content : bytes
-        The file.
-
-    Returns
-    -------
-    bool
-        False for version 4, which has no such header, and for 7.3, which is another format.
-    """
+    """Whether the header is that of version 5 to 7."""
     mark = content[HEADER - 2 : HEADER]
     return mark in (b"IM", b"MI") and b"\x02" not in content[HEADER - 4 : HEADER - 2]
 
 
 def read_variables(content: bytes) -> dict[str, Any]:
-    """The matrices of a file.
-
-    Parameters
-    ----------
-    content : bytes
-        A file of version 5 to 7.
-
-    Returns
-    -------
-    dict of arrays and sparse arrays
-        By name. Text is an array of lines, a cell array one of objects; None for anything else.
-    """
+    """The matrices of a file."""
     order = "<" if content[HEADER - 2 : HEADER] == b"IM" else ">"
     found = {}
     for kind, body in _elements(memoryview(content)[HEADER:], order):

@@ -63,20 +63,7 @@ ADVICE = {
 
 
 def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read a file by its ending.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        What the user said about it.
-
-    Returns
-    -------
-    RawFile
-        Everything in it.
-    """
+    """Read a file by its ending."""
     if path.is_dir():
         raise InputError(f"{path} is a folder, expected a file. Name a file in it.")
     if not path.exists():

@@ -19,24 +19,7 @@ SHOWN_CLASSES = 6
 
 
 def find_target(names: list[str], given: str | None, marked: str | None, file: str) -> str:
-    """The column that holds the classes.
-
-    Parameters
-    ----------
-    names : list of str
-        All columns.
-    given : str or None
-        What the user said.
-    marked : str or None
-        What the format says.
-    file : str
-        The name of the file, for sentences.
-
-    Returns
-    -------
-    str
-        One of `names`.
-    """
+    """The column that holds the classes."""
     if given is not None:
         require_column(names, given, file, "--target")
         return given
@@ -52,19 +35,7 @@ def find_target(names: list[str], given: str | None, marked: str | None, file: s
 
 
 def require_column(names: list[str], wanted: str, file: str, option: str) -> None:
-    """Raise if there is no column of that name, and name those that are nearly called so.
-
-    Parameters
-    ----------
-    names : list of str
-        All columns.
-    wanted : str
-        What the user said.
-    file : str
-        The name of the file, for sentences.
-    option : str
-        Where the user said it.
-    """
+    """Raise if there is no column of that name, and name those that are nearly called so."""
     if wanted in names:
         return
     lowered = {name.lower(): name for name in names}
@@ -77,22 +48,7 @@ def require_column(names: list[str], wanted: str, file: str, option: str) -> Non
 
 
 def read_classes(column: Any, name: str) -> tuple[Any, str]:
-    """Class labels from a column.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        The target.
-    name : str
-        What it is called.
-
-    Returns
-    -------
-    labels : array of object
-        Text, or whole numbers; None where the class is missing.
-    note : str
-        What they were taken for.
-    """
+    """Class labels from a column."""
     is_missing = column.isna().to_numpy(dtype=bool)
     labels = np.empty(len(column), dtype=object)
     if column.dtype.kind in "iuf":
@@ -113,15 +69,7 @@ def read_classes(column: Any, name: str) -> tuple[Any, str]:
 
 
 def check_classes(labels: Any, name: str) -> None:
-    """Raise unless there are two classes to tell apart.
-
-    Parameters
-    ----------
-    labels : array of object
-        Labels of the rows that are used.
-    name : str
-        What the target is called.
-    """
+    """Raise unless there are two classes to tell apart."""
     found = list(dict.fromkeys(labels.tolist()))
     if not found:
         raise InputError(
@@ -136,18 +84,7 @@ def check_classes(labels: Any, name: str) -> None:
 
 
 def as_label_array(labels: Any) -> Any:
-    """Labels of one type: whole numbers or text.
-
-    Parameters
-    ----------
-    labels : array of object
-        Without missing ones.
-
-    Returns
-    -------
-    array of int or str
-        The same labels.
-    """
+    """Labels of one type: whole numbers or text."""
     values = labels.tolist()
     if all(isinstance(label, int) for label in values):
         return np.array(values)

@@ -31,20 +31,7 @@ WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
 def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read a table from a text file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        With `separator`, and with the names by which a header is known.
-
-    Returns
-    -------
-    RawFile
-        The columns, with notes of what was guessed.
-    """
+    """Read a table from a text file."""
     import pandas as pd
 
     content, notes = _decode(path)

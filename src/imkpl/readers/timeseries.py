@@ -12,20 +12,7 @@ from imkpl.series import read_series
 
 
 def parse_ts(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read time series and their labels.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        Not needed for this format.
-
-    Returns
-    -------
-    RawFile
-        The series.
-    """
+    """Read time series and their labels."""
     try:
         from aeon.datasets import load_from_ts_file
     except ImportError as error:

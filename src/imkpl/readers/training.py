@@ -83,20 +83,7 @@ def read_training_file(
 
 
 def drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
-    """The rows of a table in which something stands.
-
-    Parameters
-    ----------
-    raw : RawFile
-        A table.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        Its index is the place of each row in the file.
-    notes : list of str
-        Those of the file, and how many rows were empty.
-    """
+    """The rows of a table in which something stands."""
     frame, notes = raw.samples.reset_index(drop=True), list(raw.notes)
     is_empty = frame.isna().all(axis=1).to_numpy(dtype=bool)
     if raw.labels is None and is_empty.any():
@@ -106,18 +93,7 @@ def drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
 
 
 def as_series(values: Any) -> Any:
-    """An array as a column of pandas.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        Numbers or text.
-
-    Returns
-    -------
-    pandas.Series
-        The same values.
-    """
+    """An array as a column of pandas."""
     import pandas as pd
 
     return pd.Series(values.tolist())

@@ -15,20 +15,7 @@ ATTRIBUTE = re.compile(r"\s*@attribute\s+(.*\S)\s+(string|relational)\s*$", re.I
 
 
 def parse_arff(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Read an ARFF file; attributes of categories become text.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : ReadOptions
-        Not needed for this format.
-
-    Returns
-    -------
-    RawFile
-        Its attributes as columns; the last one of categories is the target unless another is said.
-    """
+    """Read an ARFF file; attributes of categories become text."""
     import pandas as pd
     from scipy.io import arff
 

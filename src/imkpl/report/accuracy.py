@@ -17,18 +17,6 @@ NORMAL_95 = 1.959963984540054
 def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
     """The 95 % interval of Wilson (1927) for a share; it stays between 0 and 1.
 
-    Parameters
-    ----------
-    n_right : int
-        How many of them.
-    n : int
-        Of how many, at least one.
-
-    Returns
-    -------
-    low, high : float
-        The ends.
-
     Examples
     --------
     >>> low, high = wilson_interval(9, 10)
@@ -42,18 +30,7 @@ def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
 
 
 def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
-    """Accuracy with its interval, per class and as a table of classes.
-
-    Parameters
-    ----------
-    subject : Subject
-        With held-out samples.
-
-    Returns
-    -------
-    dict or None
-        None without labels.
-    """
+    """Accuracy with its interval, per class and as a table of classes."""
     labels, right = subject.held_out.labels, subject.right
     if labels is None or right is None:
         return None
@@ -95,18 +72,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
 
 
 def describe_measures(subject: Subject) -> dict[str, Any]:
-    """IP and DR, and how many samples the model would rather not decide.
-
-    Parameters
-    ----------
-    subject : Subject
-        With held-out samples.
-
-    Returns
-    -------
-    dict
-        "interpretability", "discrimination" (None without labels), "n_abstained".
-    """
+    """IP and DR, and how many samples the model would rather not decide."""
     explanation, labels = subject.explanation, subject.held_out.labels
     codes = explanation.evidence.encoding.codes
     owners = explanation.evidence.predictor.encoder.classes

@@ -29,19 +29,7 @@ MOST_MARKS = 30
 
 
 def draw_charts(found: dict[str, Any]) -> dict[str, Any]:
-    """All pictures of a report.
-
-    Parameters
-    ----------
-    found : dict
-        What `summarize` gave.
-
-    Returns
-    -------
-    dict
-        "weights", an SVG; "features", SVGs by feature; "maps", a list of SVGs; "curves", SVGs by
-        prototype.
-    """
+    """All pictures of a report."""
     try:
         import altair  # noqa: F401
         import vl_convert  # noqa: F401
@@ -66,18 +54,7 @@ def draw_charts(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw_weights(features: list[dict[str, Any]]) -> str:
-    """A bar for the weight of every feature.
-
-    Parameters
-    ----------
-    features : list of dict
-        With "name" and "weight".
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """A bar for the weight of every feature."""
     import altair as alt
 
     rows = [{"name": one["name"], "weight": one["weight"]} for one in features]
@@ -94,20 +71,7 @@ def draw_weights(features: list[dict[str, Any]]) -> str:
 
 
 def draw_distribution(found: dict[str, Any], feature: dict[str, Any]) -> str:
-    """How the values of one feature are spread in each class.
-
-    Parameters
-    ----------
-    found : dict
-        What `summarize` gave.
-    feature : dict
-        One of its features, with a distribution.
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """How the values of one feature are spread in each class."""
     name = f"feature-{feature['feature']}"
     classes = found["classes"][:MOST_CLASSES]
     if feature["distribution"]["kind"] == "category":
@@ -182,20 +146,7 @@ def _category_chart(feature: dict[str, Any], classes: list[Any]) -> Any:
 
 
 def draw_map(found: dict[str, Any], one: dict[str, Any]) -> str:
-    """Samples as points and prototypes as stars.
-
-    Parameters
-    ----------
-    found : dict
-        What `summarize` gave.
-    one : dict
-        One of its maps.
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """Samples as points and prototypes as stars."""
     import altair as alt
 
     classes, embedding = found["classes"], found["embedding"]
@@ -233,18 +184,7 @@ def draw_map(found: dict[str, Any], one: dict[str, Any]) -> str:
 
 
 def draw_curves(curve: dict[str, Any]) -> str:
-    """The main series of a prototype, channel by channel.
-
-    Parameters
-    ----------
-    curve : dict
-        One of the curves that `summarize` gave.
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """The main series of a prototype, channel by channel."""
     import altair as alt
 
     panels = []

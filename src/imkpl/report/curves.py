@@ -18,19 +18,7 @@ MOST_STEPS = 60
 
 
 def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
-    """The main series of every prototype in the channels of most weight.
-
-    Parameters
-    ----------
-    subject : Subject
-        Of any kind.
-
-    Returns
-    -------
-    list of dict or None
-        One per prototype: "sample", its largest one, and "channels" with "name", "times" and
-        "values". None for kernels that do not read one channel each.
-    """
+    """The main series of every prototype in the channels of most weight."""
     if subject.kind != "series":
         return None
     explanation, predictor = subject.explanation, subject.explanation.evidence.predictor
@@ -56,20 +44,7 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
 
 
 def describe_time(one: Explanation) -> list[dict[str, Any]] | None:
-    """How much of the similarity of a series to its prototypes lies where in time.
-
-    Parameters
-    ----------
-    one : Explanation
-        Of a single series.
-
-    Returns
-    -------
-    list of dict or None
-        The channels of most share: "name", "share", the series itself ("line", None for a group of
-        channels), and "steps", the share of each of at most `MOST_STEPS` spans of time that begin
-        at "starts". None for kernels that do not align series.
-    """
+    """How much of the similarity of a series to its prototypes lies where in time."""
     try:
         found = one.time_shares(0)
     except TypeError:
@@ -106,17 +81,6 @@ def _find_channels(predictor: Predictor) -> dict[str, int]:
 
 
 def thin_out(values: FloatArray) -> dict[str, Any]:
-    """A line through at most `MOST_STEPS` of its values, evenly spaced.
-
-    Parameters
-    ----------
-    values : array of shape (n_steps,)
-        NaN where missing.
-
-    Returns
-    -------
-    dict
-        "times" and "values".
-    """
+    """A line through at most `MOST_STEPS` of its values, evenly spaced."""
     steps = np.unique(np.linspace(0, len(values) - 1, min(MOST_STEPS, len(values))).astype(int))
     return {"times": steps.tolist(), "values": np.asarray(values, float)[steps].tolist()}

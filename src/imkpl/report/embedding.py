@@ -22,17 +22,6 @@ def describe_embedding(subject: Subject) -> dict[str, Any]:
     Prototypes are points of the same space, so they are embedded with the samples. The average of
     all kernels reads columns of which the model keeps nothing, so there they need the training
     part.
-
-    Parameters
-    ----------
-    subject : Subject
-        Its training part is drawn where there is one, else its held-out samples.
-
-    Returns
-    -------
-    dict
-        "maps", each with "title", "points" and "prototypes" (coordinates, or None), "labels" of the
-        points, "whose" samples they are, and "why_absent" where there is nothing.
     """
     if subject.train is None and subject.kind == "similarities":
         return _absent(

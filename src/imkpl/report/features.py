@@ -35,19 +35,7 @@ WHY_NO_VALUES = {
 
 
 def describe_features(subject: Subject) -> dict[str, Any]:
-    """Weights of all kernels kept, and how their values are spread within the classes.
-
-    Parameters
-    ----------
-    subject : Subject
-        Its training part where there is one, else its held-out samples, are described.
-
-    Returns
-    -------
-    dict
-        "features" ordered by weight with "distribution" where values can be read, "described_on"
-        (None where they cannot), and "why_absent".
-    """
+    """Weights of all kernels kept, and how their values are spread within the classes."""
     explanation = subject.explanation
     weights = explanation.feature_weights
     order = [int(place) for place in np.argsort(-weights, kind="stable")]
@@ -87,24 +75,7 @@ def describe_features(subject: Subject) -> dict[str, Any]:
 
 
 def describe_values(values: list[Any], labels: list[Any], classes: list[Any]) -> dict[str, Any]:
-    """How the values of one feature are spread within the classes.
-
-    Parameters
-    ----------
-    values : list of float, int, bool, str or None
-        One per sample; None is missing.
-    labels : list
-        The class of each sample.
-    classes : list
-        The classes to describe.
-
-    Returns
-    -------
-    dict
-        "kind" "number" with "classes", a list of dicts with "quantiles" (at 0, 5, 25, 50, 75, 95
-        and 100 %; None where there is no value); or "kind" "category" with the most frequent
-        "categories" and "counts" in each class, the last for all others. "n_missing" in both.
-    """
+    """How the values of one feature are spread within the classes."""
     by_class: dict[Any, list[Any]] = {label: [] for label in classes}
     for value, label in zip(values, labels, strict=True):
         if label in by_class:

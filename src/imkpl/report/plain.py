@@ -19,16 +19,6 @@ def as_json_ready(value: Any) -> Any:
 
     NaN becomes None, infinity the word, and a character that no page can hold a replacement.
 
-    Parameters
-    ----------
-    value : object
-        Of dicts, sequences, arrays, numbers and strings; anything else becomes its text.
-
-    Returns
-    -------
-    dict, list, str, bool, int, float or None
-        Ready for JSON as the standard has it.
-
     Examples
     --------
     >>> as_json_ready({"a": np.array([1 / 3, np.nan]), 2: (np.int64(1), float("-inf"))})

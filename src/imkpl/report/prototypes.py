@@ -21,18 +21,7 @@ RELIABLE = 0.8
 
 
 def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
-    """Every prototype with its real samples, its use on held-out samples, and warnings.
-
-    Parameters
-    ----------
-    subject : Subject
-        With held-out samples.
-
-    Returns
-    -------
-    list of dict
-        In the order of the model.
-    """
+    """Every prototype with its real samples, its use on held-out samples, and warnings."""
     explanation, model = subject.explanation, subject.model
     parts = interpretability_score(
         model.class_shares_, np.arange(len(explanation.classes)), return_parts=True
@@ -62,16 +51,6 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
 
 def find_duplicates(gram: Any) -> list[list[tuple[int, float]]]:
     """For every prototype the others that are nearly the same.
-
-    Parameters
-    ----------
-    gram : array of shape (n_prototypes, n_prototypes)
-        Inner products of prototypes.
-
-    Returns
-    -------
-    list of list of (int, float)
-        Which, and their cosine, which exceeds `DUPLICATE`.
 
     Examples
     --------
@@ -139,18 +118,7 @@ def _count_use(subject: Subject) -> list[dict[str, Any]]:
 
 
 def find_mains(subject: Subject) -> Any:
-    """The prototype with the largest share in the code of each held-out sample.
-
-    Parameters
-    ----------
-    subject : Subject
-        With held-out samples.
-
-    Returns
-    -------
-    int array of shape (n_samples,)
-        -1 for an empty code.
-    """
+    """The prototype with the largest share in the code of each held-out sample."""
     shares = subject.explanation.shares
     mains = np.full(shares.shape[0], -1)
     for row in range(shares.shape[0]):

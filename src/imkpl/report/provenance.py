@@ -19,20 +19,7 @@ from imkpl.tables import Table
 
 
 def describe_provenance(subject: Subject, created: datetime | None) -> dict[str, Any]:
-    """Settings, versions, fingerprints and the time.
-
-    Parameters
-    ----------
-    subject : Subject
-        A model and samples.
-    created : datetime or None
-        When the report was made; now by default.
-
-    Returns
-    -------
-    dict
-        Of strings and numbers.
-    """
+    """Settings, versions, fingerprints and the time."""
     import sklearn
 
     when = (created or datetime.now(UTC)).astimezone(UTC)
@@ -63,18 +50,6 @@ def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
 
     Equal values give equal fingerprints, whatever held them: an array in any order of memory or a
     data frame. Numbers count as little-endian float64, labels and all else as JSON.
-
-    Parameters
-    ----------
-    subject : Subject
-        Whose model reads the samples.
-    samples : Samples
-        Which samples.
-
-    Returns
-    -------
-    dict
-        "shape", "sha256" (None for objects without values), and "covers", what went into it.
     """
     digest, X, covers = hashlib.sha256(), samples.given, "all values"
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":

@@ -87,16 +87,6 @@ def render_report(found: dict[str, Any]) -> str:
 def embed_json(value: Any) -> str:
     r"""JSON that may stand within a script element, whatever strings are in it.
 
-    Parameters
-    ----------
-    value : object
-        Ready for JSON.
-
-    Returns
-    -------
-    str
-        JSON without ``<``, ``>``, ``&`` and anything beyond ASCII.
-
     Examples
     --------
     >>> embed_json("</script>")
@@ -109,36 +99,13 @@ def embed_json(value: Any) -> str:
 
 
 def count_columns(prototypes: list[dict[str, Any]]) -> int:
-    """How many features the tables of real samples have room for.
-
-    Parameters
-    ----------
-    prototypes : list of dict
-        With "samples".
-
-    Returns
-    -------
-    int
-        Fewer for models of many samples.
-    """
+    """How many features the tables of real samples have room for."""
     n_rows = sum(len(prototype["samples"]) for prototype in prototypes)
     return max(FEWEST_COLUMNS, min(MOST_COLUMNS, MOST_CELLS // max(1, n_rows)))
 
 
 def say_percent(share: float | None, digits: int = 0) -> str:
     r"""A share in percent.
-
-    Parameters
-    ----------
-    share : float or None
-        Between 0 and 1.
-    digits : int
-        After the point.
-
-    Returns
-    -------
-    str
-        With the sign, or a dash for None.
 
     Examples
     --------
@@ -150,16 +117,6 @@ def say_percent(share: float | None, digits: int = 0) -> str:
 
 def say_value(value: Any) -> str:
     """A cell of a table as `explain` writes it.
-
-    Parameters
-    ----------
-    value : float, int, bool, str or None
-        A number, a category, or None for a missing cell.
-
-    Returns
-    -------
-    str
-        Four digits of a number.
 
     Examples
     --------

@@ -16,18 +16,7 @@ MOST_NAMED = 20
 
 
 def describe_repeats(subject: Subject) -> dict[str, Any] | None:
-    """Equal samples within the training part, and held-out samples that are in it.
-
-    Parameters
-    ----------
-    subject : Subject
-        With or without a training part.
-
-    Returns
-    -------
-    dict or None
-        None where there is no training part, or samples have no values to compare.
-    """
+    """Equal samples within the training part, and held-out samples that are in it."""
     if subject.train is None or subject.kind == "similarities":
         return None
     train, held_out = _find_keys(subject.train), _find_keys(subject.held_out)

@@ -24,19 +24,7 @@ MOST_FEATURES = 10
 
 
 def describe_samples(subject: Subject) -> dict[str, Any]:
-    """Every held-out sample with its decision, and the reasons for a choice of them.
-
-    Parameters
-    ----------
-    subject : Subject
-        With held-out samples.
-
-    Returns
-    -------
-    dict
-        "rows", a dict per sample with "reasons" (None for a sample whose reasons are left out), and
-        how many of them were listed and explained.
-    """
+    """Every held-out sample with its decision, and the reasons for a choice of them."""
     explanation, labels = subject.explanation, subject.held_out.labels
     classes, right, mains = subject.classes, subject.right, find_mains(subject)
     most = MOST_SERIES_EXPLAINED if subject.kind == "series" else MOST_EXPLAINED

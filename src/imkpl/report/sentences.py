@@ -6,18 +6,7 @@ from typing import Any
 
 
 def say_summary(found: dict[str, Any]) -> list[str]:
-    """What the model is, how good it is and what it left out, in a few sentences.
-
-    Parameters
-    ----------
-    found : dict
-        The parts of a report.
-
-    Returns
-    -------
-    list of str
-        One sentence each.
-    """
+    """What the model is, how good it is and what it left out, in a few sentences."""
     size, word = found["size"], found["size"]["feature_word"]
     n_left = size["n_features"] - size["n_features_kept"]
     n_unused = size["n_train"] - size["n_support"]
@@ -35,18 +24,7 @@ def say_summary(found: dict[str, Any]) -> list[str]:
 
 
 def say_warnings(found: dict[str, Any]) -> list[str]:
-    """What a reader should know before trusting the numbers.
-
-    Parameters
-    ----------
-    found : dict
-        The parts of a report.
-
-    Returns
-    -------
-    list of str
-        One sentence each; empty where nothing was found.
-    """
+    """What a reader should know before trusting the numbers."""
     sentences = []
     accuracy, repeats = found["accuracy"], found["repeats"]
     if accuracy is not None and accuracy["unseen_classes"]:

@@ -89,24 +89,7 @@ class Subject:
 
 
 def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Subject:
-    """Explain held-out samples, and check that labels and training part belong to them.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    X : samples
-        Held out.
-    y : array-like of shape (n_samples,) or None
-        Their classes.
-    train : tuple (X, y), optional
-        What the model was fitted to.
-
-    Returns
-    -------
-    Subject
-        All that the parts of a report are made from.
-    """
+    """Explain held-out samples, and check that labels and training part belong to them."""
     if not callable(getattr(model, "explain", None)):
         raise TypeError(
             f"A report describes a prototype model such as IMKPL, got {type(model).__name__}. For "
@@ -135,18 +118,6 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
 
 def choose_evenly(labels: list[Any], most: int) -> IntArray:
     """At most so many rows, of every class its share, evenly spaced within it.
-
-    Parameters
-    ----------
-    labels : list
-        The class of every row.
-    most : int
-        How many rows to choose.
-
-    Returns
-    -------
-    int array of shape (min(most, n_rows),)
-        In ascending order.
 
     Examples
     --------

@@ -78,19 +78,7 @@ def summarize(
 
 
 def describe_size(subject: Subject) -> dict[str, Any]:
-    """How much the model kept, and of how much.
-
-    Parameters
-    ----------
-    subject : Subject
-        With a model.
-
-    Returns
-    -------
-    dict
-        Counts: "n_prototypes", "n_support", "n_train", "n_kernels", "n_kernels_kept", and
-        "feature_word", what a kernel stands for.
-    """
+    """How much the model kept, and of how much."""
     model = subject.model
     columns, weights = model._kernel_columns, model.kernel_weights_
     if columns is None:

@@ -31,22 +31,7 @@ LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}(e-?\d+)?")
 
 
 def draw_svg(chart: Any, name: str, text: str) -> str:
-    """The SVG of a chart, with a text for those who do not see it.
-
-    Parameters
-    ----------
-    chart : altair chart
-        What to draw.
-    name : str
-        Goes before every id, so that pictures of one page do not share ids.
-    text : str
-        What the picture shows, for screen readers.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element.
-    """
+    """The SVG of a chart, with a text for those who do not see it."""
     import vl_convert
 
     return clean_svg(vl_convert.vegalite_to_svg({**chart.to_dict(), "config": STYLE}), name, text)
@@ -54,20 +39,6 @@ def draw_svg(chart: Any, name: str, text: str) -> str:
 
 def clean_svg(source: str, name: str, text: str) -> str:
     """A picture with one text alternative, short numbers and ids of its own.
-
-    Parameters
-    ----------
-    source : str
-        SVG.
-    name : str
-        Goes before every id.
-    text : str
-        The text alternative.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element.
 
     Examples
     --------

@@ -54,18 +54,7 @@ class DaskCluster(Cluster):
         return self.compute(make_tasks(function, pieces, *common))
 
     def compute(self, tasks: list[Any]) -> list[Any]:
-        """The results of tasks.
-
-        Parameters
-        ----------
-        tasks : list of Delayed
-            What to compute.
-
-        Returns
-        -------
-        list
-            Their results, in their order.
-        """
+        """The results of tasks."""
         import dask
 
         with dask.config.set(NO_WARNING):
@@ -77,22 +66,7 @@ class DaskCluster(Cluster):
 def make_tasks(
     function: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *common: Any
 ) -> list[Any]:
-    """One task for every piece, named after the function.
-
-    Parameters
-    ----------
-    function : function (*piece, *common) -> result
-        Pure, and importable on the workers.
-    pieces : sequence of tuples
-        What each task gets, Delayed objects among it perhaps.
-    *common : object
-        What all tasks get.
-
-    Returns
-    -------
-    list of Delayed
-        The tasks.
-    """
+    """One task for every piece, named after the function."""
     from dask.delayed import delayed
 
     name, run = f"{function.__name__.strip('_')}-{uuid4().hex}", delayed(run_job, pure=False)
@@ -103,46 +77,21 @@ def make_tasks(
 
 
 def run_job(job: Job, *piece: Any) -> Any:
-    """One task.
-
-    Parameters
-    ----------
-    job : Job
-        What to do.
-    *piece : object
-        With what.
-
-    Returns
-    -------
-    object
-        What the function returns.
-    """
+    """One task."""
     with one_at_a_time():
         return job.function(*piece, *job.common)
 
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Wait for other tasks of this process, then use as many threads as the worker has.
-
-    Yields
-    ------
-    None
-        When it is this task's turn.
-    """
+    """Wait for other tasks of this process, then use as many threads as the worker has."""
     worker = find_worker()
     with _TURN, limited_threads(None if worker is None else worker.state.nthreads):
         yield
 
 
 def find_worker() -> Any:
-    """The worker whose task this is, None outside of tasks.
-
-    Returns
-    -------
-    distributed.Worker or None
-        The worker.
-    """
+    """The worker whose task this is, None outside of tasks."""
     try:
         from distributed import get_worker
 
@@ -152,18 +101,7 @@ def find_worker() -> Any:
 
 
 def find_client(client: Any = None) -> Any:
-    """The given client, else the one that is in use.
-
-    Parameters
-    ----------
-    client : distributed.Client, optional
-        What the user gave.
-
-    Returns
-    -------
-    distributed.Client
-        Connected to a cluster.
-    """
+    """The given client, else the one that is in use."""
     try:
         from distributed import default_client
     except ImportError:

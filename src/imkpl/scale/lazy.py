@@ -15,42 +15,14 @@ from imkpl.scale.samples import check_collection, has_columns
 
 
 def example_of(X: Any) -> Any:
-    """One made-up row of a Dask collection, with its columns.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        The collection.
-
-    Returns
-    -------
-    array or pandas.DataFrame of shape (1, n_features)
-        Zeros, under the names of the columns.
-    """
+    """One made-up row of a Dask collection, with its columns."""
     names = check_collection(X)
     zeros = np.zeros((1, X.shape[1] if names is None else len(names)))
     return zeros if names is None else type(X._meta)(zeros, columns=X._meta.columns)
 
 
 def answer_lazily(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
-    """What a method of a model says about a Dask collection.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    method : str
-        Which method.
-    X : dask.array.Array or dask.dataframe.DataFrame
-        Samples.
-    options : dict
-        Further arguments of the method.
-
-    Returns
-    -------
-    dask.array.Array
-        With a chunk per partition; chunks of `transform` are CSR arrays.
-    """
+    """What a method of a model says about a Dask collection."""
     from dask.delayed import delayed
 
     empty = _empty_answer(model, method, options)
@@ -91,18 +63,7 @@ class Answerer:
         self.model, self.method, self.options, self.empty = model, method, options, empty
 
     def __call__(self, part: Any) -> Any:
-        """Answer a partition.
-
-        Parameters
-        ----------
-        part : array or pandas.DataFrame
-            Samples.
-
-        Returns
-        -------
-        array
-            The answer.
-        """
+        """Answer a partition."""
         if len(part) == 0:
             return self.empty
         with one_at_a_time():

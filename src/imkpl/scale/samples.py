@@ -108,18 +108,7 @@ class DaskSamples(ShardedSamples):
 
 
 def read_dask(X: Any) -> DaskSamples:
-    """A Dask array or data frame as samples, after one pass over its partitions.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        Rows of numbers.
-
-    Returns
-    -------
-    DaskSamples
-        All rows, in their order.
-    """
+    """A Dask array or data frame as samples, after one pass over its partitions."""
     cluster = DaskCluster(find_client())
     names = check_collection(X)
     parts = tuple(list_parts(X))
@@ -154,50 +143,17 @@ def read_dask(X: Any) -> DaskSamples:
 
 
 def fetch_values(values: Any) -> Any:
-    """A Dask collection of one number or name per sample, brought here.
-
-    Parameters
-    ----------
-    values : dask.array.Array, dask.dataframe.Series or a frame without columns
-        Labels, weights or names.
-
-    Returns
-    -------
-    array, series or frame
-        In memory.
-    """
+    """A Dask collection of one number or name per sample, brought here."""
     return DaskCluster(find_client()).compute([values])[0]
 
 
 def has_columns(X: Any) -> bool:
-    """Whether a Dask collection is a data frame rather than an array.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        The collection.
-
-    Returns
-    -------
-    bool
-        True for data frames and series.
-    """
+    """Whether a Dask collection is a data frame rather than an array."""
     return "dataframe" in type(X).__module__ or type(X).__module__.startswith("dask_expr")
 
 
 def check_collection(X: Any) -> list[Any] | None:
-    """Names of the columns of a Dask collection, or an error that says what was wrong.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        What the user gave.
-
-    Returns
-    -------
-    list or None
-        The names; None for arrays.
-    """
+    """Names of the columns of a Dask collection, or an error that says what was wrong."""
     is_frame = has_columns(X)
     if X.ndim != 2:
         raise ValueError(
@@ -222,18 +178,7 @@ def check_collection(X: Any) -> list[Any] | None:
 
 
 def list_parts(X: Any) -> list[Any]:
-    """The partitions of a Dask collection, each with all columns.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        An array that is cut along its columns too is put together first.
-
-    Returns
-    -------
-    list of Delayed
-        Arrays or data frames.
-    """
+    """The partitions of a Dask collection, each with all columns."""
     if has_columns(X):
         return list(X.to_delayed())
     whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
@@ -241,18 +186,7 @@ def list_parts(X: Any) -> list[Any]:
 
 
 def as_block(part: Any) -> FloatArray:
-    """A partition as an array of float64.
-
-    Parameters
-    ----------
-    part : array or pandas.DataFrame
-        A partition.
-
-    Returns
-    -------
-    array of shape (n_rows, n_features)
-        Its values.
-    """
+    """A partition as an array of float64."""
     if isinstance(part, np.ndarray):
         return np.ascontiguousarray(part, dtype=np.float64)
     # Cells that a data frame calls missing are refused as NaN.
@@ -290,22 +224,5 @@ class OnRows:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def __call__(self, part: Any, local: IntArray, per_row: list[Any], *common: Any) -> Any:
-        """Compute it.
-
-        Parameters
-        ----------
-        part : array or pandas.DataFrame
-            The partition.
-        local : int array of shape (n_rows,)
-            Which rows.
-        per_row : list of arrays of shape (n_rows, ...)
-            What belongs to them.
-        *common : object
-            What all partitions get.
-
-        Returns
-        -------
-        object
-            What the function returns.
-        """
+        """Compute it."""
         return self.function(as_block(part)[local], *common, *per_row)

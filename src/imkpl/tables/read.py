@@ -86,18 +86,7 @@ def read_table(X: Any) -> Table:
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """A frame behind the interface of narwhals; None for anything else.
-
-    Parameters
-    ----------
-    X : any
-        What the user gave.
-
-    Returns
-    -------
-    narwhals.DataFrame or None
-        A view of the frame.
-    """
+    """A frame behind the interface of narwhals; None for anything else."""
     package = type(X).__module__.split(".")[0]
     # Those of polars cannot be the same.
     attribute = {"pandas": "columns", "pyarrow": "column_names"}.get(package, "")
@@ -117,19 +106,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def as_cells(X: Any) -> Any:
-    """Rows as an array of objects, so that numbers stay numbers beside text, and masks as NaN.
-
-    Parameters
-    ----------
-    X : any
-        What the user gave.
-
-    Returns
-    -------
-    any
-        An array of shape (n_rows, n_columns) for a list of rows and for a masked array, and X
-        itself otherwise.
-    """
+    """Rows as an array of objects, so that numbers stay numbers beside text, and masks as NaN."""
     if isinstance(X, np.ma.MaskedArray):
         cells = np.array(X.data, dtype=np.float64 if X.dtype.kind in "iuf" else object)
         # Among numbers None is NaN.

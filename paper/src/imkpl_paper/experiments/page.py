@@ -1,0 +1,195 @@
+"""Rows to one page: Markdown, or HTML that needs no other file."""
+
+from __future__ import annotations
+
+import base64
+import pathlib
+import re
+from collections.abc import Sequence
+from html import escape
+
+from imkpl_paper.experiments.figures import VIEWS, has_matplotlib
+from imkpl_paper.experiments.pieces import Entry, Picture, Section, Table
+from imkpl_paper.experiments.published import read_published
+from imkpl_paper.experiments.views import Found
+
+TITLE = "The paper's tables and figures, measured again"
+MARK = "<!-- rows -->"
+TESTS = {
+    "none": "a paired two-sided t-test over the splits, as in the paper",
+    "nadeau-bengio": (
+        "a paired two-sided t-test over the splits, with the correction of Nadeau and Bengio for "
+        "the overlap of training parts"
+    ),
+}
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
+caption { text-align: left; font-weight: 600; padding: 0.4rem 0; }
+th, td { padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8884; }
+th:first-child, td:first-child { text-align: left; }
+figure { margin: 1rem 0; } img { max-width: 100%; background: white; }
+.pieces { display: flex; flex-wrap: wrap; gap: 1.5rem; } .pieces > div { overflow-x: auto; }
+.notes { font-size: 0.85rem; opacity: 0.85; max-width: 50rem; }
+.mark { background: #e69f0033; padding: 0.5rem 1rem; border-left: 4px solid #e69f00; }
+"""
+
+
+def make_section(found: Found) -> Section:
+    """What is shown of an item."""
+    item = found.plan.item
+    printed = read_published()[item.name]
+    n_missing = sum(cell.key not in found.rows for cell in found.plan.cells)
+    n_older = sum(bool(found.rows.get(c.key, {}).get("is_older")) for c in found.plan.cells)
+    notes = list(item.notes)
+    if n_missing:
+        notes.append(f"Not measured yet: {n_missing} of {len(found.plan.cells)} cells.")
+    if n_older:
+        notes.append(f"Measured with another version of the source: {n_older} cells.")
+    if item.name.startswith("figure") and not has_matplotlib():
+        notes.append(
+            "Figures are left out: matplotlib is not installed. Install it with "
+            "pip install 'imkpl[plots]'."
+        )
+    notes += [f"Skipped: {reason}" for reason in found.plan.skipped]
+    notes += found.failures()
+    where = f"{printed['printed']} of the paper, {printed['label']}"
+    return Section(item.name, item.title, where, VIEWS[item.renderer](found), tuple(notes))
+
+
+def introduce(*, quick: bool, correction: str = "none") -> tuple[str, ...]:
+    """What a reader has to know about all items."""
+    parts = (
+        "Random stratified 80/20 splits with the split's number as seed; everything is learned on "
+        "the training part. Means over splits, ± the standard deviation of one split.",
+        "Bold: the best mean, and all that do not differ from it at the 5 % level by "
+        f"{TESTS[correction]}.",
+        "Columns named paper have the published numbers. An asterisk marks a data set that stands "
+        "in for one that is not at hand.",
+    )
+    if not quick:
+        return parts
+    warning = (
+        "Quick sizes: small data that come with scikit-learn or are made on the spot, few splits. "
+        "They show that everything runs, and compare with no number of the paper."
+    )
+    return (warning, *parts)
+
+
+def as_markdown(sections: Sequence[Section], introduction: Sequence[str], images: str = "") -> str:
+    """The page in Markdown."""
+    blocks = [f"# {TITLE}", *(_plain(text) for text in introduction)]
+    for section in sections:
+        blocks += [f"## {_plain(section.title)}", _plain(section.printed) + "."]
+        for piece in section.pieces:
+            if isinstance(piece, Picture):
+                path = f"{images}/{piece.name}.svg" if images else f"{piece.name}.svg"
+                blocks.append(f"![{_plain(piece.caption)}]({path})")
+            else:
+                blocks += _table_blocks(piece)
+        if section.notes:
+            blocks.append("\n".join(f"* {_plain(note)}" for note in section.notes))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table_blocks(table: Table) -> list[str]:
+    blocks = [f"**{_plain(table.caption)}**"] if table.caption else []
+    lines = [
+        f"| {' | '.join(_plain(name) for name in table.header)} |",
+        "|---" * len(table.header) + "|",
+        *(f"| {' | '.join(_mark(entry) for entry in row)} |" for row in table.rows),
+    ]
+    return [*blocks, "\n".join(lines), *(_plain(note) for note in table.notes)]
+
+
+def _mark(entry: Entry) -> str:
+    text = _plain(entry.text)
+    return f"**{text}**" if entry.is_bold and text else text
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no cell borders, no line breaks."""
+    return re.sub(r"([\\`*_|<>\[\]~#])", r"\\\1", " ".join(text.split()))
+
+
+def as_html(sections: Sequence[Section], introduction: Sequence[str]) -> str:
+    """The page in HTML, with style and figures inside; it loads nothing and runs nothing."""
+    links = "".join(f'<li><a href="#{escape(s.name)}">{escape(s.title)}</a></li>' for s in sections)
+    head = "".join(f"<p>{escape(text)}</p>" for text in introduction)
+    body = "".join(_section_html(section) for section in sections)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(TITLE)}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{escape(TITLE)}</h1>{head}<nav><ul>{links}</ul></nav>{body}</body></html>\n"
+    )
+
+
+def _section_html(section: Section) -> str:
+    pieces = "".join(f"<div>{_piece_html(piece)}</div>" for piece in section.pieces)
+    return (
+        f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>'
+        f"<p>{escape(section.printed)}.</p>"
+        f'<div class="pieces">{pieces}</div>{_notes_html(section.notes)}</section>'
+    )
+
+
+def _piece_html(piece: Table | Picture) -> str:
+    if isinstance(piece, Picture):
+        data = base64.b64encode(piece.svg).decode()
+        caption = escape(piece.caption)
+        # An image cannot run scripts, whatever is in the drawing.
+        return (
+            f'<figure><img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
+            f"<figcaption>{caption}</figcaption></figure>"
+        )
+    caption = f"<caption>{escape(piece.caption)}</caption>" if piece.caption else ""
+    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in piece.header)
+    rows = "".join(f"<tr>{''.join(map(_entry_html, row))}</tr>" for row in piece.rows)
+    return (
+        f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+        f"{_notes_html(piece.notes)}"
+    )
+
+
+def _entry_html(entry: Entry) -> str:
+    text = escape(entry.text)
+    return f"<td><strong>{text}</strong></td>" if entry.is_bold else f"<td>{text}</td>"
+
+
+def _notes_html(notes: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f'<ul class="notes">{items}</ul>' if notes else ""
+
+
+def write_page(
+    sections: Sequence[Section], introduction: Sequence[str], folder: pathlib.Path
+) -> pathlib.Path:
+    """Write index.html, page.md and the figures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_figures(sections, folder / "figures")
+    text = as_markdown(sections, introduction, "figures")
+    (folder / "page.md").write_text(text, encoding="utf-8")
+    page = folder / "index.html"
+    page.write_text(as_html(sections, introduction), encoding="utf-8")
+    return page
+
+
+def write_document(
+    sections: Sequence[Section], introduction: Sequence[str], path: pathlib.Path
+) -> None:
+    """Write the page into a Markdown document, below what was written there by hand."""
+    _write_figures(sections, path.parent / "images" / "reproduction")
+    head = path.read_text(encoding="utf-8").split(MARK)[0] if path.exists() else f"# {TITLE}\n\n"
+    text = as_markdown(sections, introduction, "images/reproduction")
+    # The document has a title of its own.
+    body = text.removeprefix(f"# {TITLE}\n\n")
+    path.write_text(f"{head}{MARK}\n\n{body}", encoding="utf-8")
+
+
+def _write_figures(sections: Sequence[Section], folder: pathlib.Path) -> None:
+    pictures = [p for section in sections for p in section.pieces if isinstance(p, Picture)]
+    for picture in pictures:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{picture.name}.svg").write_bytes(picture.svg)

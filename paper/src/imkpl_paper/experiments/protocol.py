@@ -1,0 +1,163 @@
+"""One cell: fit a method on the training part of a split, and judge it on the rest.
+
+Everything is learned on the training part: bandwidths, scaling, kernel weights, prototypes, and the
+settings where these are searched for. The methods of the same split see the same samples.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from imkpl._threads import limited_threads
+from imkpl_paper.experiments.methods import METHODS, Method
+from imkpl_paper.experiments.spec import Cell
+from imkpl_paper.experiments.store import Row
+from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
+from imkpl_paper.experiments.tuning import tune
+
+# Rows name the kernels that were kept where there are no more than this many kernels.
+FEW_KERNELS = 50
+
+
+def measure(cell: Cell, limit: float | None = None) -> Row:
+    """The row of a cell, on one thread; a failure is a row as well."""
+    method = METHODS[cell.method]
+    row: Row = {
+        "key": cell.key,
+        "task": cell.task,
+        "dataset": cell.dataset,
+        "method": cell.method,
+        "split": cell.split,
+        "settings": dict(cell.settings),
+        "fingerprint": method.fingerprint,
+    }
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with threadpool_limits(1), limited_threads(1), limited_time(limit):
+                found = TASKS[cell.task](cell, method)
+    except Exception as error:
+        text = " ".join(str(error).split())
+        row |= {"status": "failed", "reason": f"{type(error).__name__}: {text}"}
+    else:
+        told = sorted({f"{one.category.__name__}: {one.message}" for one in caught})
+        row |= {"status": "done", **found, "warnings": told[:5]}
+    return row | {"cell_seconds": time.perf_counter() - start}
+
+
+def judge(cell: Cell, method: Method) -> Row:
+    """Accuracy, IP, DR, numbers of kernels and prototypes, and the time of the fit."""
+    model, row, test, y_test = fit_cell(cell, method)
+    row["accuracy"] = 100 * float(np.mean(model.predict(test) == y_test))
+    return row | describe(model, method, test, y_test)
+
+
+def embed(cell: Cell, method: Method) -> Row:
+    """Maps of the training samples by the average kernel and by the learned one."""
+    from imkpl.plots import EmbeddingDisplay
+
+    X, y = load_samples(cell.dataset)
+    train, _ = split_samples(y, cell.split)
+    model, row, _, _ = fit_cell(cell, method)
+    display = EmbeddingDisplay.compute(model, X[train], y[train], random_state=cell.split)
+    maps = {name: _round(getattr(display, name)) for name in MAPS}
+    places = {name: np.asarray(getattr(display, name)).tolist() for name in PLACES}
+    return row | {"maps": {**maps, **places, "n_kernels": list(display.n_kernels or ())}}
+
+
+MAPS = ("average", "learned", "average_prototypes", "learned_prototypes")
+PLACES = ("labels", "classes", "prototypes", "prototype_classes")
+TASKS = {"judge": judge, "embed": embed}
+
+
+def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
+    """A model fitted on the training part, and the time that took."""
+    study = STUDIES[cell.dataset]
+    X, y = load_samples(cell.dataset)
+    train, test = split_samples(y, cell.split)
+    warm_up(method.name, study.kind)
+    model = method.make(study, dict(cell.settings), cell.split)
+    row: Row = {"n_train": int(train.size), "n_test": int(test.size)}
+    if method.grid:
+        tuned = tune(model, X[train], y[train], method.grid, seed=cell.split)
+        model.set_params(**tuned.settings)
+        row["tuned"] = dict(tuned.settings)
+        row["tuned_accuracy"], row["tuned_fits"] = tuned.accuracy, tuned.n_fits
+    # Time of the processor, on one thread: other programs on the machine do not count.
+    start, start_cpu = time.perf_counter(), time.process_time()
+    model.fit(X[train], y[train])
+    row["seconds"] = time.process_time() - start_cpu
+    row["wall_seconds"] = time.perf_counter() - start
+    return model, row, X[test], y[test]
+
+
+def describe(model: Any, method: Method, X: Any, y: Any) -> Row:
+    """What can be said of a fitted model, beside its accuracy."""
+    from imkpl.estimators import discrimination_scorer, interpretability_scorer
+
+    row: Row = {}
+    if "ip" in method.measures:
+        row["ip"] = interpretability_scorer(model)
+    if "dr" in method.measures:
+        row["dr"] = discrimination_scorer(model, X, y)
+    if "kernels" in method.measures:
+        weights = np.asarray(model.kernel_weights_)
+        row["kernels"], row["n_kernels"] = int(np.count_nonzero(weights)), int(weights.size)
+        if weights.size <= FEW_KERNELS and method.group == "ours":
+            pairs = zip(model.kernel_names_, weights.tolist(), strict=True)
+            row["weights"] = {name: weight for name, weight in pairs if weight > 0}
+    if "per_class" in method.measures:
+        labels, counts = np.unique(np.asarray(model.prototype_classes_), return_counts=True)
+        found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+        row["per_class"] = {str(label): found.get(label, 0) for label in model.classes_.tolist()}
+        row["prototypes"] = int(counts.sum())
+    if method.group == "ours":
+        row["objective"] = np.asarray(model.history_["total"]).tolist()
+    return row
+
+
+@cache
+def warm_up(name: str, kind: str) -> None:
+    """Compile, or load what was compiled, before the first measured fit in a process."""
+    dataset = "synthetic_small" if kind == "series" else "wine"
+    X, y = STUDIES[dataset].read()
+    # Whatever is wrong shows in the fit that counts.
+    with contextlib.suppress(Exception):
+        model = METHODS[name].make(STUDIES[dataset], {}, 0).fit(X, y)
+        describe(model, METHODS[name], X, model.predict(X))
+
+
+@contextlib.contextmanager
+def limited_time(limit: float | None) -> Iterator[None]:
+    """Give up after some seconds, where the system has timers and this is the main thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if limit is None or not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def give_up(signum: int, frame: Any) -> None:
+        raise TimeoutError(f"It took longer than {limit:g} s. Allow more with a larger limit.")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    # Again and again: whatever catches all errors may have caught the first one.
+    signal.setitimer(signal.ITIMER_REAL, limit, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _round(points: Any) -> list[list[float]] | None:
+    return None if points is None else np.round(points, 3).tolist()

@@ -1,0 +1,263 @@
+"""The data sets of the experiments: how each is read, and with which settings it is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from imkpl._typing import IntArray
+from imkpl.kernels import Averaged, GlobalAlignment
+from imkpl.series import read_series
+from imkpl_paper import datasets
+from imkpl_paper.skeletons.bones import KINECT_JOINTS
+
+Kind = Literal["vectors", "series"]
+# A class with fewer samples cannot be in all five parts of a cross-validation in the training part.
+SMALLEST_CLASS = 8
+QUICK_SAMPLES = 300
+
+
+class Samples(NamedTuple):
+    """What a study has to learn from.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features) or SeriesSet
+        The samples.
+    y : array of shape (n_samples,)
+        Class labels; their names where they have names.
+    """
+
+    X: Any
+    y: Any
+
+
+@dataclass(frozen=True)
+class Study:
+    """A data set as it is used in the experiments.
+
+    Parameters
+    ----------
+    name : str
+        The paper's name where the paper has it.
+    read : function () -> Samples
+        Raises FileNotFoundError where the data are not at hand.
+    kind : {"vectors", "series"}
+        Which methods apply.
+    sparsity : int
+        T0, the paper's where it has the data set.
+    max_kernels : int or None
+        At most so many kernels; the paper's count where that is known.
+    kernels : str or kernel bank
+        What compares samples.
+    stand_in : str
+        The study that takes its place where the data are not at hand; empty for none.
+    stands_for : str
+        The paper's data set that this one takes the place of; empty for none.
+    note : str
+        What a reader has to know.
+    """
+
+    name: str
+    read: Callable[[], Samples]
+    kind: Kind = "vectors"
+    sparsity: int = 10
+    max_kernels: int | None = None
+    kernels: Any = "per_feature_gaussian"
+    stand_in: str = ""
+    stands_for: str = ""
+    note: str = ""
+
+
+def _stored(name: str) -> Callable[[], Samples]:
+    def read() -> Samples:
+        data = datasets.load(name, download=False)
+        return Samples(data.X, data.y)
+
+    return read
+
+
+def _embedded(name: str, n_samples: int | None = None) -> Callable[[], Samples]:
+    def read() -> Samples:
+        import sklearn.datasets
+        from sklearn.model_selection import train_test_split
+
+        data = getattr(sklearn.datasets, f"load_{name}")()
+        X, y = data.data, np.asarray(data.target_names).astype(str)[data.target]
+        if n_samples is not None and n_samples < y.size:
+            X, _, y, _ = train_test_split(X, y, train_size=n_samples, stratify=y, random_state=0)
+        return Samples(X, y)
+
+    return read
+
+
+def _read_synthetic(n_per_class: int) -> Callable[[], Samples]:
+    def read() -> Samples:
+        X, y = datasets.make_paper_series(n_per_class, random_state=0)
+        return Samples(read_series(X), y)
+
+    return read
+
+
+def _read_rcv1() -> Samples:
+    data = datasets.load("rcv1", download=False)
+    y = datasets.rarest_label(data.y)
+    counts = np.bincount(y[y >= 0], minlength=data.y.shape[1])
+    is_kept = (y >= 0) & (counts[np.maximum(y, 0)] >= SMALLEST_CLASS)
+    return Samples(data.X[is_kept], y[is_kept])
+
+
+# The names in the file that are not the paper's.
+ACTIONS = {
+    "clapHands": "clap",
+    "pickUp": "pick up",
+    "sitDown": "sit down",
+    "standUp": "stand up",
+    "waveHands": "wave",
+}
+
+
+def _read_utkinect() -> Samples:
+    from imkpl import SkeletonNormalizer
+
+    data = datasets.load("UTKinect", download=False)
+    y = np.array([ACTIONS.get(name, name) for name in data.y.tolist()])
+    # Every series is treated on its own: nothing is learned from test samples.
+    return Samples(SkeletonNormalizer().fit_transform(data.X), y)
+
+
+# The joints of the Kinect's skeleton but the centre of the hips, three coordinates each.
+JOINTS = {joint: range(3 * i, 3 * i + 3) for i, joint in enumerate(KINECT_JOINTS[1:])}
+
+_ALL = (
+    Study(
+        "CLL_SUB", _stored("CLL_SUB_111"), sparsity=15, max_kernels=204, stand_in="MLL_Leukemia3"
+    ),
+    Study("TOX_171", _stored("TOX_171"), sparsity=18, max_kernels=72),
+    Study("Isolet", _stored("Isolet"), sparsity=20, max_kernels=141),
+    Study(
+        "rcv1",
+        _read_rcv1,
+        sparsity=15,
+        max_kernels=220,
+        note=(
+            "The rarest topic of a document is its class, and topics of fewer than "
+            f"{SMALLEST_CLASS} documents are left out; the paper does not say how it makes classes "
+            "of topics. Terms are yes or no, the paper has word embeddings."
+        ),
+    ),
+    Study(
+        "UTKinect",
+        _read_utkinect,
+        kind="series",
+        sparsity=5,
+        max_kernels=14,
+        kernels=Averaged(GlobalAlignment(differences=True, length=30), JOINTS),
+        note=(
+            "Joints relative to the hips, facing one way, with the active arm on the right; one "
+            "kernel per joint. The paper has kernels on motions between bones."
+        ),
+    ),
+    Study(
+        "PEMS",
+        _stored("PEMS-SF"),
+        kind="series",
+        sparsity=20,
+        max_kernels=89,
+        kernels=GlobalAlignment(length=36),
+        stand_in="DodgerLoopDay",
+    ),
+    Study(
+        "AUSLAN",
+        _stored("AUSLAN"),
+        kind="series",
+        sparsity=12,
+        max_kernels=21,
+        kernels=GlobalAlignment(differences=True, length=20, dtype="float32"),
+        note="Table 1 of the paper has 128 features, the published data 22 channels.",
+    ),
+    Study("MLL_Leukemia3", _stored("MLL_Leukemia3"), sparsity=15, stands_for="CLL_SUB"),
+    Study(
+        "DodgerLoopDay",
+        _stored("DodgerLoopDay"),
+        kind="series",
+        sparsity=20,
+        kernels=GlobalAlignment(differences=True),
+        stands_for="PEMS",
+    ),
+    Study("wine", _embedded("wine")),
+    Study("breast_cancer", _embedded("breast_cancer", QUICK_SAMPLES)),
+    Study("digits", _embedded("digits", QUICK_SAMPLES), sparsity=5),
+    Study(
+        "synthetic",
+        _read_synthetic(25),
+        kind="series",
+        sparsity=3,
+        max_kernels=3,
+        kernels="global_alignment",
+        note="The paper's curves are not in print; imkpl_paper.datasets.make_paper_series says what is.",
+    ),
+    Study(
+        "synthetic_small",
+        _read_synthetic(10),
+        kind="series",
+        sparsity=2,
+        kernels=GlobalAlignment(length=30),
+    ),
+)
+
+STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which study is run for one that was asked for.
+
+    Parameters
+    ----------
+    asked : str
+        Name of the study.
+    name : str
+        Name of the one that is run; empty where there is none.
+    reason : str
+        Why that is another one, or none.
+    """
+
+    asked: str
+    name: str
+    reason: str = field(default="")
+
+
+def choose_study(name: str) -> Choice:
+    """The study itself where its data are at hand, or its stand-in, or none with a reason."""
+    study = STUDIES[name]
+    try:
+        load_samples(name)
+    except FileNotFoundError as error:
+        reason = str(error)
+    else:
+        return Choice(name, name)
+    if study.stand_in:
+        other = choose_study(study.stand_in)
+        if other.name:
+            return Choice(name, other.name, f"{other.name} stands in: {reason}")
+    return Choice(name, "", reason)
+
+
+@lru_cache(maxsize=2)
+def load_samples(name: str) -> Samples:
+    """The samples of a study; the last two are kept, because cells come in their order."""
+    return STUDIES[name].read()
+
+
+def split_samples(y: Any, split: int) -> tuple[IntArray, IntArray]:
+    """Rows to train on and rows to judge: 80/20, stratified, the split's number as seed."""
+    from sklearn.model_selection import train_test_split
+
+    rows = np.arange(len(y))
+    train, test = train_test_split(rows, test_size=0.2, stratify=y, random_state=split)
+    return np.asarray(train), np.asarray(test)

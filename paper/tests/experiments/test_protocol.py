@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+
+from imkpl import IMKPL
+from imkpl.estimators import discrimination_scorer, interpretability_scorer
+from imkpl_paper.experiments.fingerprint import _normalize, versions_fingerprint
+from imkpl_paper.experiments.methods import METHODS, PAPER, PEERS, Method
+from imkpl_paper.experiments.protocol import measure
+from imkpl_paper.experiments.spec import Cell
+from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
+from imkpl_paper.experiments.tuning import tune
+
+
+def test_splits_are_stratified_reproducible_and_different():
+    y = np.repeat(["a", "b", "c"], [50, 30, 20])
+    train, test = split_samples(y, 3)
+    assert sorted([*train, *test]) == list(range(100))
+    assert np.unique(y[test], return_counts=True)[1].tolist() == [10, 6, 4]
+    assert np.array_equal(split_samples(y, 3)[1], test)
+    assert not np.array_equal(split_samples(y, 4)[1], test)
+
+
+def test_a_row_has_what_the_estimator_gives_on_the_split():
+    row = measure(Cell("judge", "wine", "IMKPL", 1, (("sparsity", 3),)))
+    X, y = load_samples("wine")
+    train, test = split_samples(y, 1)
+    model = IMKPL(sparsity=3, random_state=1).fit(X[train], y[train])
+    assert row["status"] == "done"
+    assert row["accuracy"] == pytest.approx(100 * model.score(X[test], y[test]))
+    assert row["ip"] == pytest.approx(interpretability_scorer(model))
+    assert row["dr"] == pytest.approx(discrimination_scorer(model, X[test], y[test]))
+    assert row["kernels"] == np.count_nonzero(model.kernel_weights_)
+    assert sum(row["per_class"].values()) == row["prototypes"] == len(model.prototype_classes_)
+    assert list(row["per_class"]) == model.classes_.tolist()
+    assert row["objective"] == pytest.approx(model.history_["total"])
+    assert (row["n_train"], row["n_test"]) == (142, 36)
+    assert row["seconds"] > 0
+
+
+def test_measures_that_do_not_apply_are_not_there():
+    row = measure(Cell("judge", "wine", "1-NN", 0))
+    assert row["status"] == "done"
+    assert not {"ip", "dr", "kernels", "per_class"} & set(row)
+
+
+@pytest.mark.parametrize("name", ["1-NN", "SVM, average kernel", "sparse logistic regression"])
+def test_peers_that_need_no_other_package_classify(name):
+    row = measure(Cell("judge", "wine", name, 0))
+    assert row["accuracy"] > 90
+    assert ("kernels" in row) == (name == "sparse logistic regression")
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_peers_run_where_their_packages_are_installed(name):
+    method = METHODS[name]
+    for module in method.requires:
+        pytest.importorskip(module)
+    dataset = "synthetic_small" if "vectors" not in method.kinds else "wine"
+    row = measure(Cell("judge", dataset, name, 0))
+    assert row["status"] == "done", row["reason"]
+    assert row["accuracy"] > 80
+
+
+def test_a_method_without_its_package_says_what_to_install():
+    method = Method("X", lambda *_: None, requires=("no_such_module.inner",), package="such")
+    assert method.missing() == (
+        "X needs no_such_module.inner, which is not installed. Install it with pip install such."
+    )
+    assert METHODS["IMKPL"].missing() == ""
+
+
+def test_the_methods_of_the_paper_have_their_names():
+    assert set(PAPER) | set(PEERS) | {"IMKPL tuned"} == set(METHODS)
+    assert all(METHODS[name].group != "peer" for name in PAPER)
+
+
+class Steps:
+    """Classifies right if a is 2, better still if b is 1 as well; counts its fits."""
+
+    n_fits = 0
+
+    def __init__(self, a=0, b=0):
+        self.a, self.b = a, b
+
+    def get_params(self, deep=True):
+        return {"a": self.a, "b": self.b}
+
+    def set_params(self, **params):
+        self.__dict__.update(params)
+        return self
+
+    def fit(self, X, y):
+        Steps.n_fits += 1
+        assert len(X) == len(y) == 16
+        return self
+
+    def predict(self, X):
+        right = (X[:, 0] > 0.5).astype(int)
+        n_right = len(X) - 2 + (self.a == 2) + (self.a == 2 and self.b == 1)
+        right[n_right:] = 1 - right[n_right:]
+        return right
+
+
+def test_tuning_takes_the_best_of_every_setting_in_turn():
+    Steps.n_fits = 0
+    X = np.tile([0.0, 1.0], 10)[:, None]
+    tuned = tune(Steps(), X, X[:, 0].astype(int), {"a": (0, 1, 2, 3), "b": (0, 1)})
+    assert tuned.settings == {"a": 2, "b": 1}
+    assert tuned.accuracy == 100
+    # 1 to start with, 3 other values of a, 1 of b, five folds each.
+    assert tuned.n_fits == Steps.n_fits == 25
+
+
+def test_a_tuned_method_says_what_it_chose(monkeypatch):
+    monkeypatch.setattr("imkpl_paper.experiments.tuning.N_FOLDS", 2)
+    monkeypatch.setattr("imkpl_paper.experiments.protocol.tune", tune_little)
+    row = measure(Cell("judge", "wine", "IMKPL tuned", 0))
+    assert row["tuned"]["sparsity"] in (2, 10)
+    assert row["tuned_fits"] == 4
+
+
+def tune_little(estimator, X, y, grid, *, seed):
+    assert list(grid) == ["sparsity", "separation", "discrimination", "interpretability"]
+    return tune(estimator, X, y, {"sparsity": (2, 10)}, n_folds=2, seed=seed)
+
+
+def test_the_cut_of_akglvq_is_chosen_in_the_training_part():
+    row = measure(Cell("judge", "wine", "AKGLVQ", 0))
+    assert row["tuned"]["sparsity"] in (20, 50, None)
+    assert row["tuned_fits"] == 15
+
+
+def test_comments_and_docstrings_do_not_change_the_fingerprint():
+    bare = "def f(x):\n    return x\n"
+    told = '"""What."""\n\n\ndef f(x):\n    """How."""\n    # Why.\n    return x\n'
+    assert _normalize(bare) == _normalize(told)
+    assert _normalize(bare) != _normalize(bare.replace("return x", "return -x"))
+
+
+def test_fingerprints_depend_on_the_group_and_on_versions():
+    ours, baseline = versions_fingerprint("ours", ()), versions_fingerprint("baseline", ())
+    peer = versions_fingerprint("peer", ())
+    assert len({ours, peer, versions_fingerprint("peer", ("numpy",))}) == 3
+    assert len(baseline) == len(ours) == 12
+
+
+def test_stand_ins_say_what_they_stand_for():
+    pairs = {(study.name, study.stand_in) for study in STUDIES.values() if study.stand_in}
+    assert pairs == {("CLL_SUB", "MLL_Leukemia3"), ("PEMS", "DodgerLoopDay")}
+    assert all(STUDIES[other].stands_for == name for name, other in pairs)
+
+
+def test_every_study_of_an_item_is_known():
+    from imkpl_paper.experiments.items import ITEMS
+
+    for item in ITEMS.values():
+        for size in (item.full, item.quick):
+            assert set(size.datasets) <= set(STUDIES)
+            assert set(size.methods) <= set(METHODS)
