@@ -1,0 +1,47 @@
+"""Values that JSON, and a page, can hold."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+# Neither XML nor UTF-8 can hold these: control characters, lone surrogates, non-characters.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def to_json(value: Any, digits: int | None = None) -> Any:
+    """The same value as plain dicts, lists, strings and finite numbers.
+
+    NaN becomes None, infinity the word, unprintable characters a replacement character; numbers
+    are rounded to `digits` significant digits where that is given.
+
+    Examples
+    --------
+    >>> to_json({"a": np.array([1 / 3, np.nan]), 2: (np.int64(1), float("-inf"))}, digits=6)
+    {'a': [0.333333, None], '2': [1, '-inf']}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    match value:
+        case str():
+            return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+        case None | bool() | int():
+            return value
+        case float():
+            return _round(value, digits)
+        case dict():
+            return {str(key): to_json(part, digits) for key, part in value.items()}
+        case list() | tuple():
+            return [to_json(part, digits) for part in value]
+    return to_json(str(value), digits)
+
+
+def _round(value: float, digits: int | None) -> float | str | None:
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        return str(value)
+    return value if digits is None else float(f"{value:.{digits}g}")
