@@ -82,10 +82,8 @@ def test_a_class_that_was_never_shown_counts_as_wrong(wine):
         "precision": None,
     }
     assert sum(accuracy["confusion"][3]) == 4
-    assert (
-        "missing from the training data (Rosé)"
-        in write_warnings({**wine.found, "accuracy": accuracy})[0]
-    )
+    warnings = write_warnings({**wine.found, "accuracy": accuracy})
+    assert "missing from the training data (Rosé)" in warnings[0]
 
 
 def test_without_labels_nothing_is_said_about_accuracy(wine):

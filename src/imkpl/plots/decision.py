@@ -341,8 +341,8 @@ class DecisionDisplay:
         )
 
     def _draw_channel(self, ax: Any, channel: ChannelComparison) -> None:
-        own = {"color": class_color(self.winner), "linestyle": "-", "linewidth": 1.8}
-        other = {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.3}
+        own: dict[str, Any] = {"color": class_color(self.winner), "linestyle": "-", "linewidth": 1.8}
+        other: dict[str, Any] = {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.3}
         ax.plot(channel.best_values.T, **other)
         ax.plot(channel.values.T, **own)
         lowest, highest = ax.get_ylim()

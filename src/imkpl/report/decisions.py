@@ -33,7 +33,8 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     unseen = sorted({label for label in labels if label not in classes}, key=str)
     rows = {label: place for place, label in enumerate([*classes, *unseen])}
     counts = np.zeros((len(rows), len(classes)), dtype=int)
-    np.add.at(counts, ([rows[label] for label in labels], winners), 1)
+    for label, winner in zip(labels, winners, strict=True):
+        counts[rows[label], winner] += 1
     n_right, n = int(right.sum()), len(labels)
     sizes, hits = counts.sum(axis=1), np.zeros(len(rows), dtype=int)
     hits[: len(classes)] = np.diagonal(counts)
