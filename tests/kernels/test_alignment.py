@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp
 from contracts.bank import check_bank
 from imkpl._threads import limited_threads
 from imkpl.kernels import GlobalAlignment, resolve_bank
-from imkpl.kernels.alignment_pairs import (
+from imkpl.kernels.alignment import (
     align_cross,
     align_pairs,
     find_self_similarities,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from imkpl.kernels.bandwidth import root_mean_squared_difference
+from imkpl.kernels.per_feature import root_mean_squared_difference
 from imkpl.kernels.exact_sums import fold_sums, join_folds
 from reference.sharded import LocalShards
 

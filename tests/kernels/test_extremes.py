@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import Gaussian, KernelStack, NamedKernel, Normalized, PerFeatureGaussian
-from imkpl.kernels.bandwidth import invert_roots, root_mean_squared_difference
+from imkpl.kernels.per_feature import invert_roots, root_mean_squared_difference
 from imkpl.kernels.extremes import tame
 
 LARGEST = np.finfo(np.float64).max

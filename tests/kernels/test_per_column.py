@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
 from imkpl.kernels import PerColumn, PerFeatureGaussian, VarianceNormalized, resolve_bank
-from imkpl.kernels.column_codes import weighted_median
+from imkpl.kernels.table import weighted_median
 from imkpl.tables import read_table
 from reference.kernels import column_stack
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from contracts.bank import check_bank
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels._gaussian_loops import _exp_minus_all
-from imkpl.kernels.bandwidth import root_mean_squared_difference
+from imkpl.kernels.per_feature import root_mean_squared_difference
 from reference.kernels import gaussian_stack, mean_squared_difference, per_feature_stack
 
 

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import KernelStack, Normalized, PerFeatureGaussian, VarianceNormalized
-from imkpl.kernels._single_loops import _exp_minus_all
+from imkpl.kernels._gaussian_loops import _exp_minus_all
 
 
 def make_data(n=150, m=70, f=40, seed=0):

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from imkpl.kernels import KernelStack, Normalized, PerFeatureGaussian, VarianceNormalized
 from imkpl.kernels import structured as structured_module
 from imkpl.kernels.base import BaseKernelBank
-from imkpl.kernels.grid import choose_grid, place_on_grid
-from imkpl.kernels.structured import SparseRows
+from imkpl.kernels.sparse_rows import choose_grid, place_on_grid
+from imkpl.kernels.sparse_rows import SparseRows
 
 FEATURES = {
     "normal": lambda rng, n: rng.standard_normal(n),

@@ -22,7 +22,7 @@ from imkpl.kernels import (
     alignment_table,
 )
 from imkpl.kernels.cache import BlockCache
-from imkpl.kernels.tabulated import PackedKernels, pack, unpack
+from imkpl.kernels.precomputed import PackedKernels, pack, unpack
 from imkpl.series import SeriesSet
 
 

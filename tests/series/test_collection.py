@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import train_test_split
 from sklearn.utils import indexable
 
-from imkpl.kernels.blocks import count_samples, take_samples
+from imkpl.kernels.base import count_samples, take_samples
 from imkpl.series import SeriesSet
 
 

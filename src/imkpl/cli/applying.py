@@ -23,7 +23,7 @@ def load_model(path: pathlib.Path) -> Any:
             "expected a fitted model. Write one with imkpl fit --model."
         )
     bank = model._predictor.bank
-    if not bank.reads_series and (bank.reads_similarities or bank.columns is None):
+    if bank.reads != "series" and (bank.reads == "similarities" or bank._columns is None):
         raise InputError(
             f"The model in {path.name} has kernels of its own and reads neither tables nor time "
             "series. Use it from Python."
@@ -34,7 +34,7 @@ def load_model(path: pathlib.Path) -> Any:
 def expected_columns(model: Any) -> ExpectedColumns | None:
     """What a model reads; None for time series."""
     predictor = model._predictor
-    if predictor.bank.reads_series:
+    if predictor.bank.reads == "series":
         return None
     names = getattr(model, "feature_names_in_", None)
     if names is None:
@@ -50,7 +50,7 @@ def expected_columns(model: Any) -> ExpectedColumns | None:
         names=tuple(str(name) for name in names),
         live=tuple(live),
         categories=categories,
-        reads_missing=bool(getattr(predictor.bank, "reads_tables", False)),
+        reads_missing=predictor.bank.reads == "tables",
     )
 
 

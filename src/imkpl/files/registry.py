@@ -28,9 +28,9 @@ from imkpl.kernels import (
     Precomputed,
     VarianceNormalized,
 )
-from imkpl.kernels.channels import ChannelKernels
-from imkpl.kernels.column_codes import ColumnKernels
+from imkpl.kernels.alignment import ChannelKernels
 from imkpl.kernels.per_feature import FeatureKernels
+from imkpl.kernels.table import ColumnKernels
 from imkpl.model.encode import Encoder
 from imkpl.model.predictor import Predictor
 from imkpl.model.readout import Readout
@@ -107,7 +107,7 @@ def trusted_types() -> list[str]:
 
     Examples
     --------
-    >>> "imkpl.kernels.gaussian.Gaussian" in trusted_types()
+    >>> "imkpl.kernels.custom.Gaussian" in trusted_types()
     True
     """
     classes = (*ESTIMATORS.values(), *PARTS.values(), sp.csr_array, np.dtype)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.blocks import take_samples
+from imkpl.kernels.base import take_samples
 from imkpl.model.predictor import BLOCK_ROWS, Encoding, Predictor
 
 # Tables of so many numbers are held at a time.

@@ -9,7 +9,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.blocks import take_samples
+from imkpl.kernels.base import take_samples
 from imkpl.kernels.sharded import Cluster
 from imkpl.model._neighbor_loops import _find_nearest_inplace
 
@@ -98,7 +98,7 @@ def spread_neighborhoods(
     listed = np.arange(labels.size) if samples is None else samples
     blocks = [(block,) for block in np.array_split(listed, min(SPREAD_BLOCKS, listed.size))]
     tables = cluster.map(
-        _find_nearest_of_block, blocks, bank.plain(), weights, X, labels, n_same, n_other
+        _find_nearest_of_block, blocks, bank._plain(), weights, X, labels, n_same, n_other
     )
     return _list_pairs(tables, listed, labels.size)
 
@@ -112,7 +112,7 @@ def _find_nearest_of_block(
     n_same: int,
     n_other: int,
 ) -> Tables:
-    everyone = bank.take(X, np.arange(labels.size))
+    everyone = bank._take(X, np.arange(labels.size))
     kernel = bank.combine(weights, take_samples(X, listed), everyone)
     kernel = kernel.astype(np.float64, copy=False)
     return _find_nearest(kernel, np.arange(listed.size), listed, labels, n_same, n_other)

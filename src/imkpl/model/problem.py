@@ -65,8 +65,8 @@ class Problem:
     @cached_property
     def diagonals(self) -> FloatArray:
         """K_l(x, x) of every kernel, the same for all samples."""
-        first = self.bank.subset(self.X, np.array([0]))
-        return np.array(self.bank.diagonal(first)[0])
+        first = self.bank._subset(self.X, np.array([0]))
+        return np.array(self.bank._diagonal(first)[0])
 
     @cached_property
     def members(self) -> list[IntArray]:
@@ -98,7 +98,7 @@ class Problem:
     ) -> Neighborhoods:
         """Nearest samples under equal weights for the kernels of unit diagonal."""
         weights, sizes = 1 / self.diagonals, (n_same, n_other)
-        cluster = self.bank.cluster(self.labels.size**2 * self.bank.n_kernels / 2)
+        cluster = self.bank._cluster(self.labels.size**2 * self.bank.n_kernels / 2)
         if cluster is None:
             return find_neighborhoods(self.combine(weights), self.labels, *sizes, samples)
         weights = weights / self.scale(weights)
@@ -110,7 +110,7 @@ class Problem:
         """The problem in single precision, if combining all of its kernels takes long."""
         if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
             return self
-        return replace(self, bank=self.bank.in_single_precision(), dtype=np.float32)
+        return replace(self, bank=self.bank._in_single_precision(), dtype=np.float32)
 
     def select(self, indices: IntArray) -> Problem:
         """The problem with the listed kernels only."""

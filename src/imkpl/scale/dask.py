@@ -11,13 +11,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, GlobalAlignment
-from imkpl.kernels.base import Report
-from imkpl.kernels.blocks import take_samples
-from imkpl.kernels.checks import check_indices, check_pairs, check_rows
-from imkpl.kernels.tabulated import PackedKernels, Tabulated
-from imkpl.kernels.wrapper import BaseWrapper
+from imkpl.kernels.base import (
+    BaseWrapper,
+    check_indices,
+    check_pairs,
+    check_rows,
+    take_samples,
+)
+from imkpl.kernels.precomputed import PackedKernels, Tabulated
 from imkpl.scale.cluster import DaskCluster, find_client, find_worker, make_tasks
 from imkpl.series import SeriesSet
 
@@ -72,9 +76,9 @@ class DaskBank(BaseWrapper):
             )
 
     @property
-    def has_unit_diagonal(self) -> bool:
+    def _has_unit_diagonal(self) -> bool:
         """Whether the wrapped kernels have unit diagonals."""
-        return self.bank.has_unit_diagonal
+        return self.bank._has_unit_diagonal
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> DaskBank:
         """The wrapper of the adapted bank."""
@@ -89,12 +93,12 @@ class DaskBank(BaseWrapper):
         """``sum_l weights_l K_l(X, Y)``, a block of kernels, of samples or of pairs per task."""
         factors = self._check_weights(weights)
         used, shape = np.flatnonzero(factors), self._shape(X, Y)
-        cluster = self.cluster(used.size * shape[0] * shape[1] * _cost(X))
+        cluster = self._cluster(used.size * shape[0] * shape[1] * _cost(X))
         if cluster is None or used.size == 0:
             return self.bank.combine(factors, X, Y)
         is_square = Y is None
-        reads_everything = is_square and self.bank.columns is None
-        if not self.reads_series and (used.size > max(shape) or reads_everything):
+        reads_everything = is_square and self.bank._columns is None
+        if self.reads != "series" and (used.size > max(shape) or reads_everything):
             pieces, shared = self._cut(used, X, Y)
             pieces = [(factors[block], *piece) for block, *piece in pieces]
             tasks = make_tasks(_combine_block, pieces, *shared)
@@ -103,17 +107,17 @@ class DaskBank(BaseWrapper):
         if not is_square:
             blocks = _rows_of(X, shape[0], self.n_blocks)
             return np.concatenate(cluster.map(_combine_rows, blocks, live, factors[used], Y))
-        function = _combine_pairs_of_band if self.reads_series else _combine_band
+        function = _combine_pairs_of_band if self.reads == "series" else _combine_band
         bands = self._bands(shape[0])
         return _join_bands(bands, cluster.map(function, bands, live, factors[used], X))
 
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``<K_l(X, Y), M>`` for every l, a block of kernels or of pairs per task."""
         matrix = self._check_matrix(M, X, Y)
-        cluster = self.cluster(self.n_kernels * matrix.size * _cost(X))
+        cluster = self._cluster(self.n_kernels * matrix.size * _cost(X))
         if cluster is None:
             return self.bank.contract(matrix, X, Y)
-        if not self.reads_series:
+        if self.reads != "series":
             return np.concatenate(self._each_block(cluster, _contract_block, X, Y, matrix))
         if Y is None:
             pieces = [
@@ -121,7 +125,7 @@ class DaskBank(BaseWrapper):
                 for first, last in self._bands(len(matrix))
             ]
             found = cluster.map(_contract_band, pieces, self.bank, X)
-            found.append(np.diagonal(matrix) @ self.bank.diagonal(X))
+            found.append(np.diagonal(matrix) @ self.bank._diagonal(X))
         else:
             blocks = _rows_of(X, len(matrix), self.n_blocks)
             cuts = np.array_split(matrix, len(blocks))
@@ -134,7 +138,7 @@ class DaskBank(BaseWrapper):
     ) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs, a block of kernels per task."""
         left, right = check_pairs(rows, columns)
-        cluster = self.cluster(self.n_kernels * left.size * _cost(X))
+        cluster = self._cluster(self.n_kernels * left.size * _cost(X))
         if cluster is None:
             return self.bank.pairs(X, left, right, dtype)
         return np.hstack(self._each_block(cluster, _pairs_of_block, X, None, left, right, dtype))
@@ -144,7 +148,7 @@ class DaskBank(BaseWrapper):
     ) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])``, a block of kernels per task."""
         left, right = check_pairs(rows, columns)
-        cluster = self.cluster(self.n_kernels * left.size * _cost(X))
+        cluster = self._cluster(self.n_kernels * left.size * _cost(X))
         if cluster is None:
             return self.bank.contract_pairs(values, X, left, right)
         sums = self._each_block(cluster, _sum_pairs_of_block, X, None, values, left, right)
@@ -155,44 +159,44 @@ class DaskBank(BaseWrapper):
     ) -> FloatArray:
         """``sum_i row_weights_i r_i K_l r_i'`` for every l, a block of kernels per task."""
         rows, factors, mixes = check_rows(rows, row_weights, self._shape(X, None)[0], mixes)
-        cluster = self.cluster(self.n_kernels * rows.nnz * 16)
+        cluster = self._cluster(self.n_kernels * rows.nnz * 16)
         if cluster is None:
             return self.bank.contract_rows(rows, factors, X, mixes)
         sums = self._each_block(cluster, _contract_rows_of_block, X, None, rows, factors, mixes)
         return np.concatenate(sums)
 
-    def diagonal(self, X: Any) -> FloatArray:
+    def _diagonal(self, X: Any) -> FloatArray:
         """``K_l(x, x)`` for every sample and kernel."""
-        return self.bank.diagonal(X)
+        return self.bank._diagonal(X)
 
-    def tabulate(self, X: Any, report: Report | None = None) -> tuple[BaseKernelBank, Any]:
+    def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
         """The table of the wrapped bank; that of series is computed by blocks of pairs."""
         n_samples = self._shape(X, None)[0]
-        cluster = self.cluster(self.n_kernels * n_samples**2 / 2 * _cost(X))
-        if cluster is None or not (self.reads_series and self.has_unit_diagonal):
-            table, samples = self.bank.tabulate(X, report)
+        cluster = self._cluster(self.n_kernels * n_samples**2 / 2 * _cost(X))
+        if cluster is None or not (self.reads == "series" and self._has_unit_diagonal):
+            table, samples = self.bank._tabulate(X)
             # A table of series is read, not computed.
-            return (table if self.reads_series else replace(self, bank=table)), samples
+            return (table if self.reads == "series" else replace(self, bank=table)), samples
         dtype = self.bank.table_dtype if isinstance(self.bank, GlobalAlignment) else "float64"
         found = cluster.map(_tabulate_band, self._bands(n_samples), self.bank, X, dtype)
         packed = PackedKernels(np.concatenate(found, axis=1), n_samples)
-        if report is not None:
-            report(packed.values.size, packed.values.size)
+        size = packed.values.size
+        announce("kernels", f"100 % of {size}", size, size)
         return Tabulated(np.arange(self.n_kernels), tuple(self.kernel_names())), packed
 
     def select(self, indices: ArrayLike) -> Self:
         """The wrapper of the listed kernels, in that order."""
         return replace(self, bank=self.bank.select(indices))
 
-    def on_columns(self, columns: ArrayLike) -> Self:
+    def _on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``."""
-        return replace(self, bank=self.bank.on_columns(columns))
+        return replace(self, bank=self.bank._on_columns(columns))
 
-    def plain(self) -> BaseKernelBank:
+    def _plain(self) -> BaseKernelBank:
         """The wrapped bank."""
-        return self.bank.plain()
+        return self.bank._plain()
 
-    def cluster(self, n_values: float) -> DaskCluster | None:
+    def _cluster(self, n_values: float) -> DaskCluster | None:
         """The cluster, unless there are too few values or this is one of its workers."""
         if n_values < self.least_values or find_worker() is not None:
             return None
@@ -208,16 +212,16 @@ class DaskBank(BaseWrapper):
     def _narrow(self, kernels: IntArray, X: Any, Y: Any) -> tuple[BaseKernelBank, tuple[Any, Any]]:
         """The listed kernels, and samples cut down to the columns that they read."""
         bank = self.bank.select(kernels)
-        columns = bank.columns
+        columns = bank._columns
         if columns is None:
             return bank, (X, Y)
         right = None if Y is None else Y[:, columns]
-        return bank.on_columns(columns), (X[:, columns], right)
+        return bank._on_columns(columns), (X[:, columns], right)
 
     def _cut(self, kernels: IntArray, X: Any, Y: Any) -> tuple[list[Any], tuple[Any, ...]]:
         """Blocks of kernels with a bank and samples for each, and samples that all of them read."""
         blocks = np.array_split(kernels, min(self.n_blocks, kernels.size))
-        if self.bank.columns is None:
+        if self.bank._columns is None:
             return [(block, self.bank.select(block)) for block in blocks], (X, Y)
         cuts = [(block, *self._narrow(block, X, Y)) for block in blocks]
         return [(block, bank, *samples) for block, bank, samples in cuts], ()
@@ -320,7 +324,7 @@ def _combine_pairs_of_band(
     block = np.zeros((last - first, last))
     block[rows - first, columns] = bank.pairs(X, rows, columns) @ weights
     own = np.arange(first, last)
-    block[own - first, own] = bank.diagonal(X)[own] @ weights
+    block[own - first, own] = bank._diagonal(X)[own] @ weights
     return block
 
 
