@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from contracts.estimator import check_prototype_estimator
 from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
 from imkpl.kernels import GlobalAlignment
-from imkpl.kernels import alignment_pairs as numerics
+from imkpl.kernels import alignment as numerics
 from imkpl.series import SeriesSet
 from reference.alignment import alignment_stack
 

@@ -303,12 +303,11 @@ def _place_narrow_inplace(starts, offsets, values, rates, spacing, lead, alignme
     is_wide = np.zeros(n_kernels, dtype=np.bool_)
     for kernel in prange(n_kernels):
         row, rate = values[kernel], rates[kernel]
-        # Differences of halves cannot overflow, and what a denormal number loses does not matter.
-        lowest = 0.5 * row.min()
-        is_wide[kernel] = (0.5 * row.max() - lowest) * rate * (2.0 / spacing) > widest
+        lowest = row.min()
+        is_wide[kernel] = (row.max() - lowest) * rate * (1.0 / spacing) > widest
         if not is_wide[kernel]:
             for sample in range(n_samples):
-                position = (0.5 * row[sample] - lowest) * rate * (2.0 / spacing)
+                position = (row[sample] - lowest) * rate * (1.0 / spacing)
                 first = np.int64(position / alignment) * alignment
                 starts[kernel, sample] = first
                 offsets[kernel, sample] = position - first + lead

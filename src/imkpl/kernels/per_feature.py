@@ -26,6 +26,7 @@ from imkpl.kernels.base import (
 from imkpl.kernels.exact_sums import fold_moments, join_folds
 from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference
 from imkpl.kernels.sparse_rows import (
+    Grid,
     SparseRows,
     choose_grid,
     merged_pairs,
@@ -250,13 +251,7 @@ class PerFeatureGaussian(BaseKernelBank):
             return trace + self.contract_pairs(values, X, left, right)
         if grid is None:
             return super().contract_rows(rows, row_weights, X, mixes)
-        used, products = system.used, np.empty(self.n_kernels)
-        system = system.on_used()
-        # Values, positions and windows: about nine numbers per sample and kernel.
-        for block in iterate_blocks(self.n_kernels, 72 * used.size):
-            values = feature_major(array[used], self._table.columns[block])
-            products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
-        return products
+        return self._sum_on_grid(system, array, grid)
 
     def select(self, indices: ArrayLike) -> Self:
         """The bank of the listed kernels, in that order, still reading full-width X."""
@@ -272,6 +267,15 @@ class PerFeatureGaussian(BaseKernelBank):
         if len(self.scales) == 1:
             return names
         return [f"{n} (width x{s:g})" for n, s in zip(names, self._table.scales, strict=True)]
+
+    def _sum_on_grid(self, system: SparseRows, array: FloatArray, grid: Grid) -> FloatArray:
+        used, products = system.used, np.empty(self.n_kernels)
+        system = system.on_used()
+        # Values, positions and windows: about nine numbers per sample and kernel.
+        for block in iterate_blocks(self.n_kernels, 72 * used.size):
+            values = feature_major(array[used], self._table.columns[block])
+            products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
+        return products
 
     @property
     def _has_unit_diagonal(self) -> bool:

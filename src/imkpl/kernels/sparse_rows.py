@@ -110,17 +110,16 @@ def _place_in_groups(values: FloatArray, rate: float, grid: Grid) -> tuple[IntAr
 
     Groups are so far apart that the kernel between them is below the error of the grid.
     """
-    halves = 0.5 * values
-    order = np.argsort(halves, kind="stable")
-    ordered = halves[order]
-    scale = 2.0 / grid.spacing
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    scale = 1.0 / grid.spacing
     with np.errstate(over="ignore"):
         is_first = np.append(True, np.diff(ordered) * rate * scale > grid.width)
     group = np.cumsum(is_first) - 1
     positions = (ordered - ordered[is_first][group]) * rate * scale
     firsts = np.floor(positions / ALIGNMENT).astype(np.int64) * ALIGNMENT
     sizes = firsts[np.append(is_first[1:], True)] + grid.width
-    starts, offsets = np.empty(halves.size, dtype=np.int64), np.empty(halves.size)
+    starts, offsets = np.empty(values.size, dtype=np.int64), np.empty(values.size)
     starts[order] = firsts + (np.cumsum(sizes) - sizes)[group]
     offsets[order] = positions - firsts
     return starts, offsets
