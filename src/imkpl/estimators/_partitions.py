@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import wants_data_frame
@@ -34,14 +34,15 @@ def read_partitions(estimator: Any, bank: BaseKernelBank, X: Any, y: Any) -> tup
         )
     from imkpl.scale.dask import read_dask
 
-    samples = read_dask(X)
+    samples, y = read_dask(X), in_memory(y)
+    check_consistent_length(samples, y)
     # Names of an earlier fit must not stay.
     vars(estimator).pop("feature_names_in_", None)
     estimator.n_features_in_ = samples.shape[1]
     names = getattr(X, "columns", None)
     if names is not None and all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.array(list(names), dtype=object)
-    return samples, in_memory(y)
+    return samples, y
 
 
 def in_memory(values: Any) -> Any:

@@ -80,7 +80,7 @@ def sum_long(terms: FloatArray, axis: int) -> FloatArray:
 
     So a sum over parts is a sum over all samples, usually to the last bit.
     """
-    return terms.sum(axis=axis, dtype=np.longdouble).astype(np.float64)
+    return np.asarray(terms.sum(axis=axis, dtype=np.longdouble), dtype=np.float64)
 
 
 def sharded_root_mean_squared_difference(samples: ShardedSamples, shares: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Dask: kernels that a cluster computes, and samples that stay in the partitions of a collection."""
+"""Kernels computed on a Dask cluster, and samples that stay in the partitions of a collection."""
 
 from __future__ import annotations
 
