@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.columns import ColumnSource
-from imkpl.kernels.sharded import Cluster, ShardedSamples
+from imkpl.kernels.sharded import ShardedSamples
 
 # Squares of larger numbers may overflow when many of them are summed.
 LARGEST_VALUE = 1e150
@@ -372,10 +372,6 @@ class BaseKernelBank(ABC):
         """The same kernels without a cluster: a bank that can be kept, and used anywhere."""
         return self
 
-    def _cluster(self, n_values: float) -> Cluster | None:
-        """The machines that are to compute so many kernel values; None for this process."""
-        return None
-
     def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
         n_rows = count_samples(X)
         return n_rows, n_rows if Y is None else count_samples(Y)
@@ -457,9 +453,6 @@ class BaseWrapper(BaseKernelBank):
 
     def _plain(self) -> BaseKernelBank:
         return self._around(self.bank._plain())
-
-    def _cluster(self, n_values: float) -> Cluster | None:
-        return self.bank._cluster(n_values)
 
     def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
         return self.bank._shape(X, Y)

@@ -23,8 +23,7 @@ from imkpl.kernels.base import (
     find_columns,
     iterate_blocks,
 )
-from imkpl.kernels.exact_sums import fold_moments, join_folds
-from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference
+from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
 from imkpl.kernels.sparse_rows import (
     Grid,
     SparseRows,
@@ -347,8 +346,7 @@ def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None)
     """The root of the mean squared difference of each feature over all ordered pairs.
 
     ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
-    exactly zero for a constant feature and keeps its digits under large offsets. The order and
-    the parts in which samples are added up do not matter.
+    exactly zero for a constant feature and keeps its digits under large offsets.
 
     Examples
     --------
@@ -361,7 +359,7 @@ def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None)
     shares = check_sample_weight(sample_weight, array.shape[0])
     present = np.flatnonzero(shares)
     shares = shares[present]
-    roots, size = np.empty(array.shape[1]), (float(shares.max()), present.size)
+    roots = np.empty(array.shape[1])
     for block in iterate_blocks(array.shape[1], 40 * max(present.size, 1)):
         values = array[present, block].T.astype(np.float64, order="C")
         check_magnitude(float(np.abs(values).max(initial=0.0)))
@@ -369,9 +367,9 @@ def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None)
         values -= values[:, :1].copy()
         largest = np.abs(values).max(axis=1, initial=0.0)
         values /= np.where(largest > 0, largest, 1.0)[:, np.newaxis]
-        values -= join_folds(fold_moments(values, shares, *size, axis=1)[0])[:, np.newaxis]
+        values -= sum_long(values * shares, axis=1)[:, np.newaxis]
         # The second pass corrects the rounding of the mean.
-        rest, squares = (join_folds(f) for f in fold_moments(values, shares, *size, axis=1))
+        rest, squares = (sum_long(terms * shares, axis=1) for terms in (values, values**2))
         variance = squares - rest**2
         roots[block] = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
     return roots
