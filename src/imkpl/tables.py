@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from imkpl._checks import LARGEST
+from imkpl._checks import LARGEST, as_index
 from imkpl._typing import FloatArray
 
 __all__ = ["Column", "Table", "read_table"]
@@ -164,8 +164,8 @@ class Table:
             )
         rows, columns = (*parts, slice(None), slice(None))[:2]
         # NumPy raises for indices outside the table.
-        chosen_rows = np.arange(self.shape[0])[_as_key(rows)]
-        chosen_columns = np.arange(self.shape[1])[_as_key(columns)]
+        chosen_rows = np.arange(self.shape[0])[as_index(rows)]
+        chosen_columns = np.arange(self.shape[1])[as_index(columns)]
         if chosen_rows.ndim != 1 or chosen_columns.ndim != 1:
             raise IndexError(
                 "Rows and columns of a Table are selected by lists, slices or masks, not by single "
@@ -418,11 +418,3 @@ def _refuse_object(name: str, cell: Any) -> TypeError:
         f"Column {name!r} holds a cell of type {type(cell).__name__}, expected numbers, text, "
         "booleans, or None for a missing cell. Split it into several columns."
     )
-
-
-def _as_key(key: Any) -> Any:
-    if isinstance(key, slice):
-        return key
-    array = np.asarray(key)
-    # An empty list is an array of float.
-    return array if array.size else array.astype(np.intp)
