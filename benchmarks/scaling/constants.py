@@ -26,7 +26,7 @@ from imkpl.estimators._landmarks import LabelledPursuit
 from imkpl.estimators._sharded import _columns_of
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels.sharded import _as_they_are, _find_largest, _fold_moments
-from imkpl.model.landmark_draws import nearest_landmarks
+from imkpl.model.landmarks import nearest_landmarks
 from imkpl.scale.samples import OnRows, _summarize
 from scaling.full import make_data, watch_fit
 from scaling.watch import Call

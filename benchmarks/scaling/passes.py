@@ -12,7 +12,7 @@ import numpy as np
 
 from imkpl.estimators._landmarks import MAX_CALIBRATION
 from imkpl.estimators._sharded import FEWEST_VALUES, VALUES_PER_SAMPLE
-from imkpl.model.landmark_draws import FEWEST_DRAWN, MOST_DRAWN
+from imkpl.model.landmarks import FEWEST_DRAWN, MOST_DRAWN
 
 FLOAT = 8
 # The share of the first candidates that become landmarks, as seen in fits with 60 to 5000 features.

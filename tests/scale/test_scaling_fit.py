@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.model.landmark_draws import ClassDraw, draw_alone
+from imkpl.model.landmarks import ClassDraw, draw_alone
 from scaling.events import Machines
 from scaling.fit import list_landmark_steps, list_steps, simulate
 from scaling.page import say_bytes, say_seconds
