@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._sharded import group_sharded_rows
+from imkpl.estimators._partitions import group_sharded_rows
 from imkpl.estimators._weights import combine_weights
 from imkpl.kernels import BaseKernelBank, Normalized
 from imkpl.kernels.alignment import cache_alignments

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
-from imkpl.model.neighbors import Neighborhoods, find_neighborhoods, spread_neighborhoods
+from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
 from imkpl.model.separation import BaseSeparation
 
 # Kernels are computed in single precision if a combined kernel takes this many kernel values,
@@ -69,14 +69,8 @@ class Problem:
         self, n_same: int, n_other: int, samples: IntArray | None = None
     ) -> Neighborhoods:
         """Nearest samples in the average of the kernels, each scaled to unit diagonal."""
-        weights, sizes = 1 / self.diagonals, (n_same, n_other)
-        cluster = self.bank.cluster(self.labels.size**2 * self.bank.n_kernels / 2)
-        if cluster is None:
-            return find_neighborhoods(self.combine(weights), self.labels, *sizes, samples)
-        weights = weights / self.scale(weights)
-        return spread_neighborhoods(
-            cluster, self.bank, weights, self.X, self.labels, *sizes, samples
-        )
+        kernel = self.combine(1 / self.diagonals)
+        return find_neighborhoods(kernel, self.labels, n_same, n_other, samples)
 
     def in_suitable_precision(self) -> Problem:
         """The problem in single precision if combining its kernels takes long."""

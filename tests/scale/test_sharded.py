@@ -1,18 +1,16 @@
-"""Samples in parts are grouped, sorted and drawn as samples in memory are."""
+"""Samples in parts are grouped, measured and drawn as samples in memory are."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.estimators import _sharded
-from imkpl.estimators._sharded import group_sharded_rows
-from imkpl.estimators._training import _group_rows
+from imkpl.estimators import _partitions
+from imkpl.estimators._partitions import group_sharded_rows
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model.landmarks import choose_landmarks
-from imkpl.model.neighbors import find_neighborhoods, spread_neighborhoods
-from reference.sharded import LocalCluster, LocalShards
+from reference.sharded import LocalShards
 
 
 @pytest.mark.parametrize("budget", [1, 2**16])
@@ -24,22 +22,30 @@ def test_groups_and_their_order_are_those_of_samples_in_memory(budget, seed, n_v
     X[:, 1] = 7.0
     X[rng.random(X.shape) < 0.1] *= -0.0
     labels = rng.integers(0, 3, 30)
-    expected = _group_rows(np.column_stack([labels, X]))
-    before = _sharded.VALUES_PER_SAMPLE, _sharded.FEWEST_VALUES
-    _sharded.VALUES_PER_SAMPLE, _sharded.FEWEST_VALUES = 1, budget
-    try:
+    table = np.column_stack([labels, X])
+    _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_partitions, "VALUES_PER_SAMPLE", 1)
+        patch.setattr(_partitions, "FEWEST_VALUES", budget)
         found = group_sharded_rows(LocalShards(X, [4, 20]), labels)
-    finally:
-        _sharded.VALUES_PER_SAMPLE, _sharded.FEWEST_VALUES = before
-    for left, right in zip(found, expected, strict=True):
-        assert_array_equal(left, right)
+    assert_array_equal(found[0], first)
+    assert_array_equal(found[1], group.ravel())
 
 
 def test_few_columns_are_fetched_to_sort(rng):
-    X = rng.standard_normal((20_000, 30))
-    shards = LocalShards(X, [5000])
+    shards = LocalShards(rng.standard_normal((20_000, 30)), [5000])
     group_sharded_rows(shards, np.zeros(20_000, dtype=int))
     assert max(shards.sizes) <= 8 * 20_000
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_bandwidths_are_those_of_samples_in_memory(rng, offset):
+    X = rng.standard_normal((97, 5)) * np.array([1e-200, 1.0, 1e150, 3.0, 0.0]) + offset
+    weight = rng.integers(0, 4, 97).astype(float)
+    expected = PerFeatureGaussian().adapt(X, weight).widths
+    for cuts in ([], [1], [30, 31, 60]):
+        found = PerFeatureGaussian().adapt(LocalShards(X, cuts), weight).widths
+        assert_allclose(found, expected, rtol=1e-14)
 
 
 def test_landmarks_are_those_of_samples_in_memory(rng):
@@ -53,21 +59,6 @@ def test_landmarks_are_those_of_samples_in_memory(rng):
         found = choose_landmarks(bank, shards, labels, weight, n_landmarks, **options)
         for left, right in zip(found, expected, strict=True):
             assert_array_equal(left, right)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("listed", [None, [0, 3, 4, 40]])
-def test_neighbourhoods_by_blocks_are_those_of_the_whole_matrix(rng, listed, dtype):
-    X, labels = rng.standard_normal((41, 3)), rng.integers(0, 3, 41)
-    bank, weights = PerFeatureGaussian(dtype=dtype).adapt(X), np.full(3, 1 / 3)
-    listed = None if listed is None else np.array(listed)
-    kernel = bank.combine(weights, X).astype(np.float64)
-    expected = find_neighborhoods(kernel, labels, 3, 5, listed)
-    found = spread_neighborhoods(LocalCluster(), bank, weights, X, labels, 3, 5, listed)
-    for name in ("same", "other"):
-        left, right = getattr(found, name), getattr(expected, name)
-        assert_array_equal(left.rows, right.rows)
-        assert_array_equal(left.columns, right.columns)
 
 
 def test_samples_in_parts_are_no_array(rng):

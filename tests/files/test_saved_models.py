@@ -1,9 +1,13 @@
-"""A loaded model is the saved model, to the last bit."""
+"""A loaded model is the saved model, to the last bit; what cannot be saved says why."""
 
 import copy
 import inspect
 import json
+import os
 import pickle
+import stat
+import subprocess
+import sys
 import zipfile
 
 import joblib
@@ -16,6 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from sklearn import config_context
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import imkpl
 from imkpl import (
@@ -24,20 +31,24 @@ from imkpl import (
     ISKPL,
     IMKPLSelector,
     MultiLabelIMKPL,
-    SkeletonLieGroup,
     TimeSeriesIMKPL,
     estimators,
     kernels,
 )
-from imkpl.archives.arrays import read_array, write_array
-from imkpl.files import trusted_types
-from imkpl.files.errors import MODEL_FILE
-from imkpl.files.read_tree import TreeReader
-from imkpl.files.registry import ESTIMATORS, PARTS
-from imkpl.files.write_tree import TreeWriter
+from imkpl._archive import read_array, write_array
+from imkpl.files import (
+    ESTIMATORS,
+    MODEL_FILE,
+    PARTS,
+    ModelFileError,
+    TreeReader,
+    TreeWriter,
+    trusted_types,
+)
 from imkpl.kernels import (
     BaseKernel,
     BaseKernelBank,
+    FunctionKernel,
     Gaussian,
     GlobalAlignment,
     KernelStack,
@@ -100,12 +111,8 @@ BANKS = {
     "scales": PerFeatureGaussian(scales=(0.5, 2.0), tolerance=None),
     "given widths": PerFeatureGaussian(bandwidth=np.array([1.0, 2, 3, 4]), features=np.arange(4)),
     "single precision": PerFeatureGaussian(dtype=np.float32),
-    "dtype by name": PerFeatureGaussian(dtype="float32"),
     "dtype object": PerFeatureGaussian(dtype=np.dtype("float32")),
-    "table": "per_column",
     "codes": PerColumn(categorical=[1]),
-    "one kernel": Gaussian(),
-    "named": "rbf",
     "list": ["linear", Gaussian(2.0), NamedKernel("poly", {"degree": 2}), "laplacian"],
     "stack": KernelStack((Gaussian(), "cosine")),
     "unit diagonal": Normalized(KernelStack(("linear", "rbf"))),
@@ -130,9 +137,10 @@ def test_categories_and_missing_cells_survive(two_blobs, tmp_path):
 
 
 @pytest.mark.parametrize("decision", ["calibrated", "joint", "residual", "share"])
-@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
-def test_every_decision_survives(kind, decision, two_blobs, tmp_path, rng):
-    model = kind(sparsity=2, decision=decision).fit(*two_blobs)
+def test_every_decision_survives(decision, two_blobs, tmp_path, rng):
+    model = IMKPL(
+        sparsity=2, decision=decision, solver="landmarks", n_landmarks=12, random_state=3
+    ).fit(*two_blobs)
     check_twin(model, tmp_path, rng.standard_normal((9, 4)))
 
 
@@ -159,11 +167,6 @@ def test_precomputed_kernels_survive(two_blobs, tmp_path):
     check_twin(IMKPL("precomputed", sparsity=2).fit(K, y), tmp_path, K[:7])
 
 
-def test_landmark_models_survive(two_blobs, tmp_path):
-    model = IMKPL(sparsity=2, solver="landmarks", n_landmarks=12, random_state=3).fit(*two_blobs)
-    check_twin(model, tmp_path, two_blobs[0])
-
-
 def test_settings_and_names_survive(two_blobs, tmp_path):
     X, y = two_blobs
     frame = pd.DataFrame(X, columns=["Länge", "b", "c/d", ".."])
@@ -179,15 +182,10 @@ def test_settings_and_names_survive(two_blobs, tmp_path):
 def test_cross_validated_models_survive(two_blobs, tmp_path):
     X, y = two_blobs
     splits = [(np.arange(0, 40, 2), np.arange(1, 40, 2)), (np.arange(1, 40, 2), [0, 2, 38])]
-    for cv in (2, splits):
-        model = IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=cv).fit(X, y)
-        check_twin(model, tmp_path, X)
-
-
-def test_path_without_kernel_limits_survives(two_blobs, tmp_path):
-    model = IMKPLCV(sparsity=(1, 2), weight_rule="lp", cv=2).fit(*two_blobs)
+    check_twin(IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=splits).fit(X, y), tmp_path, X)
+    model = IMKPLCV(sparsity=(1, 2), weight_rule="lp", cv=2).fit(X, y)
     assert model.path_["max_kernels"].dtype == object
-    check_twin(model, tmp_path, two_blobs[0])
+    check_twin(model, tmp_path, X)
 
 
 def test_selectors_survive_with_their_estimators(two_blobs, tmp_path):
@@ -221,13 +219,6 @@ def test_series_models_survive(bank, tmp_path, rng):
     if bank == "global_alignment":
         pairs = [one.align(series[0], series[1]) for one in (model, twin)]
         assert same(*pairs)
-
-
-def test_skeleton_steps_survive(tmp_path, rng):
-    X = rng.standard_normal((3, 60, 5))
-    model = SkeletonLieGroup(bone_pairs=[(0, 1), (2, 5)]).fit(X)
-    twin = round_trip(model, tmp_path)
-    assert twin.transform(X) == model.transform(X)
 
 
 def test_loaded_models_can_be_fitted_and_cloned(two_blobs, tmp_path):
@@ -293,7 +284,7 @@ scalars = hnp.arrays(st.sampled_from(["f8", "f4", "f2", "i8", "u1", "?", "U3"]),
 objects = hnp.arrays(object, (2, 2), elements=plain.filter(lambda v: not isinstance(v, list)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plain | arrays | scalars | objects)
 def test_plain_values_and_arrays_survive(value):
     writer = TreeWriter()
@@ -324,8 +315,9 @@ def fitted_models(two_blobs):
     """Models of all kinds, each with samples to predict."""
     X, y = two_blobs
     series, K = X.reshape(40, 1, 4), np.exp(-((X[:, None] - X) ** 2))
+    # Every third bank: each class of `PARTS` is still in one of them.
     return [
-        *((IMKPL(bank, sparsity=2, max_iter=1).fit(X, y), X) for bank in BANKS.values()),
+        *((IMKPL(bank, sparsity=2, max_iter=1).fit(X, y), X) for bank in list(BANKS.values())[::3]),
         (IMKPLSelector(IMKPL(sparsity=2)).fit(X, y), X),
         (IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=2).fit(X, y), X),
         (TimeSeriesIMKPL(sparsity=2).fit(series, y), series),
@@ -342,13 +334,6 @@ def test_skops_keeps_models_and_trusted_types_is_all_that_it_asks_for(fitted_mod
         for method in METHODS:
             if hasattr(model, method):
                 assert same(getattr(model, method)(X), getattr(twin, method)(X))
-
-
-def test_trusted_types_are_names_of_types():
-    for name in trusted_types():
-        module, _, qualified = name.rpartition(".")
-        found = getattr(__import__(module, fromlist=[qualified]), qualified)
-        assert isinstance(found, type)
 
 
 def test_pickle_joblib_and_copies_keep_models(fitted_models, tmp_path):
@@ -370,3 +355,121 @@ def test_every_public_kernel_and_estimator_can_be_saved_but_functions():
     assert {kind.__name__ for kind in banks} - set(PARTS) == {"FunctionKernel"}
     public = [getattr(estimators, name) for name in estimators.__all__]
     assert {kind.__name__ for kind in public if isinstance(kind, type)} == set(ESTIMATORS)
+
+
+def similarity(X, Y):
+    return X @ Y.T
+
+
+class Subclass(IMKPL):
+    pass
+
+
+LOOP = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (IMKPL(similarity), "kernels is the function similarity, .* Use the kernels of imkpl"),
+        (IMKPL([Gaussian(), similarity]), r"kernels\[1\] is the function similarity"),
+        (IMKPL(FunctionKernel(similarity)), "kernels is of type FunctionKernel, and a model file"),
+        (
+            IMKPL(random_state=np.random.RandomState(0)),
+            r"random_state is of type RandomState, .* Use a whole number: set_params\(random_s",
+        ),
+        (
+            IMKPLSelector(IMKPL(random_state=np.random.RandomState(0))),
+            r"estimator.random_state is of type RandomState, .* Use a whole number",
+        ),
+        (
+            IMKPLCV(cv=StratifiedKFold(3)),
+            "cv is of type StratifiedKFold, .* Use a number of folds, or",
+        ),
+        (
+            IMKPL(class_weight={"a": {1}}),
+            r"class_weight\['a'\] is of type set, .* Expected None",
+        ),
+        (
+            IMKPL(class_weight=np.ma.array([1.0])),
+            "class_weight is an array .MaskedArray. of float64",
+        ),
+        (
+            IMKPL(class_weight=np.zeros(2, [("a", "f8")])),
+            r"class_weight is an array \(ndarray\) of \[\('a', '<f8'\)\]",
+        ),
+        (IMKPL(class_weight=np.longdouble(1)), "class_weight is of type longdouble"),
+        (IMKPL(class_weight=object), "class_weight is the type object"),
+        (IMKPL(class_weight=LOOP), r"class_weight\[0\].* is nested more than 40 levels deep"),
+        (Subclass(), "A model of class Subclass cannot be saved, expected one of IMKPL, IMKPLCV"),
+        (make_pipeline(StandardScaler(), IMKPL()), "class Pipeline cannot be saved, .* with skops"),
+        (3, "A model of class int cannot be saved, expected one of IMKPL"),
+    ],
+)
+def test_a_model_with_code_or_of_another_class_cannot_be_saved(model, sentence, tmp_path):
+    with pytest.raises(ModelFileError, match=sentence):
+        imkpl.save(model, tmp_path / "model.imkpl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_learned_functions_are_named_where_parameters_were_set_anew(two_blobs, tmp_path):
+    model = IMKPL(FunctionKernel(similarity), sparsity=2).fit(*two_blobs)
+    model.set_params(kernels="linear")
+    sentence = r"_predictor\.bank\.bank\.kernels\[0\] is of type FunctionKernel, .* Use the kernels"
+    with pytest.raises(ModelFileError, match=sentence):
+        imkpl.save(model, tmp_path / "model.imkpl")
+
+
+def test_folders_are_named(tmp_path):
+    with pytest.raises(IsADirectoryError, match=r"is a folder\. Pass the name of a file in it"):
+        imkpl.save(IMKPL(), tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"The folder .*none of m\.imkpl does not exist"):
+        imkpl.save(IMKPL(), tmp_path / "none" / "m.imkpl")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(step, tmp_path, monkeypatch):
+    path = tmp_path / "model.imkpl"
+    imkpl.save(IMKPL(sparsity=3), path)
+
+    def fail(*args):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="No space left"):
+        imkpl.save(IMKPL(sparsity=4), path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert imkpl.load(path).sparsity == 3
+
+
+def test_a_file_that_is_there_is_replaced_and_keeps_its_mode(tmp_path):
+    path, link = tmp_path / "model.imkpl", tmp_path / "link.imkpl"
+    imkpl.save(IMKPL(sparsity=3), path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    imkpl.save(IMKPL(sparsity=4), link)
+    assert link.is_symlink()
+    assert imkpl.load(path).sparsity == 4
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert sorted(tmp_path.iterdir()) == [link, path]
+
+
+def test_a_new_file_has_the_mode_of_any_other(tmp_path):
+    (tmp_path / "other").write_bytes(b"")
+    imkpl.save(IMKPL(), tmp_path / "model.imkpl")
+    assert (tmp_path / "model.imkpl").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_model_is_loaded_by_a_process_that_imports_nothing_else(two_blobs, tmp_path):
+    X, y = two_blobs
+    model = IMKPL(sparsity=2).fit(X, y)
+    imkpl.save(model, tmp_path / "model.imkpl")
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import sys, imkpl, numpy as np; model = imkpl.load(sys.argv[1]); "
+        "print(model.predict_proba(np.load(sys.argv[2])).tobytes().hex())"
+    )
+    arguments = [sys.executable, "-c", code, tmp_path / "model.imkpl", tmp_path / "X.npy"]
+    done = subprocess.run(arguments, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == model.predict_proba(X).tobytes().hex()
