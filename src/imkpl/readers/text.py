@@ -60,7 +60,7 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
             header=0 if is_headed else None,
             names=names,
             index_col=False,
-            na_values=list(MISSING_TEXTS),
+            na_values=sorted(MISSING_TEXTS),
             keep_default_na=False,
             skipinitialspace=True,
             low_memory=False,
