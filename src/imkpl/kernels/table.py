@@ -22,8 +22,7 @@ from imkpl.kernels.per_feature import (
     invert_roots,
     root_mean_squared_difference,
 )
-from imkpl.tables import Table, read_table
-from imkpl.tables.table import Cell
+from imkpl.tables import Cell, Table, read_table
 
 # One over the width of a Gaussian kernel on codes 0, 1, ...: exp(-1000) is 0 beside any number.
 OVERLAP_RATE = 1000.0**0.5
