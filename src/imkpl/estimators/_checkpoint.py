@@ -6,15 +6,14 @@ import importlib.metadata
 import os
 import pathlib
 import platform
+import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 
-from imkpl.archives.atomic import name_part, remove_leftovers, write_file
-from imkpl.archives.document import Arrays, pack_document, unpack_document
-from imkpl.archives.kind import FileKind
+from imkpl._archive import Arrays, FileKind, pack_document, unpack_document, write_file
 from imkpl.estimators._digest import digest
 
 # Settings that change nothing in a round that both fits have. The splits of `cv` count as data.
@@ -112,12 +111,10 @@ class Checkpoint:
 
     def _check_folder(self) -> None:
         """Raise before the work begins if nothing could be kept."""
-        probe = name_part(self.folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            probe.touch()
-            probe.unlink()
-            remove_leftovers(self.folder)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
         except OSError as error:
             raise _explained(
                 error,

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from imkpl._archive import Arrays
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.archives.document import Arrays
 from imkpl.estimators._checkpoint import Keeper, open_checkpoint, recall_or
 from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_callbacks
 from imkpl.estimators._imkpl import IMKPL

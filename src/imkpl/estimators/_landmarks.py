@@ -17,13 +17,11 @@ from imkpl.estimators._checkpoint import NO_CHECKPOINT, Keeper
 from imkpl.estimators._resuming import LANDMARKS, recall_landmarks
 from imkpl.estimators._training import TrainingPart, adapt_to_part
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.blocks import block_rows, take_samples
+from imkpl.kernels.base import block_rows, take_samples
 from imkpl.kernels.sharded import Found, ShardedSamples, join_rows
-from imkpl.model.encode import encode_labelled
 from imkpl.model.landmarks import choose_landmarks
-from imkpl.model.predictor import BLOCK_ROWS, Predictor
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
+from imkpl.model.problem import Problem, State
 
 # Up to so many distinct samples solver="auto" learns from all of them.
 MAX_EXACT = 10_000
@@ -89,7 +87,7 @@ def reduce_to_landmarks(
     )
     if isinstance(samples, ShardedSamples):
         return samples.gather(indices), landmarks
-    return bank.subset(samples, indices), landmarks
+    return bank._subset(samples, indices), landmarks
 
 
 def adapt_and_reduce(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from imkpl.kernels import PerColumn
-from imkpl.kernels.blocks import take_samples
+from imkpl.kernels.base import take_samples
 from imkpl.model.predictor import Predictor
 from imkpl.series import SeriesSet
 from imkpl.tables import Table
@@ -20,9 +20,9 @@ from imkpl.tables import Table
 
 def name_kind(predictor: Predictor) -> str:
     """What the kernels of a model read: "columns", "series", "similarities" or "objects"."""
-    if predictor.bank.reads_series:
+    if predictor.bank.reads == "series":
         return "series"
-    if predictor.bank.reads_similarities:
+    if predictor.bank.reads == "similarities":
         return "similarities"
     return "objects" if read_cells(predictor, predictor.samples, 0) is None else "columns"
 
@@ -35,7 +35,7 @@ def is_matrix(samples: Any) -> bool:
 def read_cells(predictor: Predictor, samples: Any, row: int) -> list[Any] | None:
     """The value that each kernel reads in one sample; None unless each reads a single one."""
     if isinstance(samples, Table) and isinstance(predictor.bank, PerColumn):
-        return predictor.bank.display_values(samples, row)
+        return predictor.bank._display_values(samples, row)
     columns = predictor.bank.kernel_columns
     if columns is None or not (isinstance(samples, np.ndarray) and samples.ndim == 2):
         return None
@@ -47,7 +47,7 @@ def is_training_data(model: Any, samples: Any) -> bool:
     predictor: Predictor = model._predictor
     if len(samples) != model.prototypes_.shape[1]:
         return False
-    if predictor.bank.reads_similarities:
+    if predictor.bank.reads == "similarities":
         return True
     behind, known = take_samples(samples, predictor.rows), predictor.samples
     if predictor.columns is not None:

@@ -405,7 +405,7 @@ def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[Ch
     found = []
     for kernel in np.argsort(-np.array(totals), kind="stable")[:max_channels]:
         name = one.feature_names[kernel]
-        channels = predictor.bank.select([kernel]).columns
+        channels = predictor.bank.select([kernel])._columns
         found.append(
             ChannelComparison(
                 name,

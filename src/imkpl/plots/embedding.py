@@ -12,7 +12,7 @@ from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.samples import is_training_data
 from imkpl.kernels import Normalized, resolve_bank
-from imkpl.kernels.blocks import take_samples
+from imkpl.kernels.base import take_samples
 from imkpl.plots._style import (
     LEGEND_ROWS,
     MOST_IN_LEGEND,
@@ -133,7 +133,7 @@ class EmbeddingDisplay:
         chosen = choose_stratified(labels, max_samples, random_state)
         if is_training_data(estimator, samples):
             training = samples
-        elif estimator._predictor.bank.reads_similarities:
+        elif estimator._predictor.bank.reads == "similarities":
             raise ValueError(
                 "The kernels are precomputed, and the similarities among new samples are unknown. "
                 "Pass the training similarities and labels as X and y."
@@ -325,15 +325,15 @@ def average_kernel(
     predictor = estimator._predictor
     with limited_threads(estimator.n_jobs):
         bank = resolve_bank(estimator.kernels).adapt(samples if training is None else training)
-        if not bank.has_unit_diagonal:
+        if not bank._has_unit_diagonal:
             bank = Normalized(bank)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
-        kernel = bank.combine(weights, bank.subset(samples, chosen))
+        kernel = bank.combine(weights, bank._subset(samples, chosen))
         if training is None:
             return kernel, bank.n_kernels
-        support = bank.take(training, predictor.rows)
+        support = bank._take(training, predictor.rows)
         across = bank.combine(weights, take_samples(samples, chosen), support) @ predictor.mixes.T
-        between = bank.combine(weights, bank.subset(training, predictor.rows))
+        between = bank.combine(weights, bank._subset(training, predictor.rows))
     gram = predictor.mixes @ between @ predictor.mixes.T
     return _join(kernel, across, gram), bank.n_kernels
 
@@ -344,7 +344,7 @@ def learned_kernel(estimator: Any, samples: Any, chosen: IntArray) -> FloatArray
     bank = predictor.bank
     cut = samples if predictor.columns is None else samples[:, predictor.columns]
     with limited_threads(estimator.n_jobs):
-        kernel = bank.combine(predictor.weights, bank.subset(cut, chosen))
+        kernel = bank.combine(predictor.weights, bank._subset(cut, chosen))
         across = predictor.similarities(take_samples(samples, chosen))
     return _join(kernel, across, predictor.encoder.gram)
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
-from imkpl.archives.atomic import write_file
+from imkpl._archive import write_file
 from imkpl.plots._style import COLORS, class_color, shorten, shorten_all
 from imkpl.report.summarize import summarize
 
