@@ -13,7 +13,7 @@ from imkpl.model import landmarks as module
 from imkpl.model.landmarks import (
     ClassDraw,
     choose_landmarks,
-    draw_alone,
+    draw_in_memory,
     share_landmarks,
     share_weight,
 )
@@ -24,7 +24,7 @@ OPTIONS = {"seed": 0, "working_memory": 64}
 
 def spread_over_class(bank, X, sample_weight, n_chosen, generator):
     draw = ClassDraw(np.arange(len(X)), sample_weight, n_chosen, generator)
-    draw_alone(bank, X, draw, working_memory=1)
+    draw_in_memory(bank, X, draw, working_memory=1)
     return draw.chosen
 
 
