@@ -295,7 +295,7 @@ class BasePrototypeClassifier(
         tags.input_tags.pairwise = is_precomputed
         tags.input_tags.three_d_array = is_precomputed
         is_named = isinstance(self.kernels, str) and self.kernels == "per_column"
-        is_table = is_named or bool(getattr(self.kernels, "reads_tables", False))
+        is_table = is_named or getattr(self.kernels, "reads", None) == "tables"
         # Not `categorical`, which stands for categories only: checks would then round all numbers.
         tags.input_tags.allow_nan = is_table
         tags.input_tags.string = is_table
@@ -325,7 +325,7 @@ class BasePrototypeClassifier(
         weight = read_sample_weight(sample_weight, X)
         self.classes_, labels = find_classes(y, weight)
         factors = find_class_weight(self.class_weight, self.classes_, labels, weight)
-        return find_distinct(X, labels, weight, factors, merge=bank.requires_vector_input)
+        return find_distinct(X, labels, weight, factors, merge=bank.reads in ("vectors", "columns"))
 
     def _adapt(
         self, bank: BaseKernelBank, X: Any, part: TrainingPart, checkpoint: Keeper = NO_CHECKPOINT

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
-from imkpl.kernels.blocks import block_rows
+from imkpl.kernels.base import block_rows
 from imkpl.kernels.columns import ColumnSource
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))

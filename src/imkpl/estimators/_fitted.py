@@ -87,11 +87,11 @@ def build_predictor(
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
     support = np.unique(state.prototypes.indices)
     live = np.flatnonzero(weights)
-    live_bank, rows = bank.plain().select(live), part.kept[support]
-    samples = X.gather(rows) if isinstance(X, ShardedSamples) else bank.take(X, rows)
-    columns = live_bank.columns
+    live_bank, rows = bank._plain().select(live), part.kept[support]
+    samples = X.gather(rows) if isinstance(X, ShardedSamples) else bank._take(X, rows)
+    columns = live_bank._columns
     if columns is not None:
-        samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
+        samples, live_bank = samples[:, columns], live_bank._on_columns(columns)
     similarities = (state.prototypes @ state.kernel).T
     indicator = np.eye(int(part.labels.max()) + 1)[part.labels]
     encoder = Encoder(

@@ -246,8 +246,8 @@ class IMKPL(BasePrototypeClassifier):
         """The problem with kernels divided by their variance, constant ones left out."""
         varying = np.arange(bank.n_kernels)
         if not is_literal:
-            scaled = VarianceNormalized(bank).measure(X, part.sample_weight)
-            varying = np.flatnonzero(scaled.diagonal(X)[0])
+            scaled = VarianceNormalized(bank)._measure(X, part.sample_weight)
+            varying = np.flatnonzero(scaled._diagonal(X)[0])
             check_varying(varying.size > 0)
             bank = scaled.select(varying)
         problem = replace(self._pose(bank, varying, X, part), separation=self.separation)

@@ -31,7 +31,7 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
     y = in_memory(y)
     check_labels(y)
     is_parts = is_partitioned(X)
-    reads_columns = bank.columns_suffice and not is_parts
+    reads_columns = bank.reads == "columns" and not is_parts
     source = as_columns(X, largest_copy()) if reads_columns else None
     if is_parts:
         X, y = read_partitions(estimator, bank, X, y)
@@ -43,15 +43,15 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
         estimator.n_features_in_ = source.shape[1]
         if source.feature_names is not None:
             estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
-    elif bank.requires_vector_input:
+    elif bank.reads in ("vectors", "columns"):
         with plain_words(X):
             order = _find_order(bank)
             X, y = validate_data(
                 estimator, X, y, dtype=np.float64, order=order, ensure_min_samples=2
             )
-    elif bank.reads_tables:
+    elif bank.reads == "tables":
         X, y = read_training_table(estimator, X, y)
-    elif bank.reads_similarities:
+    elif bank.reads == "similarities":
         shape = np.shape(X)
         if len(shape) not in (2, 3) or shape[0] != shape[1] or 0 in shape:
             raise ValueError(
@@ -61,7 +61,7 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
             )
         X, y = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
         estimator._n_stacked = _count_stacked(shape)
-    elif bank.reads_series:
+    elif bank.reads == "series":
         X, y = read_series(X), column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         estimator.n_features_in_ = estimator.n_channels_in_ = X.n_channels
@@ -80,19 +80,19 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
 def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
     """New samples, checked against what `fit` has seen."""
     refuse_partitions(X, "This method")
-    source = as_columns(X, largest_copy()) if bank.columns_suffice else None
+    source = as_columns(X, largest_copy()) if bank.reads == "columns" else None
     if source is not None:
         check_width(source, estimator.n_features_in_)
         return source
-    if bank.requires_vector_input:
+    if bank.reads in ("vectors", "columns"):
         with plain_words(X):
             order = _find_order(bank)
             return validate_data(estimator, X, dtype=np.float64, order=order, reset=False)
-    if bank.reads_tables:
+    if bank.reads == "tables":
         return read_new_table(estimator, X)
-    if bank.reads_series:
+    if bank.reads == "series":
         return _check_channels(estimator, read_series(X))
-    if not bank.reads_similarities:
+    if bank.reads != "similarities":
         return _as_sequence(X)
     shape, n_train, n_stacked = np.shape(X), estimator.n_features_in_, estimator._n_stacked
     is_stack = len(shape) in (2, 3) and shape[1] == n_train
@@ -129,7 +129,7 @@ def largest_copy() -> float:
 
 def _find_order(bank: BaseKernelBank) -> str | None:
     """The order in memory; products of matrices round differently in another one."""
-    return None if bank.columns_suffice else "C"
+    return None if bank.reads == "columns" else "C"
 
 
 def _count_stacked(shape: tuple[int, ...]) -> int:

@@ -17,7 +17,7 @@ from imkpl.estimators._checkpoint import NO_CHECKPOINT, Keeper
 from imkpl.estimators._resuming import LANDMARKS, recall_landmarks
 from imkpl.estimators._training import TrainingPart, adapt_to_part
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.blocks import block_rows, take_samples
+from imkpl.kernels.base import block_rows, take_samples
 from imkpl.kernels.sharded import Found, ShardedSamples, join_rows
 from imkpl.model.landmarks import choose_landmarks
 from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
@@ -87,7 +87,7 @@ def reduce_to_landmarks(
     )
     if isinstance(samples, ShardedSamples):
         return samples.gather(indices), landmarks
-    return bank.subset(samples, indices), landmarks
+    return bank._subset(samples, indices), landmarks
 
 
 def adapt_and_reduce(

@@ -26,7 +26,7 @@ def is_partitioned(X: Any) -> bool:
 
 def read_partitions(estimator: Any, bank: BaseKernelBank, X: Any, y: Any) -> tuple[Any, Any]:
     """Samples, left in their partitions, and their labels, in memory."""
-    if not bank.requires_vector_input:
+    if bank.reads not in ("vectors", "columns"):
         raise ValueError(
             f"The kernels of {type(bank).__name__} do not read rows of numbers, but Dask "
             "collections hold such rows, expected an array or a list for these kernels. Pass "
@@ -77,7 +77,7 @@ def by_partition(method: Method) -> Method:
         if not is_partitioned(X):
             return method(self, X, **options)
         check_is_fitted(self)
-        if not self._predictor.bank.requires_vector_input:
+        if self._predictor.bank.reads not in ("vectors", "columns"):
             refuse_partitions(X, f"{method.__name__} with kernels that do not read vectors")
         from imkpl.scale.dask import answer_lazily, example_of
 

@@ -98,7 +98,7 @@ def _read_problem(kept: Kept, whole: Problem) -> Problem:
     is_single = bool(kept["is_single"])
     problem = replace(
         whole,
-        bank=bank.in_single_precision() if is_single else bank,
+        bank=bank._in_single_precision() if is_single else bank,
         kernel_indices=chosen,
         separation=float(kept["separation"]),
         dtype=np.float32 if is_single else np.float64,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import pathlib
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import get_config
 
+from imkpl._progress import Progress, listening
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._partitions import group_sharded_rows
 from imkpl.estimators._weights import combine_weights
@@ -121,23 +122,21 @@ def tabulate_kernels(
 ) -> tuple[BaseKernelBank, Any]:
     """Bank and samples for the loop, with expensive kernels computed once."""
 
-    def report(done: float, total: float) -> None:
-        sys.stderr.write(
-            f"[{type(estimator).__name__}] kernels: {100 * done / total:.0f} % of {total:.0f}\n"
-        )
+    def write(progress: Progress) -> None:
+        sys.stderr.write(f"[{type(estimator).__name__}] {progress.source}: {progress.message}\n")
 
     folder = getattr(estimator, "checkpoint", None)
     if folder is not None:
         bank = cache_alignments(bank, pathlib.Path(folder) / ALIGNMENTS)
-    return bank.tabulate(samples, report if estimator.verbose else None)
+    with listening(write) if estimator.verbose else nullcontext():
+        return bank._tabulate(samples)
 
 
 def adapt_to_part(bank: BaseKernelBank, X: Any, part: TrainingPart) -> tuple[BaseKernelBank, Any]:
     """Kernels of unit diagonal with bandwidths learned on the training part, and its samples."""
-    samples = bank.subset(X, part.kept)
-    bank = bank.within_memory(get_config()["working_memory"])
+    samples = bank._subset(X, part.kept)
     bank = bank.adapt(samples, part.sample_weight)
-    return (bank if bank.has_unit_diagonal else Normalized(bank)), samples
+    return (bank if bank._has_unit_diagonal else Normalized(bank)), samples
 
 
 def check_varying(is_varying: bool) -> None:

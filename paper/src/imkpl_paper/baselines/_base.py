@@ -160,7 +160,7 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             bank = resolve_bank(self.kernels)
             X, y = read_training(self, bank, X, y)
             self.classes_, labels = find_classes(y, np.ones(len(y)))
-            part = sort_samples(X, labels, merge=bank.requires_vector_input)
+            part = sort_samples(X, labels, merge=bank.reads in ("vectors", "columns"))
             stages.enter("learning bandwidths")
             bank, samples = adapt_to_part(bank, X, part)
             table, samples = tabulate_kernels(self, bank, samples)
