@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imkpl.estimators._compat import wants_data_frame
+from imkpl.estimators._sharded import group_sharded_rows  # noqa: F401
 from imkpl.kernels import BaseKernelBank
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -30,3 +30,14 @@ class InputForms:
     def columns_suffice(self) -> bool:
         """Whether the kernels read X by ``X[:, columns]`` alone, so that it may be a source."""
         return False
+
+    @property
+    def reads(self) -> str:
+        """What the samples are, in one word."""
+        if self.requires_vector_input:
+            return "columns" if self.columns_suffice else "vectors"
+        if self.reads_tables:
+            return "tables"
+        if self.reads_similarities:
+            return "similarities"
+        return "series" if self.reads_series else "anything"
