@@ -1,18 +1,13 @@
 """A table of kernels is the bank it was made from; a cache is never half-read."""
 
 import dataclasses
-import os
 import pathlib
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.archives.atomic import machine_name
 from imkpl.kernels import (
     GlobalAlignment,
     KernelStack,
@@ -181,31 +176,6 @@ def test_an_interrupted_write_leaves_nothing_behind(tmp_path, monkeypatch):
         cache.write(values, "a")
     assert list(tmp_path.iterdir()) == []
     assert not cache.read_into(values, "a")
-
-
-def test_the_next_write_removes_what_a_killed_process_left(tmp_path):
-    code = (
-        "import os, signal, sys, numpy as np; from imkpl.kernels.cache import BlockCache; "
-        "os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL); "
-        "BlockCache(sys.argv[1]).write(np.arange(3.0), 'a')"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
-    BlockCache(tmp_path).write(np.arange(3.0), "b")
-    assert [path.name for path in tmp_path.iterdir()] == ["b.block"]
-
-
-def test_what_others_may_still_be_writing_stays_for_a_day(tmp_path):
-    running, elsewhere = f".{machine_name()}-{os.getpid()}-x.part", ".other-999999999-x.part"
-    for name in (running, elsewhere, ".something.part"):
-        (tmp_path / name).write_bytes(b"half")
-    BlockCache(tmp_path).write(np.arange(3.0), "a")
-    assert {path.name for path in tmp_path.iterdir()} >= {running, elsewhere, ".something.part"}
-    yesterday = time.time() - 2 * 86400
-    for name in (running, elsewhere):
-        os.utime(tmp_path / name, (yesterday, yesterday))
-    BlockCache(tmp_path).write(np.arange(3.0), "a")
-    assert {path.name for path in tmp_path.iterdir()} == {"a.block", ".something.part"}
 
 
 def test_a_folder_that_cannot_be_written_is_a_warning(series, tmp_path):

@@ -45,9 +45,8 @@ from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.evidence import collect_evidence
 from imkpl.model.predictor import Encoding
-from imkpl.model.problem import Problem
+from imkpl.model.problem import Problem, State
 from imkpl.model.separation import LinearSeparation
-from imkpl.model.state import State
 
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
 CONSTANT = 1 - 1e-12

@@ -20,14 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
+from imkpl._archive import Arrays, FileKind, pack_document, unpack_document, write_file
 from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
-from imkpl.archives.atomic import write_file
-from imkpl.archives.document import Arrays, pack_document, unpack_document
-from imkpl.archives.kind import FileKind
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.problem import Problem, State
 
 # Settings that do not change the result, or only how far it gets.
 SILENT = frozenset({"checkpoint", "cv", "max_iter", "n_jobs", "verbose"})

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.archives.document import Arrays
 from imkpl.estimators._checkpoint import Checkpoint, open_checkpoint
 from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_callbacks
 from imkpl.estimators._docs import fill_doc
@@ -31,7 +31,7 @@ from imkpl.estimators._training import TrainingData, find_distinct, read_trainin
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import add_prototypes, cover_order
 from imkpl.model.predictor import Predictor
-from imkpl.model.state import State
+from imkpl.model.problem import State
 from imkpl.model.updates import drop_unused, update_codes, update_prototypes
 
 METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from imkpl._progress import announce
 from imkpl._typing import FloatArray
 from imkpl.estimators._calibration import (
     CalibrationSamples,
@@ -16,12 +17,9 @@ from imkpl.estimators._calibration import (
 )
 from imkpl.estimators._landmarks import add_other_samples, code_everyone
 from imkpl.estimators._training import TrainingData
-from imkpl.model.encode import Encoder
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import Predictor
-from imkpl.model.problem import Problem
-from imkpl.model.readout import MAX_STEPS, Readout, fit_readout
-from imkpl.model.state import State
+from imkpl.model.predictor import MAX_STEPS, Encoder, Predictor, Readout, fit_readout
+from imkpl.model.problem import Problem, State
 from imkpl.model.updates import drop_unused
 
 
@@ -33,6 +31,7 @@ def describe_fit(
     history: list[ObjectiveParts],
 ) -> dict[str, Any]:
     """The fitted attributes: all that prediction needs, and nothing else of the training data."""
+    announce(type(estimator).__name__, "calibrating")
     state = drop_unused(state)
     predictor, temperature, calibration = build_predictor(estimator, data, problem, state)
     order, classes = np.argsort(predictor.rows), data.classes

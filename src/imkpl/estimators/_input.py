@@ -35,8 +35,7 @@ from imkpl.kernels.blocks import block_rows, take_samples
 from imkpl.kernels.columns import ColumnSource, SparseColumns, as_columns, check_width
 from imkpl.kernels.sharded import Found, ShardedSamples
 from imkpl.series import SeriesSet, read_series
-from imkpl.tables import Table, read_table
-from imkpl.tables.read import as_cells, as_frame
+from imkpl.tables import Table, as_cells, as_frame, read_table
 
 # What `fit` learns about the form of its input.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_", "_n_stacked")
@@ -314,7 +313,7 @@ class Partitions(Vectors):
     word = "partitions"
 
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
-        from imkpl.scale.samples import read_dask
+        from imkpl.scale.dask import read_dask
 
         samples, labels = read_dask(X), column_or_1d(y, warn=True)
         check_consistent_length(samples, labels)

@@ -19,11 +19,9 @@ from imkpl.estimators._input import Partitions
 from imkpl.estimators._training import TrainingData, adapt_kernels
 from imkpl.kernels.blocks import block_rows
 from imkpl.kernels.sharded import Found, join_rows
-from imkpl.model.encode import encode_labelled
 from imkpl.model.landmarks import choose_landmarks
-from imkpl.model.predictor import BLOCK_ROWS, Predictor
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
+from imkpl.model.problem import Problem, State
 
 # solver="auto" learns from all distinct samples up to this number.
 MAX_EXACT = 10_000

@@ -17,8 +17,7 @@ from imkpl.estimators._compat import FitCallbacks
 from imkpl.estimators._training import TrainingData
 from imkpl.model.alternate import is_settled
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.problem import Problem, State
 
 Describe = Callable[[State, list[ObjectiveParts]], dict[str, Any]]
 

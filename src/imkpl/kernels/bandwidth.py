@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from imkpl._typing import FloatArray
 from imkpl.kernels.blocks import iterate_blocks
 from imkpl.kernels.checks import check_sample_weight, check_vectors
-from imkpl.kernels.exact_sums import fold_moments, join_folds
 from imkpl.kernels.extremes import LARGEST, OVERFLOWING, SMALLEST
-from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference
+from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
 
 
 def root_mean_squared_difference(
@@ -22,8 +21,7 @@ def root_mean_squared_difference(
 
     ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
     exactly zero for a constant feature, keeps its digits under large offsets, and neither
-    overflows nor vanishes for features of extreme scale. Values are measured from the first sample;
-    in which order and in which parts the samples are added up does not matter.
+    overflows nor vanishes for features of extreme scale.
 
     Examples
     --------
@@ -36,7 +34,7 @@ def root_mean_squared_difference(
     shares = check_sample_weight(sample_weight, array.shape[0])
     present = np.flatnonzero(shares)
     shares = shares[present]
-    roots, size = np.empty(array.shape[1]), (float(shares.max()), present.size)
+    roots = np.empty(array.shape[1])
     for block in iterate_blocks(array.shape[1], 40 * max(present.size, 1), working_memory):
         values = array[present, block].T.astype(np.float64, order="C")
         # Quarters of huge numbers, whose differences are finite.
@@ -46,9 +44,9 @@ def root_mean_squared_difference(
         values -= values[:, :1].copy()
         largest = np.abs(values).max(axis=1, initial=0.0)
         values /= np.where(largest > 0, largest, 1.0)[:, np.newaxis]
-        values -= join_folds(fold_moments(values, shares, *size, axis=1)[0])[:, np.newaxis]
+        values -= sum_long(values * shares, axis=1)[:, np.newaxis]
         # The second pass corrects the rounding of the mean.
-        rest, squares = (join_folds(f) for f in fold_moments(values, shares, *size, axis=1))
+        rest, squares = (sum_long(terms * shares, axis=1) for terms in (values, values**2))
         variance = squares - rest**2
         found = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
         roots[block] = np.where(is_huge, np.minimum(found, LARGEST / 4) * 4, found)

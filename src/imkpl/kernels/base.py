@@ -14,7 +14,6 @@ from imkpl.kernels.blocks import count_samples, take_samples
 from imkpl.kernels.checks import check_matrix, check_rows, check_weights, join_mixes
 from imkpl.kernels.input_forms import InputForms
 from imkpl.kernels.listed_pairs import evaluate_pairs, sum_pairs
-from imkpl.kernels.sharded import Cluster
 
 # Told how much is done, and of how much.
 Report: TypeAlias = Callable[[float, float], None]
@@ -342,21 +341,6 @@ class BaseKernelBank(InputForms, ABC):
             A bank that can be kept, and used anywhere.
         """
         return self
-
-    def cluster(self, n_values: float) -> Cluster | None:
-        """The machines on which so many kernel values are to be computed.
-
-        Parameters
-        ----------
-        n_values : float
-            How many kernel values there are to compute.
-
-        Returns
-        -------
-        Cluster or None
-            None where they are computed here.
-        """
-        return None
 
     def on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``.

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from imkpl._archive import write_file
 from imkpl._typing import FloatArray
-from imkpl.archives.atomic import remove_leftovers, write_file
 
 MAGIC = b"imkpl block 1\n"
 DIGEST_SIZE = 32
@@ -50,7 +50,6 @@ class BlockCache:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = pathlib.Path(folder)
         self._is_writable = True
-        self._is_swept = False
 
     def read_into(self, out: FloatArray, name: str) -> bool:
         """Fill an array with a block."""
@@ -67,17 +66,13 @@ class BlockCache:
     def write(self, values: FloatArray, name: str) -> None:
         """Keep a block; a reader sees all of it or nothing, whenever the process ends.
 
-        What killed processes have left half written is removed along with the first block. A folder
-        that cannot be written to is a warning: the values are known all the same.
+        A folder that cannot be written to is a warning: the values are known all the same.
         """
         if not self._is_writable:
             return
         payload = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            if not self._is_swept:
-                remove_leftovers(self._folder)
-                self._is_swept = True
             write_file(self._path(name), _sealed(payload))
         except OSError as error:
             self._is_writable = False

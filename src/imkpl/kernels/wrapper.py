@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from imkpl._typing import IntArray
 from imkpl.kernels.base import BaseKernelBank
-from imkpl.kernels.sharded import Cluster
 
 
 class BaseWrapper(BaseKernelBank):
@@ -77,10 +76,6 @@ class BaseWrapper(BaseKernelBank):
     def plain(self) -> BaseKernelBank:
         """The wrapper of the same kernels, without what serves a fit only."""
         return self._around(self.bank.plain())
-
-    def cluster(self, n_values: float) -> Cluster | None:
-        """The machines on which the wrapped bank computes so many values."""
-        return self.bank.cluster(n_values)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The names that the wrapped bank gives."""
