@@ -154,10 +154,18 @@ class BasePrototypeClassifier(
             state = self._cover(data, problem, weights)
             describe = partial(describe_fit, self, data, problem)
             state, history = monitor.resume(problem, state, describe)
-            options = {"max_iter": self.max_iter, "tol": self.tol, "report": monitor.report}
-            state, history = alternate(problem, state, self._updates, before=history, **options)
+            state, history = alternate(
+                problem,
+                state,
+                self._updates,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                report=monitor.report,
+                before=history,
+            )
             fitted = describe(state, history)
-        return monitor.finish(fitted)
+        monitor.finish(fitted)
+        return self
 
     @by_partition
     def predict(self, X: Any, *, reject: bool = False) -> Any:
@@ -444,7 +452,7 @@ class BasePrototypeClassifier(
     def _store(self, fitted: dict[str, Any]) -> Self:
         """Set the fitted attributes, now that nothing can fail any more."""
         for name in INPUT_ATTRIBUTES:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         for name, value in fitted.items():
             setattr(self, name, value)
         return self

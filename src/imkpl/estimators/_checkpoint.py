@@ -74,13 +74,14 @@ class Checkpoint:
         """The stages of this fit that were found, or else how the nearest other fit differs."""
         if self._found:
             return f"{self.folder} has {', '.join(self._found)} of this fit"
-        differing = []
+        differing: list[list[str]] = []
         for path in self.folder.glob(f"{self._owner}-*{ENDING}"):
             others = zip(self.parts.items(), path.name.split("-")[1:4], strict=False)
             differing.append([name for (name, own), other in others if own[:NAME_DIGITS] != other])
         if not differing:
             return f"{self.folder} has no checkpoint yet"
-        return f"{self.folder} has checkpoints of other {' and '.join(min(differing, key=len))}"
+        nearest = min(differing, key=lambda names: len(names))
+        return f"{self.folder} has checkpoints of other {' and '.join(nearest)}"
 
     def load(self, stage: str) -> Arrays | None:
         """What was saved of a stage."""

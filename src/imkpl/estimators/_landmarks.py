@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils import check_random_state
 
+from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._typing import IntArray
 from imkpl.estimators._calibration import CalibrationSamples
-from imkpl.estimators._checkpoint import Arrays, Checkpoint, check_floats, check_indices
+from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
 from imkpl.estimators._input import Partitions
 from imkpl.estimators._training import TrainingData, adapt_kernels
 from imkpl.kernels.blocks import block_rows

@@ -71,7 +71,8 @@ class FitMonitor:
     ) -> tuple[State, list[ObjectiveParts]]:
         """Where to go on: the start, or the last round in the checkpoint."""
         model = self.estimator
-        self._describe, self._history = describe, []
+        self._describe = describe
+        self._history: list[ObjectiveParts] = []
         if self.checkpoint is not None:
             found = self.checkpoint.load_round(problem, model.max_iter)
             if found is not None:
@@ -100,7 +101,7 @@ class FitMonitor:
             self.checkpoint.save_round(state, history)
         return stop
 
-    def finish(self, fitted: dict[str, Any]) -> Any:
+    def finish(self, fitted: dict[str, Any]) -> None:
         """Set the fitted attributes, now that nothing can fail any more, and tell the callbacks."""
         model, n_rounds = self.estimator, len(self._history)
         # A single round is a choice, not a search that was cut short.
@@ -113,11 +114,11 @@ class FitMonitor:
             )
         model._store(fitted)
         self._callbacks.end(lambda: fitted)
-        return model
 
     def _remember(self, progress: Progress) -> None:
         """Where the fit is, should it be interrupted."""
-        if progress.source == self.name:
-            is_round = progress.done is not None and progress.total == self.estimator.max_iter
-            place = f"in round {int(progress.done or 0) + 1} of {self.estimator.max_iter}"
-            self._where = place if is_round else f"while {progress.message}"
+        if progress.source != self.name:
+            return
+        self._where = f"while {progress.message}"
+        if progress.done is not None and progress.total is not None:
+            self._where = f"in round {progress.done + 1:.0f} of {progress.total:.0f}"
