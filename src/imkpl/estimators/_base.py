@@ -426,7 +426,7 @@ class BasePrototypeClassifier(
         bank: BaseKernelBank = data.bank
         if self.checkpoint is not None:
             bank = cache_alignments(bank, Path(self.checkpoint) / "alignments")
-        bank, samples = bank.tabulate(data.samples)
+        bank, samples = bank._tabulate(data.samples)
         return Problem(
             X=samples,
             labels=data.labels,

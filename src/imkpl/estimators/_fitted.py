@@ -84,10 +84,10 @@ def build_predictor(
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
     support = np.unique(state.prototypes.indices)
     live = np.flatnonzero(weights)
-    bank, rows = data.bank.plain().select(live), data.kept[support]
-    samples, columns = data.kind.take(data.bank, data.X, rows), bank.columns
+    bank, rows = data.bank._plain().select(live), data.kept[support]
+    samples, columns = data.kind.take(data.bank, data.X, rows), bank._columns
     if columns is not None:
-        samples, bank = samples[:, columns], bank.on_columns(columns)
+        samples, bank = samples[:, columns], bank._on_columns(columns)
     similarities = (state.prototypes @ state.kernel).T
     indicator = np.eye(data.classes.size)[data.labels]
     encoder = Encoder(

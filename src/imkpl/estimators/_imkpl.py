@@ -389,8 +389,8 @@ class TimeSeriesIMKPL(IMKPL):
 
 def _divide_by_variance(problem: Problem) -> Problem:
     """The problem with kernels divided by their variance, constant ones left out."""
-    scaled = VarianceNormalized(problem.bank).measure(problem.X, problem.sample_weight)
-    varying = np.flatnonzero(scaled.diagonal(problem.X)[0])
+    scaled = VarianceNormalized(problem.bank)._measure(problem.X, problem.sample_weight)
+    varying = np.flatnonzero(scaled._diagonal(problem.X)[0])
     check_varying(varying.size > 0)
     loss = problem.separation_loss.select(varying)
     return replace(

@@ -31,7 +31,7 @@ from imkpl.estimators._partitions import (
     row_index,
 )
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.blocks import block_rows, take_samples
+from imkpl.kernels.base import block_rows, take_samples
 from imkpl.kernels.columns import ColumnSource, SparseColumns, as_columns, check_width
 from imkpl.kernels.sharded import Found, ShardedSamples
 from imkpl.series import SeriesSet, read_series
@@ -66,11 +66,11 @@ class SampleKind(ABC):
 
     def take(self, bank: BaseKernelBank, X: Any, rows: IntArray) -> Any:
         """The listed samples, in the form in which kernels compare with them."""
-        return bank.take(X, rows)
+        return bank._take(X, rows)
 
     def subset(self, bank: BaseKernelBank, X: Any, rows: IntArray) -> Any:
         """The listed samples in memory, in the form in which kernels are learned from them."""
-        return bank.subset(X, rows)
+        return bank._subset(X, rows)
 
     def map_blocks(
         self, X: Any, rows: IntArray, step: int, function: Callable[..., Any], *per_row: IntArray

@@ -156,9 +156,9 @@ def find_distinct(
 
 def adapt_kernels(data: TrainingData) -> TrainingData:
     """The data with kernels of unit diagonal, their bandwidths learned on the distinct samples."""
-    samples = data.bank.subset(data.X, data.kept)
+    samples = data.bank._subset(data.X, data.kept)
     bank = data.bank.adapt(samples, data.sample_weight)
-    bank = bank if bank.has_unit_diagonal else Normalized(bank)
+    bank = bank if bank._has_unit_diagonal else Normalized(bank)
     return replace(data, bank=bank, samples=samples)
 
 

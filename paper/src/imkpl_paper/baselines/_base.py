@@ -160,7 +160,7 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             data = sort_samples(read_training(self, X, y))
             announce(name, "learning bandwidths")
             data = adapt_kernels(data)
-            table, samples = data.bank.tabulate(data.samples)
+            table, samples = data.bank._tabulate(data.samples)
             announce(name, f"learning from {table.n_kernels} kernels on {data.n_samples} samples")
             operator = KernelOperator.over(table, samples, data.n_samples)
             average = operator.combine(operator.uniform())
