@@ -21,16 +21,16 @@ SERIES = jobs.make_series(0)
 MODELS = []
 
 
-def fit_models():
-    """A model of vectors and one of series."""
-    vectors = IMKPL(sparsity=3, max_kernels=4, max_iter=5).fit(*VECTORS)
-    series = TimeSeriesIMKPL(sparsity=2, max_iter=5).fit(*SERIES)
-    return [(vectors, VECTORS[0]), (series, SERIES[0])]
+def fit_models(n_models):
+    """A model of vectors, and one of series."""
+    kinds = [(IMKPL(max_kernels=4), VECTORS), (TimeSeriesIMKPL(), SERIES)][:n_models]
+    return [(model.set_params(sparsity=3, max_iter=5).fit(X, y), X) for model, (X, y) in kinds]
 
 
 def ask(models):
-    """What models say, as bytes: given ones, those of the parent (None), or own ones ("fit")."""
-    models = fit_models() if models == "fit" else MODELS if models is None else models
+    """What models say, as bytes: given ones, those of the parent (None), or own ones (a number)."""
+    models = MODELS if models is None else models
+    models = fit_models(models) if isinstance(models, int) else models
     answers = []
     for model, X in models:
         scores = model.explain(X[:20]).evidence.encoding.scores
@@ -38,19 +38,19 @@ def ask(models):
     return [np.ascontiguousarray(one).tobytes() for one in answers]
 
 
-def main(how, n_rounds):
+def main(how, n_models, n_rounds):
     """Ask the same models at the same time in several ways, and compare."""
-    models = fit_models()
+    models = fit_models(n_models)
     MODELS.extend(models)
     expected = ask(models)
     if how == "threads":
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(ask, [models] * 8 * n_rounds + ["fit"] * 8))
+            found = list(pool.map(ask, [models] * 8 * n_rounds + [n_models] * 8))
     elif how == "loky":
         with joblib.Parallel(n_jobs=2, backend="loky") as parallel:
-            found = parallel(joblib.delayed(ask)(m) for m in [models, "fit"] * n_rounds)
+            found = parallel(joblib.delayed(ask)(m) for m in [models, n_models] * n_rounds)
     else:
-        given = [models, "fit", *([None] if how == "fork" else [])] * n_rounds
+        given = [models, n_models, *([None] if how == "fork" else [])] * n_rounds
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(how)) as pool:
             found = list(pool.map(ask, given))
     different = [sum(one[i] != expected[i] for one in found) for i in range(len(expected))]
@@ -59,4 +59,4 @@ def main(how, n_rounds):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

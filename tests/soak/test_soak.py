@@ -61,6 +61,12 @@ def test_ten_thousand_altered_files_give_a_model_or_a_sentence():
     open_copies(10_000)
 
 
+def check_sharing(how, layer, n_models, n_rounds):
+    environment = {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "2"}
+    shown = run("shared_model.py", how, str(n_models), str(n_rounds), **environment)
+    assert shown == f"{layer} same"
+
+
 # Numba's "workqueue" ends the process when two threads run loops at the same time, and GNU OpenMP
 # ends a forked process that runs a loop after its parent did.
 @pytest.mark.parametrize(
@@ -74,16 +80,14 @@ def test_ten_thousand_altered_files_give_a_model_or_a_sentence():
     ],
 )
 def test_threads_and_processes_get_the_same_bits(how, layer):
-    shown = run("shared_model.py", how, "1", NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="2")
-    assert shown == f"{layer} same"
+    check_sharing(how, layer, n_models=1, n_rounds=1)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("layer", ["omp", "workqueue"])
 @pytest.mark.parametrize("how", ["threads", "fork", "spawn", "forkserver", "loky"])
 def test_threads_and_processes_get_the_same_bits_for_long(how, layer):
-    shown = run("shared_model.py", how, "25", NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="2")
-    assert shown == f"{layer} same"
+    check_sharing(how, layer, n_models=2, n_rounds=25)
 
 
 @ON_LINUX
