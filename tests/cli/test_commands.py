@@ -14,6 +14,7 @@ from sklearn.utils import Bunch
 from imkpl import load
 from imkpl._progress import announce
 from imkpl.cli import output
+from imkpl.estimators._checkpoint import Checkpoint
 from imkpl.readers import ReadOptions, read_training_file
 
 
@@ -86,14 +87,16 @@ def test_a_fit_that_is_stopped_goes_on_with_its_checkpoint(shell, folder, tmp_pa
     shell.ask(*command, "--model", tmp_path / "whole.imkpl")
     command = (*command, "--checkpoint", tmp_path / "kept", "--model", tmp_path / "again.imkpl")
 
-    def stop(*arguments):
+    def stop(checkpoint, *arguments):
+        save_round(checkpoint, *arguments)
         raise KeyboardInterrupt
 
+    save_round = Checkpoint.save_round
     with monkeypatch.context() as patch:
-        patch.setattr("imkpl.estimators._search.keep_round", stop)
+        patch.setattr(Checkpoint, "save_round", stop)
         assert shell(*command).exit_code == 130
     assert [path.name.split("-")[-1] for path in (tmp_path / "kept").iterdir()] == [
-        "start.checkpoint"
+        "round.checkpoint"
     ]
     assert shell.ask(*command)["n_iter"] > 1
     assert (tmp_path / "again.imkpl").read_bytes() == (tmp_path / "whole.imkpl").read_bytes()
