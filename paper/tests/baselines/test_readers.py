@@ -1,8 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import orthogonal_mp_gram
 
-from imkpl_paper.baselines._pursuit import levelwise_pursuit, orthogonal_pursuit
+from imkpl_paper.baselines._readers import levelwise_pursuit, orthogonal_pursuit
 
 
 def make_atoms(rng, n_atoms=7, n_dimensions=10, n_samples=6):
@@ -10,16 +9,6 @@ def make_atoms(rng, n_atoms=7, n_dimensions=10, n_samples=6):
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
     samples = rng.standard_normal((n_samples, n_dimensions))
     return atoms, samples
-
-
-def test_codes_are_those_of_orthogonal_matching_pursuit(rng):
-    atoms, samples = make_atoms(rng)
-    gram, similarities = atoms @ atoms.T, samples @ atoms.T
-    for n_nonzero in (1, 3, 7):
-        expected = orthogonal_mp_gram(gram, similarities.T, n_nonzero_coefs=n_nonzero).T
-        codes = orthogonal_pursuit(gram, similarities, n_nonzero)
-        assert_allclose(codes, expected, atol=1e-9)
-        assert np.count_nonzero(codes, axis=1).max() <= n_nonzero
 
 
 def test_all_atoms_give_least_squares(rng):

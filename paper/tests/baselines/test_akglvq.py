@@ -4,7 +4,7 @@ from numpy.random import RandomState
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from imkpl_paper.baselines._glvq import (
+from imkpl_paper.baselines._akglvq import (
     Prototypes,
     choose_slope,
     keep_largest_coefficients,

@@ -6,7 +6,7 @@ from numpy.random import RandomState
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
-from imkpl_paper.baselines._cover import (
+from imkpl_paper.baselines._prototype_selection import (
     cover_by_rounding,
     cover_cost,
     cover_greedily,
