@@ -19,7 +19,7 @@ DICTIONARIES = [
     DKMLD(n_levels=3),
     DKMLD(n_levels=2, n_lines=2),
     MIDL(n_per_class=3, code_sparsity=2),
-    MKLDPL(n_per_class=3),
+    MKLDPL(n_per_class=3, max_iter=2),
 ]
 EVERYONE = [
     PrototypeSelection(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from typing import Any
 
 import matplotlib
@@ -87,6 +88,7 @@ def _format_accuracy(rows: list[Row]) -> str:
     return f"{np.mean([row['accuracy'] for row in rows]):.1f}" if rows else NOTHING
 
 
+@cache
 def _draw_curves() -> Picture:
     X, y = make_paper_series(5, random_state=0)
     figure = Figure(figsize=(9, 9), layout="constrained")

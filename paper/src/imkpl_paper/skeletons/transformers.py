@@ -41,12 +41,15 @@ from imkpl_paper.skeletons.lie import relative_geometry
 COORDINATES = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
 
 
-# Tables have no place for series, so scikit-learn does not wrap the output in one.
-class BaseSkeleton(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class BaseSkeleton(TransformerMixin, BaseEstimator):
     """A transformer of joint positions into series with named channels."""
 
     output: str
     n_features_in_: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Tables have no place for series, so scikit-learn must not wrap the output in one.
+        super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
 
     def transform(self, X: Any) -> SeriesSet | FloatArray:
         """Transform joint positions.

@@ -17,7 +17,7 @@ from imkpl.kernels import GlobalAlignment
 from imkpl.series import SeriesSet, read_series, resample
 from imkpl_paper.skeletons import SkeletonLieGroup
 from imkpl_paper.skeletons.bones import KINECT_BONES, KINECT_JOINTS
-from reference.series import log_motion, see_bone
+from skeletons.reference import log_motion, see_bone
 
 PAIRS = [(0, 4), (4, 0), (5, 9), (12, 16), (18, 2)]
 LENGTHS = (6, 9, 4)

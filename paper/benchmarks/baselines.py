@@ -1,6 +1,6 @@
 """Accuracy, kernels, IP and DR of the methods that the paper compares with, on three data sets.
 
-``python benchmarks/baselines.py`` prints a row per data set and method, mean and standard deviation
+``python paper/benchmarks/baselines.py`` prints a row per data set and method, mean and standard deviation
 over stratified 70/30 splits with the split's number as seed; ``--data tox500 --methods MIDL`` runs
 some of them. TOX_171 is read from the folder that IMKPL_DATA names; "tox500" are its 500 features
 of largest variance. Sizes are those of the paper's T0: 10 for iris and wine, 18 for TOX_171.
@@ -9,8 +9,6 @@ of largest variance. Sizes are those of the paper's T0: 10 for iris and wine, 18
 from __future__ import annotations
 
 import argparse
-import os
-import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +19,7 @@ from sklearn.model_selection import train_test_split
 
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
+from imkpl_paper.datasets import load
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "PS greedy": lambda size: PrototypeSelection(),
@@ -37,9 +36,8 @@ METHODS: dict[str, Callable[[int], Any]] = {
 
 
 def load_tox() -> tuple[Any, Any]:
-    path = pathlib.Path(os.environ.get("IMKPL_DATA", "data")) / "TOX_171.npz"
-    with np.load(path, allow_pickle=False) as file:
-        return file["X"].astype(float), file["y"]
+    data = load("TOX_171", download=False)
+    return data.X, data.y
 
 
 def load_widest_tox() -> tuple[Any, Any]:
@@ -82,8 +80,8 @@ def main() -> None:
     print("| data | method | accuracy | kernels | prototypes | IP | DR | seconds |")
     print("|---|---|---|---|---|---|---|---|")
     for name in options.data:
-        load, size = DATA[name]
-        X, y = load()
+        read, size = DATA[name]
+        X, y = read()
         for method, create in METHODS.items():
             if not method.startswith(tuple(options.methods)):
                 continue
