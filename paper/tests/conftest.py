@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from imkpl_paper._imkpl import limited_threads
 
@@ -11,10 +12,10 @@ from imkpl_paper._imkpl import limited_threads
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _one_thread():
     """The problems are so small that waking a second thread takes longer than solving them."""
-    with limited_threads(1):
+    with threadpool_limits(1), limited_threads(1):
         yield
 
 

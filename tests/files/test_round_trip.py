@@ -24,7 +24,6 @@ from imkpl import (
     ISKPL,
     IMKPLSelector,
     MultiLabelIMKPL,
-    SkeletonLieGroup,
     TimeSeriesIMKPL,
     estimators,
     kernels,
@@ -221,13 +220,6 @@ def test_series_models_survive(bank, tmp_path, rng):
     if bank == "global_alignment":
         pairs = [one.align(series[0], series[1]) for one in (model, twin)]
         assert same(*pairs)
-
-
-def test_skeleton_steps_survive(tmp_path, rng):
-    X = rng.standard_normal((3, 60, 5))
-    model = SkeletonLieGroup(bone_pairs=[(0, 1), (2, 5)]).fit(X)
-    twin = round_trip(model, tmp_path)
-    assert twin.transform(X) == model.transform(X)
 
 
 def test_loaded_models_can_be_fitted_and_cloned(two_blobs, tmp_path):

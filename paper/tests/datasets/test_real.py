@@ -173,7 +173,7 @@ def server(tmp_path):
             pass
 
     web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
-    thread = threading.Thread(target=web.serve_forever, daemon=True)
+    thread = threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield folder, f"http://127.0.0.1:{web.server_address[1]}"
     web.shutdown()
