@@ -1,9 +1,10 @@
 """Accuracy, kernels, IP and DR of the methods that the paper compares with, on three data sets.
 
-``python paper/benchmarks/baselines.py`` prints a row per data set and method, mean and standard deviation
-over stratified 70/30 splits with the split's number as seed; ``--data tox500 --methods MIDL`` runs
-some of them. TOX_171 is read from the folder that IMKPL_DATA names; "tox500" are its 500 features
-of largest variance. Sizes are those of the paper's T0: 10 for iris and wine, 18 for TOX_171.
+``python paper/benchmarks/baselines.py`` prints a row per data set and method, mean and standard
+deviation over stratified 70/30 splits with the split's number as seed; ``--data tox500 --methods
+MIDL`` runs some of them. TOX_171 is read from the folder that IMKPL_DATA names; "tox500" are its
+500 features of largest variance. Sizes are those of the paper's T0: 10 for iris and wine, 18 for
+TOX_171.
 """
 
 from __future__ import annotations

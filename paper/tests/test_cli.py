@@ -54,13 +54,10 @@ def test_the_answer_names_the_page_and_counts_failures(calls, tmp_path):
 def test_an_interrupt_has_its_own_exit_code(calls):
     result = type_in("interrupted")
     assert result.exit_code == 130
-    assert "What was measured is kept." in result.stderr
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
     result = type_in("tabel-3")
     assert result.exit_code == 1
-    assert result.stderr.startswith("imkpl-paper: There is no table or figure 'tabel-3'.")
-    assert "Did you mean 'table-3'?" in result.stderr
-    with pytest.raises(ValueError, match="no table or figure"):
-        CliRunner().invoke(app, ["reproduce", "tabel-3", "--debug"], catch_exceptions=False)
+    assert "There is no table or figure 'tabel-3'. Did you mean 'table-3'?" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -20,7 +20,7 @@ def main(arguments=None):
         sys.exit("atheris is not installed. Install it with pip install atheris.")
     if len(arguments) < 2 or arguments[1] not in ("readers", "models"):
         sys.exit("Say what to fuzz: readers or models.")
-    with atheris.instrument_imports(include=["imkpl.readers", "imkpl.files", "imkpl.archives"]):
+    with atheris.instrument_imports(include=["imkpl.readers", "imkpl.files", "imkpl._archive"]):
         from fuzz import files
     with tempfile.TemporaryDirectory() as corpus:
         if arguments[1] == "readers":
@@ -48,16 +48,16 @@ def main(arguments=None):
 
 def _documents(files):
     """Name and content of every member of the good model files."""
-    from imkpl.archives.archive import unpack
-    from imkpl.files.errors import MODEL_FILE
+    from imkpl._archive import unpack
+    from imkpl.files import MODEL_FILE
 
     return [pair for content in files.model_files() for pair in unpack(content, MODEL_FILE).items()]
 
 
 def _with_member(files, documents, data):
     """The model file of a member, with that member replaced and the seal made anew."""
-    from imkpl.archives.archive import pack, unpack
-    from imkpl.files.errors import MODEL_FILE
+    from imkpl._archive import pack, unpack
+    from imkpl.files import MODEL_FILE
 
     place, start = data[0] % len(documents), 0
     for content in files.model_files():

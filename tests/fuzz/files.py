@@ -173,8 +173,8 @@ def model_case(source):
 
 def _alter_document(source, content):
     """The same members with a document that was altered as text, sealed as `save` does it."""
-    from imkpl.archives.archive import pack, unpack
-    from imkpl.files.errors import MODEL_FILE
+    from imkpl._archive import pack, unpack
+    from imkpl.files import MODEL_FILE
 
     members = unpack(content, MODEL_FILE)
     name = source.pick(sorted(members))

@@ -4,11 +4,11 @@ import hashlib
 
 import numpy as np
 
-from imkpl.kernels.sharded import Cluster, ShardedSamples
+from imkpl.kernels.sharded import ShardedSamples
 
 
 class LocalShards(ShardedSamples):
-    """An array cut at given rows; notes how many numbers were brought back at a time."""
+    """An array cut at given rows; records how many numbers each pass brings back."""
 
     def __init__(self, array, cuts, rows=None, sizes=None):
         self.array, self.cuts = array, np.asarray(cuts)
@@ -21,10 +21,9 @@ class LocalShards(ShardedSamples):
 
     @property
     def digests(self):
-        lines = [
-            hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in self.array + 0.0
-        ]
-        return np.frombuffer(b"".join(lines), np.uint64).reshape(-1, 2)[self.rows]
+        rows = self.array[self.rows] + 0.0
+        lines = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        return np.frombuffer(b"".join(lines), np.uint64).reshape(-1, 2)
 
     @property
     def varying(self):
@@ -46,10 +45,3 @@ class LocalShards(ShardedSamples):
             found.append((places, result))
         self.sizes.append(sum(np.size(result) for _, result in found))
         return found
-
-
-class LocalCluster(Cluster):
-    """Calls the function here."""
-
-    def map(self, function, pieces, *common):
-        return [function(*piece, *common) for piece in pieces]

@@ -1,7 +1,9 @@
-"""Two workers in processes of their own, and a client without any, for all tests of this folder."""
+"""Two workers in processes of their own, and a client without workers that runs tasks here."""
 
 import dask
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification
 
 
@@ -18,13 +20,13 @@ def client():
 
 @pytest.fixture
 def on_cluster(client):
-    """The two workers are those in use."""
+    """The two workers are in use."""
     with client.as_current():
         yield client
 
 
 class LocalClient:
-    """Computes graphs here, one task after the other."""
+    """Runs the same graphs here, one task after the other."""
 
     def compute(self, tasks):
         return list(dask.compute(*tasks, scheduler="synchronous"))
@@ -35,16 +37,57 @@ class LocalClient:
 
 @pytest.fixture
 def local_client(monkeypatch):
-    """No cluster is started; graphs are the same."""
     client = LocalClient()
     monkeypatch.setattr("distributed.default_client", lambda: client)
     return client
 
 
+@pytest.fixture
+def no_client(monkeypatch):
+    def nobody():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr("distributed.default_client", nobody)
+
+
 @pytest.fixture(scope="session")
 def samples():
-    """Six hundred samples of eight features and three classes, some of them twice."""
-    X, y = make_classification(600, 8, n_informative=5, n_classes=3, random_state=0)
-    X[590:], y[590:] = X[:10], y[:10]
+    """Three hundred samples of eight features and three classes, some of them twice."""
+    X, y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
+    X[290:], y[290:] = X[:10], y[:10]
     X.flags.writeable = y.flags.writeable = False
     return X, y
+
+
+def _dense(values):
+    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+
+
+@pytest.fixture(scope="session")
+def assert_close():
+    """Answers of a model, dense or sparse, are equal to 1e-8."""
+
+    def check(found, expected):
+        found, expected = _dense(found), _dense(expected)
+        assert found.dtype == expected.dtype
+        if expected.dtype.kind == "f":
+            assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+        else:
+            assert_array_equal(found, expected)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def assert_same_model(assert_close):
+    """Two fitted models are equal to 1e-8."""
+
+    def check(model, expected, X):
+        for name in (
+            "classes_", "support_", "support_ids_", "kernel_weights_", "codes_", "prototypes_",
+            "novelty_threshold_", "class_shares_",
+        ):  # fmt: skip
+            assert_close(getattr(model, name), getattr(expected, name))
+        assert_close(model.predict_proba(X), expected.predict_proba(X))
+
+    return check

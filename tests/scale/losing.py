@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.scale.cluster import DaskCluster, find_worker
+from imkpl.scale import dask as scale
 
 N_PARTS, N_ROWS, N_FEATURES = 4, 60, 6
 
@@ -60,18 +60,18 @@ class DangerousKernels(PerFeatureGaussian):
     folder: str = ""
 
     def _check_samples(self, X, Y):
-        if find_worker() is not None:
+        if scale.find_worker() is not None:
             die_once(self.folder)
         return super()._check_samples(X, Y)
 
 
 def arm_at(monkeypatch, stage, folder):
     """From the first tasks of this name on, data and kernels kill a worker."""
-    compute = DaskCluster.compute
+    compute = scale.compute
 
-    def compute_armed(self, tasks):
+    def compute_armed(client, tasks):
         if stage in str(tasks[0].key) and not (Path(folder) / "fired").exists():
             (Path(folder) / "armed").touch()
-        return compute(self, tasks)
+        return compute(client, tasks)
 
-    monkeypatch.setattr(DaskCluster, "compute", compute_armed)
+    monkeypatch.setattr(scale, "compute", compute_armed)

@@ -10,35 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.scale.cluster import DaskCluster
+from imkpl.scale import dask as scale
 
 SETTINGS = {"solver": "landmarks", "n_landmarks": 60, "sparsity": 3, "random_state": 0}
-METHODS = [
-    "predict",
-    "predict_proba",
-    "decision_function",
-    "transform",
-    "reconstruction_error",
-]
+METHODS = ["predict", "predict_proba", "decision_function", "transform", "reconstruction_error"]
 NAMES = [f"f{i}" for i in range(8)]
-
-
-def plain(array):
-    return array.toarray() if hasattr(array, "toarray") else array
-
-
-def assert_same_model(model, expected, X):
-    for name in ("classes_", "support_", "support_ids_", "kernel_weights_", "novelty_threshold_"):
-        assert_array_equal(getattr(model, name), getattr(expected, name))
-    for name in ("codes_", "prototypes_"):
-        assert_array_equal(plain(getattr(model, name)), plain(getattr(expected, name)))
-    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
 @pytest.fixture(scope="module")
@@ -49,62 +31,90 @@ def fitted(samples):
 @pytest.mark.parametrize(
     "model",
     [
-        IMKPL(**SETTINGS),
         ISKPL(**SETTINGS, class_weight="balanced"),
         IMKPL(**{**SETTINGS, "n_landmarks": 5000}, max_iter=2, tol=10.0),
-        IMKPL(["rbf", "linear"], **SETTINGS),
+        IMKPL(["rbf", "linear"], **SETTINGS, max_iter=2, tol=10.0),
     ],
-    ids=["IMKPL", "ISKPL", "all are landmarks", "whole samples"],
+    ids=["ISKPL", "all are landmarks", "whole samples"],
 )
-def test_a_fit_on_parts_is_the_fit_in_memory(local_client, samples, model):
+def test_a_fit_on_parts_is_the_fit_in_memory(local_client, samples, model, assert_same_model):
     X, y = samples
     expected = clone(model).fit(X, y)
-    found = clone(model).fit(da.from_array(X, chunks=(170, 3)), da.from_array(y, chunks=200))
+    # Chunks of some of the columns are joined.
+    found = clone(model).fit(da.from_array(X, chunks=(85, 3)), da.from_array(y, chunks=100))
     if model.kernels == ["rbf", "linear"]:
-        # A matrix product rounds differently when it has other rows.
-        np.testing.assert_allclose(found.kernel_weights_, expected.kernel_weights_, atol=1e-8)
+        # A matrix product rounds differently with other rows, and the readout stops early.
+        assert_allclose(found.kernel_weights_, expected.kernel_weights_, atol=1e-8)
         assert_array_equal(found.support_, expected.support_)
     else:
         assert_same_model(found, expected, X)
 
 
+def test_empty_partitions_change_nothing_and_neither_does_a_fit(
+    local_client, samples, fitted, assert_same_model
+):
+    X, y = samples
+    before = X.copy()
+    parts = da.concatenate([da.empty((0, 8)), da.from_array(X, chunks=(150, 8)), da.empty((0, 8))])
+    assert_same_model(IMKPL(**SETTINGS).fit(parts, y), fitted, X)
+    assert_array_equal(X, before)
+
+
 def test_a_checkpoint_of_parts_goes_on_with_other_partitions(
-    local_client, samples, fitted, tmp_path
+    local_client, samples, fitted, tmp_path, assert_same_model
 ):
     X, y = samples
     short = IMKPL(**SETTINGS, checkpoint=tmp_path, max_iter=1)
-    short.fit(da.from_array(X, chunks=(170, 8)), y)
+    short.fit(da.from_array(X, chunks=(85, 8)), y)
     n_kept = len(list(tmp_path.iterdir()))
     # The same samples are the same problem, however they are cut into partitions.
-    whole = IMKPL(**SETTINGS, checkpoint=tmp_path).fit(da.from_array(X, chunks=(250, 8)), y)
+    whole = IMKPL(**SETTINGS, checkpoint=tmp_path).fit(da.from_array(X, chunks=(125, 8)), y)
     assert_same_model(whole, fitted, X)
     assert n_kept > 0
     stems = {path.name.rsplit("-", 1)[0] for path in tmp_path.iterdir()}
     assert len(stems) == 1
 
 
-def test_repeated_and_rounded_samples_are_the_same_in_parts(local_client, samples):
+def test_repeated_and_rounded_samples_are_the_same_in_parts(
+    local_client, samples, assert_same_model
+):
     X, y = np.round(samples[0]), samples[1]
-    weight = np.arange(600) % 3
+    weight = np.arange(300) % 3
     expected = IMKPL(**SETTINGS).fit(X, y, sample_weight=weight)
-    parts = da.from_array(X, chunks=(100, 8)), y, da.from_array(weight, chunks=77)
+    parts = da.from_array(X, chunks=(50, 8)), y, da.from_array(weight, chunks=77)
     assert_same_model(IMKPL(**SETTINGS).fit(*parts), expected, X)
 
 
-def test_kernels_on_the_cluster_give_the_same_fit(local_client, samples, monkeypatch):
+def spy_on(monkeypatch):
+    """Record the name of every stage and the size of what it brings to the client."""
+    compute, seen = scale.compute, []
+
+    def compute_and_record(client, tasks):
+        found = compute(client, tasks)
+        name = str(getattr(tasks[0], "key", "collection")).split("-")[0]
+        seen.append((name, len(pickle.dumps(found))))
+        return found
+
+    monkeypatch.setattr(scale, "compute", compute_and_record)
+    return seen
+
+
+def test_kernels_on_the_cluster_give_the_same_fit(
+    local_client, samples, fitted, monkeypatch, assert_same_model
+):
     X, y = samples
-    expected = IMKPL(**SETTINGS).fit(X, y)
-    monkeypatch.setattr("imkpl.scale.dask.DaskBank.__init__.__defaults__", (None, 16, 0))
+    monkeypatch.setattr(scale.DaskBank.__init__, "__defaults__", (None, 16, 0))
     seen = spy_on(monkeypatch)
-    model = IMKPL(**SETTINGS).fit(da.from_array(X, chunks=(200, 8)), y)
-    assert_same_model(model, expected, X)
-    stages = {name for name, _ in seen}
-    assert {"find_nearest_of_block", "combine_band", "contract_rows_of_block"} <= stages
+    model = IMKPL(**SETTINGS).fit(da.from_array(X, chunks=(100, 8)), y)
+    assert_same_model(model, fitted, X)
+    assert {"combine_band", "contract_rows_of_block"} <= {name for name, _ in seen}
 
 
-def test_two_workers_fit_a_data_frame_as_memory_does(on_cluster, samples):
+def test_two_workers_fit_a_data_frame_as_memory_does(
+    on_cluster, samples, assert_same_model, assert_close
+):
     X, y = samples
-    frame = pd.DataFrame(X, columns=NAMES, index=[f"row {i}" for i in range(600)])
+    frame = pd.DataFrame(X, columns=NAMES, index=[f"row {i}" for i in range(300)])
     frame = frame.astype({"f0": "float32"})
     labels = pd.Series(np.array(["a", "b", "c"])[y], index=frame.index)
     parts = dd.from_pandas(frame, npartitions=3, sort=False)
@@ -115,40 +125,38 @@ def test_two_workers_fit_a_data_frame_as_memory_does(on_cluster, samples):
     assert model.kernel_names_ == expected.kernel_names_
     proba = model.predict_proba(parts)
     assert np.isnan(proba.shape[0])
-    assert_array_equal(proba.compute(), expected.predict_proba(frame))
+    assert_close(proba.compute(), expected.predict_proba(frame))
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["array", "narrow chunks", "frame"])
-def test_answers_are_lazy_and_those_of_memory(fitted, samples, method, kind):
+def test_answers_are_lazy_and_those_of_memory(fitted, samples, kind, assert_close):
     X, _ = samples
-    chunks = (250, 3) if kind == "narrow chunks" else (250, 8)
-    parts = da.from_array(X, chunks=chunks)
+    parts = da.from_array(X, chunks=(125, 3) if kind == "narrow chunks" else (125, 8))
     if kind == "frame":
+        fitted = IMKPL(**SETTINGS).fit(pd.DataFrame(X, columns=NAMES), samples[1])
         parts = dd.from_dask_array(parts, columns=NAMES)
         parts = parts[parts.f0 < 1]
-        X = X[X[:, 0] < 1]
-        fitted = IMKPL(**SETTINGS).fit(pd.DataFrame(samples[0], columns=NAMES), samples[1])
-        X = pd.DataFrame(X, columns=NAMES)
-    expected = getattr(fitted, method)(X)
-    answer = getattr(fitted, method)(parts)
-    assert isinstance(answer, da.Array)
-    assert answer.dtype == expected.dtype
-    assert answer.ndim == expected.ndim
-    if kind != "frame":
-        assert answer.shape == expected.shape
-        assert answer.chunks[0] == (250, 250, 100)
-    computed = answer.compute(scheduler="synchronous")
-    assert type(computed) is type(expected)
-    assert_array_equal(plain(computed), plain(expected))
+        X = pd.DataFrame(X[X[:, 0] < 1], columns=NAMES)
+    for method in METHODS:
+        expected = getattr(fitted, method)(X)
+        answer = getattr(fitted, method)(parts)
+        assert isinstance(answer, da.Array)
+        assert answer.dtype == expected.dtype
+        assert answer.ndim == expected.ndim
+        if kind != "frame":
+            assert answer.shape == expected.shape
+            assert answer.chunks[0] == (125, 125, 50)
+        computed = answer.compute(scheduler="synchronous")
+        assert type(computed) is type(expected)
+        assert_close(computed, expected)
 
 
-def test_two_classes_have_one_score(samples):
+def test_two_classes_have_one_score(samples, assert_close):
     X, y = samples
     model = IMKPL(sparsity=2).fit(X[y < 2][:80], y[y < 2][:80])
-    answer = model.decision_function(da.from_array(X, chunks=(300, 8)))
-    assert answer.shape == (600,)
-    assert_array_equal(answer.compute(scheduler="synchronous"), model.decision_function(X))
+    answer = model.decision_function(da.from_array(X, chunks=(150, 8)))
+    assert answer.shape == (300,)
+    assert_close(answer.compute(scheduler="synchronous"), model.decision_function(X))
 
 
 def test_abstentions_and_empty_partitions_are_answered(fitted, samples):
@@ -161,21 +169,8 @@ def test_abstentions_and_empty_partitions_are_answered(fitted, samples):
 
 
 def test_scores_are_computed(on_cluster, fitted, samples):
-    X, y = (da.from_array(values, chunks=200) for values in samples)
+    X, y = (da.from_array(values, chunks=100) for values in samples)
     assert fitted.score(X, y) == fitted.score(*samples)
-
-
-def test_empty_partitions_are_no_hindrance(local_client, samples):
-    X, y = samples
-    parts = da.concatenate([da.empty((0, 8)), da.from_array(X, chunks=(300, 8)), da.empty((0, 8))])
-    assert_same_model(IMKPL(**SETTINGS).fit(parts, y), IMKPL(**SETTINGS).fit(X, y), X)
-
-
-def test_the_callers_data_is_untouched(local_client, samples):
-    X, y = samples
-    before = X.copy()
-    IMKPL(**SETTINGS).fit(da.from_array(X, chunks=(300, 8)), y)
-    assert_array_equal(X, before)
 
 
 def test_a_search_runs_on_the_workers(on_cluster, samples):
@@ -185,60 +180,48 @@ def test_a_search_runs_on_the_workers(on_cluster, samples):
         found = clone(search).fit(X, y)
     expected = clone(search).fit(X, y)
     scores = [model.cv_results_["mean_test_score"] for model in (found, expected)]
-    assert_array_equal(*scores)
+    assert_allclose(*scores)
 
 
 def make_block(seed):
-    rng = np.random.default_rng(seed)
-    block = rng.random((1500, 500))
-    block[:, :4] += (np.arange(1500) % 2)[:, None]
+    block = np.random.default_rng(seed).random((1000, 300))
+    block[:, :4] += (np.arange(1000) % 2)[:, None]
     return block
 
 
-def spy_on(monkeypatch):
-    """Notes the name of every stage and the size of what it brings to the client."""
-    compute, seen = DaskCluster.compute, []
-
-    def compute_and_note(self, tasks):
-        found = compute(self, tasks)
-        name = str(getattr(tasks[0], "key", "collection")).split("-")[0]
-        seen.append((name, len(pickle.dumps(found))))
-        return found
-
-    monkeypatch.setattr(DaskCluster, "compute", compute_and_note)
-    return seen
-
-
-def test_no_table_of_all_samples_reaches_the_client(on_cluster, monkeypatch):
-    n_parts, n_rows, n_features = 8, 1500, 500
+def test_no_table_of_all_samples_reaches_the_client(local_client, monkeypatch):
+    n_parts, n_rows, n_features = 8, 1000, 300
     load = dask.delayed(make_block, pure=False)
     shape = (n_rows, n_features)
     X = da.concatenate([da.from_delayed(load(i), shape, float) for i in range(n_parts)])
     y = np.tile(np.arange(n_rows) % 2, n_parts)
     seen = spy_on(monkeypatch)
-    model = IMKPL(n_landmarks=60, sparsity=3, max_kernels=5, max_iter=1).fit(X, y)
-    size = 8 * n_parts * n_rows * n_features
+    model = IMKPL(n_landmarks=30, sparsity=2, max_kernels=5, max_iter=1, tol=10.0).fit(X, y)
     assert model.codes_.shape[0] == n_parts * n_rows
-    assert max(n_bytes for _, n_bytes in seen) < size / 20
+    assert max(n_bytes for _, n_bytes in seen) < 8 * n_parts * n_rows * n_features / 20
 
 
 BAD = [
     (
-        lambda X: da.from_array(np.where(X > 2, np.nan, X), chunks=(300, 8)),
+        lambda X: da.from_array(np.where(X > 2, np.nan, X), chunks=(150, 8)),
         "Partition 0 of X has NaN",
     ),
     (lambda X: da.from_array(X[:, 0]), "1 dimensions, expected 2"),
-    (lambda X: da.from_array(X.astype(str), chunks=(300, 8)), "The array has type <U32, expected"),
+    (lambda X: da.from_array(X.astype(str), chunks=(150, 8)), "The array has type <U32, expected"),
     (lambda X: da.from_array(X).map_blocks(sp.csr_array), "of type csr_array, expected NumPy"),
-    (lambda X: da.from_array(X[:1], chunks=(300, 8)), "X has 1 samples in 1 partitions"),
-    (lambda X: da.from_array(X[:599], chunks=(300, 8)), r"inconsistent numbers of samples: \[599"),
+    (lambda X: da.from_array(X[:1], chunks=(150, 8)), "X has 1 samples in 1 partitions"),
+    (lambda X: da.from_array(X[:299], chunks=(150, 8)), r"inconsistent numbers of samples: \[299"),
 ]
 
 
 @pytest.mark.parametrize(("make", "sentence"), BAD)
-def test_bad_parts_are_refused(local_client, samples, make, sentence):
+def test_bad_parts_are_refused_and_leave_the_estimator_as_it_was(
+    local_client, samples, make, sentence
+):
+    model = IMKPL(**SETTINGS)
     with pytest.raises(ValueError, match=sentence):
-        IMKPL(**SETTINGS).fit(make(samples[0]), samples[1])
+        model.fit(make(samples[0]), samples[1])
+    assert not any(name.endswith("_") for name in vars(model))
 
 
 def test_bad_columns_are_named(local_client, samples):
@@ -249,13 +232,13 @@ def test_bad_columns_are_named(local_client, samples):
     missing = dd.from_pandas(frame.astype({"f1": "Float64"}).mask(frame.f1 > 3), npartitions=1)
     with pytest.raises(ValueError, match="Partition 0 of X has NaN"):
         IMKPL(**SETTINGS).fit(missing, samples[1])
-    frame.loc[500, "f2"] = np.inf
+    frame.loc[250, "f2"] = np.inf
     with pytest.raises(ValueError, match=r"Partition 1 of X has NaN or infinity in column 'f2'"):
         IMKPL(**SETTINGS).fit(dd.from_pandas(frame, npartitions=2), samples[1])
 
 
-def test_what_a_cluster_cannot_do_is_said(local_client, samples, fitted):
-    X, y = da.from_array(samples[0], chunks=(300, 8)), samples[1]
+def test_what_a_cluster_cannot_do_is_refused(local_client, samples, fitted):
+    X, y = da.from_array(samples[0], chunks=(150, 8)), samples[1]
     with pytest.raises(ValueError, match="solver='exact' compares all pairs"):
         IMKPL(solver="exact").fit(X, y)
     with pytest.raises(ValueError, match="GlobalAlignment do not read rows of numbers"):
@@ -266,7 +249,7 @@ def test_what_a_cluster_cannot_do_is_said(local_client, samples, fitted):
         fitted.explain(X)
     similar = PerFeatureGaussian().adapt(samples[0][:40]).combine(np.ones(8) / 8, samples[0][:40])
     similarities = IMKPL("precomputed", sparsity=1).fit(similar, y[:40])
-    with pytest.raises(ValueError, match="predict with kernels of other things than vectors"):
+    with pytest.raises(ValueError, match="predict with kernels that do not read vectors"):
         similarities.predict(X)
     with pytest.raises(ValueError, match="X has 5 features"):
         fitted.predict(X[:, :5])
@@ -275,7 +258,7 @@ def test_what_a_cluster_cannot_do_is_said(local_client, samples, fitted):
         framed.transform(X)
 
 
-def test_names_of_columns_are_checked_before_anything_is_computed(samples):
+def test_column_names_are_checked_before_anything_is_computed(samples):
     frame = pd.DataFrame(samples[0], columns=NAMES)
     model = IMKPL(**SETTINGS).fit(frame, samples[1])
     parts = dd.from_pandas(frame[NAMES[::-1]], npartitions=2)
@@ -283,18 +266,6 @@ def test_names_of_columns_are_checked_before_anything_is_computed(samples):
         model.predict(parts)
 
 
-def test_a_fit_without_a_client_says_so(monkeypatch, samples):
-    def nobody():
-        raise ValueError("No clients found")
-
-    monkeypatch.setattr("distributed.default_client", nobody)
+def test_a_fit_without_a_client_says_so(no_client, samples):
     with pytest.raises(ValueError, match="There is no Dask client"):
         IMKPL(PerFeatureGaussian()).fit(da.from_array(samples[0]), samples[1])
-
-
-def test_a_failed_fit_leaves_the_estimator_as_it_was(local_client, samples):
-    X, y = samples
-    model = IMKPL(**SETTINGS)
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(da.from_array(np.where(X > 2, np.nan, X)), y)
-    assert not any(name.endswith("_") for name in vars(model))

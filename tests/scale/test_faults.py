@@ -5,7 +5,7 @@ import signal
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose
 
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
@@ -24,15 +24,14 @@ DATA_STAGES = [
     "summarize",
     "columns_of",
     "find_largest",
-    "fold_moments",
-    "as_they_are",
+    "sum_moments",
+    "take_all",
     "nearest_landmarks",
     "similarities",
     "LabelledPursuit",
 ]
 # ... and of those that compute kernels of the landmarks.
 KERNEL_STAGES = [
-    "find_nearest_of_block",
     "pairs_of_block",
     "sum_pairs_of_block",
     "contract_rows_of_block",
@@ -44,15 +43,6 @@ KERNEL_STAGES = [
 @pytest.fixture(scope="module")
 def undisturbed():
     return IMKPL(**SETTINGS).fit(all_rows(), all_labels())
-
-
-def assert_same_model(model, expected):
-    X = all_rows()
-    for name in ("support_", "kernel_weights_", "novelty_threshold_", "class_shares_"):
-        assert_array_equal(getattr(model, name), getattr(expected, name))
-    for name in ("codes_", "prototypes_"):
-        assert_array_equal(getattr(model, name).toarray(), getattr(expected, name).toarray())
-    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
 def wait_for_two_workers(client):
@@ -68,36 +58,38 @@ def fit_while_a_worker_dies(client, monkeypatch, folder, stage, kernels):
 
 
 def test_a_fit_survives_a_worker_that_is_killed_while_landmarks_are_drawn(
-    on_cluster, monkeypatch, tmp_path, undisturbed
+    on_cluster, monkeypatch, tmp_path, undisturbed, assert_same_model
 ):
     model = fit_while_a_worker_dies(
         on_cluster, monkeypatch, tmp_path, "nearest_landmarks", PerFeatureGaussian()
     )
-    assert_same_model(model, undisturbed)
+    assert_same_model(model, undisturbed, all_rows())
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("stage", DATA_STAGES)
 def test_a_fit_survives_a_worker_that_is_killed_while_partitions_are_read(
-    on_cluster, monkeypatch, tmp_path, undisturbed, stage
+    on_cluster, monkeypatch, tmp_path, undisturbed, stage, assert_same_model
 ):
     kernels = PerFeatureGaussian()
     model = fit_while_a_worker_dies(on_cluster, monkeypatch, tmp_path, stage, kernels)
-    assert_same_model(model, undisturbed)
+    assert_same_model(model, undisturbed, all_rows())
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("stage", KERNEL_STAGES)
 def test_a_fit_survives_a_worker_that_is_killed_while_kernels_are_computed(
-    on_cluster, monkeypatch, tmp_path, undisturbed, stage
+    on_cluster, monkeypatch, tmp_path, undisturbed, stage, assert_same_model
 ):
     kernels = DaskBank(DangerousKernels(folder=str(tmp_path)), least_values=0)
     model = fit_while_a_worker_dies(on_cluster, monkeypatch, tmp_path, stage, kernels)
-    assert_same_model(model, undisturbed)
+    assert_same_model(model, undisturbed, all_rows())
 
 
 @pytest.mark.faults
-def test_partitions_that_were_kept_and_lost_are_computed_again(on_cluster, tmp_path, undisturbed):
+def test_partitions_that_were_kept_and_lost_are_computed_again(
+    on_cluster, tmp_path, undisturbed, assert_same_model
+):
     wait_for_two_workers(on_cluster)
     kept = on_cluster.persist(dangerous_array(tmp_path))
     kept.sum().compute()
@@ -105,21 +97,20 @@ def test_partitions_that_were_kept_and_lost_are_computed_again(on_cluster, tmp_p
     assert sum(len(keys) > 0 for keys in held.values()) == 2
     pids = on_cluster.run(os.getpid)
     os.kill(next(iter(pids.values())), signal.SIGKILL)
-    assert_same_model(IMKPL(**SETTINGS).fit(kept, all_labels()), undisturbed)
+    assert_same_model(IMKPL(**SETTINGS).fit(kept, all_labels()), undisturbed, all_rows())
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "transform"])
-def test_an_answer_survives_a_worker_that_is_killed(on_cluster, tmp_path, undisturbed, method):
+def test_an_answer_survives_a_worker_that_is_killed(
+    on_cluster, tmp_path, undisturbed, method, assert_close
+):
     wait_for_two_workers(on_cluster)
     answer = getattr(undisturbed, method)(dangerous_array(tmp_path))
     (tmp_path / "armed").touch()
     found = answer.compute()
     assert (tmp_path / "fired").exists()
-    expected = getattr(undisturbed, method)(all_rows())
-    if method == "transform":
-        found, expected = found.toarray(), expected.toarray()
-    assert_array_equal(found, expected)
+    assert_close(found, getattr(undisturbed, method)(all_rows()))
 
 
 @pytest.mark.faults
@@ -130,6 +121,6 @@ def test_a_bank_survives_a_worker_that_is_killed(on_cluster, tmp_path, rng):
     bank, weights = DaskBank(wide, least_values=0), rng.random(60)
     expected = DaskBank(PerFeatureGaussian().adapt(X), least_values=0).combine(weights, X)
     (tmp_path / "armed").touch()
-    assert_array_equal(bank.combine(weights, X), expected)
+    assert_allclose(bank.combine(weights, X), expected, rtol=1e-13)
     assert (tmp_path / "fired").exists()
     assert np.isfinite(expected).all()

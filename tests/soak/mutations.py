@@ -9,9 +9,8 @@ import zipfile
 
 import numpy as np
 
-from imkpl.archives.archive import DIGITS
-from imkpl.files.errors import MODEL_FILE
-from imkpl.files.registry import ESTIMATORS, PARTS, SCALARS
+from imkpl._archive import DIGITS
+from imkpl.files import ESTIMATORS, MODEL_FILE, PARTS, SCALARS
 
 SEAL_SIZE = len(MODEL_FILE.seal) + DIGITS
 WRONG_NAMES = (

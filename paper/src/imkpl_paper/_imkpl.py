@@ -5,37 +5,28 @@ from imkpl._progress import Progress, announce, listening, write_line
 from imkpl._threads import limited_threads
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._compat import Interval, StrOptions, fit_context, wants_data_frame
-from imkpl.estimators._input import read_new, read_training
-from imkpl.estimators._stages import FitStages
-from imkpl.estimators._training import (
-    TrainingPart,
-    adapt_to_part,
-    check_varying,
-    find_distinct,
-    tabulate_kernels,
-)
-from imkpl.estimators._weights import find_classes
+from imkpl.estimators._input import INPUT_ATTRIBUTES, kind_of
+from imkpl.estimators._monitor import FitMonitor
+from imkpl.estimators._training import TrainingData, adapt_kernels, check_varying, read_training
 
 __all__ = [
+    "INPUT_ATTRIBUTES",
     "BoolArray",
-    "FitStages",
+    "FitMonitor",
     "FloatArray",
     "IntArray",
     "Interval",
     "Progress",
     "StrOptions",
-    "TrainingPart",
-    "adapt_to_part",
+    "TrainingData",
+    "adapt_kernels",
     "announce",
     "check_varying",
-    "find_classes",
-    "find_distinct",
     "fit_context",
+    "kind_of",
     "limited_threads",
     "listening",
-    "read_new",
     "read_training",
-    "tabulate_kernels",
     "to_json",
     "wants_data_frame",
     "write_line",

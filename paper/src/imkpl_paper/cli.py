@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    help="The study around imkpl: the paper's tables and figures, measured again.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+from imkpl.cli.command import INPUT_ERROR, DebugOption, JsonOption, add_command, create_app
+from imkpl.cli.output import echo, echo_json, echo_note
+
+EXAMPLES = """
+imkpl-paper reproduce all --quick
+imkpl-paper reproduce table-3 table-4 --jobs 4
+imkpl-paper reproduce table-2 table-3 --dataset TOX_171
+imkpl-paper reproduce figure-sensitivity --folder results/paper
+"""
 
 
-@app.callback()
-def set_up() -> None:
-    """Keep ``reproduce`` a command of its own."""
-
-
-@app.command()
 def reproduce(
     names: Annotated[
         list[str],
@@ -76,60 +71,51 @@ def reproduce(
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Bold by the test of Nadeau and Bengio.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
 ) -> None:
     """Measure tables and figures of the paper again, and write them on one page.
 
     Every measurement is kept as it is made: a run can be stopped at any moment, and the same
     command continues it.
-
-    \b
-    Examples:
-      imkpl-paper reproduce all --quick
-      imkpl-paper reproduce table-3 table-4 --jobs 4
-      imkpl-paper reproduce table-2 table-3 --dataset TOX_171
-      imkpl-paper reproduce figure-sensitivity --folder results/paper
-    """  # noqa: D301
+    """
     # Importing takes seconds, which --help need not wait for.
     from imkpl_paper import experiments
 
-    try:
-        outcome = experiments.reproduce(
-            names,
-            quick=quick,
-            folder=folder,
-            n_jobs=jobs,
-            n_splits=splits,
-            datasets=dataset or None,
-            limit=limit,
-            retry_failed=retry_failed,
-            any_version=any_version,
-            measure=not page_only,
-            document=document,
-            correction="nadeau-bengio" if corrected else "none",
-        )
-    except KeyboardInterrupt:
-        typer.echo("imkpl-paper: Interrupted. What was measured is kept.", err=True)
-        raise typer.Exit(130) from None
-    except (ValueError, OSError) as error:
-        if debug:
-            raise
-        typer.echo(f"imkpl-paper: {error}", err=True)
-        raise typer.Exit(1) from None
+    outcome = experiments.reproduce(
+        names,
+        quick=quick,
+        folder=folder,
+        n_jobs=jobs,
+        n_splits=splits,
+        datasets=dataset or None,
+        limit=limit,
+        retry_failed=retry_failed,
+        any_version=any_version,
+        measure=not page_only,
+        document=document,
+        correction="nadeau-bengio" if corrected else "none",
+    )
     if as_json:
-        typer.echo(json.dumps({**outcome._asdict(), "page": str(outcome.page)}))
+        echo_json({**outcome._asdict(), "page": str(outcome.page)})
     else:
-        typer.echo(
+        echo(
             f"{outcome.n_measured} of {outcome.n_cells} cells measured. The page is {outcome.page}"
         )
     if outcome.n_failed:
-        typer.echo(
-            f"imkpl-paper: {outcome.n_failed} cells failed; the page has the reasons.", err=True
-        )
-        raise typer.Exit(1)
+        echo_note(f"{outcome.n_failed} cells failed; the page has the reasons.")
+        raise typer.Exit(INPUT_ERROR)
+
+
+app = create_app("The study around imkpl: the paper's tables and figures, measured again.")
+
+
+@app.callback()
+def set_up() -> None:
+    """Keep ``reproduce`` a command of its own."""
+
+
+add_command(app, reproduce, EXAMPLES)
 
 
 def main() -> None:

@@ -1,80 +1,63 @@
-"""Dask collections at the rim: read for `fit`, and answered part by part."""
+"""Samples in the partitions of Dask collections: read for `fit`, grouped, and answered lazily."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import wants_data_frame
-from imkpl.kernels import BaseKernelBank
+from imkpl.kernels.sharded import ShardedSamples, join_rows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+# Maximum number of values fetched at a time to sort samples: per sample, or in total.
+VALUES_PER_SAMPLE, FEWEST_VALUES = 8, 2**16
 
 
 def is_partitioned(X: Any) -> bool:
-    """Whether this is a Dask collection; Dask is not imported to find that out."""
+    """Whether this is a Dask collection; does not import Dask."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
 
 
-def read_partitions(estimator: Any, bank: BaseKernelBank, X: Any, y: Any) -> tuple[Any, Any]:
-    """Partitioned samples and their labels, the samples left where they are."""
-    if not bank.requires_vector_input:
-        raise ValueError(
-            f"The kernels of {type(bank).__name__} do not read rows of numbers, but Dask "
-            "collections hold such rows, expected an array or a list for these kernels. Pass "
-            "X.compute(), or use kernels='per_feature_gaussian'."
-        )
-    from imkpl.scale.samples import read_dask
-
-    samples = read_dask(X)
-    # Names of an earlier fit must not stay.
-    vars(estimator).pop("feature_names_in_", None)
-    estimator.n_features_in_ = samples.shape[1]
-    names = getattr(X, "columns", None)
-    if names is not None and all(isinstance(name, str) for name in names):
-        estimator.feature_names_in_ = np.array(list(names), dtype=object)
-    return samples, in_memory(y)
-
-
 def in_memory(values: Any) -> Any:
-    """Labels, weights or names, brought here if they are partitioned."""
+    """Labels, weights or names; those of a Dask collection are fetched."""
     if not is_partitioned(values):
         return values
-    from imkpl.scale.samples import fetch_values
+    from imkpl.scale.dask import fetch_values
 
     return fetch_values(values)
 
 
 def row_index(X: Any) -> Any:
-    """The labels of the rows of a partitioned data frame, as a frame without columns."""
+    """The index of a partitioned data frame, as a frame without columns."""
     index = getattr(X, "index", None)
     return None if index is None else in_memory(X[[]])
 
 
 def refuse_partitions(X: Any, where: str) -> None:
-    """Raise where partitioned samples cannot be used."""
+    """Raise an error if X is a Dask collection."""
     if is_partitioned(X):
         raise ValueError(
-            f"{where} got a Dask collection, expected samples in memory. Pass X.compute(), of the "
-            "samples that are wanted."
+            f"{where} got a Dask collection, expected samples in memory. Pass X.compute() of the "
+            "samples you need."
         )
 
 
 def by_partition(method: Method) -> Method:
-    """Answer a Dask collection lazily, every partition by the method itself."""
+    """Make a method answer Dask collections lazily, partition by partition; a decorator."""
 
     @wraps(method)
     def answer(self: Any, X: Any, **options: Any) -> Any:
         if not is_partitioned(X):
             return method(self, X, **options)
         check_is_fitted(self)
-        if not self._predictor.bank.requires_vector_input:
-            refuse_partitions(X, f"{method.__name__} with kernels of other things than vectors")
-        from imkpl.scale.lazy import answer_lazily, example_of
+        if self._predictor.bank.reads not in ("vectors", "columns"):
+            refuse_partitions(X, f"{method.__name__} with kernels that do not read vectors")
+        from imkpl.scale.dask import answer_lazily, example_of
 
         # The number and the names of features are checked now, not when the answer is computed.
         validate_data(self, example_of(X), dtype=np.float64, reset=False)
@@ -86,3 +69,42 @@ def by_partition(method: Method) -> Method:
         return answer_lazily(self, method.__name__, X, options)
 
     return answer  # type: ignore[return-value]
+
+
+def group_sharded_rows(X: ShardedSamples, labels: IntArray) -> tuple[IntArray, IntArray]:
+    """The first of equal samples of a class, in sorted order, and the place of every sample.
+
+    The order is that of samples in memory: by class, first column, second column, ... Digests tell
+    which samples are equal. Columns are fetched from the left, a few at a time, and only for
+    samples that are still tied.
+    """
+    groups = _rank([labels, *X.digests.T])
+    first = np.unique(groups, return_index=True)[1]
+    distinct, ranks = X[first], labels[first]
+    columns, budget = X.varying, max(VALUES_PER_SAMPLE * first.size, FEWEST_VALUES)
+    while True:
+        tied = np.flatnonzero(np.bincount(ranks)[ranks] > 1)
+        if tied.size == 0 or columns.size == 0:
+            break
+        some, columns = np.split(columns, [max(1, budget // tied.size)])
+        values = join_rows(distinct[tied].map(_columns_of, some), (tied.size, some.size))
+        within = np.zeros_like(ranks)
+        within[tied] = _rank([ranks[tied], *values.T])
+        ranks = _rank([ranks, within])
+    return first[np.argsort(ranks)], ranks[groups]
+
+
+def _rank(keys: Sequence[Any]) -> IntArray:
+    """Ranks of rows by several keys, the first key first; equal rows share a rank."""
+    order = np.lexsort(keys[::-1])
+    is_new = np.zeros(order.size, dtype=bool)
+    for key in keys:
+        ordered = key[order]
+        is_new[1:] |= ordered[1:] != ordered[:-1]
+    ranks = np.empty(order.size, dtype=np.intp)
+    ranks[order] = np.cumsum(is_new)
+    return ranks
+
+
+def _columns_of(block: FloatArray, columns: IntArray) -> FloatArray:
+    return np.ascontiguousarray(block[:, columns])

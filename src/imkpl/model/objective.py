@@ -3,10 +3,10 @@
 ``F = scale * (J_rec + discrimination J_dis + interpretability J_ip) + separation J_sep + J_reg``
 
 The first three terms are those of the paper on the unit-diagonal combined kernel. ``scale`` is 1
-for plain kernels and one over the variance of the data in the combined space for variance-scaled
-ones: the terms then count relative to what there is to reconstruct, and a kernel that is nearly
-constant gains nothing from being easy. With prototypes and codes fixed each of them is linear in
-the kernel weights.
+for plain kernels, and one over the variance of the data in the combined space for variance-scaled
+kernels: the terms are then relative to what there is to reconstruct, and a nearly constant kernel
+does not gain from being easy to reconstruct. With prototypes and codes fixed, each of them is
+linear in the kernel weights.
 """
 
 from __future__ import annotations
@@ -17,20 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.neighbors import Neighborhoods
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.problem import Problem, State
 
 
 @dataclass(frozen=True)
 class ObjectiveParts:
-    """Every term of the objective, weighted as it enters the sum.
-
-    Parameters
-    ----------
-    reconstruction, discrimination, interpretability, separation, regularization : float
-        The terms.
-    """
+    """The terms of the objective, with the weights with which they enter the sum."""
 
     reconstruction: float
     discrimination: float
@@ -40,7 +32,7 @@ class ObjectiveParts:
 
     @property
     def total(self) -> float:
-        """The value of the whole objective."""
+        """The objective."""
         return float(sum(asdict(self).values()))
 
 
@@ -76,18 +68,8 @@ def interpretability_term(prototypes: sp.csr_array) -> float:
     return float(prototypes.sum())
 
 
-def local_separation_term(
-    kernel: FloatArray, neighborhoods: Neighborhoods, sample_weight: FloatArray
-) -> float:
-    """``J_ls`` (Eq. 6): squared distances to same-class, similarities to other-class neighbours."""
-    same, other = neighborhoods.same, neighborhoods.other
-    distances = 2 - 2 * kernel[same.rows, same.columns]
-    similarities = kernel[other.rows, other.columns]
-    return float(sample_weight[same.rows] @ distances + sample_weight[other.rows] @ similarities)
-
-
 def evaluate(problem: Problem, state: State) -> ObjectiveParts:
-    """Every term of the objective at one state."""
+    """All terms of the objective at a state."""
     prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
     scale, weight = problem.scale(state.weights), problem.sample_weight
     return ObjectiveParts(

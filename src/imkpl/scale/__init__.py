@@ -1,4 +1,4 @@
-"""More machines than one: fits and predictions on a Dask cluster."""
+"""Fits and predictions on a Dask cluster."""
 
 from imkpl.scale.dask import DaskBank
 

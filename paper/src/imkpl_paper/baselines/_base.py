@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -22,19 +23,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl_paper._imkpl import (
-    FitStages,
+    INPUT_ATTRIBUTES,
+    FitMonitor,
     FloatArray,
     IntArray,
-    TrainingPart,
-    adapt_to_part,
+    TrainingData,
+    adapt_kernels,
+    announce,
     check_varying,
-    find_classes,
-    find_distinct,
     fit_context,
+    kind_of,
     limited_threads,
-    read_new,
     read_training,
-    tabulate_kernels,
     wants_data_frame,
 )
 from imkpl_paper.baselines._kernels import KernelOperator
@@ -54,7 +54,7 @@ class Task:
     average: FloatArray  # the average kernel, (n_samples, n_samples)
     labels: IntArray  # classes counted from 0; every class has two samples or more
     random: RandomState
-    log: Callable[[str], None]  # writes a line if `verbose`
+    log: Callable[[str], None]  # announces progress
 
     @property
     def members(self) -> list[IntArray]:
@@ -106,10 +106,10 @@ class Support:
     ) -> Support:
         """Keep the kernels, samples and columns that are needed."""
         used, live = np.flatnonzero(mixes.any(axis=0)), np.flatnonzero(weights)
-        live_bank, samples = bank.select(live), bank.take(X, rows[used])
-        columns = live_bank.columns
+        live_bank, samples = bank.select(live), bank._take(X, rows[used])
+        columns = live_bank._columns
         if columns is not None:
-            samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
+            samples, live_bank = samples[:, columns], live_bank._on_columns(columns)
         return cls(live_bank, weights[live], columns, samples, mixes[:, used])
 
     def similarities(self, X: Any) -> Iterator[FloatArray]:
@@ -152,34 +152,37 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self
             The fitted estimator.
         """
-        with FitStages(self) as stages, limited_threads(self.n_jobs):
-            bank = resolve_bank(self.kernels)
-            X, y = read_training(self, bank, X, y)
-            self.classes_, labels = find_classes(y, np.ones(len(y)))
-            part = sort_samples(X, labels, merge=bank.requires_vector_input)
-            stages.enter("learning bandwidths")
-            bank, samples = adapt_to_part(bank, X, part)
-            table, samples = tabulate_kernels(self, bank, samples)
-            stages.enter(f"learning from {bank.n_kernels} kernels on {labels.size} samples")
-            operator = KernelOperator.over(table, samples, labels.size)
+        name = type(self).__name__
+        with FitMonitor(self), limited_threads(self.n_jobs):
+            data = sort_samples(read_training(self, X, y))
+            announce(name, "learning bandwidths")
+            data = adapt_kernels(data)
+            table, samples = data.bank._tabulate(data.samples)
+            announce(name, f"learning from {table.n_kernels} kernels on {data.n_samples} samples")
+            operator = KernelOperator.over(table, samples, data.n_samples)
             average = operator.combine(operator.uniform())
             check_varying(bool(average.min() < CONSTANT))
             random = check_random_state(0 if self.random_state is None else self.random_state)
-            learned = self._learn(Task(operator, average, part.labels, random, stages.say))
-            support = Support.build(bank, learned.weights, X, part.kept, learned.mixes)
+            task = Task(operator, average, data.labels, random, partial(announce, name))
+            learned = self._learn(task)
+            support = Support.build(data.bank, learned.weights, data.X, data.kept, learned.mixes)
         used = np.flatnonzero(learned.mixes.any(axis=0))
-        self.kernel_names_ = bank.kernel_names(getattr(self, "feature_names_in_", None))
+        for attribute in INPUT_ATTRIBUTES:
+            self.__dict__.pop(attribute, None)
+        self.__dict__.update(data.input)
+        self.classes_ = data.classes
+        self.kernel_names_ = data.bank.kernel_names(data.input.get("feature_names_in_"))
         self.kernel_weights_ = learned.weights
-        self.prototypes_ = part.expand_prototypes(sp.csr_array(learned.prototypes))
+        self.prototypes_ = data.expand_prototypes(sp.csr_array(learned.prototypes))
         self.prototype_classes_ = self.classes_[learned.owners]
-        self.class_shares_ = class_shares(learned, part.labels)
-        self.support_ = np.sort(part.kept[used])
+        self.class_shares_ = class_shares(learned, data.labels)
+        self.support_ = np.sort(data.kept[used])
         self.history_ = np.array(learned.history)
         self.n_iter_ = learned.n_iter
         if learned.analysis is not None:
-            self.analysis_ = learned.analysis[:, part.inverse]
-        for name, value in learned.attributes.items():
-            setattr(self, name, value)
+            self.analysis_ = learned.analysis[:, data.inverse]
+        for attribute, value in learned.attributes.items():
+            setattr(self, attribute, value)
         self._support, self._reader = support, learned.reader
         return self
 
@@ -220,11 +223,15 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return "_support" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Tags that tell scikit-learn about precomputed kernels."""
+        """Tags that tell scikit-learn what the kernels read."""
         tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
-        tags.input_tags.three_d_array = is_precomputed
+        try:
+            reads = resolve_bank(self.kernels).reads
+        # Wrong kernels are refused by `fit`.
+        except (TypeError, ValueError):
+            return tags
+        tags.input_tags.pairwise = tags.input_tags.three_d_array = reads == "similarities"
+        tags.input_tags.sparse = reads == "columns"
         return tags
 
     def _scores(self, X: Any) -> FloatArray:
@@ -233,7 +240,7 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _similarities(self, X: Any) -> list[FloatArray]:
         check_is_fitted(self)
-        X = read_new(self, self._support.bank, X)
+        X = kind_of(self._support.bank).read_new(self, X)
         with limited_threads(self.n_jobs):
             return list(self._support.similarities(X))
 
@@ -265,15 +272,19 @@ class BaseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseBase
         return int(self.prototypes_.shape[0])
 
 
-def sort_samples(X: Any, labels: IntArray, *, merge: bool) -> TrainingPart:
-    """All samples, sorted by class and value, so that a fit does not depend on their order.
-
-    Equal samples stay apart: the baselines have no sample weights.
-    """
-    ones = np.ones(labels.size)
-    ranks = find_distinct(X, labels, ones, np.ones(labels.max() + 1), merge=merge).inverse
-    order = np.lexsort([ranks, labels])
-    return TrainingPart(order, np.argsort(order), labels[order], ones, ones)
+def sort_samples(data: TrainingData) -> TrainingData:
+    """All samples, none merged, sorted so that a fit does not depend on the order of the rows."""
+    labels = data.labels[data.inverse]
+    order = np.lexsort([data.inverse, labels])
+    ones = np.ones(order.size)
+    return replace(
+        data,
+        kept=order,
+        inverse=np.argsort(order),
+        labels=labels[order],
+        sample_weight=ones,
+        counts=ones,
+    )
 
 
 def class_shares(learned: Learned, labels: IntArray) -> FloatArray:

@@ -1,0 +1,475 @@
+"""A loaded model is the saved model, to the last bit; what cannot be saved says why."""
+
+import copy
+import inspect
+import json
+import os
+import pickle
+import stat
+import subprocess
+import sys
+import zipfile
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+from sklearn import config_context
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import imkpl
+from imkpl import (
+    IMKPL,
+    IMKPLCV,
+    ISKPL,
+    IMKPLSelector,
+    MultiLabelIMKPL,
+    TimeSeriesIMKPL,
+    estimators,
+    kernels,
+)
+from imkpl._archive import read_array, write_array
+from imkpl.files import (
+    ESTIMATORS,
+    MODEL_FILE,
+    PARTS,
+    ModelFileError,
+    TreeReader,
+    TreeWriter,
+    trusted_types,
+)
+from imkpl.kernels import (
+    BaseKernel,
+    BaseKernelBank,
+    FunctionKernel,
+    Gaussian,
+    GlobalAlignment,
+    KernelStack,
+    NamedKernel,
+    Normalized,
+    PerColumn,
+    PerFeatureGaussian,
+    VarianceNormalized,
+)
+from imkpl.series import SeriesSet
+
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "reconstruction_error")
+
+
+def same(left, right):
+    """Whether two values are equal in type, and bit by bit."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, np.ndarray):
+        if left.dtype != right.dtype or left.shape != right.shape:
+            return False
+        if left.dtype.kind == "O":
+            pairs = zip(left.ravel(), right.ravel(), strict=True)
+            return all(same(a, b) for a, b in pairs)
+        return left.tobytes() == right.tobytes()
+    if isinstance(left, sp.csr_array):
+        parts = ("shape", "data", "indices", "indptr")
+        return all(same(getattr(left, name), getattr(right, name)) for name in parts)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return same(list(left.items()), list(right.items()))
+    if hasattr(left, "__dataclass_fields__") or hasattr(left, "get_params"):
+        return same(dict(sorted(vars(left).items())), dict(sorted(vars(right).items())))
+    return left == right or (left != left and right != right)
+
+
+def round_trip(model, folder):
+    path = folder / "model.imkpl"
+    imkpl.save(model, path)
+    twin = imkpl.load(path)
+    imkpl.save(twin, folder / "again.imkpl")
+    assert (folder / "again.imkpl").read_bytes() == path.read_bytes()
+    return twin
+
+
+def check_twin(model, folder, new):
+    """Everything that a fitted model is and says survives the file."""
+    twin = round_trip(model, folder)
+    assert same(model, twin)
+    assert repr(twin) == repr(model)
+    for method in METHODS:
+        if hasattr(model, method):
+            assert same(getattr(model, method)(new), getattr(twin, method)(new)), method
+    return twin
+
+
+BANKS = {
+    "default": "per_feature_gaussian",
+    "scales": PerFeatureGaussian(scales=(0.5, 2.0), tolerance=None),
+    "given widths": PerFeatureGaussian(bandwidth=np.array([1.0, 2, 3, 4]), features=np.arange(4)),
+    "single precision": PerFeatureGaussian(dtype=np.float32),
+    "dtype object": PerFeatureGaussian(dtype=np.dtype("float32")),
+    "codes": PerColumn(categorical=[1]),
+    "list": ["linear", Gaussian(2.0), NamedKernel("poly", {"degree": 2}), "laplacian"],
+    "stack": KernelStack((Gaussian(), "cosine")),
+    "unit diagonal": Normalized(KernelStack(("linear", "rbf"))),
+    "unit variance": Normalized(VarianceNormalized(PerFeatureGaussian())),
+}
+
+
+@pytest.mark.parametrize("name", BANKS)
+def test_every_bank_survives(name, two_blobs, tmp_path, rng):
+    X, y = two_blobs
+    unfitted = IMKPL(BANKS[name], sparsity=2, max_iter=3, tol=1.0)
+    assert same(round_trip(unfitted, tmp_path), unfitted)
+    check_twin(unfitted.fit(X, y), tmp_path, rng.standard_normal((9, 4)))
+
+
+def test_categories_and_missing_cells_survive(two_blobs, tmp_path):
+    X, y = two_blobs
+    cells = [[row[0], "ß" if row[1] > 0 else "b", row[2] > 0, None] for row in X.tolist()]
+    cells[0], cells[1][0] = [None] * 4, None
+    model = IMKPL("per_column", sparsity=2).fit(cells, y)
+    check_twin(model, tmp_path, [[None, "unseen", True, None], [1.5, "ß", None, 3.0]])
+
+
+@pytest.mark.parametrize("decision", ["calibrated", "joint", "residual", "share"])
+def test_every_decision_survives(decision, two_blobs, tmp_path, rng):
+    model = IMKPL(
+        sparsity=2, decision=decision, solver="landmarks", n_landmarks=12, random_state=3
+    ).fit(*two_blobs)
+    check_twin(model, tmp_path, rng.standard_normal((9, 4)))
+
+
+LABELS = {
+    "int": [3, 7],
+    "float": [1.0, 2.0],
+    "bool": [False, True],
+    "text": ["größer", "kleiner ≤"],
+    "objects": np.array(["a", "ß"], dtype=object),
+    "small": np.array([1, 2], dtype=np.int8),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_every_kind_of_label_survives(name, two_blobs, tmp_path):
+    X, y = two_blobs
+    twin = check_twin(ISKPL(sparsity=2).fit(X, np.asarray(LABELS[name])[y]), tmp_path, X)
+    assert twin.classes_.dtype == np.asarray(LABELS[name]).dtype
+
+
+def test_precomputed_kernels_survive(two_blobs, tmp_path):
+    X, y = two_blobs
+    K = np.exp(-((X[:, None] - X) ** 2))
+    check_twin(IMKPL("precomputed", sparsity=2).fit(K, y), tmp_path, K[:7])
+
+
+def test_settings_and_names_survive(two_blobs, tmp_path):
+    X, y = two_blobs
+    frame = pd.DataFrame(X, columns=["Länge", "b", "c/d", ".."])
+    model = IMKPL(sparsity=np.int64(2), tol=np.float32(0.1), class_weight={0: 1.0, np.int64(1): 2})
+    model.set_output(transform="pandas").fit(frame, y)
+    twin = round_trip(model, tmp_path)
+    assert same(model, twin)
+    assert_array_equal(twin.feature_names_in_, frame.columns)
+    pd.testing.assert_frame_equal(twin.transform(frame), model.transform(frame))
+    assert_array_equal(twin.feature_importances_, model.feature_importances_)
+
+
+def test_cross_validated_models_survive(two_blobs, tmp_path):
+    X, y = two_blobs
+    splits = [(np.arange(0, 40, 2), np.arange(1, 40, 2)), (np.arange(1, 40, 2), [0, 2, 38])]
+    check_twin(IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=splits).fit(X, y), tmp_path, X)
+    model = IMKPLCV(sparsity=(1, 2), weight_rule="lp", cv=2).fit(X, y)
+    assert model.path_["max_kernels"].dtype == object
+    check_twin(model, tmp_path, X)
+
+
+def test_selectors_survive_with_their_estimators(two_blobs, tmp_path):
+    X, y = two_blobs
+    assert same(round_trip(IMKPLSelector(), tmp_path), IMKPLSelector())
+    check_twin(IMKPLSelector(IMKPL(sparsity=2), max_features=2).fit(X, y), tmp_path, X)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_models_of_several_labels_survive_with_their_estimators(named, two_blobs, tmp_path):
+    X, y = two_blobs
+    assert same(round_trip(MultiLabelIMKPL(), tmp_path), MultiLabelIMKPL())
+    labels = np.stack([np.ones_like(y), y, X[:, 0] > 0], axis=1)
+    table = pd.DataFrame(labels, columns=["a", "ß", "c"]) if named else labels
+    check_twin(MultiLabelIMKPL(IMKPL(sparsity=2)).fit(X, table), tmp_path, X)
+
+
+@pytest.mark.parametrize("bank", ["global_alignment", "groups", "differences"])
+def test_series_models_survive(bank, tmp_path, rng):
+    series = [rng.standard_normal((3, n)) for n in (7, 9, 8, 12, 9, 7, 8, 10)]
+    for one in series[::2]:
+        one[0] += 5 * np.sin(np.arange(one.shape[1]))
+    X = SeriesSet.from_list(series, channel_names=["x", "y", "z"])
+    banks = {
+        "groups": GlobalAlignment(groups={"xy": ["x", "y"], "z": [2]}, length=8, dtype="float32"),
+        "differences": GlobalAlignment((0.5, 2.0), differences=True, triangular=5, length=None),
+    }
+    model = TimeSeriesIMKPL(banks.get(bank, bank), sparsity=2).fit(X, np.tile([0, 1], 4))
+    twin = check_twin(model, tmp_path, X)
+    assert not twin._predictor.samples.values.flags.writeable
+    if bank == "global_alignment":
+        pairs = [one.align(series[0], series[1]) for one in (model, twin)]
+        assert same(*pairs)
+
+
+def test_loaded_models_can_be_fitted_and_cloned(two_blobs, tmp_path):
+    X, y = two_blobs
+    model = IMKPL(sparsity=2).fit(X, y)
+    twin = round_trip(model, tmp_path)
+    twin.classes_[:] = twin.classes_[::-1].copy()
+    assert same(model, twin.fit(X, y))
+
+
+def test_an_array_that_is_met_twice_is_written_once(two_blobs, tmp_path):
+    twin = round_trip(IMKPL(sparsity=2).fit(*two_blobs), tmp_path)
+    assert twin.class_shares_ is twin._predictor.encoder.class_shares
+
+
+def test_routing_requests_survive_and_callbacks_are_left_out(two_blobs, tmp_path):
+    model = IMKPL(sparsity=2)
+    assert round_trip(model, tmp_path).get_metadata_routing().fit.requests["sample_weight"] is None
+    with config_context(enable_metadata_routing=True):
+        model.set_fit_request(sample_weight=True).set_score_request(sample_weight="other")
+    vars(model.fit(*two_blobs))["_skl_callbacks"] = [print]
+    twin = round_trip(model, tmp_path)
+    assert twin.get_metadata_routing().fit.requests == {"sample_weight": True}
+    assert twin.get_metadata_routing().score.requests == {"sample_weight": "other"}
+    assert "_skl_callbacks" not in vars(twin)
+
+
+def test_equal_fits_give_equal_bytes(two_blobs, tmp_path):
+    for name in ("a", "b"):
+        imkpl.save(IMKPL(sparsity=2).fit(*two_blobs), tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_other_programs_can_read_the_file(two_blobs, tmp_path):
+    model = IMKPL(sparsity=2).fit(*two_blobs)
+    imkpl.save(model, str(tmp_path / "m.imkpl"))
+    with zipfile.ZipFile(tmp_path / "m.imkpl") as archive:
+        document = json.loads(archive.read("model.json"))
+    assert document["format_version"] == 1
+    assert document["imkpl_version"] == imkpl.__version__
+    assert document["model"]["parameters"]["sparsity"] == 2
+    name = document["model"]["attributes"]["kernel_weights_"]["name"]
+    with np.load(tmp_path / "m.imkpl", allow_pickle=False) as arrays:
+        assert_array_equal(arrays[f"arrays/{name}"], model.kernel_weights_)
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers() | st.booleans(), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+arrays = hnp.arrays(
+    st.sampled_from(["f8", ">f4", "i8", "u1", "?", "c16", "U3", "S2", "M8[ns]", "m8[s]", "f2"]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+scalars = hnp.arrays(st.sampled_from(["f8", "f4", "f2", "i8", "u1", "?", "U3"]), 1).map(
+    lambda a: a[0]
+)
+objects = hnp.arrays(object, (2, 2), elements=plain.filter(lambda v: not isinstance(v, list)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(plain | arrays | scalars | objects)
+def test_plain_values_and_arrays_survive(value):
+    writer = TreeWriter()
+    text = json.dumps(writer.write(value, "value", "Model"), allow_nan=False)
+    stored = {
+        name: read_array(*write_array(array), MODEL_FILE) for name, array in writer.arrays.items()
+    }
+    assert same(TreeReader(stored).read(json.loads(text)), value)
+
+
+def test_memory_order_and_index_types_survive(rng):
+    matrix = sp.csr_array(np.eye(3))
+    matrix.indices = matrix.indices.astype(np.int64)
+    matrix.indptr = matrix.indptr.astype(np.int64)
+    writer = TreeWriter()
+    tree = writer.write([matrix, np.asfortranarray(rng.random((3, 4)))], "value", "Model")
+    stored = {
+        name: read_array(*write_array(array), MODEL_FILE) for name, array in writer.arrays.items()
+    }
+    twin, array = TreeReader(stored).read(tree)
+    assert same(matrix, twin)
+    assert array.flags.f_contiguous
+    assert array.flags.writeable
+
+
+@pytest.fixture(scope="module")
+def fitted_models(two_blobs):
+    """Models of all kinds, each with samples to predict."""
+    X, y = two_blobs
+    series, K = X.reshape(40, 1, 4), np.exp(-((X[:, None] - X) ** 2))
+    # Every third bank: each class of `PARTS` is still in one of them.
+    return [
+        *((IMKPL(bank, sparsity=2, max_iter=1).fit(X, y), X) for bank in list(BANKS.values())[::3]),
+        (IMKPLSelector(IMKPL(sparsity=2)).fit(X, y), X),
+        (IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=2).fit(X, y), X),
+        (TimeSeriesIMKPL(sparsity=2).fit(series, y), series),
+        (ISKPL("precomputed", sparsity=2).fit(K, y), K),
+    ]
+
+
+def test_skops_keeps_models_and_trusted_types_is_all_that_it_asks_for(fitted_models):
+    skops = pytest.importorskip("skops.io")
+    for model, X in fitted_models:
+        stored = skops.dumps(model)
+        assert set(skops.get_untrusted_types(data=stored)) <= set(trusted_types())
+        twin = skops.loads(stored, trusted=trusted_types())
+        for method in METHODS:
+            if hasattr(model, method):
+                assert same(getattr(model, method)(X), getattr(twin, method)(X))
+
+
+def test_pickle_joblib_and_copies_keep_models(fitted_models, tmp_path):
+    for model, X in fitted_models:
+        joblib.dump(model, tmp_path / "model.joblib")
+        twins = [
+            copy.deepcopy(model),
+            pickle.loads(pickle.dumps(model)),
+            joblib.load(tmp_path / "model.joblib"),
+        ]
+        for twin in twins:
+            assert same(model.transform(X), twin.transform(X))
+
+
+def test_every_public_kernel_and_estimator_can_be_saved_but_functions():
+    kinds = [getattr(kernels, name) for name in kernels.__all__]
+    kinds = [kind for kind in kinds if isinstance(kind, type) and not inspect.isabstract(kind)]
+    banks = [kind for kind in kinds if issubclass(kind, (BaseKernel, BaseKernelBank))]
+    assert {kind.__name__ for kind in banks} - set(PARTS) == {"FunctionKernel"}
+    public = [getattr(estimators, name) for name in estimators.__all__]
+    assert {kind.__name__ for kind in public if isinstance(kind, type)} == set(ESTIMATORS)
+
+
+def similarity(X, Y):
+    return X @ Y.T
+
+
+class Subclass(IMKPL):
+    pass
+
+
+LOOP = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (IMKPL(similarity), "kernels is the function similarity, .* Use the kernels of imkpl"),
+        (IMKPL([Gaussian(), similarity]), r"kernels\[1\] is the function similarity"),
+        (IMKPL(FunctionKernel(similarity)), "kernels is of type FunctionKernel, and a model file"),
+        (
+            IMKPL(random_state=np.random.RandomState(0)),
+            r"random_state is of type RandomState, .* Use a whole number: set_params\(random_s",
+        ),
+        (
+            IMKPLSelector(IMKPL(random_state=np.random.RandomState(0))),
+            r"estimator.random_state is of type RandomState, .* Use a whole number",
+        ),
+        (
+            IMKPLCV(cv=StratifiedKFold(3)),
+            "cv is of type StratifiedKFold, .* Use a number of folds, or",
+        ),
+        (
+            IMKPL(class_weight={"a": {1}}),
+            r"class_weight\['a'\] is of type set, .* Expected None",
+        ),
+        (
+            IMKPL(class_weight=np.ma.array([1.0])),
+            "class_weight is an array .MaskedArray. of float64",
+        ),
+        (
+            IMKPL(class_weight=np.zeros(2, [("a", "f8")])),
+            r"class_weight is an array \(ndarray\) of \[\('a', '<f8'\)\]",
+        ),
+        (IMKPL(class_weight=np.longdouble(1)), "class_weight is of type longdouble"),
+        (IMKPL(class_weight=object), "class_weight is the type object"),
+        (IMKPL(class_weight=LOOP), r"class_weight\[0\].* is nested more than 40 levels deep"),
+        (Subclass(), "A model of class Subclass cannot be saved, expected one of IMKPL, IMKPLCV"),
+        (make_pipeline(StandardScaler(), IMKPL()), "class Pipeline cannot be saved, .* with skops"),
+        (3, "A model of class int cannot be saved, expected one of IMKPL"),
+    ],
+)
+def test_a_model_with_code_or_of_another_class_cannot_be_saved(model, sentence, tmp_path):
+    with pytest.raises(ModelFileError, match=sentence):
+        imkpl.save(model, tmp_path / "model.imkpl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_learned_functions_are_named_where_parameters_were_set_anew(two_blobs, tmp_path):
+    model = IMKPL(FunctionKernel(similarity), sparsity=2).fit(*two_blobs)
+    model.set_params(kernels="linear")
+    sentence = r"_predictor\.bank\.bank\.kernels\[0\] is of type FunctionKernel, .* Use the kernels"
+    with pytest.raises(ModelFileError, match=sentence):
+        imkpl.save(model, tmp_path / "model.imkpl")
+
+
+def test_folders_are_named(tmp_path):
+    with pytest.raises(IsADirectoryError, match=r"is a folder\. Pass the name of a file in it"):
+        imkpl.save(IMKPL(), tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"The folder .*none of m\.imkpl does not exist"):
+        imkpl.save(IMKPL(), tmp_path / "none" / "m.imkpl")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(step, tmp_path, monkeypatch):
+    path = tmp_path / "model.imkpl"
+    imkpl.save(IMKPL(sparsity=3), path)
+
+    def fail(*args):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="No space left"):
+        imkpl.save(IMKPL(sparsity=4), path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert imkpl.load(path).sparsity == 3
+
+
+def test_a_file_that_is_there_is_replaced_and_keeps_its_mode(tmp_path):
+    path, link = tmp_path / "model.imkpl", tmp_path / "link.imkpl"
+    imkpl.save(IMKPL(sparsity=3), path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    imkpl.save(IMKPL(sparsity=4), link)
+    assert link.is_symlink()
+    assert imkpl.load(path).sparsity == 4
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert sorted(tmp_path.iterdir()) == [link, path]
+
+
+def test_a_new_file_has_the_mode_of_any_other(tmp_path):
+    (tmp_path / "other").write_bytes(b"")
+    imkpl.save(IMKPL(), tmp_path / "model.imkpl")
+    assert (tmp_path / "model.imkpl").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_model_is_loaded_by_a_process_that_imports_nothing_else(two_blobs, tmp_path):
+    X, y = two_blobs
+    model = IMKPL(sparsity=2).fit(X, y)
+    imkpl.save(model, tmp_path / "model.imkpl")
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import sys, imkpl, numpy as np; model = imkpl.load(sys.argv[1]); "
+        "print(model.predict_proba(np.load(sys.argv[2])).tobytes().hex())"
+    )
+    arguments = [sys.executable, "-c", code, tmp_path / "model.imkpl", tmp_path / "X.npy"]
+    done = subprocess.run(arguments, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == model.predict_proba(X).tobytes().hex()

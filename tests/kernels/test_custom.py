@@ -1,0 +1,173 @@
+"""Kernels of whole samples, their stacks, and what `kernels` may be."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from contracts.bank import check_bank
+from imkpl.kernels import (
+    FunctionKernel,
+    Gaussian,
+    KernelStack,
+    NamedKernel,
+    PerFeatureGaussian,
+    Precomputed,
+    resolve_bank,
+)
+from reference.kernels import gaussian_matrix, mean_squared_distance
+
+
+def make_data(offset=0.0):
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((31, 4)) + offset, rng.standard_normal((13, 4)) + offset
+
+
+def cube(X, Y):
+    return (1.0 + X @ Y.T) ** 3
+
+
+def letters(x, y):
+    return float(len(set(x) & set(y)))
+
+
+def test_laws():
+    X, Y = make_data()
+    width = mean_squared_distance(X)
+    kernels = [Gaussian(), "linear", cube, NamedKernel("rbf", {"gamma": 0.3}), "laplacian"]
+
+    def dense(X, Y):
+        Y = X if Y is None else Y
+        city = np.abs(X[:, np.newaxis] - Y).sum(axis=2)
+        layers = [gaussian_matrix(X, Y, width), X @ Y.T, cube(X, Y)]
+        layers += [gaussian_matrix(X, Y, 1 / 0.3), np.exp(-city / 4)]
+        return np.stack(layers, axis=-1)
+
+    check_bank(KernelStack(kernels).adapt(X), X, Y, dense, rtol=1e-12)
+
+
+def test_laws_on_sequences():
+    words = ["ab", "bcd", "a", "xyz", "abx", "bb"]
+    others = ["abc", "z"]
+    kernel = FunctionKernel(letters, pairwise=True, vector_input=False)
+
+    def dense(X, Y):
+        return np.array([[[letters(x, y)] for y in (X if Y is None else Y)] for x in X])
+
+    bank = KernelStack([kernel])
+    assert bank.reads == "anything"
+    check_bank(bank, words, others, dense)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
+def test_gaussian_equals_its_formula_under_any_offset(offset):
+    X, Y = make_data(offset)
+    kernel = Gaussian().adapt(X)
+    assert_allclose(kernel.bandwidth, mean_squared_distance(X), rtol=1e-12)
+    expected = gaussian_matrix(X, Y, kernel.bandwidth)
+    assert_allclose(kernel(X, Y), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_narrow_gaussian_is_exact():
+    X = np.array([[0.0], [1e6], [1e6 + 1e-3]])
+    expected = gaussian_matrix(X, X, 1e-6)
+    assert_allclose(Gaussian(bandwidth=1e-6)(X), expected, rtol=1e-9)
+
+
+def test_weights_equal_repeated_samples():
+    X, _ = make_data()
+    counts = np.random.default_rng(1).integers(0, 3, 31)
+    repeated = Gaussian().adapt(np.repeat(X, counts, axis=0))
+    assert_allclose(Gaussian().adapt(X, counts).bandwidth, repeated.bandwidth, rtol=1e-13)
+
+
+def test_gaussian_learns_again_but_keeps_what_was_given():
+    X, Y = make_data()
+    assert Gaussian().adapt(X).adapt(Y) == Gaussian().adapt(Y)
+    assert Gaussian(bandwidth=2.0).adapt(X) == Gaussian(bandwidth=2.0)
+
+
+def test_gaussian_without_spread_is_constant():
+    kernel = Gaussian().adapt(np.full((5, 2), 0.1))
+    assert_array_equal(kernel([[0.0, 0.0]], [[3.0, 4.0]]), 1.0)
+
+
+def test_equal_names_are_numbered():
+    bank = KernelStack([Gaussian(), "linear", Gaussian(), NamedKernel("rbf", {"gamma": 0.5})])
+    assert bank.kernel_names() == ["gaussian 1", "linear", "gaussian 2", "rbf (gamma=0.5)"]
+    assert KernelStack([cube, FunctionKernel(cube, "third")]).kernel_names() == ["cube", "third"]
+
+
+def test_zero_weight_kernels_are_never_called():
+    def fail(X, Y):
+        raise AssertionError
+
+    X, _ = make_data()
+    assert KernelStack(["linear", fail]).combine([1.0, 0.0], X).shape == (31, 31)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda X: KernelStack([]), "at least one"),
+        (lambda X: KernelStack([3]), "is not a kernel"),
+        (lambda X: NamedKernel("liner"), "Choose one of chi2, cosine"),
+        (lambda X: FunctionKernel(3), "must be callable"),
+        (lambda X: FunctionKernel(lambda X, Y: 1.0)(X), "expected \\(31, 31\\)"),
+        (lambda X: FunctionKernel(lambda X, Y: X @ Y.T * np.nan)(X), "NaN or infinite"),
+        (lambda X: FunctionKernel(lambda X, Y: X @ (2 * X + 1).T)(X), "is not symmetric"),
+        (lambda X: Gaussian()(X), "Call adapt"),
+        (lambda X: Gaussian(bandwidth=0.0), "must be positive"),
+        (lambda X: Gaussian(1.0)(X, X[:, :2]), "expected the same number"),
+        (lambda X: KernelStack(["rbf"])._on_columns([0]), "read every column"),
+    ],
+)
+def test_bad_input_is_explained(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call(make_data()[0])
+
+
+def test_numbers_whose_squares_overflow_are_refused():
+    X = np.array([[0.0], [1e200]])
+    with pytest.raises(
+        ValueError, match=r"X holds numbers of up to 1e\+200, .* Divide the features"
+    ):
+        Gaussian().adapt(X)
+    with pytest.raises(
+        ValueError, match=r"X holds numbers of up to 1e\+200, expected at most 1e\+150"
+    ):
+        Gaussian(1.0)(X)
+    with pytest.raises(ValueError, match=r"Y holds numbers of up to 1e\+200"):
+        Gaussian(1.0)(X[:1], X)
+
+
+def test_distances_of_many_bandwidths_are_no_similarity():
+    assert Gaussian(1e-300)([[0.0]], [[1e100]])[0, 0] == 0
+
+
+def test_named_kernels_that_overflow_are_refused_without_warnings():
+    with pytest.raises(ValueError, match=r"Kernel 'linear' returned NaN or infinite values"):
+        NamedKernel("linear")(np.array([[1e200], [-1e200]]))
+
+
+def test_names_and_banks():
+    assert type(resolve_bank("per_feature_gaussian")) is PerFeatureGaussian
+    assert type(resolve_bank("precomputed")) is Precomputed
+    bank = PerFeatureGaussian(scales=(2.0,))
+    assert resolve_bank(bank) is bank
+
+
+def test_kernels_become_stacks():
+    assert resolve_bank("rbf") == KernelStack((NamedKernel("rbf"),))
+    assert resolve_bank(Gaussian()) == KernelStack((Gaussian(),))
+    assert resolve_bank(cube).kernel_names() == ["cube"]
+    assert resolve_bank([Gaussian(), cube, "linear"]).kernel_names() == [
+        "gaussian",
+        "cube",
+        "linear",
+    ]
+
+
+@pytest.mark.parametrize("kernels", ["global_alignments", 3, None])
+def test_unknown_choices_are_explained(kernels):
+    with pytest.raises(ValueError, match=r"'per_feature_gaussian', 'per_column'.*or a list"):
+        resolve_bank(kernels)

@@ -1,0 +1,325 @@
+"""Sums over sparse rows and listed pairs against the dense contraction, on awkward data."""
+
+import copy
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+
+from imkpl.kernels import KernelStack, PerFeatureGaussian, VarianceNormalized
+from imkpl.kernels import sparse_rows as module
+from imkpl.kernels.base import BaseKernelBank
+from imkpl.kernels.sparse_rows import SparseRows, choose_grid, place_on_grid
+
+FEATURES = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "cauchy": lambda rng, n: rng.standard_cauchy(n) ** 3,
+    "outlier": lambda rng, n: np.where(np.arange(n) == 0, 1e6, rng.standard_normal(n)),
+    "two clusters": lambda rng, n: 1e12 * rng.integers(0, 2, n) + rng.integers(0, 5, n),
+    "ties": lambda rng, n: rng.integers(0, 4, n).astype(float),
+    "binary": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "constant": lambda rng, n: np.full(n, 0.1),
+    "denormal": lambda rng, n: 5e-324 * rng.integers(0, 100, n),
+    "small": lambda rng, n: 1e-290 * rng.standard_normal(n),
+    "huge": lambda rng, n: 8e149 * rng.uniform(-1, 1, n),
+    "all scales": lambda rng, n: rng.standard_normal(n) * 10.0 ** rng.uniform(-30, 30, n),
+    "ladder": lambda rng, n: 3.0 * rng.permutation(n),
+    "offset": lambda rng, n: 2.0**40 + rng.integers(0, 9, n),
+}
+
+
+def make_features(seed, n, names=tuple(FEATURES)):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([FEATURES[name](rng, n) for name in names])
+    X.flags.writeable = False
+    return X
+
+
+def make_bank(X, width=None, tolerance=1e-6):
+    if width is None:
+        # No bandwidth can be learned from denormal numbers: they get the constant kernel.
+        scaled = X.copy()
+        scaled[:, list(FEATURES).index("denormal")] = 0.0
+        return PerFeatureGaussian(tolerance=tolerance).adapt(scaled)
+    return PerFeatureGaussian(bandwidth=width, tolerance=tolerance).adapt(X)
+
+
+def make_rows(seed, n, n_rows=12, longest=6):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, longest + 1, n_rows)
+    indices = rng.integers(0, n, lengths.sum())
+    pointers = np.append(0, np.cumsum(lengths))
+    rows = sp.csr_array((rng.standard_normal(indices.size), indices, pointers), shape=(n_rows, n))
+    return rows, rng.standard_normal(n_rows)
+
+
+def make_mixed_rows(seed, n, n_rows=12, n_mixes=4):
+    rows, weights = make_rows(seed, n + n_mixes, n_rows)
+    mixes, _ = make_rows(seed + 1, n, n_mixes)
+    return rows, weights, mixes
+
+
+def on_pairs(bank, rows, weights, X, mixes=None):
+    trace, values, left, right = SparseRows(rows, weights, mixes).merge()
+    return trace + bank.contract_pairs(values, X, left, right)
+
+
+def on_grid(bank, rows, weights, X, mixes=None):
+    return bank._sum_on_grid(SparseRows(rows, weights, mixes), X, choose_grid(bank.tolerance))
+
+
+def twin(bank, rows, weights, X, mixes=None):
+    return BaseKernelBank.contract_rows(bank, rows, weights, X, mixes)
+
+
+def size_of(rows, weights, mixes=None):
+    whole = SparseRows(rows, weights, mixes).whole
+    return (np.abs(weights) * abs(whole).sum(axis=1) ** 2).sum()
+
+
+seeds = st.integers(0, 10**6)
+widths = st.sampled_from([None, 1e-6, 1.0, 1e9])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds, n=st.integers(1, 60), width=widths)
+def test_sum_over_merged_pairs_is_exact(seed, n, width):
+    X = make_features(seed, n)
+    bank, (rows, weights) = make_bank(X, width), make_rows(seed, n)
+    bound = 1e-13 * size_of(rows, weights) + 1e-300
+    expected = twin(bank, rows, weights, X)
+    assert_allclose(on_pairs(bank, rows, weights, X), expected, rtol=0, atol=bound)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=seeds, n=st.integers(1, 60), width=widths, tolerance=st.sampled_from([1e-3, 1e-6, 1e-10])
+)
+def test_sum_on_the_grid_is_within_the_tolerance(seed, n, width, tolerance):
+    X = make_features(seed, n)
+    bank, (rows, weights) = make_bank(X, width, tolerance), make_rows(seed, n)
+    error = choose_grid(tolerance).error
+    bound = (error + 1e-13) * size_of(rows, weights) + 1e-300
+    assert error <= tolerance
+    expected = twin(bank, rows, weights, X)
+    assert_allclose(on_grid(bank, rows, weights, X), expected, rtol=0, atol=bound)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds, n=st.integers(1, 60), width=widths)
+def test_mixes_equal_rows_written_out(seed, n, width):
+    X = make_features(seed, n)
+    bank, (rows, weights, mixes) = make_bank(X, width, 1e-10), make_mixed_rows(seed, n)
+    bound = 1.1e-10 * size_of(rows, weights, mixes) + 1e-300
+    expected = twin(bank, rows, weights, X, mixes)
+    for route in (on_pairs, on_grid, PerFeatureGaussian.contract_rows):
+        assert_allclose(route(bank, rows, weights, X, mixes), expected, rtol=0, atol=bound)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=seeds, n=st.integers(1, 40), width=widths)
+def test_listed_pairs_equal_the_dense_contraction(seed, n, width):
+    X, rng = make_features(seed, n), np.random.default_rng(seed)
+    bank = make_bank(X, width)
+    rows, columns = rng.integers(0, n, (2, 50))
+    values = rng.standard_normal(50)
+    M = sp.coo_array((values, (rows, columns)), shape=(n, n)).toarray()
+    found = bank.contract_pairs(values, X, rows, columns)
+    assert_allclose(found, bank.contract(M, X), rtol=0, atol=1e-12)
+    assert_allclose(
+        found, BaseKernelBank.contract_pairs(bank, values, X, rows, columns), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 1e-3, 1e-6, 1e-10, 1e-13])
+def test_every_entry_of_the_factored_kernel_is_within_the_bound(tolerance):
+    grid = choose_grid(tolerance)
+    u = np.concatenate([np.linspace(0, 9, 601), [1e5, 1e5 + 0.3, 1e9]])
+    ((starts,), (offsets,), (n_cells,)) = place_on_grid(u[np.newaxis], np.ones(1), grid)
+    Z = np.zeros((u.size, n_cells))
+    points = np.arange(grid.width)
+    windows = grid.scale * np.exp(-2 * (grid.spacing * (offsets[:, np.newaxis] - points)) ** 2)
+    np.put_along_axis(Z, starts[:, np.newaxis] + points, windows, axis=1)
+    error = np.abs(Z @ Z.T - np.exp(-((u[:, np.newaxis] - u) ** 2))).max()
+    assert error <= grid.error + 1e-15 <= tolerance + 1e-15
+    # The bound is not idle: a quarter of the points less would break it.
+    assert error >= grid.error / 50 or grid.error < 1e-14
+
+
+def test_finer_tolerances_are_more_accurate():
+    X, (rows, weights) = make_features(0, 300, ["normal", "ties"]), make_rows(0, 300, 200, 40)
+    exact = PerFeatureGaussian(bandwidth=2.0).adapt(X)
+    expected, size = twin(exact, rows, weights, X), size_of(rows, weights)
+    errors = []
+    for tolerance in (1e-3, 1e-6, 1e-10):
+        bank = PerFeatureGaussian(bandwidth=2.0, tolerance=tolerance).adapt(X)
+        errors.append(np.abs(on_grid(bank, rows, weights, X) - expected).max() / size)
+        assert errors[-1] <= tolerance
+    assert errors[0] > 100 * errors[1] > 1e4 * errors[2]
+
+
+@pytest.mark.parametrize("tolerance", [None, 0, 1e-15])
+@pytest.mark.parametrize("longest", [3, 300])
+def test_without_tolerance_sums_are_exact(tolerance, longest):
+    X, (rows, weights) = make_features(1, 150, ["normal"]), make_rows(1, 150, 60, longest)
+    bank = PerFeatureGaussian(tolerance=tolerance).adapt(X)
+    expected, size = twin(bank, rows, weights, X), size_of(rows, weights)
+    assert_allclose(bank.contract_rows(rows, weights, X), expected, rtol=0, atol=1e-14 * size)
+
+
+def test_short_rows_use_pairs_and_long_rows_the_grid(monkeypatch):
+    X = make_features(2, 2000, ["normal", "ties"])
+    bank, used = PerFeatureGaussian().adapt(X), []
+    original = module.merged_pairs
+
+    def note(rows, grid):
+        used.append(original(rows, grid))
+        return used[-1]
+
+    monkeypatch.setattr("imkpl.kernels.per_feature.merged_pairs", note)
+    short, short_weights = make_rows(3, 2000, 2000, 3)
+    bank.contract_rows(short, short_weights, X)
+    bank.contract_rows(np.full((1, 2000), 0.0005), [1.0], X)
+    assert used[0] is not None
+    assert used[1] is None
+
+
+def test_rows_may_be_empty():
+    X = make_features(0, 20, ["normal", "binary"])
+    bank = PerFeatureGaussian().adapt(X)
+    nothing = sp.csr_array((3, 20))
+    for route in (on_pairs, on_grid, twin, PerFeatureGaussian.contract_rows):
+        assert_array_equal(route(bank, nothing, np.ones(3), X), np.zeros(2))
+        assert_array_equal(route(bank, nothing[:0], np.ones(0), X), np.zeros(2))
+        mixes = sp.csr_array((2, 20))
+        rows = sp.csr_array(np.ones((3, 22)) * (np.arange(22) >= 20))
+        assert_array_equal(route(bank, rows, np.ones(3), X, mixes), np.zeros(2))
+
+
+def test_feature_that_is_not_finite_gives_nan_and_spoils_no_other():
+    X = make_features(0, 30, ["normal", "normal", "normal"])
+    bank, (rows, weights) = PerFeatureGaussian().adapt(X), make_rows(0, 30)
+    broken = X.copy()
+    broken[rows.indices[0], 1] = np.nan
+    found = on_grid(bank, rows, weights, broken)
+    assert np.isnan(found[1])
+    assert_array_equal(found[[0, 2]], on_grid(bank, rows, weights, X)[[0, 2]])
+
+
+@pytest.mark.threads
+def test_any_number_of_threads_gives_the_same_bits():
+    rng = np.random.default_rng(1)
+    X = rng.standard_cauchy((400, 90))
+    bank = PerFeatureGaussian(scales=(1.0, 1e-4)).adapt(X)
+    rows, weights, mixes = make_mixed_rows(4, 400, 900, 20)
+    left, right = rng.integers(0, 400, (2, 20000))
+    values = rng.standard_normal(20000)
+
+    def everything():
+        pairs = bank.contract_pairs(values, X, left, right)
+        plain = on_grid(bank, SparseRows(rows, weights, mixes).whole, weights, X)
+        return pairs, plain, on_grid(bank, rows, weights, X, mixes)
+
+    n_threads = numba.get_num_threads()
+    results = []
+    try:
+        for n in range(1, n_threads + 1):
+            numba.set_num_threads(n)
+            results.append(everything())
+    finally:
+        numba.set_num_threads(n_threads)
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            assert_array_equal(a, b)
+
+
+def test_working_memory_does_not_change_the_grid():
+    X = make_features(0, 50, ["normal", "cauchy", "outlier", "ties"])
+    rows, weights, mixes = make_mixed_rows(0, 50)
+    bank = PerFeatureGaussian().adapt(X)
+    expected = on_grid(bank, rows, weights, X, mixes)
+    with config_context(working_memory=1e-6):
+        assert_array_equal(on_grid(bank, rows, weights, X, mixes), expected)
+
+
+def test_inputs_are_left_alone():
+    X = make_features(0, 40, ["normal", "cauchy"])
+    bank = PerFeatureGaussian().adapt(X)
+    rows, weights, mixes = make_mixed_rows(0, 40)
+    before = copy.deepcopy((rows, weights, mixes))
+    for array in (rows.data, rows.indices, rows.indptr, weights, mixes.data, mixes.indices):
+        array.flags.writeable = False
+    for route in (on_pairs, on_grid, twin, PerFeatureGaussian.contract_rows):
+        route(bank, rows, weights, X, mixes)
+    for old, new in ((before[0], rows), (before[2], mixes)):
+        for name in ("data", "indices", "indptr"):
+            assert_array_equal(getattr(old, name), getattr(new, name))
+    assert_array_equal(before[1], weights)
+
+
+def test_rows_in_other_forms_count_alike():
+    X = make_features(0, 40, ["normal"])
+    bank, (rows, weights) = PerFeatureGaussian().adapt(X), make_rows(0, 40)
+    expected = bank.contract_rows(rows, weights, X)
+    for form in (rows.toarray(), rows.tocsc(), rows.tocoo(), sp.csr_matrix(rows)):
+        assert_allclose(bank.contract_rows(form, list(weights), X), expected, rtol=1e-12)
+
+
+def test_variance_is_measured_on_rows_within_the_tolerance():
+    X = np.random.default_rng(0).standard_normal((900, 3))
+    scales = VarianceNormalized(PerFeatureGaussian()).adapt(X).scales
+    exact = VarianceNormalized(PerFeatureGaussian(tolerance=None)).adapt(X).scales
+    assert_allclose(scales, exact, rtol=1e-5)
+    assert np.any(scales != exact)
+
+
+def test_wrappers_pass_rows_and_pairs_on():
+    X = make_features(0, 900, ["normal", "ties"])
+    inner = PerFeatureGaussian().adapt(X)
+    row = np.full((1, 900), 1 / 900)
+    expected = inner.contract_rows(row, [2.0], X)
+    scaled = VarianceNormalized(inner).adapt(X)
+    assert_array_equal(scaled.contract_rows(row, [2.0], X), scaled.scales * expected)
+    pairs = inner.contract_pairs([1.0, 2.0], X, [0, 1], [5, 6])
+    found = scaled.contract_pairs([1.0, 2.0], X, [0, 1], [5, 6])
+    assert_array_equal(found, scaled.scales * pairs)
+
+
+@pytest.mark.parametrize("make", [PerFeatureGaussian, lambda: KernelStack(["rbf"])])
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda b, X: b.contract_rows(np.ones((2, 40)), [1, 1], X), "expected 41 columns"),
+        (lambda b, X: b.contract_rows(np.ones(41), [1], X), "expected 41 columns"),
+        (lambda b, X: b.contract_rows(np.ones((2, 41)), [1], X), "one number per row"),
+        (lambda b, X: b.contract_rows(np.ones((2, 41)), [1, 1], X, np.ones((3, 41))), "44 columns"),
+        (lambda b, X: b.contract_rows(np.ones((2, 44)), [1, 1], X, np.ones((3, 4))), "41 columns"),
+        (lambda b, X: b.contract_rows(broken_rows(41), [1.0], X), "point to columns"),
+        (lambda b, X: b.contract_rows(broken_rows(-1), [1.0], X), "point to columns"),
+        (lambda b, X: b.contract_pairs([1.0, 2.0], X, [0], [1]), "one number per pair"),
+        (lambda b, X: b.contract_pairs([1.0], X, [0], [1, 2]), "two lists of one length"),
+        (lambda b, X: b.contract_pairs([1.0], X, [0], [41]), "X has 41 samples"),
+        (lambda b, X: b.contract_pairs([1.0], X, [-1], [0]), "X has 41 samples"),
+    ],
+)
+def test_bad_input_is_explained(make, call, sentence):
+    X = np.random.default_rng(0).standard_normal((41, 2))
+    with pytest.raises(ValueError, match=sentence):
+        call(make().adapt(X), X)
+
+
+@pytest.mark.parametrize("tolerance", [-1e-3, 1.0, np.nan])
+def test_bad_tolerance_is_explained(tolerance):
+    with pytest.raises(ValueError, match="at least 0 and below 1"):
+        PerFeatureGaussian(tolerance=tolerance)
+
+
+def broken_rows(column):
+    rows = sp.csr_array(([1.0], [0], [0, 1]), shape=(1, 41))
+    rows.indices[0] = column
+    return rows

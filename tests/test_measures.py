@@ -1,0 +1,336 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl.measures import (
+    DiscriminationParts,
+    InterpretabilityParts,
+    discrimination_score,
+    interpretability_score,
+    n_selected_kernels,
+)
+from reference import measures as slow
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+seeds = st.integers(0, 10_000)
+
+
+# IP
+
+
+def make_model(seed, n_prototypes=4, n_samples=9, has_unit_norm=True):
+    """Sparse prototypes, labels and a kernel; its diagonal is one for unit-norm prototypes."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((n_samples, 2))
+    K = np.exp(-0.3 * np.sum((points[:, None] - points) ** 2, axis=-1))
+    U = rng.uniform(0.1, 1, (n_prototypes, n_samples)) * (rng.random((n_prototypes, 9)) < 0.4)
+    U[np.arange(n_prototypes), rng.integers(0, n_samples, n_prototypes)] += 0.2
+    if has_unit_norm:
+        U /= np.sqrt(np.einsum("is,st,it->i", U, K, U))[:, None]
+    else:
+        sizes = rng.uniform(0.3, 1.2, n_samples)
+        K, U = K * np.outer(sizes, sizes), 0.4 * U
+    return U, np.array(["a", "b", "c"])[rng.integers(0, 3, n_samples)], K
+
+
+@laws
+@given(seeds, st.booleans())
+def test_ip_equals_the_formula(seed, has_unit_norm):
+    U, labels, K = make_model(seed, has_unit_norm=has_unit_norm)
+    parts = interpretability_score(U, labels, K, return_parts=True)
+    assert parts.score == pytest.approx(slow.interpretability(U, labels, K), rel=1e-10)
+    assert_allclose(parts.purity, [slow.purity(u, labels) for u in U])
+    assert_allclose(parts.compactness, [slow.compactness(u, K) for u in U], rtol=1e-10)
+    assert interpretability_score(U, labels, K) == parts.score
+    assert parts.score == pytest.approx(100 * np.mean(parts.purity * parts.compactness))
+
+
+@laws
+@given(seeds)
+def test_unit_norms_need_no_kernel(seed):
+    U, labels, K = make_model(seed)
+    without = interpretability_score(U, labels, return_parts=True)
+    given_ = interpretability_score(U, labels, K, return_parts=True)
+    assert without.score == pytest.approx(given_.score, rel=1e-8)
+    assert_allclose(without.compactness, given_.compactness, rtol=1e-8)
+
+
+@laws
+@given(seeds, st.booleans())
+def test_ip_lies_between_0_and_100(seed, is_pure):
+    U, labels, K = make_model(seed, n_prototypes=30)
+    labels = np.zeros(9) if is_pure else labels
+    for parts in (
+        interpretability_score(U, labels, K, return_parts=True),
+        interpretability_score(U, labels, return_parts=True),
+    ):
+        assert 0 < parts.score <= 100
+        assert parts.purity.max() <= 1
+        assert parts.compactness.max() <= 1
+
+
+@laws
+@given(seeds)
+def test_ip_depends_on_no_order_name_or_form(seed):
+    U, labels, K = make_model(seed)
+    score = interpretability_score(U, labels, K)
+    rng = np.random.default_rng(seed)
+    i, s = rng.permutation(len(U)), rng.permutation(len(labels))
+    renamed = np.array([{"a": 7, "b": -1, "c": 3}[label] for label in labels])
+    assert interpretability_score(U[i], labels, K) == pytest.approx(score)
+    assert interpretability_score(U[:, s], labels[s], K[np.ix_(s, s)]) == pytest.approx(score)
+    assert interpretability_score(U, renamed, K) == pytest.approx(score)
+    for form in (sp.csr_array, sp.csc_array, sp.coo_array, np.ndarray.tolist):
+        assert interpretability_score(form(U), list(labels), K.tolist()) == pytest.approx(score)
+
+
+def test_single_samples_are_perfectly_interpretable():
+    assert interpretability_score(np.eye(3), [0, 1, 1]) == 100
+    assert interpretability_score(np.eye(3), [0, 1, 1], np.eye(3)) == 100
+
+
+def test_mixed_and_spread_out_prototypes_lose():
+    K = np.eye(2)
+    pure = interpretability_score([[0.6, 0.8]], ["a", "a"], K)
+    mixed = interpretability_score([[0.6, 0.8]], ["a", "b"], K)
+    assert pure == pytest.approx(100 * np.exp(-4 * 0.6 * 0.8))
+    assert mixed == pytest.approx(pure * 0.8 / 1.4)
+
+
+def test_an_empty_prototype_scores_zero():
+    parts = interpretability_score([[0.0, 0.0], [0.0, 1.0]], [0, 1], return_parts=True)
+    assert parts.purity.tolist() == [0, 1]
+    assert parts.score == 50
+    assert interpretability_score([[0.0, 0.0], [0.0, 1.0]], [0, 1], np.eye(2)) == 50
+
+
+@laws
+@given(seeds)
+def test_absolute_takes_sizes_at_unit_norm(seed):
+    U, labels, K = make_model(seed, has_unit_norm=False)
+    rng = np.random.default_rng(seed)
+    signed = 7 * U * rng.choice([-1.0, 1.0], U.shape)
+    scaled = U / np.sqrt(np.einsum("is,st,it->i", U, K, U))[:, None]
+    expected = interpretability_score(scaled, labels, K)
+    assert_allclose(interpretability_score(signed, labels, K, absolute=True), expected)
+    # The value does not depend on the size of the kernel either.
+    assert_allclose(interpretability_score(signed, labels, 3 * K, absolute=True), expected)
+
+
+def test_absolute_leaves_empty_prototypes_empty():
+    parts = interpretability_score(
+        [[0.0, 0.0], [0.0, -2.0]], [0, 1], np.eye(2), absolute=True, return_parts=True
+    )
+    assert_array_equal(parts.purity, [0, 1])
+    assert parts.score == 50
+
+
+def test_no_prototypes_score_zero():
+    parts = interpretability_score(np.zeros((0, 3)), [0, 1, 1], return_parts=True)
+    assert isinstance(parts, InterpretabilityParts)
+    assert parts.score == 0
+    assert parts.purity.shape == parts.compactness.shape == (0,)
+
+
+def test_inputs_stay_untouched():
+    U, labels, K = make_model(0)
+    before = [array.copy() for array in (U, labels, K)]
+    for array in (U, labels, K):
+        array.flags.writeable = False
+    interpretability_score(U, labels, K)
+    for array, copy in zip((U, labels, K), before, strict=True):
+        assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: interpretability_score(np.eye(3), [0, 1]),
+            "There are 3 columns of prototypes but 2 labels",
+        ),
+        (
+            lambda: interpretability_score(np.eye(3), [0, 1, 1], np.eye(2)),
+            "There are 2 rows of kernel but 3 labels",
+        ),
+        (lambda: interpretability_score([[1.0, -1.0]], [0, 1]), "Some prototypes are negative"),
+        (lambda: interpretability_score([[1.0, np.nan]], [0, 1]), "NaN or infinite"),
+        (
+            lambda: interpretability_score([[1.0, -1.0]], [0, 1], absolute=True),
+            "absolute=True got no kernel, expected the combined kernel",
+        ),
+        (
+            lambda: interpretability_score([[1.0, -1.0]], [0, 1], np.eye(3), absolute=True),
+            "There are 3 rows of kernel but 2 labels",
+        ),
+        (lambda: interpretability_score([[1.0, np.inf]], [0, 1]), "Some prototypes are negative"),
+    ],
+)
+def test_bad_prototypes_are_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_a_tuple_of_three_rows_is_a_matrix_of_three_rows():
+    """scipy would take it for values, indices and pointers, and follow them anywhere."""
+    rows = ((1e9, 2.0, 3.0), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
+    assert interpretability_score(rows, [0, 1, 2]) == interpretability_score(list(rows), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("prototypes", "sentence"),
+    [
+        ([[1.0], [1.0, 2.0]], r"prototypes of type list cannot be read as numbers, expected"),
+        (np.array([[1j, 2.0]]), r"prototypes of type ndarray cannot be read as numbers"),
+        ([1.0, 2.0], r"prototypes have shape \(2,\), expected two axes"),
+        ([[1e200, 2.0]], r"prototypes have entries beyond 1e\+150"),
+        (np.empty((2, 0)), r"prototypes have no columns, expected one per training sample"),
+    ],
+)
+def test_prototypes_that_are_no_matrix_are_refused(prototypes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        interpretability_score(prototypes, [])
+
+
+# DR
+
+
+def make_codes(seed, n_samples=10, n_prototypes=5, density=0.3):
+    rng = np.random.default_rng(seed)
+    codes = rng.uniform(0, 2, (n_samples, n_prototypes))
+    codes *= rng.random(codes.shape) < density
+    codes[0, 0] = 0.5
+    names = np.array(["a", "b", "c"])
+    return codes, names[rng.integers(0, 3, n_samples)], names[rng.integers(0, 3, n_prototypes)]
+
+
+@laws
+@given(seeds, st.sampled_from([0.1, 0.3, 0.9]))
+def test_dr_equals_the_formula(seed, density):
+    codes, labels, classes = make_codes(seed, density=density)
+    parts = discrimination_score(codes, labels, classes, return_parts=True)
+    expected = slow.exclusiveness(codes, labels, classes)
+    assert_allclose(parts.exclusiveness, np.array(expected, dtype=float))
+    assert parts.score == pytest.approx(slow.discrimination(codes, labels, classes))
+    assert parts.used_share == np.mean([share is not None for share in expected])
+    assert discrimination_score(codes, labels, classes) == parts.score
+
+
+@laws
+@given(seeds)
+def test_dr_lies_between_0_and_100(seed):
+    codes, labels, classes = make_codes(seed, n_prototypes=40)
+    assert 0 <= discrimination_score(codes, labels, classes) <= 100
+    assert discrimination_score(codes, ["a"] * 10, ["a"] * 40) == 100
+    assert discrimination_score(codes, ["a"] * 10, ["b"] * 40) == 0
+
+
+@laws
+@given(seeds)
+def test_dr_depends_on_no_order_name_or_form(seed):
+    codes, labels, classes = make_codes(seed)
+    score = discrimination_score(codes, labels, classes)
+    rng = np.random.default_rng(seed)
+    i, t = rng.permutation(len(labels)), rng.permutation(len(classes))
+    assert discrimination_score(codes[i], labels[i], classes) == pytest.approx(score)
+    assert discrimination_score(codes[:, t], labels, classes[t]) == pytest.approx(score)
+    rename = np.vectorize({"a": 5, "b": 0, "c": -2}.get)
+    assert discrimination_score(codes, rename(labels), rename(classes)) == pytest.approx(score)
+    for form in (sp.csr_array, sp.csc_array, sp.coo_array, np.ndarray.tolist):
+        assert discrimination_score(form(codes), list(labels), list(classes)) == pytest.approx(
+            score
+        )
+
+
+@laws
+@given(seeds)
+def test_the_size_of_a_prototypes_codes_does_not_matter(seed):
+    codes, labels, classes = make_codes(seed)
+    factors = np.random.default_rng(seed).uniform(0.1, 9, classes.size)
+    assert discrimination_score(codes * factors, labels, classes) == pytest.approx(
+        discrimination_score(codes, labels, classes)
+    )
+
+
+def test_unused_prototypes_are_left_out_of_the_mean():
+    parts = discrimination_score(
+        [[1.0, 0.0], [3.0, 0.0]], ["a", "b"], ["b", "a"], return_parts=True
+    )
+    assert isinstance(parts, DiscriminationParts)
+    assert parts.score == 75
+    assert parts.used_share == 0.5
+    assert_array_equal(parts.exclusiveness, [0.75, np.nan])
+
+
+@pytest.mark.parametrize("n_prototypes", [0, 2])
+def test_without_any_code_the_score_is_zero(n_prototypes):
+    empty = np.zeros((3, n_prototypes))
+    parts = discrimination_score(empty, [0, 1, 1], [0] * n_prototypes, return_parts=True)
+    assert parts.score == 0
+    assert parts.used_share == 0
+    assert np.isnan(parts.exclusiveness).all()
+
+
+def test_a_class_that_no_sample_has_is_never_right():
+    assert discrimination_score([[1.0, 1.0]], ["a"], ["a", "z"]) == 50
+
+
+def test_absolute_takes_the_sizes_of_codes():
+    codes = sp.csr_array([[1.0, 0.0], [-1.0, -3.0]])
+    assert discrimination_score(codes, ["a", "b"], ["a", "b"], absolute=True) == 75
+    assert codes.min() == -3
+
+
+def test_stored_zeros_are_no_use():
+    codes = sp.csr_array(([0.0, 1.0], ([0, 0], [0, 1])), shape=(1, 2))
+    assert discrimination_score(codes, ["a"], ["b", "a"], return_parts=True).used_share == 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: discrimination_score(np.eye(3), [0, 1], [0, 1, 1]),
+            "3 rows of codes but 2 labels",
+        ),
+        (
+            lambda: discrimination_score(np.eye(3), [0, 1, 1], [0, 1]),
+            "3 columns of codes but 2 prototype_classes",
+        ),
+        (lambda: discrimination_score([[-1.0]], [0], [0]), "Some codes are negative"),
+        (lambda: discrimination_score([[np.nan]], [0], [0]), "Some codes are negative, NaN"),
+    ],
+)
+def test_bad_codes_are_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+# Number of kernels
+
+
+@pytest.mark.parametrize(
+    ("weights", "threshold", "expected"),
+    [
+        ([0.0, 0.5, 0.5], 0.0, 2),
+        ([0.1, 0.2, 0.7], 0.1, 2),
+        ([1.0], 0.0, 1),
+        ([0.0, 0.0], 0.0, 0),
+        ([], 0.0, 0),
+        ([1e-300, 1.0], 0.0, 2),
+        ([1, 0, 2], 0.0, 2),
+    ],
+)
+def test_kernels_above_the_threshold_are_counted(weights, threshold, expected):
+    found = n_selected_kernels(weights, threshold=threshold)
+    assert found == expected
+    assert type(found) is int
+
+
+@pytest.mark.parametrize("weights", [[-0.1, 1.1], [np.nan], [np.inf]])
+def test_bad_weights_are_refused_with_a_sentence(weights):
+    with pytest.raises(ValueError, match="Some weights are negative, NaN or infinite"):
+        n_selected_kernels(weights)

@@ -1,0 +1,618 @@
+"""Series are read from every form, and behave like an array of series of unequal length."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import train_test_split
+from sklearn.utils import indexable
+
+from imkpl.kernels.base import count_samples, take_samples
+from imkpl.series import SeriesSet, difference, read_series, resample
+from reference.series import difference_one, resample_one
+
+LENGTHS = (4, 7, 1, 5)
+
+# SeriesSet
+
+
+@pytest.fixture
+def listed(rng):
+    return [rng.standard_normal((3, length)) for length in (4, 1, 6, 2)]
+
+
+@pytest.fixture
+def series(listed):
+    return SeriesSet.from_list(listed, channel_names=["a", "b", "c"])
+
+
+def test_series_come_back_as_they_were_given(series, listed):
+    assert len(series) == 4
+    assert series.shape == (4, 3, 6)
+    assert_array_equal(series.lengths, [4, 1, 6, 2])
+    for index, array in enumerate(listed):
+        assert_array_equal(series[index], array)
+        assert_array_equal(series[index - 4], array)
+
+
+@pytest.mark.parametrize(
+    "key", [[2, 0, 2], slice(1, None, 2), slice(None), [], [True, False, False, True], [-1]]
+)
+def test_a_set_is_indexed_as_a_list_is(series, listed, key):
+    # An empty list is an array of float, which numpy would refuse as an index.
+    expected = np.arange(4)[key if isinstance(key, slice) or key else slice(0)]
+    part = series[key]
+    assert len(part) == expected.size
+    for found, index in zip(part, expected, strict=True):
+        assert_array_equal(found, listed[index])
+    assert part.channel_names == series.channel_names
+
+
+def test_channels_are_the_second_axis(series, listed):
+    part = series[:, [2, 0]]
+    assert part == series.channels([2, 0])
+    assert part.channel_names == ("c", "a")
+    assert_array_equal(part[2], listed[2][[2, 0]])
+    assert series[[1, 2], ...] == series[[1, 2]]
+    assert series[[1, 2], np.array([1])].shape == (2, 1, 6)
+
+
+def test_padding_is_nan_and_only_padding(series):
+    padded = np.asarray(series)
+    assert padded.shape == series.shape
+    assert_array_equal(np.isnan(padded[:, 0]), np.arange(6) >= series.lengths[:, np.newaxis])
+
+
+def test_single_precision_stays_and_integers_become_double():
+    assert SeriesSet.from_list([np.zeros((1, 2), np.float32)]).dtype == np.float32
+    assert SeriesSet.from_list([[[1, 2]]]).dtype == np.float64
+
+
+def test_nothing_can_be_written_not_even_after_a_copy(series):
+    for twin in (series, copy.deepcopy(series), pickle.loads(pickle.dumps(series)), series[:2]):
+        with pytest.raises(ValueError, match="read-only"):
+            twin[0][0, 0] = 1.0
+        with pytest.raises(AttributeError):
+            twin.values = None
+    assert copy.deepcopy(series) == series
+
+
+def test_sets_compare_by_content(series, listed):
+    assert series == SeriesSet.from_list(listed, ["a", "b", "c"])
+    assert series != SeriesSet.from_list(listed)
+    assert series != series[[1, 0, 2, 3]]
+    assert series != 3
+
+
+def test_the_rest_of_the_library_counts_and_takes_series(series):
+    assert count_samples(series) == 4
+    assert take_samples(series, np.array([3, 1])) == series[[3, 1]]
+
+
+def test_scikit_learn_splits_it(series):
+    indexable(series, [0, 1, 0, 1])
+    train, test, _, _ = train_test_split(series, [0, 1, 0, 1], random_state=0)
+    assert isinstance(train, SeriesSet)
+    assert len(train) + len(test) == 4
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: SeriesSet.from_list([]), "is empty"),
+        (lambda: SeriesSet.from_list([[[1.0]], [[1.0], [2.0]]]), "Series 1 has shape"),
+        (lambda: SeriesSet.from_list([[1.0, 2.0]]), "reshape"),
+        (lambda: SeriesSet.from_list([[["a"]]]), "expected real numbers"),
+        (lambda: SeriesSet.from_list([[[1.0]]], ["a", "b"]), "2 channel names for 1"),
+        (lambda: SeriesSet(np.zeros((1, 3)), [0, 2]), "ascending order from 0 to the 3"),
+        (lambda: SeriesSet(np.zeros((1, 3)), [0, 2, 1, 3]), "ascending"),
+        (lambda: SeriesSet(np.zeros(3), [0, 3]), "from_list"),
+    ],
+)
+def test_bad_parts_of_a_set_are_refused_with_a_sentence(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("key", [4, -5, [4], [[0, 1]], (0, 0, 0), [True, False]])
+def test_an_index_outside_is_an_index_error(series, key):
+    with pytest.raises(IndexError):
+        series[key]
+
+
+def test_it_tells_its_size(series):
+    assert repr(series) == "SeriesSet(4 series of 3 channels, length 1 to 6, float64)"
+
+
+# read_series
+
+
+@pytest.fixture
+def arrays(rng):
+    """Four series of three channels, one value missing."""
+    arrays = [rng.standard_normal((3, length)) for length in LENGTHS]
+    arrays[1][2, 3] = np.nan
+    return arrays
+
+
+@pytest.fixture
+def padded(arrays):
+    padded = np.full((4, 3, 9), np.nan)
+    for index, array in enumerate(arrays):
+        padded[index, :, : array.shape[1]] = array
+    return padded
+
+
+@pytest.fixture
+def expected(arrays):
+    return SeriesSet.from_list(arrays)
+
+
+def as_objects(arrays):
+    result = np.empty(len(arrays), dtype=object)
+    result[:] = arrays
+    return result
+
+
+def as_levels(arrays, names=("a", "b", "c"), times=None):
+    """A frame with the levels series and time, as sktime has it."""
+    pieces = []
+    for index, array in enumerate(arrays):
+        frame = pd.DataFrame(array.T, columns=list(names))
+        frame.index = pd.MultiIndex.from_product(
+            [[f"s{index}"], range(array.shape[1]) if times is None else times[: array.shape[1]]],
+            names=["series", "time"],
+        )
+        pieces.append(frame)
+    return pd.concat(pieces)
+
+
+def as_cells(arrays, names=("a", "b", "c")):
+    """A frame with a series in every cell."""
+    return pd.DataFrame(
+        {name: [pd.Series(array[i]) for array in arrays] for i, name in enumerate(names)}
+    )
+
+
+def named(series, names=("a", "b", "c")):
+    return SeriesSet(series.values, series.starts, tuple(names))
+
+
+# read_series: what is read
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda arrays: arrays,
+        tuple,
+        as_objects,
+        lambda arrays: [array.tolist() for array in arrays],
+        lambda arrays: pd.Series(arrays, index=list("dcba")),
+        lambda arrays: [np.asfortranarray(array) for array in arrays],
+        lambda arrays: [np.hstack([array, np.full((3, 2), np.nan)]) for array in arrays],
+        lambda arrays: [array.astype(object) for array in arrays],
+    ],
+)
+def test_lists_are_read(form, arrays, expected):
+    assert read_series(form(arrays)) == expected
+
+
+def test_padded_arrays_are_read(padded, expected):
+    assert read_series(padded) == expected
+    assert read_series(padded.astype(object)) == expected
+    assert read_series(np.ma.masked_invalid(padded)) == expected
+
+
+def test_masked_whole_numbers_are_missing():
+    masked = np.ma.masked_equal([[[1, 2, -9, 4]]], -9)
+    np.testing.assert_array_equal(read_series(masked)[0], [[1, 2, np.nan, 4]])
+
+
+def test_time_may_come_before_channels_when_it_is_said(arrays, padded, expected):
+    assert read_series(padded.transpose(0, 2, 1), axes="ntc") == expected
+    assert read_series([array.T for array in arrays], axes="ntc") == expected
+    assert read_series(as_objects([array.T for array in arrays]), axes="ntc") == expected
+
+
+def test_frames_with_two_levels_are_read(arrays, expected):
+    assert read_series(as_levels(arrays)) == named(expected)
+
+
+def test_the_rows_of_a_frame_may_be_in_any_order(arrays, expected, rng):
+    times = pd.date_range("2024-01-01", periods=9, freq="h")
+    frame = as_levels(arrays, times=times)
+    shuffled = frame.iloc[rng.permutation(len(frame))]
+    found = read_series(shuffled)
+    order = [f"s{i}" for i in range(4)]
+    first = list(dict.fromkeys(shuffled.index.get_level_values(0)))
+    assert found[[first.index(name) for name in order]] == named(expected)
+
+
+def test_missing_values_of_nullable_columns_are_nan(arrays, expected):
+    frame = as_levels(arrays).convert_dtypes()
+    assert frame.dtypes.astype(str).str.startswith("Float").all()
+    assert read_series(frame) == named(expected)
+    assert read_series(as_levels(arrays).astype(object)) == named(expected)
+
+
+@pytest.mark.parametrize("kind", [pd.Series, np.asarray, list])
+def test_frames_with_series_in_cells_are_read(arrays, expected, kind):
+    frame = as_cells(arrays).map(kind)
+    assert read_series(frame) == named(expected)
+
+
+def test_lists_of_frames_are_read(arrays, expected):
+    frames = [pd.DataFrame(array.T, columns=["a", "b", "c"]) for array in arrays]
+    assert read_series(frames) == named(expected)
+    # Columns have names, so there is nothing to be said about the order of axes.
+    assert read_series(frames, axes="ntc") == named(expected)
+
+
+def test_a_set_passes_through(expected):
+    assert read_series(expected) is expected
+
+
+def test_whole_numbers_become_floats_and_single_precision_stays(padded):
+    assert read_series(np.ones((2, 1, 3), dtype=np.int8)).dtype == np.float64
+    assert read_series(np.ones((2, 1, 3), dtype=bool)).dtype == np.float64
+    assert read_series(padded.astype(np.float32)).dtype == np.float32
+    assert read_series(list(padded.astype(np.float32))).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "form", [lambda x: x, lambda x: list(x), lambda x: as_levels(list(x)), lambda x: as_cells(x)]
+)
+def test_the_data_of_the_caller_is_not_touched(rng, form):
+    X = rng.standard_normal((3, 3, 5))
+    before = X.copy()
+    given_form = form(X)
+    series = read_series(given_form)
+    np.testing.assert_array_equal(X, before)
+    assert X.flags.writeable
+    X[:] = 0
+    np.testing.assert_array_equal(series.to_padded(), before)
+    if isinstance(given_form, pd.DataFrame):
+        assert given_form.shape[1] == 3
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.integers(1, 4),
+    st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    st.integers(0, 2**32 - 1),
+    st.floats(0, 0.5),
+)
+def test_a_padded_array_and_the_list_of_its_series_are_the_same(n_channels, lengths, seed, missing):
+    rng = np.random.default_rng(seed)
+    X = np.full((len(lengths), n_channels, max(lengths)), np.nan)
+    for index, length in enumerate(lengths):
+        one = rng.standard_normal((n_channels, length))
+        # The first and the last step are observed, so that no series ends early or is empty.
+        one[:, 1:-1][rng.random(one[:, 1:-1].shape) < missing] = np.nan
+        X[index, :, :length] = one
+    series = read_series(X)
+    assert series.lengths.tolist() == lengths
+    assert read_series(list(X)) == series
+    assert read_series(X.transpose(0, 2, 1), axes="ntc") == series
+    np.testing.assert_array_equal(series.to_padded(), X)
+
+
+def test_pandas_is_not_imported_for_arrays():
+    code = (
+        "import sys, numpy as np; from imkpl.series import read_series; "
+        "read_series(np.ones((2, 1, 3))); read_series([np.ones((1, 3))]); "
+        "sys.exit(any(name in sys.modules for name in ('pandas', 'aeon', 'sklearn', 'numba')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["pd-multiindex", "nested_univ"])
+def test_panels_of_sktime_are_read(arrays, expected, kind):
+    convert = pytest.importorskip("sktime.datatypes").convert
+    frames = [pd.DataFrame(array.T, columns=["a", "b", "c"]) for array in arrays]
+    assert read_series(convert(frames, "df-list", kind, "Panel")) == named(expected)
+    assert read_series(frames) == named(expected)
+
+
+def test_data_sets_of_tslearn_are_read(arrays, expected):
+    utils = pytest.importorskip("tslearn.utils")
+    X = utils.to_time_series_dataset([array.T for array in arrays])
+    assert read_series(X, axes="ntc") == expected
+
+
+def test_files_are_read_by_aeon(tmp_path):
+    path = tmp_path / "two.ts"
+    path.write_text(
+        "@problemName two\n@timestamps false\n@missing true\n@univariate false\n@dimension 2\n"
+        "@equalLength false\n@classLabel true a b\n@data\n"
+        "1,2,3:4,?,6:a\n5,6:7,8:b\n"
+    )
+    pytest.importorskip("aeon")
+    series = read_series(path)
+    assert read_series(str(path)) == series
+    assert series.lengths.tolist() == [3, 2]
+    np.testing.assert_array_equal(series[0], [[1, 2, 3], [4, np.nan, 6]])
+    np.testing.assert_array_equal(series[1], [[5, 6], [7, 8]])
+
+
+def test_without_aeon_a_file_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "aeon.datasets", None)
+    with pytest.raises(ImportError, match=r"pip install 'imkpl\[series\]'"):
+        read_series(tmp_path / "two.ts")
+
+
+# read_series: what is refused
+
+
+def nan(*shape):
+    return np.full(shape, np.nan)
+
+
+ONES = np.ones((3, 5))
+
+
+def spoil(value):
+    X = np.ones((2, 3, 5))
+    X[1, 2, 4] = value
+    return X
+
+
+def unseen_channel():
+    X = np.ones((2, 3, 5))
+    X[1, 0] = np.nan
+    return X
+
+
+def ends_along_the_second_axis():
+    X = np.ones((4, 20, 3))
+    X[1, 15:] = np.nan
+    return X
+
+
+REFUSED = {
+    "two axes": (np.ones((4, 5)), r"shape \(4, 5\).*Use X\[:, None, :\]"),
+    "one axis": (np.ones(4), "X has 1 axes"),
+    "no axis": (np.array(3.0), "X has 0 axes"),
+    "four axes": (np.ones((1, 2, 3, 4)), "X has 4 axes"),
+    "a list of numbers": ([1.0, 2.0], "Entry 0 of X is a number, not a series"),
+    "a list of one-dimensional series": ([np.ones(4), np.ones(5)], r"Series 0 has shape \(4,\)"),
+    "a deep list": ([np.ones((1, 2, 3))], r"Series 0 has shape \(1, 2, 3\)"),
+    "no series": ([], "X has no series"),
+    "no series in an array": (np.ones((0, 3, 5)), "no series"),
+    "no series in a frame": (pd.DataFrame({"a": []}), "no series"),
+    "no channels": (np.ones((2, 0, 5)), "no channels"),
+    "no channels in a list": ([np.ones((0, 5))], "no channels"),
+    "no steps": (np.ones((2, 3, 0)), "Series 0 is empty"),
+    "an empty series": ([ONES, np.ones((3, 0))], "Series 1 is empty"),
+    "a series of nan": ([ONES, nan(3, 2)], "Series 1 is empty or NaN throughout"),
+    "a series of nan in an array": (np.stack([ONES, nan(3, 5)]), "Series 1 is empty or NaN"),
+    "an unseen channel": (unseen_channel(), "Channel 0 of series 1 is NaN throughout"),
+    "an unseen channel in a frame": (
+        as_levels([ONES, np.vstack([ONES[:2], nan(1, 5)])]),
+        "Channel 'c' of series 1 is NaN throughout",
+    ),
+    "infinity": (spoil(np.inf), "Channel 2 of series 1 has an infinite value at step 4"),
+    "minus infinity": (spoil(-np.inf), "infinite value"),
+    "ragged channels": ([ONES, [[1.0, 2.0], [3.0]]], r"series 1 have lengths \[2, 1\]"),
+    "ragged channels as objects": (
+        [as_objects([np.ones(2), np.ones(3)])],
+        r"series 0 have lengths \[2, 3\]",
+    ),
+    "ragged cells": (
+        pd.DataFrame({"a": [pd.Series([1.0, 2.0])], "b": [pd.Series([1.0])]}),
+        r"series 0 have lengths \[2, 1\]",
+    ),
+    "unequal channels": ([ONES, np.ones((2, 4))], "Series 1 has 2 channels, expected 3 as in"),
+    "time first in a list": ([ONES.T, np.ones((7, 3))], "pass axes='ntc'"),
+    "time first in an array": (ends_along_the_second_axis(), r"channels 15 to 19.*axes='ntc'"),
+    "text": (np.full((2, 1, 3), "x"), "X holds values that are not real numbers"),
+    "text in a list": ([[["1", "2"]]], "Series 0 holds values that are not real numbers"),
+    "text among objects": (np.full((2, 1, 3), "1", dtype=object), "not real numbers"),
+    "complex numbers": (np.ones((2, 1, 3), dtype=complex), "not real numbers"),
+    "numbers too large for floats": ([[[10**400, 1]]], "not real numbers"),
+    "things": ([[[object(), object()]]], "not real numbers"),
+    "text in a column": (as_levels([ONES]).astype({"b": str}), "Column 'b' holds values"),
+    "text in a cell": (pd.DataFrame({"a": [pd.Series(["x", "y"])]}), "not real numbers"),
+    "a flat frame": (pd.DataFrame(ONES), "expected the two levels series and time"),
+    "three levels": (
+        pd.concat({"more": as_levels([ONES])}),
+        "index has 3 levels",
+    ),
+    "a time twice": (pd.concat([as_levels([ONES])] * 2), "two rows for series 's0' at time 0"),
+    "a cell without a series": (
+        pd.DataFrame({"a": [pd.Series([1.0]), 2.0]}),
+        "Row 1 of the frame has a cell that holds no series",
+    ),
+    "other columns": (
+        [pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]})],
+        r"Series 1 has columns \['b'\], expected \['a'\]",
+    ),
+    "an empty set": (SeriesSet(np.ones((1, 0)), [0]), "X has no series"),
+    "a set with an empty series": (SeriesSet(np.ones((1, 2)), [0, 2, 2]), "Series 1 is empty"),
+    "a set with infinity": (SeriesSet(spoil(np.inf)[1], [0, 5]), "infinite value at step 4"),
+    "another file": ("series.csv", "expected one that ends in .ts"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_series_is_refused(case):
+    X, sentence = REFUSED[case]
+    with pytest.raises(ValueError, match=sentence) as caught:
+        read_series(X)
+    # What was wrong, what was expected, and how to mend it.
+    assert "expected" in str(caught.value)
+    assert str(caught.value).count(". ") + str(caught.value).endswith(".") >= 2
+
+
+def test_rows_without_a_series_are_refused():
+    frame = as_levels([ONES])
+    frame.index = pd.MultiIndex.from_tuples([(None, i) for i in range(5)])
+    with pytest.raises(ValueError, match="missing value in its index"):
+        read_series(frame)
+
+
+def test_time_first_is_said_where_it_mends_the_list():
+    with pytest.raises(ValueError, match="has 4 channels, expected 5") as caught:
+        read_series([np.ones((3, 5)), np.ones((3, 4))], axes="ntc")
+    assert "ntc" not in str(caught.value)
+
+
+@pytest.mark.parametrize("axes", ["nct", "ntc"])
+def test_a_swapped_array_is_right_with_the_other_order(axes):
+    X = ends_along_the_second_axis()
+    if axes == "ntc":
+        assert read_series(X, axes=axes).lengths.tolist() == [20, 15, 20, 20]
+    else:
+        with pytest.raises(ValueError, match="Time seems to be the second axis"):
+            read_series(X, axes=axes)
+
+
+@pytest.mark.parametrize("X", [3, None, {"a": 1}, {1, 2}, b"ab", (i for i in [1])])
+def test_other_things_are_refused(X):
+    with pytest.raises(TypeError, match=r"X is of type .*, expected an array"):
+        read_series(X)
+
+
+@pytest.mark.parametrize("wrap", [lambda frame: frame, lambda frame: [frame], lambda f: f["a"]])
+def test_polars_is_refused(wrap):
+    with pytest.raises(TypeError, match=r"of polars.*to_pandas\(\)\.set_index"):
+        read_series(wrap(pl.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})))
+
+
+def test_an_unknown_order_of_axes_is_refused():
+    with pytest.raises(ValueError, match="axes is 'tcn'"):
+        read_series(np.ones((2, 1, 3)), axes="tcn")
+
+
+def test_numbers_whose_squares_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"hold numbers of up to 1\.1e\+150, expected .* 1e\+150"):
+        read_series([np.array([[1.0, 1.1e150]]), np.array([[1.0]])])
+
+
+# resample and difference
+
+
+def some_series(rng, *, missing=0.0, dtype=float):
+    arrays = [rng.standard_normal((3, length)) for length in (1, 2, 5, 17, 40)]
+    for array in arrays:
+        array[rng.random(array.shape) < missing] = np.nan
+    return SeriesSet.from_list([array.astype(dtype) for array in arrays], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("length", [1, 2, 3, 17, 50])
+def test_resample_interpolates_every_series_on_its_own(rng, length, missing):
+    series = some_series(rng, missing=missing)
+    result = resample(series, length)
+    assert result.lengths.tolist() == [length] * len(series)
+    assert result.channel_names == series.channel_names
+    for index in range(len(series)):
+        expected = resample_one(series[index], length)
+        np.testing.assert_allclose(result[index], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_difference_is_taken_within_every_series(rng, missing):
+    series = some_series(rng, missing=missing)
+    result = difference(series)
+    assert result.lengths.tolist() == [1, 1, 4, 16, 39]
+    assert result.channel_names == series.channel_names
+    for index in range(len(series)):
+        np.testing.assert_array_equal(result[index], difference_one(series[index]))
+
+
+def test_single_precision_stays(rng):
+    series = some_series(rng, dtype=np.float32)
+    assert resample(series, 7).dtype == np.float32
+    assert difference(series).dtype == np.float32
+
+
+def test_other_forms_are_read(rng):
+    series = some_series(rng)
+    bare = SeriesSet(series.values, series.starts)
+    assert resample(series.to_padded(), 6) == resample(bare, 6)
+    assert difference([series[i] for i in range(len(series))]) == difference(bare)
+
+
+def test_a_channel_never_observed_stays_missing():
+    series = SeriesSet.from_list([[[np.nan, np.nan], [1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]]])
+    result = resample(series, 3)
+    assert np.isnan(result[0][0]).all()
+    assert not np.isnan(result[0][1]).any()
+    assert not np.isnan(result[1]).any()
+
+
+def test_values_beyond_the_observed_ones_are_held():
+    series = SeriesSet.from_list([[[np.nan, 2.0, np.nan, 6.0, np.nan]]])
+    np.testing.assert_array_equal(resample(series, 5)[0], [[2, 2, 4, 6, 6]])
+
+
+def test_empty_series_have_no_differences():
+    series = SeriesSet(np.array([[1.0, 5.0, 2.0]]), np.array([0, 0, 2, 2, 3, 3]))
+    result = difference(series)
+    assert result.lengths.tolist() == [0, 1, 0, 1, 0]
+    np.testing.assert_array_equal(result.values, [[4, 0]])
+
+
+def test_empty_series_cannot_be_resampled():
+    with pytest.raises(ValueError, match="Series 1 has no time steps"):
+        resample(SeriesSet(np.array([[1.0, 5.0]]), np.array([0, 2, 2])), 3)
+
+
+@pytest.mark.parametrize("length", [0, -3, 2.5, True, "long"])
+def test_a_length_that_is_none_is_refused(rng, length):
+    with pytest.raises(ValueError, match="expected a whole number of at least one step"):
+        resample(some_series(rng), length)
+
+
+sets = st.lists(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12), min_size=1, max_size=5
+).map(lambda rows: SeriesSet.from_list([[row] for row in rows]))
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets, st.integers(1, 20))
+def test_resampled_values_lie_between_the_old_ones_and_ends_stay(series, length):
+    result = resample(series, length)
+    for index in range(len(series)):
+        old, new = series[index][0], result[index][0]
+        slack = 1e-9 * (1 + np.abs(old).max())
+        assert new.min() >= old.min() - slack
+        assert new.max() <= old.max() + slack
+        if length > 1:
+            np.testing.assert_allclose(new[[0, -1]], old[[0, -1]], atol=slack)
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets)
+def test_resampling_to_the_same_length_changes_nothing(series):
+    for index in range(len(series)):
+        alone = series[[index]]
+        assert resample(alone, int(alone.lengths[0])) == alone
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets, st.integers(1, 20))
+def test_series_do_not_see_one_another(series, length):
+    whole, steps = resample(series, length), difference(series)
+    for index in range(len(series)):
+        assert resample(series[[index]], length) == whole[[index]]
+        assert difference(series[[index]]) == steps[[index]]
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets)
+def test_differences_add_up_to_the_whole_way(series):
+    result = difference(series)
+    for index in range(len(series)):
+        way = series[index][0, -1] - series[index][0, 0]
+        np.testing.assert_allclose(result[index].sum(), way, atol=1e-6)
