@@ -229,6 +229,9 @@ class GlobalAlignment(BaseKernelBank):
     cache_dir: str | None = None
     kernels: ChannelKernels | None = None
 
+    reads = "series"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
         check_widths("GlobalAlignment", self.scales, self.bandwidth, "channel")
         _require(
@@ -252,11 +255,6 @@ class GlobalAlignment(BaseKernelBank):
                 f"{name}={getattr(self, name)!r}) must be 'float64' or 'float32'. Leave it out for "
                 "double precision",
             )
-
-    @property
-    def reads(self) -> str:
-        """Time series."""
-        return "series"
 
     @property
     def n_kernels(self) -> int:
@@ -333,10 +331,6 @@ class GlobalAlignment(BaseKernelBank):
             is_one = len(self.scales) == 1
             names.append(label if is_one else f"{label} (width x{table.scales[index]:g})")
         return names
-
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
 
     @property
     def _columns(self) -> IntArray:

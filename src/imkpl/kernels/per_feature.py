@@ -99,6 +99,9 @@ class PerFeatureGaussian(BaseKernelBank):
     dtype: DTypeLike = np.float64
     kernels: FeatureKernels | None = None
 
+    reads = "columns"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
         check_widths("PerFeatureGaussian", self.scales, self.bandwidth, "feature")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
@@ -111,11 +114,6 @@ class PerFeatureGaussian(BaseKernelBank):
                 f"PerFeatureGaussian(dtype={self.dtype}) must be float64 or float32. Leave it out "
                 "for float64."
             )
-
-    @property
-    def reads(self) -> str:
-        """Columns of a numeric 2-D array."""
-        return "columns"
 
     @property
     def n_kernels(self) -> int:
@@ -262,10 +260,6 @@ class PerFeatureGaussian(BaseKernelBank):
             values = feature_major(array[used], self._table.columns[block])
             products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
         return products
-
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
 
     @property
     def _columns(self) -> IntArray:
