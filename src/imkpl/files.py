@@ -109,21 +109,13 @@ PARTS = _by_name(
 )
 
 # NumPy scalars: a Python value and its type say everything about them.
-SCALARS = _by_name(
-    np.bool_,
-    np.int8,
-    np.int16,
-    np.int32,
-    np.int64,
-    np.uint8,
-    np.uint16,
-    np.uint32,
-    np.uint64,
-    np.float16,
-    np.float32,
-    np.float64,
-    np.str_,
-)
+SCALARS: Mapping[str, type[Any]] = {
+    "str_": np.str_,
+    **{
+        np.dtype(code).name: np.dtype(code).type
+        for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+    },
+}
 
 # Types that the `dtype` of a bank may be, besides a name.
 NUMBER_TYPES = _by_name(float, np.float32, np.float64)
