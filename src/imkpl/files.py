@@ -376,6 +376,8 @@ def _refuse(value: Any, where: str, owner: str) -> ModelFileError:
 
 # A letter for the kind and a size, such as <f8 or <M8[ns]; no records.
 SIMPLE_DTYPE = re.compile(r"[<>|][a-zA-Z]\d*(\[\w+\])?")
+# Fields of parts in older files that did not change what a model says, and are gone.
+FORMER_FIELDS = frozenset({"working_memory"})
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -454,8 +456,9 @@ class TreeReader:
 
     def _read_part(self, node: dict[str, Any], depth: int) -> Any:
         kind = _look_up(PARTS, node["class"])
-        _check_names(node["fields"], [field.name for field in fields(kind)], kind.__name__)
-        return kind(**self._read_named(node["fields"], depth))
+        values = {k: v for k, v in node["fields"].items() if k not in FORMER_FIELDS}
+        _check_names(values, [field.name for field in fields(kind)], kind.__name__)
+        return kind(**self._read_named(values, depth))
 
     def _read_estimator(self, node: dict[str, Any], depth: int) -> Any:
         kind = _look_up(ESTIMATORS, node["class"])

@@ -156,7 +156,10 @@ def put(*path, value):
 def test_what_an_older_file_does_not_set_has_its_default(content, load):
     def change(document):
         del document["model"]["parameters"]["tol"]
-        del document["model"]["attributes"]["_predictor"]["fields"]["bank"]["fields"]["tolerance"]
+        bank = document["model"]["attributes"]["_predictor"]["fields"]["bank"]["fields"]
+        del bank["tolerance"]
+        # A field that is gone.
+        bank["working_memory"] = 64.0
 
     model = load(edited(content, change))
     assert model.tol == IMKPL().tol
