@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.explanations.samples import read_cells
 from imkpl.kernels import Averaged, ExpectedAlignment, GlobalAlignment, expected_alignment
 from imkpl.model.evidence import Evidence
 from imkpl.model.predictor import Predictor
@@ -52,6 +51,8 @@ class Explanation:
     ----------
     evidence : Evidence
         The scores and their parts.
+    kind : SampleKind
+        The kind of samples, which knows how to show them.
     classes : array of shape (n_classes,)
         Class labels.
     probabilities : array of shape (n_samples, n_classes)
@@ -82,6 +83,7 @@ class Explanation:
     """
 
     evidence: Evidence
+    kind: Any
     classes: Any
     probabilities: FloatArray
     sample_ids: Any
@@ -286,6 +288,13 @@ class Explanation:
         """
         return build_shap(self)
 
+    def _cells(self, row: int) -> list[Any] | None:
+        """The value that each kernel reads in a sample; None unless each reads a single one."""
+        cells: list[Any] | None = self.kind.cells(
+            self.evidence.predictor.bank, self.evidence.samples, row
+        )
+        return cells
+
     def __len__(self) -> int:
         return len(self.sample_ids)
 
@@ -390,7 +399,7 @@ def _write_features(explanation: Explanation, row: int, winner: int, runner_up: 
     evidence = explanation.evidence.take(np.array([row]))
     by_feature = evidence.by_kernel()[0]
     margins = by_feature[:, winner] - by_feature[:, runner_up]
-    cells = read_cells(evidence.predictor, evidence.samples, 0)
+    cells = explanation._cells(row)
     labels = explanation.classes
     lines = []
     for sign, word in ((1, "For"), (-1, "Against")):
