@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from imkpl.estimators._weights import combine_weights
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
-from imkpl.estimators._weights import combine_weights
 
 KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL, IMKPLSelector])
 
