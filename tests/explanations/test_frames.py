@@ -60,14 +60,14 @@ def test_a_sample_like_nothing_has_empty_views(fitted):
 def test_wrong_names_get_a_sentence(fitted, monkeypatch):
     model, X = fitted
     explanation = model.explain(X[:1])
-    with pytest.raises(ValueError, match="part='reasons' is not known, expected one of 'contri"):
+    with pytest.raises(ValueError, match="part='reasons' is unknown, expected one of 'contri"):
         explanation.to_frame("reasons")
-    with pytest.raises(ValueError, match="backend='excel' is not known, expected 'pandas'"):
+    with pytest.raises(ValueError, match="backend='excel' is unknown, expected 'pandas'"):
         explanation.to_frame(backend="excel")
-    with pytest.raises(ValueError, match="label='Merlot' is none of the classes Barbera, Barolo"):
+    with pytest.raises(ValueError, match="label='Merlot' is not a class, expected one of Barbera"):
         explanation.to_frame(label="Merlot")
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ModuleNotFoundError, match="polars is not installed, which makes the data"):
+    with pytest.raises(ModuleNotFoundError, match="needs polars, which is not installed"):
         explanation.to_frame(backend="polars")
 
 

@@ -208,7 +208,7 @@ class TableRows(SampleKind):
         return group_rows(np.column_stack([labels, cells[rows]]))
 
     def cells(self, bank: Any, samples: Any, row: int) -> list[Any] | None:
-        values: list[Any] = bank.display_values(samples, row)
+        values: list[Any] = bank._display_values(samples, row)
         return values
 
     def keys(self, X: Any) -> list[bytes] | None:

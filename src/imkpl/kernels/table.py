@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
+    KernelTable,
     check_indices,
     check_sample_weight,
     find_columns,
@@ -34,7 +35,7 @@ Vocabulary = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnKernels:
+class ColumnKernels(KernelTable):
     """The kernels of an adapted `PerColumn`, one entry per kernel."""
 
     columns: IntArray  # the column that each kernel reads
@@ -43,17 +44,6 @@ class ColumnKernels:
     fills: FloatArray  # the number that stands for a missing one
     vocabularies: tuple[Vocabulary | None, ...]  # categories in training; None for numbers, marks
     labels: tuple[str, ...]  # names of the kernels
-
-    def at(self, indices: IntArray) -> ColumnKernels:
-        """The listed kernels in that order."""
-        return ColumnKernels(
-            self.columns[indices],
-            self.is_mark[indices],
-            self.rates[indices],
-            self.fills[indices],
-            tuple(self.vocabularies[i] for i in indices),
-            tuple(self.labels[i] for i in indices),
-        )
 
     def relearned(self, fresh: ColumnKernels) -> ColumnKernels:
         """These kernels with what was learned anew about all columns."""

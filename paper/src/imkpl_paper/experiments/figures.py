@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from imkpl.plots import EmbeddingDisplay
-from imkpl.plots._canvas import require_pyplot
+from imkpl.plots._style import require_pyplot
 from imkpl_paper.datasets import make_paper_series
 from imkpl_paper.experiments.compare import summarize
 from imkpl_paper.experiments.pieces import Entry, Picture, Table, entries

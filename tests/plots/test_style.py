@@ -9,7 +9,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from imkpl.plots._palette import (
+from imkpl.plots._style import (
     COLORS,
     MARKERS,
     class_color,

@@ -1,12 +1,38 @@
-"""Large problems in single precision: the same model to what that leaves."""
+"""A problem combines and selects kernels, in single precision if there are many."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 
 from imkpl import IMKPL, ISKPL
 from imkpl.model import problem as module
-from model.problems import make_case
+from model.problems import make_case, make_random_case
+
+
+def test_scale_is_the_diagonal_of_the_combined_kernel():
+    case = make_random_case(3, rule="margin")
+    problem, weights = case.problem, case.state.weights
+    diagonal = problem.bank.combine(weights, problem.X).diagonal()
+    assert_allclose(problem.scale(weights), diagonal)
+    assert problem.scale(weights) > 1
+    assert_allclose(problem.combine(weights).diagonal(), 1.0)
+    plain = make_random_case(3, rule="lp")
+    assert plain.problem.scale(plain.state.weights) == pytest.approx(1.0)
+
+
+def test_problem_select_cuts_kernels_names_and_loss_alike():
+    case = make_case(0, rule="ridge", n_features=5, max_kernels=4)
+    problem = case.problem
+    chosen = np.array([2, 0])
+    small = problem.select(chosen)
+    w = np.array([0.3, 0.7])
+    wide = np.zeros(problem.bank.n_kernels)
+    wide[chosen] = w
+    assert small.kernel_indices.tolist() == problem.kernel_indices[chosen].tolist()
+    assert_allclose(small.combine(w), problem.combine(wide), atol=1e-14)
+    assert small.separation_loss.value(w) == pytest.approx(problem.separation_loss.value(wide))
+    assert_allclose(small.diagonals, problem.diagonals[chosen])
 
 
 def test_small_problems_stay_in_double_precision():

@@ -6,9 +6,7 @@ import sys
 
 import pytest
 
-from imkpl import IMKPL
-from imkpl.report import render_report, save_json, summarize, write_report
-from imkpl.report import write as write_module
+from imkpl.report import render_report, save_json, write_report
 
 from .conftest import CREATED
 
@@ -54,7 +52,7 @@ def test_a_folder_is_not_a_report(wine, tmp_path):
 
 def test_a_folder_without_permission_is_named(wine, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(PermissionError, match="cannot be written to"):
+    with pytest.raises(PermissionError, match="is not writable"):
         save_json(wine.found, tmp_path / "a.json")
 
 
@@ -70,40 +68,14 @@ def test_a_write_that_fails_leaves_the_old_file(wine, tmp_path, monkeypatch):
     def fail(source, target):
         raise OSError("disk full")
 
-    monkeypatch.setattr(write_module.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         save_json(wine.found, path)
     assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
     assert path.read_text() == "old"
 
 
-def test_other_models_are_refused_with_a_way_out():
-    with pytest.raises(TypeError, match=r"such as IMKPL, got dict\. For a pipeline pass its last"):
-        summarize({}, [[0.0]])
-
-
-def test_labels_must_belong_to_the_samples(wine):
-    with pytest.raises(ValueError, match="3 labels in y for 89 samples in X, expected one each"):
-        summarize(wine.model, wine.X, wine.y[:3])
-
-
-def test_the_training_part_must_be_the_one_of_fit(wine):
-    X_train, y_train = wine.train
-    with pytest.raises(ValueError, match="train has 10 samples, but the model was fitted to 89"):
-        summarize(wine.model, wine.X, wine.y, train=(X_train[:10], y_train[:10]))
-    with pytest.raises(ValueError, match="must be the pair"):
-        summarize(wine.model, wine.X, wine.y, train=(X_train,))
-    with pytest.raises(ValueError, match="4 labels in the y of train for 89 training samples"):
-        summarize(wine.model, wine.X, wine.y, train=(X_train, y_train[:4]))
-
-
-def test_an_unfitted_model_says_so(wine):
-    with pytest.raises(Exception, match="not fitted yet"):
-        summarize(IMKPL(), wine.X, wine.y)
-
-
-@pytest.mark.parametrize("package", ["jinja2", "altair", "vl_convert"])
-def test_a_missing_package_is_named_with_its_remedy(wine, monkeypatch, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip\s+install 'imkpl\[report\]'"):
+def test_a_missing_package_is_named_with_its_remedy(wine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'imkpl\[report\]'"):
         render_report(wine.found)
