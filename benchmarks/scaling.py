@@ -34,9 +34,8 @@ from imkpl.kernels.sharded import _find_largest, _sum_moments, _take_all
 from imkpl.model.landmark_draws import FEWEST_DRAWN, MOST_DRAWN, nearest_landmarks
 from imkpl.scale.dask import _on_rows, _summarize, compute, make_tasks
 
-FLOAT = 8
-# Share of the first candidates that become landmarks, as seen in fits with 60 to 5000 features.
-FIRST_SHARE = 0.25
+# Bytes of a number, and share of the first candidates that became landmarks in recorded fits.
+FLOAT, FIRST_SHARE = 8, 0.25
 # Assumed: 10 Gbit/s between machines, four rounds of learning; 16 is `DaskBank(n_blocks=)`.
 BYTES_PER_SECOND, N_ROUNDS, N_BLOCKS = 1.25e9, 4, 16
 WORKERS = (1, 10, 100, 1000)
@@ -248,7 +247,7 @@ def measure_scheduler(n_tasks: int, n_bytes: int = 10**6) -> dict[str, float]:
 
 
 def measure_disk(n_bytes: int) -> dict[str, float]:
-    """Bytes per second of a file that is not in memory."""
+    """Bytes per second of a file that is not cached."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         path = Path(folder) / "block.npy"
         np.save(path, np.random.default_rng(0).standard_normal(n_bytes // FLOAT))
