@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.model.problem import Problem
+from imkpl.model.problem import Problem, State
 from imkpl.model.separation import LinearSeparation
-from imkpl.model.state import State
 
 
 def make_state(X, n_prototypes, sparsity, code_sparsity, n_classes=3, seed=0):

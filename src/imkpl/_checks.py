@@ -56,3 +56,11 @@ def check_nonnegative(values: FloatArray, name: str) -> None:
             f"Some {name} are negative, NaN or infinite, expected finite values of 0 or more. "
             "Take them from a fitted model as they are."
         )
+
+
+def as_index(key: Any) -> Any:
+    """A slice as it is, lists and masks as an array; an empty list selects nothing."""
+    if isinstance(key, slice):
+        return key
+    array = np.asarray(key)
+    return array if array.size else array.astype(np.intp)

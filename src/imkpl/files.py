@@ -51,9 +51,7 @@ from imkpl.kernels import (
 from imkpl.kernels.channels import ChannelKernels
 from imkpl.kernels.column_codes import ColumnKernels
 from imkpl.kernels.per_feature import FeatureKernels
-from imkpl.model.encode import Encoder
-from imkpl.model.predictor import Predictor
-from imkpl.model.readout import Readout
+from imkpl.model.predictor import Encoder, Predictor, Readout
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
 

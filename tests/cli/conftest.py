@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 from typer.testing import CliRunner
@@ -71,8 +70,3 @@ def data(folder, tmp_path):
     copy = tmp_path / "data.csv"
     copy.write_text((folder / "wine.csv").read_text())
     return copy
-
-
-@pytest.fixture
-def frame(wine):
-    return pd.DataFrame(wine)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from imkpl.estimators._calibration import LOG_RANGE, fit_temperature, leave_one_out_similarities
-from imkpl.model.encode import FORBIDDEN
+from imkpl.model.predictor import FORBIDDEN
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_frames_without_columns_or_with_equal_names(two_blobs):
     X, y = two_blobs
     with pytest.raises(ValueError, match=r"X has no columns, expected at least one\. Check"):
         IMKPL().fit(pd.DataFrame(index=range(40)), y)
-    with pytest.raises(ValueError, match=r"two columns named 'a', expected names of their own"):
+    with pytest.raises(ValueError, match=r"two columns named 'a', expected unique names"):
         IMKPL("rbf").fit(pd.DataFrame(X, columns=list("aaaa")), y)
 
 

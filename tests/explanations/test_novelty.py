@@ -5,7 +5,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from imkpl import IMKPL
 from imkpl.estimators._calibration import CalibrationSamples, find_novelty_threshold
-from imkpl.model.encode import Encoder
+from imkpl.model.predictor import Encoder
 
 
 def test_far_samples_are_refused_and_ordinary_ones_are_not():

@@ -10,9 +10,8 @@ from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
 from imkpl.model.cover import initial_state
 from imkpl.model.initialize import MarginStart, start_average, start_ridge
 from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
-from imkpl.model.problem import Problem
+from imkpl.model.problem import Problem, State
 from imkpl.model.separation import LinearSeparation
-from imkpl.model.state import State
 from imkpl.model.updates import rescale
 from reference import objective as slow
 
@@ -106,12 +105,8 @@ def freeze(state):
     """The same state in arrays that raise when written to."""
     for field in fields(state):
         part = getattr(state, field.name)
-        if isinstance(part, tuple):
-            arrays = [weights for weights, _ in part]
-        elif isinstance(part, np.ndarray):
-            arrays = [part]
-        else:
-            arrays = [part.data, part.indices, part.indptr]
+        is_dense = isinstance(part, np.ndarray)
+        arrays = [part] if is_dense else [part.data, part.indices, part.indptr]
         for array in arrays:
             array.flags.writeable = False
     return state

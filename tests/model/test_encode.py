@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model.encode import FORBIDDEN, Encoder, squared_residuals
+from imkpl.model.predictor import FORBIDDEN, Encoder, squared_residuals
 from imkpl.solvers import solve_nqp
 from model.problems import seeds, sparse_rows
 

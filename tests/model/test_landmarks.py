@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import KernelStack, PerFeatureGaussian, Precomputed
-from imkpl.model import landmark_draws as module
-from imkpl.model.encode import encode_labelled
-from imkpl.model.landmark_draws import ClassDraw, draw_alone
-from imkpl.model.landmarks import choose_landmarks, share_landmarks, share_weight
+from imkpl.model import landmarks as module
+from imkpl.model.landmarks import (
+    ClassDraw,
+    choose_landmarks,
+    draw_alone,
+    share_landmarks,
+    share_weight,
+)
+from imkpl.model.predictor import encode_labelled
 from imkpl.model.updates import update_codes
 from model.problems import make_case
 from reference.kernels import per_feature_stack

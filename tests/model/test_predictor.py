@@ -5,9 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import predictor as module
-from imkpl.model.encode import Encoder
-from imkpl.model.predictor import Predictor
-from imkpl.model.readout import Readout
+from imkpl.model.predictor import Encoder, Predictor, Readout
 from model.problems import sparse_rows
 
 

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
-from imkpl.model import readout as module
-from imkpl.model.readout import Readout, fit_logistic, fit_readout
+from imkpl.model import predictor as module
+from imkpl.model.predictor import Readout, fit_logistic, fit_readout
 from model.problems import seeds
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)

@@ -30,7 +30,7 @@ def test_a_target_of_few_numbers_is_taken_as_classes_and_said(tmp_path):
     data = read(tmp_path, build(kind=[0, 1] * (N // 2)))
     assert data.y.tolist() == [0, 1] * (N // 2)
     assert data.y.dtype.kind == "i"
-    assert "Target 'kind': 2 numbers 0/1 taken as classes." in data.notes
+    assert "Target 'kind': 2 numbers 0/1 read as classes." in data.notes
 
 
 def test_true_and_false_are_classes(tmp_path):
@@ -41,7 +41,7 @@ def test_a_continuous_target_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"'kind' has 12 different numbers in 12 rows, from 1 to"):
         read(tmp_path, build(kind=np.linspace(1, 9.5, N)))
     ages = pd.DataFrame({"a": np.arange(90) % 7, "kind": np.arange(90) % 45 + 20})
-    with pytest.raises(InputError, match="this is a classifier and needs classes"):
+    with pytest.raises(InputError, match="expected a few classes. Group them"):
         read(tmp_path, ages)
 
 
@@ -77,7 +77,7 @@ def test_a_misspelt_target_gets_a_suggestion(tmp_path):
 
 def test_a_usual_name_is_the_target_and_no_other(tmp_path):
     assert read(tmp_path, build().rename(columns={"kind": "Class"}), target=None).target == "Class"
-    with pytest.raises(InputError, match=r"not known which column .* Say so with --target NAME"):
+    with pytest.raises(InputError, match=r"does not say which column .* Name it with --target"):
         read(tmp_path, build(), target=None)
 
 
@@ -85,8 +85,8 @@ def test_different_texts_name_the_rows(tmp_path):
     names = [f"p{i}" for i in range(N)]
     data = read(tmp_path, build(patient=names, comment=[f"c {i}" for i in range(N)]))
     assert data.samples.index.tolist() == data.ids.tolist() == names
-    assert "Column 'patient' names the rows: every value differs." in data.notes
-    reason = "every value differs (it looks like an identifier)"
+    assert "Column 'patient' names the rows: all values differ." in data.notes
+    reason = "it looks like an identifier: all values differ"
     assert data.dropped == {"comment": reason}
     assert f"Column 'comment' left out: {reason}." in data.notes
 
@@ -121,10 +121,10 @@ def test_columns_that_say_nothing_are_left_out_and_said(tmp_path):
         ),
     )
     assert list(data.samples.columns) == ["size"]
-    assert data.dropped["const"] == "the same value, '3', everywhere"
+    assert data.dropped["const"] == "it has the same value, '3', in every row"
     assert data.dropped["empty"] == "it has no values"
     assert data.dropped["day"].startswith("it holds dates")
-    assert data.dropped["words"] == "11 of 12 texts differ (it looks like free text)"
+    assert data.dropped["words"] == "it looks like free text: 11 of 12 values differ"
     for name in data.dropped:
         assert sum(f"'{name}' left out: " in note for note in data.notes) == 1
 

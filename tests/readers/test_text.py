@@ -31,19 +31,25 @@ def check_values(data):
 
 @pytest.mark.parametrize(
     ("separator", "name"),
-    [(",", "a comma"), (";", "a semicolon"), ("\t", "a tab"), ("|", "a bar"), (" ", "white space")],
+    [
+        (",", "commas"),
+        (";", "semicolons"),
+        ("\t", "tabs"),
+        ("|", "vertical bars"),
+        (" ", "white space"),
+    ],
 )
 def test_separators_are_found_and_said(tmp_path, separator, name):
     data = read(write(tmp_path / "a.csv", separator=separator))
     check_values(data)
-    assert data.notes[0] == f"a.csv: {name} between cells."
+    assert data.notes[0] == f"a.csv: cells separated by {name}."
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_decimal_commas_are_found_and_said(tmp_path, separator):
     data = read(write(tmp_path / "a.csv", separator=separator, decimal=","))
     check_values(data)
-    assert data.notes[0].endswith("between cells, decimal comma.")
+    assert data.notes[0].endswith(", decimal comma.")
 
 
 @pytest.mark.parametrize("head", [["height", "weight"], None])
@@ -63,7 +69,7 @@ def test_decimal_commas_are_read_beside_text(tmp_path):
     data = read(write(tmp_path / "a.csv", rows=rows, separator=";", decimal=","))
     expected = [np.nan if row[1] == "<5" else row[1] for row in rows]
     np.testing.assert_array_equal(data.samples["weight"], expected)
-    assert "Column 'weight': 1 cell ('<5') is no number, taken as missing." in data.notes
+    assert "Column 'weight': 1 cell ('<5') is not a number, read as missing." in data.notes
 
 
 def test_lines_of_separators_above_the_table_are_left_out(tmp_path):
@@ -127,7 +133,7 @@ def test_a_first_line_of_numbers_is_no_header(tmp_path):
     data = read(write(tmp_path / "a.csv", head=None), target="x2")
     assert list(data.samples.columns) == ["x0", "x1"]
     assert len(data) == 4
-    assert "The first line holds data, so columns are called x0 to x2." in data.notes
+    assert "The first line holds data: columns are named x0 to x2." in data.notes
 
 
 def test_numbers_as_names_are_a_header_where_the_target_is_among_them(tmp_path):
@@ -139,7 +145,7 @@ def test_columns_of_the_same_name_get_numbers(tmp_path):
     rows = [[1, 2, 3, "cat"], [2, 1, 5, "dog"], [2, 2, 4, "cat"]]
     data = read(write(tmp_path / "a.csv", head=["a", "a", "a_2", "kind"], rows=rows))
     assert list(data.samples.columns) == ["a", "a_3", "a_2"]
-    assert "Several columns are called 'a'; all but the first got a number." in data.notes
+    assert "Several columns are named 'a'; all but the first got a number." in data.notes
 
 
 def test_a_column_without_a_name_names_the_rows(tmp_path):
@@ -157,7 +163,7 @@ def test_a_few_texts_among_numbers_are_missing_and_said(tmp_path):
     rows[3][1] = "n.d."
     data = read(write(tmp_path / "a.csv", rows=rows))
     assert np.flatnonzero(data.samples["weight"].isna()).tolist() == [3]
-    assert "Column 'weight': 1 cell ('n.d.') is no number, taken as missing." in data.notes
+    assert "Column 'weight': 1 cell ('n.d.') is not a number, read as missing." in data.notes
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from imkpl.cli.answering import INPUT_AT_FAULT, Command
-from imkpl.cli.options import DebugOption, JsonOption
-from imkpl.cli.show import note, say, say_json
+from imkpl.cli.command import INPUT_ERROR, DebugOption, JsonOption, add_command, create_app
+from imkpl.cli.output import echo, echo_json, echo_note
 
 EXAMPLES = """
 imkpl-paper reproduce all --quick
@@ -20,7 +19,7 @@ imkpl-paper reproduce figure-sensitivity --folder results/paper
 FOLDER = Path("results/reproduction")
 
 
-def _reproduce(
+def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
@@ -75,9 +74,9 @@ def _reproduce(
     Every measurement is kept as it is made: a run can be stopped at any moment, and the same
     command goes on from there.
     """
-    from imkpl_paper.experiments import reproduce
+    from imkpl_paper import experiments
 
-    outcome = reproduce(
+    outcome = experiments.reproduce(
         names,
         quick=quick,
         folder=folder,
@@ -92,21 +91,17 @@ def _reproduce(
         correction="nadeau-bengio" if corrected else "none",
     )
     if as_json:
-        say_json({**outcome._asdict(), "page": str(outcome.page)})
+        echo_json({**outcome._asdict(), "page": str(outcome.page)})
     else:
-        say(f"{outcome.n_measured} of {outcome.n_cells} cells measured. The page is {outcome.page}")
+        echo(
+            f"{outcome.n_measured} of {outcome.n_cells} cells measured. The page is {outcome.page}"
+        )
     if outcome.n_failed:
-        note(f"{outcome.n_failed} cells failed; the page has the reasons.")
-        raise typer.Exit(INPUT_AT_FAULT)
+        echo_note(f"{outcome.n_failed} cells failed; the page has the reasons.")
+        raise typer.Exit(INPUT_ERROR)
 
 
-app = typer.Typer(
-    help="The study around the method: the paper's tables and figures, measured again.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = create_app("The study around the method: the paper's tables and figures, measured again.")
 
 
 @app.callback()
@@ -114,7 +109,7 @@ def set_up() -> None:
     """Keep ``reproduce`` a command of its own."""
 
 
-Command("reproduce", _reproduce, EXAMPLES).register(app)
+add_command(app, reproduce, EXAMPLES)
 
 
 def main() -> None:

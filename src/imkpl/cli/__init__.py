@@ -1,8 +1,7 @@
-"""The command ``imkpl``: one module per command, which parses, calls one function and prints.
+"""The command ``imkpl``: `fit` (with demo) and `use` (predict, explain, report, compare).
 
-What commands share is in `show` (what is printed), `outputs` (files that are written), `answering`
-(errors and exit codes), `options`, `learning` (fit and measure) and `applying` (models and data for
-them). This is the only home of typer and rich.
+`command` has what commands share (options, errors and exit codes), `output` what they print and
+write. This is the only home of typer and rich.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ NEEDED = ("typer", "rich", "pandas")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
+    """Run the command line and exit with its exit code.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        What follows ``imkpl``; by default what the shell gave.
+        Arguments after ``imkpl``; those of the shell by default.
     """
     for package in NEEDED:
         if find_spec(package) is None:

@@ -7,27 +7,16 @@ from typing import Annotated
 import typer
 
 from imkpl import __version__
-from imkpl.cli.compare import compare
-from imkpl.cli.demo import demo
-from imkpl.cli.explain import explain
-from imkpl.cli.fit import fit
-from imkpl.cli.predict import predict
-from imkpl.cli.report import report
+from imkpl.cli import fit, use
+from imkpl.cli.command import add_command, create_app
 
-HELP = """Classifiers that show their reasons: prototypes, features, and why for each row.
+app = create_app(
+    """Classifiers that show their reasons: prototypes, features, and why for each row.
 
 A first page from a table: imkpl fit data.csv --target class --report page.html
 
-Exit codes: 0 done, 1 the input is at fault (one sentence says how), 2 wrong use of options,
-3 a fault of imkpl, 130 stopped with Ctrl-C."""
-
-# Names in files may look like markup, so nothing is marked up.
-app = typer.Typer(
-    help=HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+Exit codes: 0 done, 1 invalid input (one sentence says how), 2 wrong use of options,
+3 an internal error of imkpl, 130 stopped with Ctrl-C."""
 )
 
 
@@ -47,5 +36,9 @@ def set_up(
     """Options before the command."""
 
 
-for _command in (demo, fit, predict, explain, report, compare):
-    _command.register(app)
+add_command(app, fit.demo, fit.DEMO_EXAMPLES)
+add_command(app, fit.fit, fit.FIT_EXAMPLES)
+add_command(app, use.predict, use.PREDICT_EXAMPLES)
+add_command(app, use.explain, use.EXPLAIN_EXAMPLES)
+add_command(app, use.report, use.REPORT_EXAMPLES)
+add_command(app, use.compare, use.COMPARE_EXAMPLES)

@@ -1,8 +1,9 @@
-"""``imkpl fit``: from a data file to a model, its accuracy and a page."""
+"""``imkpl fit``: from a data file to a model, its accuracy and a page; ``imkpl demo`` likewise."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from imkpl.cli.answering import Command
-from imkpl.cli.applying import as_samples, count_prototypes, kept_features, read_like
-from imkpl.cli.learning import Fitted, Settings, fit_model, split_rows
-from imkpl.cli.options import (
+from imkpl.cli.command import (
     DataArgument,
     DebugOption,
     ForceOption,
@@ -24,24 +22,59 @@ from imkpl.cli.options import (
     XKeyOption,
     YKeyOption,
 )
-from imkpl.cli.outputs import check_ending, check_outputs
-from imkpl.cli.show import note, say, say_json, say_table
-from imkpl.readers import InputError, ReadOptions, read_training_file
+from imkpl.cli.output import (
+    check_outputs,
+    check_report,
+    echo,
+    echo_json,
+    echo_note,
+    echo_table,
+    progress_bar,
+)
+from imkpl.cli.use import as_samples, count_prototypes, explain_rows, list_features, read_like
+from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
 
-EXAMPLES = """
+FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html
 imkpl fit data.csv --target class --id patient --model m.imkpl
 imkpl fit genes.parquet --target subtype --max-kernels 20 --model m.imkpl
 imkpl fit train.ts --test test.ts --model m.imkpl
 imkpl fit data.csv --target class --path --json
 """
-# A screen shows so many features; the file and --json have all of them.
-SHOWN = 20
-# The second holds the numbers of the page.
-PAGES = (".html", ".json")
+DEMO_EXAMPLES = """
+imkpl demo
+imkpl demo --folder somewhere
+"""
+# Features on a screen; the model and --json have all of them.
+MAX_SHOWN = 20
+# Rows of a class: a prototype needs two to learn from, and one is held out.
+MIN_CLASS_ROWS = 3
 
 
-def _fit(
+@dataclass(frozen=True)
+class Settings:
+    """What a user chose about a fit."""
+
+    test_size: float = 0.2
+    seed: int = 0  # of the held-out rows and of the model
+    sparsity: int | None = None
+    max_kernels: int | None = None
+    uses_path: bool = False  # choose the size by cross-validation
+    allows_missing: bool = False  # read missing cells even if there are none in training
+    checkpoint: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model with the rows it was fitted to and measured on."""
+
+    model: Any
+    train: DataFile
+    test: DataFile | None  # held-out rows
+    seconds: float  # time of the fit
+
+
+def fit(
     data: DataArgument,
     target: TargetOption = None,
     identifier: IdOption = None,
@@ -63,23 +96,25 @@ def _fit(
         ),
     ] = 0.2,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Draws the held-out rows.")
+        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the held-out rows.")
     ] = 0,
     sparsity: Annotated[
         int | None,
         typer.Option(
             "--sparsity",
             min=1,
-            help="Prototypes per class to start with, and most rows in each. Usual: 10.",
+            help="Initial prototypes per class, and maximum rows per prototype. Usual: 10.",
             show_default=False,
         ),
     ] = None,
     max_kernels: Annotated[
         int | None,
-        typer.Option("--max-kernels", min=1, help="Most features to keep.", show_default=False),
+        typer.Option(
+            "--max-kernels", min=1, help="Maximum number of features.", show_default=False
+        ),
     ] = None,
     path: Annotated[
-        bool, typer.Option("--path", help="Choose the size by cross-validation: as small as can.")
+        bool, typer.Option("--path", help="Find the smallest good model by cross-validation.")
     ] = False,
     allow_missing: Annotated[
         bool,
@@ -91,7 +126,7 @@ def _fit(
         Path | None,
         typer.Option(
             "--checkpoint",
-            help="Keep every round in this folder; the same command goes on from there.",
+            help="Save every round in this folder; the same command resumes from there.",
             show_default=False,
         ),
     ] = None,
@@ -104,66 +139,122 @@ def _fit(
 ) -> None:
     """Learn from a file: prototypes, features, and how well they tell classes apart.
 
-    A part of the rows is held out and measured on. The model that is written is the one that was
-    measured; it is not fitted again to all rows. What is guessed about the file is said. Files that
-    are there are not replaced without --force.
+    Some rows are held out to measure the accuracy. The model that is written is the one that was
+    measured; it is not fitted again to all rows. Notes say what was guessed about the file.
+    Existing files are not replaced without --force.
     """
     options = ReadOptions(target, identifier, separator, x_key, y_key)
     settings = Settings(test_size, seed, sparsity, max_kernels, path, allow_missing, checkpoint)
     check_outputs([model, report], [data, test], force=force)
-    if report is not None:
-        check_ending("--report", report, PAGES)
-        require_report()
-    fitted = fit_file(data, test, options, settings)
+    check_report("--report", report)
+    fitted = _fit_file(data, test, options, settings)
     if model is not None:
         from imkpl import save
 
         save(fitted.model, model)
     if report is not None:
-        write_page(fitted, report, title=data.stem)
-    answer = describe_fit(fitted)
+        _write_page(fitted, report, title=data.stem)
+    answer = _describe_fit(fitted)
     answer.update(
         file=str(data),
         model=None if model is None else str(model),
         report=None if report is None else str(report),
     )
     if as_json:
-        say_json(answer)
+        echo_json(answer)
     else:
-        say_fit(answer)
+        _echo_fit(answer)
 
 
-def fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
-    """Read, hold out, fit; says what was guessed on standard error."""
+def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
+    """Read, hold out, fit; notes are printed."""
     train = read_training_file(data, options)
     for text in train.notes:
-        note(text)
+        echo_note(text)
     if test is None:
         if train.split is not None and settings.test_size:
-            note("The file says which rows to learn from and which to measure on.")
-        train, held_out = split_rows(train, settings)
+            echo_note("The file says which rows to learn from and which to measure on.")
+        train, held_out = _split_rows(train, settings)
     else:
         held_out = read_like(train, test, replace(options, target=train.target))
         for text in held_out.notes:
-            note(text)
-    fitted = fit_model(train, held_out, settings)
+            echo_note(text)
+    fitted = _fit_model(train, held_out, settings)
     if fitted.test is None:
-        note("No rows were held out, so nothing is known about new rows.")
+        echo_note("No rows were held out, so the accuracy on new rows is not known.")
     return fitted
 
 
-def require_report() -> None:
-    """Raise before a long fit if no page could be written."""
-    for package in ("imkpl.report", "jinja2"):
-        if find_spec(package) is None:
+def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile | None]:
+    """Training and held-out rows, with the same share of every class.
+
+    Unlike `train_test_split`, every class gets a held-out row and keeps two training rows.
+    """
+    if settings.test_size == 0:
+        return data, None
+    if data.split is not None:
+        train, test = data.split
+        return data.take(train), data.take(test)
+    classes, counts = np.unique(data.y, return_counts=True)
+    if counts.min() < MIN_CLASS_ROWS:
+        rare = int(np.argmin(counts))
+        n_rows = "one row" if counts[rare] == 1 else f"{counts[rare]} rows"
+        raise InputError(
+            f"Class {str(classes[rare])!r} has {n_rows}, expected at least three: two to learn "
+            "from and one to measure on. Add rows of that class, leave it out, or use "
+            "--test-size 0."
+        )
+    rng = np.random.default_rng(settings.seed)
+    is_test = np.zeros(len(data), dtype=bool)
+    for label, n_rows in zip(classes, counts, strict=True):
+        n_test = int(np.clip(round(n_rows * settings.test_size), 1, n_rows - MIN_CLASS_ROWS + 1))
+        is_test[rng.permutation(np.flatnonzero(data.y == label))[:n_test]] = True
+    return data.take(np.flatnonzero(~is_test)), data.take(np.flatnonzero(is_test))
+
+
+def _fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fitted:
+    model = _build_model(train, test, settings)
+    start = time.perf_counter()
+    with progress_bar("fitting"):
+        model.fit(train.samples, train.y)
+    seconds = time.perf_counter() - start
+    # Row numbers are those of the file, not of the training rows.
+    model.support_ids_ = train.ids[model.support_]
+    # The folder belongs to this machine and to this fit.
+    return Fitted(model.set_params(checkpoint=None), train, test, seconds)
+
+
+def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
+    """The estimator for these data, not fitted."""
+    from imkpl import IMKPL, IMKPLCV, TimeSeriesIMKPL
+
+    common: dict[str, Any] = {"random_state": settings.seed, "checkpoint": settings.checkpoint}
+    if settings.uses_path:
+        if settings.sparsity is not None or settings.max_kernels is not None:
             raise InputError(
-                f"A report needs {package}, which is not installed. Install it with "
-                "pip install 'imkpl[report]'."
+                "--path chooses the size by cross-validation, so --sparsity and --max-kernels have "
+                "no effect. Leave them out, or leave out --path."
             )
+        kernels = "global_alignment" if train.is_series else _choose_kernels(train, test, settings)
+        return IMKPLCV(kernels, **common)
+    if settings.sparsity is not None:
+        common["sparsity"] = settings.sparsity
+    common["max_kernels"] = settings.max_kernels
+    if train.is_series:
+        return TimeSeriesIMKPL(**common)
+    return IMKPL(_choose_kernels(train, test, settings), **common)
 
 
-def write_page(fitted: Fitted, path: Path, title: str) -> None:
-    """Write the page about a fit: held-out rows, or the training rows where none were held out."""
+def _choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) -> str:
+    frames = [part.samples for part in (train, test) if part is not None]
+    has_text = any(dtype.kind not in "iuf" for dtype in frames[0].dtypes)
+    has_missing = any(bool(frame.isna().to_numpy().any()) for frame in frames)
+    needs_table = has_text or has_missing or settings.allows_missing
+    return "per_column" if needs_table else "per_feature_gaussian"
+
+
+def _write_page(fitted: Fitted, path: Path, title: str) -> None:
+    """Write a page about the held-out rows, or about the training rows if there are none."""
     from imkpl.report import write_report
 
     model = fitted.model
@@ -172,8 +263,7 @@ def write_page(fitted: Fitted, path: Path, title: str) -> None:
     write_report(model, as_samples(model, shown), shown.y, path, train=train, title=title)
 
 
-def describe_fit(fitted: Fitted) -> dict[str, Any]:
-    """What there is to know about a fit, for people and for JSON."""
+def _describe_fit(fitted: Fitted) -> dict[str, Any]:
     model, train, test = fitted.model, fitted.train, fitted.test
     predicted = None if test is None else model.predict(as_samples(model, test))
     prototypes = count_prototypes(model)
@@ -201,49 +291,89 @@ def describe_fit(fitted: Fitted) -> dict[str, Any]:
         "classes": classes,
         "n_features": int(model.n_features_in_),
         "n_features_kept": int((model.feature_importances_ > 0).sum()),
-        "features": [{"name": name, "weight": w} for name, w in kept_features(model)],
+        "features": [{"name": name, "weight": weight} for name, weight in list_features(model)],
         "n_prototypes": int(model.prototypes_.shape[0]),
-        "settings": _read_settings(model),
+        "settings": {
+            "estimator": type(model).__name__,
+            "kernels": model.kernels,
+            "sparsity": getattr(model, "sparsity_", model.sparsity),
+            "max_kernels": getattr(model, "max_kernels_", model.max_kernels),
+            "seed": model.random_state,
+        },
         "n_iter": int(model.n_iter_),
         "seconds": fitted.seconds,
     }
 
 
-def say_fit(answer: dict[str, Any]) -> None:
-    """Print what `describe_fit` found."""
+def _echo_fit(answer: dict[str, Any]) -> None:
     n_train, n_test = answer["training_rows"], answer["held_out_rows"]
     what, row = ("Channels", "series") if answer["kind"] == "time series" else ("Features", "rows")
-    say(f"Learned from {n_train} {row} in {answer['seconds']:.1f} s.")
+    echo(f"Learned from {n_train} {row} in {answer['seconds']:.1f} s.")
     if n_test:
         n_right = sum(one["right"] for one in answer["classes"])
-        say(f"Accuracy on {n_test} other {row}: {answer['accuracy']:.1%} ({n_right} of {n_test}).")
-    say(f"{what} kept: {answer['n_features_kept']} of {answer['n_features']}.\n")
+        echo(f"Accuracy on {n_test} other {row}: {answer['accuracy']:.1%} ({n_right} of {n_test}).")
+    echo(f"{what} kept: {answer['n_features_kept']} of {answer['n_features']}.\n")
     rows = [(f"{one['weight']:.1%}", one["name"]) for one in answer["features"]]
-    say_table(("weight", what.lower()[:-1]), rows[:SHOWN])
-    if len(rows) > SHOWN:
-        say(f"... and {len(rows) - SHOWN} more (see --json)")
-    say()
+    echo_table(("weight", what.lower()[:-1]), rows[:MAX_SHOWN])
+    if len(rows) > MAX_SHOWN:
+        echo(f"... and {len(rows) - MAX_SHOWN} more (see --json)")
+    echo()
     head = ["class", f"{row} learned from", "prototypes"]
     keys = ["class", "training_rows", "prototypes"]
     if n_test:
         head, keys = [*head, f"other {row}", "right"], [*keys, "held_out_rows", "right"]
-    say_table(
+    echo_table(
         head, [[str(one["class"]), *(one[key] for key in keys[1:])] for one in answer["classes"]]
     )
     for key, name in (("model", "Model"), ("report", "Report")):
         if answer.get(key):
-            say(f"\n{name} written to {answer[key]}.")
+            echo(f"\n{name} written to {answer[key]}.")
 
 
-def _read_settings(model: Any) -> dict[str, Any]:
-    kernels = model.kernels if isinstance(model.kernels, str) else type(model.kernels).__name__
-    return {
-        "estimator": type(model).__name__,
-        "kernels": kernels,
-        "sparsity": getattr(model, "sparsity_", model.sparsity),
-        "max_kernels": getattr(model, "max_kernels_", model.max_kernels),
-        "seed": model.random_state,
-    }
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--folder", help="The page is written here, as report.html.")
+    ] = Path("demo"),
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Learn from most of 569 patients with a tumour, and say what was learned.
 
+    The data (Wisconsin breast cancer, 30 measurements of cell nuclei) come with scikit-learn. The
+    page of an earlier demo is replaced.
+    """
+    from sklearn.datasets import load_breast_cancer
 
-fit = Command("fit", _fit, EXAMPLES)
+    from imkpl.estimators import discrimination_scorer, interpretability_scorer
+
+    found = load_breast_cancer(as_frame=True)
+    ids = np.arange(1, len(found.data) + 1)
+    samples = found.data.set_axis(ids, axis=0)
+    data = DataFile(samples, found.target_names[found.target], ids, target="diagnosis")
+    settings = Settings(sparsity=5, max_kernels=10)
+    echo_note("The first run compiles for a while; later runs start at once.")
+    train, test = _split_rows(data, settings)
+    fitted = _fit_model(train, test, settings)
+    page = None
+    if find_spec("jinja2") is None:
+        echo_note("No page is written: that needs jinja2, pip install 'imkpl[report]'.")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        page = folder / "report.html"
+        _write_page(fitted, page, title="Breast cancer")
+    shown = train if test is None else test
+    ip = float(interpretability_scorer(fitted.model))
+    dr = float(discrimination_scorer(fitted.model, shown.samples, shown.y))
+    answer = {**_describe_fit(fitted), "interpretability": ip, "discrimination": dr}
+    answer.update(command="demo", report=None if page is None else str(page))
+    if as_json:
+        echo_json(answer)
+        return
+    echo("Breast cancer: is a tumour malignant or benign, by its cell nuclei?")
+    _echo_fit({**answer, "report": None})
+    echo(f"\nInterpretability (IP): {ip:.0f} of 100")
+    echo(f"Discrimination (DR):   {dr:.0f} of 100\n")
+    echo("Why? The first of the patients that the model has not seen:\n")
+    echo(str(explain_rows(fitted.model, shown.take(np.array([0])))))
+    if page is not None:
+        echo(f"\nAll patients, prototypes and features: open {page} in a browser.")

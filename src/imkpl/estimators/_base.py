@@ -53,9 +53,8 @@ from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.model.alternate import Update
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Encoding
-from imkpl.model.problem import Problem
+from imkpl.model.problem import Problem, State
 from imkpl.model.separation import LinearSeparation
-from imkpl.model.state import State
 
 
 class BasePrototypeClassifier(

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.encode import FORBIDDEN, Encoder, squared_residuals
+from imkpl.model.predictor import FORBIDDEN, Encoder, squared_residuals
 
 # Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
 LOG_RANGE = (-1.0, 8.0)

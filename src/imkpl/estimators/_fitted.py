@@ -18,12 +18,9 @@ from imkpl.estimators._landmarks import calibration_samples, code_everyone
 from imkpl.estimators._training import TrainingPart
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.sharded import ShardedSamples
-from imkpl.model.encode import Encoder
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import Decision, Predictor
-from imkpl.model.problem import Problem
-from imkpl.model.readout import MAX_STEPS, Readout, fit_readout
-from imkpl.model.state import State
+from imkpl.model.predictor import MAX_STEPS, Decision, Encoder, Predictor, Readout, fit_readout
+from imkpl.model.problem import Problem, State
 from imkpl.model.updates import drop_unused
 
 

@@ -23,7 +23,7 @@ from imkpl.estimators._tables import plain_words, read_new_table, read_training_
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.columns import as_columns, check_width
 from imkpl.series import SeriesSet, read_series
-from imkpl.tables.read import as_frame
+from imkpl.tables import as_frame
 
 
 def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:

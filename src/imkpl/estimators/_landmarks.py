@@ -19,11 +19,9 @@ from imkpl.estimators._training import TrainingPart, adapt_to_part
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.blocks import block_rows, take_samples
 from imkpl.kernels.sharded import Found, ShardedSamples, join_rows
-from imkpl.model.encode import encode_labelled
 from imkpl.model.landmarks import choose_landmarks
-from imkpl.model.predictor import BLOCK_ROWS, Predictor
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
+from imkpl.model.problem import Problem, State
 
 # Up to so many distinct samples solver="auto" learns from all of them.
 MAX_EXACT = 10_000

@@ -17,7 +17,7 @@ from imkpl.kernels import resolve_bank
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import add_prototypes, cover_order
 from imkpl.model.predictor import Decision, Predictor
-from imkpl.model.state import State
+from imkpl.model.problem import State
 from imkpl.model.updates import drop_unused, update_codes, update_prototypes
 
 # Rounds of codes and prototypes at each point. Weights stay where the separation loss alone has

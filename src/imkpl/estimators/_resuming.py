@@ -1,7 +1,7 @@
 """A search as arrays, and back: the problem that is solved, where it stands, and how it got there.
 
-Kernels and margins are not kept. They are large, and what they are computed from is small: they are
-computed again by the same calls, with the same result to the last bit.
+Kernels are not kept. They are large, and what they are computed from is small: they are computed
+again by the same calls, with the same result to the last bit.
 """
 
 from __future__ import annotations
@@ -16,16 +16,9 @@ import scipy.sparse as sp
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._checkpoint import Checkpoint, CheckpointError, Keeper
 from imkpl.kernels import VarianceNormalized
-from imkpl.model.neighbors import Neighborhoods, Pairs
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.problem import Problem
-from imkpl.model.separation import (
-    BaseSeparation,
-    LinearSeparation,
-    MarginSeparation,
-    compute_margins,
-)
-from imkpl.model.state import State
+from imkpl.model.problem import Problem, State
+from imkpl.model.separation import BaseSeparation, LinearSeparation, MarginSeparation
 
 LANDMARKS, START, ROUND = "landmarks", "start", "round"
 Search = tuple[Problem, State, list[ObjectiveParts]]
@@ -97,7 +90,7 @@ def _list_problem(problem: Problem) -> dict[str, Any]:
 
 
 def _read_problem(kept: Kept, whole: Problem) -> Problem:
-    chosen, bank, n_samples = kept["kernel_indices"], whole.bank, whole.labels.size
+    chosen, bank = kept["kernel_indices"], whole.bank
     _check_indices(chosen, bank.n_kernels)
     bank = bank.select(chosen)
     if "scales" in kept:
@@ -114,40 +107,29 @@ def _read_problem(kept: Kept, whole: Problem) -> Problem:
     if "slopes" in kept:
         slopes = _check_floats(kept["slopes"], (chosen.size,))
         return replace(problem, separation_loss=LinearSeparation(slopes, ridge))
-    for name in ("same_rows", "same_columns", "other_rows", "other_columns"):
-        _check_indices(kept[name], n_samples)
-    pairs = Neighborhoods(
-        Pairs(kept["same_rows"], kept["same_columns"], n_samples),
-        Pairs(kept["other_rows"], kept["other_columns"], n_samples),
-    )
-    weights = _check_floats(kept["pair_weights"], kept["other_rows"].shape)
-    margins = compute_margins(problem.bank, problem.X, pairs, problem.dtype)
-    loss = MarginSeparation(margins, weights, float(kept["target"]), ridge, pairs)
+    margins = kept["margins"]
+    _check_floats(margins.astype(np.float64), (len(margins), chosen.size))
+    weights = _check_floats(kept["pair_weights"], (len(margins),))
+    loss = MarginSeparation(margins, weights, float(kept["target"]), ridge)
     return replace(problem, separation_loss=loss)
 
 
 def _list_loss(loss: BaseSeparation) -> dict[str, Any]:
     if isinstance(loss, LinearSeparation):
         return {"slopes": loss.slopes, "ridge": float(loss.ridge)}
-    if not isinstance(loss, MarginSeparation) or loss.neighborhoods is None:
+    if not isinstance(loss, MarginSeparation):
         raise TypeError(f"A {type(loss).__name__} cannot be kept in a checkpoint.")
-    same, other = loss.neighborhoods.same, loss.neighborhoods.other
     return {
+        "margins": loss.margins,
         "pair_weights": loss.pair_weights,
         "target": float(loss.target),
         "ridge": float(loss.ridge),
-        "same_rows": same.rows,
-        "same_columns": same.columns,
-        "other_rows": other.rows,
-        "other_columns": other.columns,
     }
 
 
 def _list_state(state: State) -> dict[str, Any]:
     return {
         "weights": state.weights,
-        "mixed_weights": np.array([weights for weights, _ in state.mixed]),
-        "mixed_shares": np.array([share for _, share in state.mixed]),
         **_list_rows("prototypes", state.prototypes),
         **_list_rows("codes", state.codes),
     }
@@ -155,18 +137,13 @@ def _list_state(state: State) -> dict[str, Any]:
 
 def _read_state(kept: Kept, problem: Problem) -> State:
     n_samples, n_kernels = problem.labels.size, problem.kernel_indices.size
-    shares = _check_floats(kept["mixed_shares"], kept["mixed_shares"].shape)
-    mixed_weights = _check_floats(kept["mixed_weights"], (shares.size, n_kernels))
-    mixed = tuple(
-        (weights, float(share)) for weights, share in zip(mixed_weights, shares, strict=True)
-    )
     n_prototypes = kept["prototypes_indptr"].size - 1
+    weights = _check_floats(kept["weights"], (n_kernels,))
     return State(
         prototypes=_read_rows("prototypes", kept, (n_prototypes, n_samples)),
         codes=_read_rows("codes", kept, (n_samples, n_prototypes)),
-        weights=_check_floats(kept["weights"], (n_kernels,)),
-        kernel=problem.mix(mixed),
-        mixed=mixed,
+        weights=weights,
+        kernel=problem.combine(weights),
     )
 
 

@@ -17,7 +17,7 @@ from imkpl.kernels import BaseKernelBank
 from imkpl.model.alternate import alternate, is_settled
 from imkpl.model.cover import initial_state
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.state import State
+from imkpl.model.problem import State
 
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
 CONSTANT = 1 - 1e-12

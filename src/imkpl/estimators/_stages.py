@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from imkpl.estimators._compat import FitProgress
 from imkpl.model.alternate import is_settled
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.state import State
+from imkpl.model.problem import State
 
 
 class FitStages:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from imkpl.tables import Table, read_table
-from imkpl.tables.read import as_cells, as_frame
+from imkpl.tables import Table, as_cells, as_frame, read_table
 
 # How numpy and scikit-learn put it when they meet a missing cell or text among numbers.
 NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")

@@ -14,8 +14,7 @@ from imkpl.kernels.base import BaseKernelBank, Report
 from imkpl.kernels.checks import check_indices
 from imkpl.kernels.column_codes import ColumnKernels, learn_columns, mark_name
 from imkpl.kernels.per_feature import FeatureKernels, PerFeatureGaussian
-from imkpl.tables import Table, read_table
-from imkpl.tables.table import Cell
+from imkpl.tables import Cell, Table, read_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from imkpl._threads import ParallelLoop
 
 @njit(cache=True)
 def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untyped-def]
-    # Behind all that are at least as near: of equally near samples the first one counts.
+    # After all that are at least as near, so that the first of equally near samples counts.
     if n_found == found.size:
         if not value > values[n_found - 1]:
             return n_found
@@ -23,9 +23,9 @@ def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untype
 
 
 @ParallelLoop
-def _find_nearest_inplace(kernel, rows, labels, samples, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
-    # Row p of `same` and `other` lists the neighbours of sample samples[p], the first n_same[p] and
-    # n_other[p] entries of it. Its similarities are kernel[rows[p]].
+def _find_nearest_inplace(kernel, labels, samples, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
+    # The neighbours of samples[p] are the first n_same[p] entries of same[p] and the first
+    # n_other[p] entries of other[p].
     for p in prange(samples.size):
         i = samples[p]
         to_same = np.empty(same.shape[1])
@@ -33,10 +33,10 @@ def _find_nearest_inplace(kernel, rows, labels, samples, same, other, n_same, n_
         found_same = found_other = 0
         for j in range(labels.size):
             if labels[j] != labels[i]:
-                found_other = _insert(other[p], to_other, found_other, j, kernel[rows[p], j])
+                found_other = _insert(other[p], to_other, found_other, j, kernel[i, j])
             elif j != i:
-                found_same = _insert(same[p], to_same, found_same, j, kernel[rows[p], j])
+                found_same = _insert(same[p], to_same, found_same, j, kernel[i, j])
         if found_same == 0:
-            # The only sample of a class stands in for its own neighbour.
+            # The only sample of a class is its own neighbour.
             same[p, 0], found_same = i, 1
         n_same[p], n_other[p] = found_same, found_other

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from imkpl.model.objective import ObjectiveParts, evaluate
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.problem import Problem, State
 
 Update = Callable[[Problem, State], State]
 
@@ -21,7 +20,11 @@ def alternate(
     report: Callable[[int, State, ObjectiveParts], bool] | None = None,
     before: Sequence[ObjectiveParts] = (),
 ) -> tuple[State, list[ObjectiveParts]]:
-    """Run the updates in turn until one round lowers the objective by less than `tol` of itself."""
+    """Run the updates in turn until a round lowers the objective by at most `tol` of itself.
+
+    `report` is called after every round and stops the search by returning True. `before` is the
+    history of earlier rounds, if the state is the result of a search that goes on here.
+    """
     history = list(before)
     if is_settled(history, tol):
         return state, history

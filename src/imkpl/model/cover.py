@@ -1,4 +1,4 @@
-"""Where prototypes start: on samples that cover the classes, above all near their borders."""
+"""The first prototypes: samples that cover the classes, above all near their borders."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.encode import FORBIDDEN, Encoder
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.predictor import FORBIDDEN, Encoder
+from imkpl.model.problem import Problem, State
 
-# Samples of a class from which another sample is rebuilt to see how close to a border it lies.
+# Number of samples from which a sample is reconstructed to measure its distance to the border.
 BORDER_CODE = 5
 
 
 def cover_classes(
     kernel: FloatArray, members: list[IntArray], n_prototypes: int, sample_weight: FloatArray
 ) -> IntArray:
-    """Samples that cover the classes: greedy facility location over all classes at once.
+    """Samples that cover the classes, by greedy facility location over all classes at once.
 
-    Maximises ``sum_i a_i max_t K(i, t)`` over chosen t of the class of i. How many samples a class
-    gets is decided by what they add. Every class gets one first.
+    Maximises ``sum_i a_i max_t K(i, t)``, where t runs over the chosen samples of the class of i.
+    Every class gets one sample first; the number of further ones depends on their gain.
     """
     blocks = [kernel[np.ix_(block, block)] for block in members]
     shares = [sample_weight[block] for block in members]
@@ -39,7 +38,7 @@ def cover_classes(
         q = int(np.argmax([gain.max() for gain in gains]))
         new = int(np.argmax(gains[q]))
         if gains[q][new] < 0:
-            break  # Every sample is chosen.
+            break  # All samples are chosen.
         chosen[q].append(new)
         order.append(members[q][new])
         np.maximum(covered[q], blocks[q][:, new], out=covered[q])
@@ -48,12 +47,12 @@ def cover_classes(
 
 
 def closeness_to_border(kernel: FloatArray, labels: IntArray) -> FloatArray:
-    """How close each sample is to the border between classes, as a factor on its weight.
+    """How close each sample is to the border between classes, as a factor of its weight.
 
-    Each sample is rebuilt from the other samples of its own class and from those of every other
-    class. Its margin is the norm explained by its own class minus the best of the others, and the
-    factor is ``exp(-|margin| / mean |margin|)``. Covering with these weights spends prototypes
-    where classes meet, neither on samples far inside their class nor on those deep in another.
+    Each sample is reconstructed from the other samples of its own class and from those of every
+    other class. Its margin is the norm explained by its own class minus the best of the others, and
+    the factor is ``exp(-|margin| / mean |margin|)``. Covering with these weights puts prototypes
+    where classes meet, neither far inside a class nor on samples deep in another one.
     """
     everyone = np.arange(labels.size)
     indicator = np.eye(int(labels.max()) + 1)[labels]
@@ -68,7 +67,7 @@ def closeness_to_border(kernel: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntArray:
-    """The samples on which prototypes start, the most needed first."""
+    """The samples on which prototypes start, the most useful first."""
     importance = problem.sample_weight * closeness_to_border(kernel, problem.labels)
     return cover_classes(kernel, problem.members, n_prototypes, importance)
 
@@ -80,12 +79,11 @@ def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> S
     seeds = order[np.argsort(problem.labels[order], kind="stable")]
     n_samples = problem.labels.size
     nothing = sp.csr_array((0, n_samples)), sp.csr_array((n_samples, 0))
-    empty = State(*nothing, weights, kernel, mixed=((weights, 1.0),))
-    return add_prototypes(empty, seeds)
+    return add_prototypes(State(*nothing, weights, kernel), seeds)
 
 
 def add_prototypes(state: State, seeds: IntArray) -> State:
-    """The state with further prototypes of one sample each, which no code uses yet."""
+    """The state with further prototypes of one sample each, not used by any code yet."""
     n_samples = state.kernel.shape[0]
     ones, places = np.ones(seeds.size), np.arange(seeds.size)
     added = sp.csr_array((ones, (places, seeds)), shape=(seeds.size, n_samples))

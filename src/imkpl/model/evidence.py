@@ -18,40 +18,29 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.blocks import take_samples
 from imkpl.model.predictor import BLOCK_ROWS, Encoding, Predictor
 
-# Tables of so many numbers are held at a time.
+# Number of entries of the tables in memory at a time.
 BLOCK_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What speaks for which class, sample by sample.
+    """The evidence for each class, sample by sample.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        The model.
-    samples : samples
-        The samples, cut down to the columns that the model reads.
-    similarities : array of shape (n_samples, n_prototypes)
-        Inner products of samples and prototypes.
-    voting_codes : CSR array of shape (n_samples, n_prototypes)
-        The codes by which classes were scored: those in which all prototypes compete, or, for
-        ``decision="residual"``, those of all classes side by side.
-    encoding : Encoding
-        Codes, scores and errors.
+    The voting codes are those from which classes were scored: codes over all prototypes, or, for
+    ``decision="residual"``, the codes of all classes side by side.
     """
 
     predictor: Predictor
-    samples: Any
-    similarities: FloatArray
-    voting_codes: sp.csr_array
+    samples: Any  # restricted to the columns that the model reads
+    similarities: FloatArray  # (n_samples, n_prototypes)
+    voting_codes: sp.csr_array  # (n_samples, n_prototypes)
     encoding: Encoding
 
     @property
     def base_scores(self) -> FloatArray:
-        """What a class scores without any prototype, of shape (n_samples, n_classes).
+        """Class scores without any prototype, of shape (n_samples, n_classes).
 
-        Zero, but for an empty code with ``decision="share"``, where all classes score the same.
+        Zero, except for empty codes with ``decision="share"``, where all classes score the same.
         """
         base = np.zeros_like(self.encoding.scores)
         if self.predictor.decision == "share":
@@ -106,7 +95,7 @@ class Evidence:
         return np.asarray(parts[:, :, np.newaxis] * self.factors(row)[:, np.newaxis, :])
 
     def split_similarities(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Similarities split by kernels, a block of samples at a time."""
+        """Row numbers and `similarity_parts` of a block of samples at a time."""
         n_samples, n_prototypes = self.similarities.shape
         entries = n_prototypes * self.predictor.weights.size
         step = int(np.clip(BLOCK_ENTRIES // max(1, entries), 1, BLOCK_ROWS))
@@ -117,8 +106,8 @@ class Evidence:
     def similarity_parts(self, rows: IntArray) -> FloatArray:
         """Similarities to the prototypes, split by kernels.
 
-        For ``decision="share"`` they are divided by the whole similarity: there a prototype adds
-        its share of the code, and its kernels add to that as they do to the similarity.
+        For ``decision="share"`` they are divided by the whole similarity: a prototype then adds its
+        share of the code, and its kernels share that as they share the similarity.
         """
         predictor = self.predictor
         chosen = take_samples(self.samples, rows)
@@ -128,14 +117,14 @@ class Evidence:
             parts[:, :, kernel] = weight * (predictor.mixes @ values.T).T
         if predictor.decision == "share":
             whole = parts.sum(axis=2, keepdims=True)
-            # A prototype unlike the sample may be in its code where kernels take negative values.
+            # If kernels take negative values, a code may use a prototype unlike the sample.
             is_split = whole > 0
             return np.where(is_split, parts / np.where(is_split, whole, 1.0), predictor.weights)
         return parts
 
 
 def collect_evidence(predictor: Predictor, X: Any) -> Evidence:
-    """Score samples, and keep what the scores are made of."""
+    """Score samples and keep the parts of their scores."""
     samples = X if predictor.columns is None else X[:, predictor.columns]
     similarities = np.concatenate(
         [

@@ -1,4 +1,4 @@
-"""Where kernel weights start: at the minimum of the separation loss alone."""
+"""The first kernel weights: the minimum of the separation loss alone."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ from imkpl.model.separation import (
 )
 from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
 
-# The pursuit chooses among so many kernels at most: its matrix is (candidates x candidates). It
-# begins with those that separate best on their own; then all others are looked at once, and the
-# pursuit is repeated as long as one of them promises more, but not more often than this.
+# Maximum number of kernels among which the pursuit chooses, because its matrix has as many rows and
+# columns. The first candidates are the kernels that separate best on their own. After the pursuit
+# all others are compared with them, and it is repeated as long as one of them promises more, at
+# most this many times.
 MAX_CANDIDATES = 2000
 SCREENING_ROUNDS = 5
-# The table of margins has so many entries at most, 1 GB in single precision; where it would have
-# more, some samples stand for all. (Fewer neighbours for each would be worse: with 101 classes and
-# 31 neighbours of other classes in place of 109 accuracy fell from 51 to 34 %.)
+# Maximum size of the table of margins, 1 GB in single precision; beyond it, some samples stand for
+# all. (Fewer neighbours per sample would be worse: with 101 classes and 31 instead of 109
+# other-class neighbours, accuracy fell from 51 to 34 %.)
 MAX_MARGINS = 2**28
-# Ridge beside the sum of squared hinges over all samples, in units of variance-scaled kernels: it
-# spreads the weight over more kernels where samples are few.
+# Ridge added to the sum of squared hinges over all samples, for variance-scaled kernels. It spreads
+# the weight over more kernels if there are few samples.
 MARGIN_RIDGE = 120.0
-# Without a limit, as many kernels are kept as reach what all of them reach but for these shares of
-# it: the first with many samples per kernel, the second with many kernels per sample, where much
-# of the gain is chance.
+# Without a limit on kernels, the fewest are kept that reach the gain of all kernels minus these
+# shares of it: the first with many samples per kernel, the second with many kernels per sample,
+# where much of the gain is chance.
 SHORTFALLS = (0.005, 0.03)
-# If the best weights take away less than this part of the loss, as with features of few values,
-# neighbourhoods say nothing about kernels.
+# If the best weights lower the loss by less than this part, as with features of few values,
+# neighbourhoods do not tell which kernels are useful.
 LEAST_GAIN = 0.05
-# Rounds of the majorised hinge while kernels are being chosen.
+# Rounds of majorising the hinge while choosing kernels.
 HINGE_ROUNDS = 3
 
 
 def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | None:
-    """The samples whose margins decide, where those of all would take too much memory."""
+    """The samples whose margins are computed; None for all, if memory permits."""
     n_compared = MAX_MARGINS // (n_other * min(n_kernels, MAX_CANDIDATES))
     if n_compared >= n_samples:
         return None
@@ -55,7 +56,7 @@ def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | 
 
 
 def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Problem, FloatArray]:
-    """The paper's start: equal weights, and the literal J_ls for the weight steps to come."""
+    """The paper's start: equal weights, and J_ls as printed."""
     slopes = local_separation_slopes(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     n_kernels = problem.bank.n_kernels
     with_loss = replace(problem, separation_loss=LinearSeparation(slopes))
@@ -65,7 +66,7 @@ def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Probl
 def start_ridge(
     problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None
 ) -> tuple[Problem, FloatArray]:
-    """Kernels by their own mean margin: the smallest ridge that keeps as many as are allowed."""
+    """Choose kernels by their own mean margins, with a ridge that keeps the allowed number."""
     total = problem.sample_weight.sum()
     slopes = -total * mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     n_useful = int((slopes < 0).sum())
@@ -73,24 +74,18 @@ def start_ridge(
     strength = _strength(problem)
     ridge = ridge_for_support(strength * slopes, min(limit, slopes.size))
     weights = minimize_ridge_on_simplex(strength * slopes, ridge)
-    loss = LinearSeparation(slopes, ridge)
-    return _keep_positive(replace(problem, separation_loss=loss), weights)
+    live = np.flatnonzero(weights)
+    problem = replace(problem, separation_loss=LinearSeparation(slopes, ridge))
+    return problem.select(live), weights[live]
 
 
 class MarginStart:
-    """Kernels by non-negative quadratic pursuit on the squared hinge of the margins.
+    """Choose kernels by non-negative quadratic pursuit on the squared hinge of the margins.
 
-    With the scale of the weights free, ``sum_p a_p max(0, 1 - margins_p . v)^2 + ridge ||v||^2``
-    is a non-negative quadratic problem whose cardinality limit is the number of kernels; on the
-    simplex the same loss has the target margin ``1 / sum(v)``. What does not depend on that number
-    is computed once.
-
-    Parameters
-    ----------
-    problem : Problem
-        With variance-scaled kernels.
-    neighborhoods : Neighborhoods
-        Pairs under the average kernel.
+    With the scale of the weights free, ``sum_p a_p max(0, 1 - margins_p . v)^2 + ridge ||v||^2`` is
+    a non-negative quadratic problem whose sparsity is the number of kernels; on the simplex the
+    same loss has the target margin ``1 / sum(v)``. What does not depend on that number is computed
+    once. The kernels are variance-scaled, the neighbourhoods those of the average kernel.
     """
 
     def __init__(self, problem: Problem, neighborhoods: Neighborhoods) -> None:
@@ -98,10 +93,10 @@ class MarginStart:
         self.pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
         self.alone = mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
         self.candidates = _largest(self.alone, MAX_CANDIDATES)
-        self.choice = self._look_at(self.candidates)
+        self.choice = self._choice_among(self.candidates)
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
-        """Choose kernels and weigh them."""
+        """Choose kernels; returns the problem with these kernels, and their weights."""
         problem = self.problem
         shortfall = acceptable_shortfall(problem.bank.n_kernels, problem.sample_weight.sum())
         candidates, choice = self.candidates, self.choice
@@ -112,7 +107,7 @@ class MarginStart:
             better = self._find_better(candidates, choice, free)
             if better is None:
                 break
-            candidates, choice = better, self._look_at(better)
+            candidates, choice = better, self._choice_among(better)
             free = choice.choose(n_sufficient, shortfall)
         if choice.gain(free) < LEAST_GAIN:
             return self._keep_alike(max_kernels)
@@ -126,11 +121,10 @@ class MarginStart:
             self.pair_weights,
             target,
             _strength(problem) * MARGIN_RIDGE / target**2,
-            self.neighborhoods,
         )
         return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 
-    def _look_at(self, candidates: IntArray) -> MarginChoice:
+    def _choice_among(self, candidates: IntArray) -> MarginChoice:
         bank = self.problem.bank.select(candidates)
         margins = compute_margins(bank, self.problem.X, self.neighborhoods, np.float32)
         return MarginChoice(margins, self.pair_weights)
@@ -138,10 +132,10 @@ class MarginStart:
     def _find_better(
         self, candidates: IntArray, choice: MarginChoice, free: FloatArray
     ) -> IntArray | None:
-        """Other candidates, if a kernel that was not looked at promises more than one that was.
+        """New candidates, if a kernel outside promises more than the candidates; otherwise None.
 
-        What a kernel promises is the slope of the hinge in its weight. The chosen kernels stay
-        candidates; the others are replaced by those of the steepest slopes.
+        A kernel promises the slope of the hinge in its weight. The chosen kernels stay candidates;
+        the others are replaced by those with the steepest slopes.
         """
         problem = self.problem
         if candidates.size == problem.bank.n_kernels:
@@ -157,7 +151,7 @@ class MarginStart:
         return _largest(slopes, candidates.size)
 
     def _keep_alike(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
-        """Equal weights, where neighbours do not tell which kernels separate."""
+        """Equal weights, for neighbourhoods that do not tell which kernels separate."""
         order = np.argsort(-self.alone, kind="stable")[:max_kernels]
         chosen = np.sort(order)
         ridge = _strength(self.problem) * MARGIN_RIDGE
@@ -168,17 +162,9 @@ class MarginStart:
 
 @dataclass(frozen=True, eq=False)
 class MarginChoice:
-    """Chooses few non-negative weights with which most margins exceed one.
+    """Chooses few non-negative weights for which most margins exceed one."""
 
-    Parameters
-    ----------
-    margins : array of shape (n_pairs, n_kernels)
-        The margin of every pair in every kernel.
-    pair_weights : array of shape (n_pairs,)
-        How much each pair counts.
-    """
-
-    margins: FloatArray
+    margins: FloatArray  # (n_pairs, n_kernels)
     pair_weights: FloatArray
 
     @cached_property
@@ -189,7 +175,7 @@ class MarginChoice:
         return H
 
     def gain(self, weights: FloatArray) -> float:
-        """Which part of the squared hinge weights take away."""
+        """The part of the squared hinge that the weights remove."""
         hinges = self.hinges(weights)
         return float(1 - self.pair_weights @ hinges**2 / self.pair_weights.sum())
 
@@ -200,8 +186,8 @@ class MarginChoice:
     def choose(self, max_kernels: int | None, shortfall: float) -> FloatArray:
         """Weights of free scale, few of them positive.
 
-        Every round replaces the squared hinge by the quadratic above it that touches it at the
-        present weights; its matrix is the same in all rounds.
+        Every round replaces the squared hinge by a quadratic above it that touches it at the
+        current weights; its matrix is the same in all rounds.
         """
         margins, n_kernels = self.margins, self.margins.shape[1]
         limit, weights = max_kernels, np.zeros(n_kernels)
@@ -217,13 +203,13 @@ class MarginChoice:
 
 
 def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:
-    """Which share of the gain of all kernels may be given up for the sake of few."""
+    """The share of the gain of all kernels that may be given up for fewer kernels."""
     least, most = SHORTFALLS
     return float(least + (most - least) * n_kernels / (n_kernels + n_samples))
 
 
 def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
-    """The smallest sparsity whose pursuit reaches this share of the decrease without a limit."""
+    """The smallest sparsity that reaches this share of the unlimited decrease."""
     indices, _, everything = pursue(H, c, c.size)
     low, high = 1, max(1, indices.size)
     while low < high:
@@ -236,15 +222,10 @@ def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
 
 
 def _largest(values: FloatArray, n_kept: int) -> IntArray:
-    """Where the largest values stand, ascending; of equal values the first."""
+    """Sorted indices of the largest values; of equal values the first."""
     return np.sort(np.argsort(-values, kind="stable")[:n_kept])
 
 
 def _strength(problem: Problem) -> float:
-    """The weight of the separation loss; 1 where it is 0, so that a ridge is left."""
+    """The weight of the separation loss; 1 if it is 0, so that a ridge remains."""
     return problem.separation if problem.separation > 0 else 1.0
-
-
-def _keep_positive(problem: Problem, weights: FloatArray) -> tuple[Problem, FloatArray]:
-    live = np.flatnonzero(weights)
-    return problem.select(live), weights[live]

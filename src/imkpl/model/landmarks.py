@@ -6,33 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.sharded import ShardedSamples
-from imkpl.model.landmark_draws import ClassDraw, draw_alone, draw_together
+from imkpl.kernels.blocks import count_samples, iterate_blocks, take_samples
+from imkpl.kernels.sharded import ShardedSamples, join_rows
 
-
-def share_landmarks(n_landmarks: int, sizes: IntArray, totals: FloatArray) -> IntArray:
-    """How many landmarks each class gets.
-
-    Half of them are shared alike, the rest in proportion to the weight of the classes. What a small
-    class cannot take goes to the others.
-
-    Examples
-    --------
-    >>> share_landmarks(20, np.array([3, 100, 100]), np.array([3.0, 100.0, 300.0]))
-    array([ 3,  5, 11])
-    """
-    shares = np.minimum(sizes, n_landmarks / (2 * sizes.size))
-    for _ in sizes:
-        has_room = shares < sizes
-        rest = n_landmarks - shares.sum()
-        if rest <= 0 or not has_room.any():
-            break
-        shares[has_room] += rest * totals[has_room] / totals[has_room].sum()
-        shares = np.minimum(shares, sizes)
-    # A sum that falls short of a whole number by rounding is that number.
-    return np.maximum(1, np.floor(shares + 1e-6)).astype(np.intp)
+# Candidates are drawn in batches of as many as there are landmarks already, within these limits.
+FEWEST_DRAWN, MOST_DRAWN = 16, 1024
+# Squared distances below this are round-off.
+NO_DISTANCE = 1e-12
+# Half the largest squared distance of two unit vectors.
+LARGEST_DISTANCE = 2.0
+# Memory for the similarities of a partition to landmarks, in MiB.
+PART_MEMORY = 64.0
 
 
 def choose_landmarks(
@@ -45,7 +31,7 @@ def choose_landmarks(
     seed: int,
     working_memory: float,
 ) -> tuple[IntArray, FloatArray]:
-    """Samples that are spread over every class, and carry its weight."""
+    """Landmarks spread over every class, and their weights, which sum to that of the class."""
     classes = [np.flatnonzero(labels == q) for q in range(int(labels.max()) + 1)]
     sizes = np.array([members.size for members in classes])
     totals = np.array([sample_weight[members].sum() for members in classes])
@@ -65,20 +51,178 @@ def choose_landmarks(
     return joined[order], np.concatenate(weights)[order]
 
 
-def share_weight(own: FloatArray, total: float) -> FloatArray:
-    """The weight of a class, shared alike among its landmarks, but none gets less than its own.
+def share_landmarks(n_landmarks: int, sizes: IntArray, totals: FloatArray) -> IntArray:
+    """The number of landmarks of each class.
 
-    ``max(own, level)``, with the level at which the sum is right: a sample that stands for a
-    thousand equal ones keeps their weight.
-
-    Examples
-    --------
-    >>> share_weight(np.array([1.0, 5.0, 1.0]), 11.0)
-    array([3., 5., 3.])
+    Half of them are divided evenly, the rest in proportion to the weights of the classes. What a
+    small class cannot use goes to the others.
     """
-    # The level if the k heaviest keep their own weight, for k = 0, 1, ...: it falls as long as they
-    # lie above it, and rises after that.
+    shares = np.minimum(sizes, n_landmarks / (2 * sizes.size))
+    for _ in sizes:
+        has_room = shares < sizes
+        rest = n_landmarks - shares.sum()
+        if rest <= 0 or not has_room.any():
+            break
+        shares[has_room] += rest * totals[has_room] / totals[has_room].sum()
+        shares = np.minimum(shares, sizes)
+    # Round-off must not lose a landmark.
+    return np.maximum(1, np.floor(shares + 1e-6)).astype(np.intp)
+
+
+def share_weight(own: FloatArray, total: float) -> FloatArray:
+    """The weight of a class, divided evenly among its landmarks, but none gets less than its own.
+
+    That is ``max(own, level)`` with the level that gives the right sum: a sample that stands for a
+    thousand equal ones keeps their weight.
+    """
+    # The level if the k heaviest keep their own weight, for k = 0, 1, ...: it falls while they lie
+    # above it, then rises.
     heaviest = np.sort(own)[::-1]
     kept = np.concatenate(([0.0], np.cumsum(heaviest)[:-1]))
     level = np.min((total - kept) / np.arange(own.size, 0, -1))
     return np.asarray(np.maximum(own, level))
+
+
+class ClassDraw:
+    """Landmarks of one class by D^2 sampling, as in k-means++.
+
+    A sample is drawn with a probability proportional to its weight times its squared distance to
+    the nearest landmark so far. Candidates are drawn in batches from the known distances and
+    accepted with the probability by which their distances have shrunk since, which gives the same
+    distribution as drawing one by one. So there is one pass over the class per batch, and every
+    similarity to a landmark is computed once.
+
+    `chosen` lists the landmarks so far, as indices into `members` in the order of choice. At the
+    end they are fewer than `n_chosen` only if the kernels cannot tell the other members apart.
+    """
+
+    def __init__(
+        self,
+        members: IntArray,
+        sample_weight: FloatArray,
+        n_chosen: int,
+        generator: np.random.Generator,
+    ) -> None:
+        self.members, self.sample_weight, self.n_chosen = members, sample_weight, n_chosen
+        self.generator = generator
+        self._is_complete = n_chosen >= members.size
+        self.chosen = np.arange(members.size if self._is_complete else 0)
+        # Half the squared distance of every member to the nearest landmark.
+        self.distances = np.full(members.size, LARGEST_DISTANCE)
+
+    def is_complete(self) -> bool:
+        """Whether no landmark is left to draw."""
+        return self._is_complete
+
+    def draw(self) -> IntArray:
+        """Draw candidates by weight times distance."""
+        n_drawn = min(max(FEWEST_DRAWN, self.chosen.size), MOST_DRAWN)
+        return _draw(self.sample_weight * self.distances, n_drawn, self.generator)
+
+    def take(self, drawn: IntArray, similarities: FloatArray) -> IntArray:
+        """Accept some of the candidates, given their similarities, as landmarks."""
+        chances = self.generator.random(drawn.size)
+        is_taken = _thin(drawn, self.distances[drawn], similarities, chances)
+        new = drawn[is_taken][: self.n_chosen - self.chosen.size]
+        self.chosen = np.concatenate([self.chosen, new])
+        self._is_complete = self.chosen.size == self.n_chosen
+        return np.asarray(new)
+
+    def approach(self, nearest: FloatArray) -> None:
+        """Update the distances; the draw is complete if all of them are zero."""
+        self.distances = np.minimum(self.distances, nearest)
+        self.distances[self.chosen] = 0.0
+        self.distances[self.distances < NO_DISTANCE] = 0.0
+        self._is_complete = not self.distances.any()
+
+
+def draw_alone(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: float) -> None:
+    """Draw the landmarks of one class from samples in memory."""
+    average = np.full(bank.n_kernels, 1 / bank.n_kernels)
+    members = draw.members
+    while not draw.is_complete():
+        drawn = draw.draw()
+        new = draw.take(drawn, bank.combine(average, bank.subset(X, members[drawn])))
+        if draw.is_complete():
+            return
+        landmarks, nearest = bank.take(X, members[new]), np.empty(members.size)
+        row_bytes = 8 * new.size + 4 * float(getattr(X, "nbytes", 0)) / count_samples(X)
+        for block in iterate_blocks(members.size, row_bytes, working_memory):
+            similarities = bank.combine(average, take_samples(X, members[block]), landmarks)
+            nearest[block] = 1 - similarities.max(axis=1)
+        draw.approach(nearest)
+
+
+def draw_together(
+    bank: BaseKernelBank, X: ShardedSamples, labels: IntArray, draws: list[ClassDraw]
+) -> None:
+    """Draw the landmarks of all classes together, with one pass over the partitions per batch.
+
+    Each class has its own generator, and gets the landmarks that it would get alone.
+    """
+    average, local = np.full(bank.n_kernels, 1 / bank.n_kernels), bank.plain()
+    while True:
+        drawn = {q: draw.draw() for q, draw in enumerate(draws) if not draw.is_complete()}
+        if not drawn:
+            return
+        rows = X.gather(np.concatenate([draws[q].members[places] for q, places in drawn.items()]))
+        ends = np.cumsum([places.size for places in drawn.values()])
+        landmarks: dict[int, FloatArray] = {}
+        for (q, places), own in zip(drawn.items(), np.split(rows, ends[:-1]), strict=True):
+            new = draws[q].take(places, bank.combine(average, own))
+            if not draws[q].is_complete():
+                # A place may be drawn twice; its first row will do.
+                landmarks[q] = own[[int(np.flatnonzero(places == place)[0]) for place in new]]
+        if not landmarks:
+            return
+        members = np.concatenate([draws[q].members for q in landmarks])
+        found = X[members].map(
+            nearest_landmarks, local, average, landmarks, per_row=(labels[members],)
+        )
+        nearest = join_rows(found, members.shape)
+        ends = np.cumsum([draws[q].members.size for q in landmarks])
+        for q, own in zip(landmarks, np.split(nearest, ends[:-1]), strict=True):
+            draws[q].approach(own)
+
+
+def nearest_landmarks(
+    block: FloatArray,
+    bank: BaseKernelBank,
+    average: FloatArray,
+    landmarks: dict[int, FloatArray],
+    labels: IntArray,
+) -> FloatArray:
+    """Half the squared distance of samples to the nearest new landmark of their class."""
+    nearest = np.empty(labels.size)
+    for q in np.unique(labels):
+        own, others = np.flatnonzero(labels == q), landmarks[int(q)]
+        row_bytes = 8 * others.shape[0] + 32 * block.shape[1]
+        for some in iterate_blocks(own.size, row_bytes, PART_MEMORY):
+            rows = own[some]
+            nearest[rows] = 1 - bank.combine(average, block[rows], others).max(axis=1)
+    return nearest
+
+
+def _draw(shares: FloatArray, n_drawn: int, generator: np.random.Generator) -> IntArray:
+    """Indices drawn with replacement, in proportion to their shares."""
+    steps = np.cumsum(shares)
+    drawn = np.searchsorted(steps, generator.random(n_drawn) * steps[-1], side="right")
+    # Round-off may lead beyond the last index with a share.
+    return np.asarray(np.minimum(drawn, np.flatnonzero(shares)[-1]))
+
+
+def _thin(
+    drawn: IntArray, distances: FloatArray, similarities: FloatArray, chances: FloatArray
+) -> BoolArray:
+    """Which candidates are accepted, one after the other, by how much of their distance is left.
+
+    `distances` are those to the landmarks before the draw, `similarities` those of the candidates.
+    """
+    left = distances.copy()
+    is_taken = np.zeros(drawn.size, dtype=bool)
+    for i in range(drawn.size):
+        if chances[i] * distances[i] < left[i]:
+            is_taken[i] = True
+            np.minimum(left, 1 - similarities[i], out=left)
+            left[(left < NO_DISTANCE) | (drawn == drawn[i])] = 0.0
+    return is_taken

@@ -12,21 +12,11 @@ from imkpl.model._neighbor_loops import _find_nearest_inplace
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """A list of (sample, neighbour) pairs, sorted by sample.
+    """Pairs of a sample and a neighbour, sorted by sample."""
 
-    Parameters
-    ----------
-    rows : array of shape (n_pairs,)
-        The sample of each pair, ascending.
-    columns : array of shape (n_pairs,)
-        Its neighbour, nearest first.
-    n_samples : int
-        How many samples there are; one may have no pair at all.
-    """
-
-    rows: IntArray
-    columns: IntArray
-    n_samples: int
+    rows: IntArray  # the sample of each pair, ascending
+    columns: IntArray  # its neighbour, nearest first
+    n_samples: int  # the number of all samples, including those without pairs
 
     @property
     def counts(self) -> IntArray:
@@ -36,15 +26,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Neighborhoods:
-    """The neighbour pairs on which the kernels are to separate the classes (N and its bar).
-
-    Parameters
-    ----------
-    same : Pairs
-        Every sample with its nearest samples of the same class, itself excluded.
-    other : Pairs
-        Every sample with its nearest samples of other classes.
-    """
+    """Nearest neighbours of the same class, without the sample itself, and of other classes."""
 
     same: Pairs
     other: Pairs
@@ -57,18 +39,11 @@ def find_neighborhoods(
     n_other: int,
     samples: IntArray | None = None,
 ) -> Neighborhoods:
-    """The nearest same-class and other-class samples of every sample, or of those that are listed.
+    """The nearest same-class and other-class samples of all or some samples.
 
-    With a unit diagonal the nearest samples are those of largest kernel value. A class of m
-    samples gives its members at most m - 1 same-class neighbours; the only sample of a class
-    stands in for its own neighbour.
-
-    Examples
-    --------
-    >>> kernel = np.exp(-np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))))
-    >>> found = find_neighborhoods(kernel, np.array([0, 0, 1, 1]), 1, 1)
-    >>> found.same.columns, found.other.columns
-    (array([1, 0, 3, 2]), array([2, 2, 1, 1]))
+    With a unit diagonal the nearest samples are those with the largest kernel values. In a class of
+    m samples there are at most m - 1 same-class neighbours; the only sample of a class is its own
+    neighbour.
     """
     listed = np.arange(labels.size) if samples is None else samples
     sizes = np.bincount(labels)
@@ -76,7 +51,7 @@ def find_neighborhoods(
     same = np.empty((listed.size, min(n_same, widest[0])), dtype=np.intp)
     other = np.empty((listed.size, min(n_other, widest[1])), dtype=np.intp)
     counts = np.empty((2, listed.size), dtype=np.intp)
-    _find_nearest_inplace(kernel, listed, labels, listed, same, other, *counts)
+    _find_nearest_inplace(kernel, labels, listed, same, other, *counts)
     found = []
     for table, count in zip((same, other), counts, strict=True):
         columns = table[np.arange(table.shape[1]) < count[:, np.newaxis]]

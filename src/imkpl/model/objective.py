@@ -3,10 +3,10 @@
 ``F = scale * (J_rec + discrimination J_dis + interpretability J_ip) + separation J_sep + J_reg``
 
 The first three terms are those of the paper on the unit-diagonal combined kernel. ``scale`` is 1
-for plain kernels and one over the variance of the data in the combined space for variance-scaled
-ones: the terms then count relative to what there is to reconstruct, and a kernel that is nearly
-constant gains nothing from being easy. With prototypes and codes fixed each of them is linear in
-the kernel weights.
+for plain kernels, and one over the variance of the data in the combined space for variance-scaled
+kernels: the terms are then relative to what there is to reconstruct, and a nearly constant kernel
+does not gain from being easy to reconstruct. With prototypes and codes fixed, each of them is
+linear in the kernel weights.
 """
 
 from __future__ import annotations
@@ -18,19 +18,12 @@ import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.neighbors import Neighborhoods
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.problem import Problem, State
 
 
 @dataclass(frozen=True)
 class ObjectiveParts:
-    """Every term of the objective, weighted as it enters the sum.
-
-    Parameters
-    ----------
-    reconstruction, discrimination, interpretability, separation, regularization : float
-        The terms.
-    """
+    """The terms of the objective, with the weights with which they enter the sum."""
 
     reconstruction: float
     discrimination: float
@@ -40,7 +33,7 @@ class ObjectiveParts:
 
     @property
     def total(self) -> float:
-        """The value of the whole objective."""
+        """The objective."""
         return float(sum(asdict(self).values()))
 
 
@@ -87,7 +80,7 @@ def local_separation_term(
 
 
 def evaluate(problem: Problem, state: State) -> ObjectiveParts:
-    """Every term of the objective at one state."""
+    """All terms of the objective at a state."""
     prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
     scale, weight = problem.scale(state.weights), problem.sample_weight
     return ObjectiveParts(

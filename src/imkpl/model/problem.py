@@ -1,13 +1,13 @@
-"""What stays fixed during a fit: samples, labels, kernels and the weights of the terms."""
+"""A fit: the problem, which stays fixed, and the state, which is learned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
@@ -15,56 +15,35 @@ from imkpl.kernels import BaseKernelBank
 from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
 from imkpl.model.separation import BaseSeparation
 
-# From so many kernel values in a combined kernel, several seconds of work, they are computed in
-# single precision.
+# Kernels are computed in single precision if a combined kernel takes this many kernel values,
+# which is several seconds of work.
 MANY_VALUES = 2**32
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One fit of the model.
+    """What stays fixed during a fit.
 
-    Parameters
-    ----------
-    X : samples
-        The training part, in the form that the bank reads.
-    labels : int array of shape (n_samples,)
-        Class of each sample, counted from 0.
-    sample_weight : array of shape (n_samples,)
-        How much each sample counts in every sum over samples.
-    bank : BaseKernelBank
-        The base kernels. Each has the same value K_l(x, x) for all samples: 1, or its scale when
-        the kernels are divided by their variance.
-    kernel_indices : int array of shape (n_kernels,)
-        Where these kernels stand in the bank that the fit began with.
-    separation_loss : BaseSeparation
-        What stands in the place of J_ls, with its regulariser.
-    discrimination, separation, interpretability : float
-        The weights lambda, mu and tau of J_dis, J_ls and J_ip.
-    sparsity : int
-        At most so many samples in a prototype.
-    code_sparsity : int
-        At most so many prototypes in a code.
-    dtype : float64 or float32
-        Precision of kernels and margins, set by `in_suitable_precision`.
+    Every kernel has the same value K_l(x, x) for all samples: 1, or its scale if the kernels are
+    divided by their variance.
     """
 
-    X: Any
-    labels: IntArray
+    X: Any  # the training samples, as the bank reads them
+    labels: IntArray  # class of each sample, from 0
     sample_weight: FloatArray
     bank: BaseKernelBank
-    kernel_indices: IntArray
-    separation_loss: BaseSeparation
-    discrimination: float
-    separation: float
-    interpretability: float
-    sparsity: int
-    code_sparsity: int
-    dtype: DTypeLike = np.float64
+    kernel_indices: IntArray  # positions of these kernels in the bank at the start of the fit
+    separation_loss: BaseSeparation  # J_ls or its replacement, with its regulariser
+    discrimination: float  # lambda, the weight of J_dis
+    separation: float  # mu, the weight of the separation loss
+    interpretability: float  # tau, the weight of J_ip
+    sparsity: int  # maximum number of samples per prototype
+    code_sparsity: int  # maximum number of prototypes per code
+    dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
 
     @cached_property
     def diagonals(self) -> FloatArray:
-        """K_l(x, x) of every kernel, the same for all samples."""
+        """K_l(x, x) of every kernel."""
         first = self.bank.subset(self.X, np.array([0]))
         return np.array(self.bank.diagonal(first)[0])
 
@@ -76,41 +55,44 @@ class Problem:
     def scale(self, weights: FloatArray) -> float:
         """The diagonal of the combined kernel: one over its variance for variance-scaled kernels.
 
-        Reconstruction, discrimination and interpretability are measured on the unit-diagonal
-        kernel and multiplied by this number, so that each term stays linear in the weights.
+        Reconstruction, discrimination and interpretability are computed on the unit-diagonal
+        kernel and multiplied by this number, so that each term is linear in the weights.
         """
         return float(self.diagonals @ weights)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        """The combined kernel of the training part, scaled to a unit diagonal."""
+        """The combined kernel of the training samples, scaled to a unit diagonal."""
         combined = self.bank.combine(weights / self.scale(weights), self.X)
         return combined.astype(np.float64, copy=False)
-
-    def mix(self, mixed: Sequence[tuple[FloatArray, float]]) -> FloatArray:
-        """The kernel of a state, made as the weight steps made it: equal to the last bit."""
-        kernel = self.combine(mixed[0][0])
-        for weights, share in mixed[1:]:
-            kernel = share * self.combine(weights) + (1 - share) * kernel
-        return kernel
 
     def find_neighborhoods(
         self, n_same: int, n_other: int, samples: IntArray | None = None
     ) -> Neighborhoods:
-        """Nearest samples under equal weights for the kernels of unit diagonal."""
+        """Nearest samples in the average of the kernels, each scaled to unit diagonal."""
         kernel = self.combine(1 / self.diagonals)
         return find_neighborhoods(kernel, self.labels, n_same, n_other, samples)
 
     def in_suitable_precision(self) -> Problem:
-        """The problem in single precision, if combining all of its kernels takes long."""
+        """The problem in single precision if combining its kernels takes long."""
         if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
             return self
         return replace(self, bank=self.bank.in_single_precision(), dtype=np.float32)
 
     def select(self, indices: IntArray) -> Problem:
-        """The problem with the listed kernels only."""
+        """The problem with some of its kernels."""
         return replace(
             self,
             bank=self.bank.select(indices),
             kernel_indices=self.kernel_indices[indices],
             separation_loss=self.separation_loss.select(indices),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What is learned. Updates replace states and never edit them."""
+
+    prototypes: sp.csr_array  # U', (n_prototypes, n_samples): non-negative rows of unit norm
+    codes: sp.csr_array  # Gamma', (n_samples, n_prototypes): non-negative
+    weights: FloatArray  # beta, one per kernel: non-negative, sum to one
+    kernel: FloatArray  # the combined kernel of these weights, with unit diagonal

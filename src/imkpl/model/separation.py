@@ -1,10 +1,10 @@
-"""What the kernel weights are asked to do: separate the classes locally, and stay few.
+"""Separation losses: kernel weights should separate the classes locally and stay sparse.
 
-Three losses stand in the place of J_ls. "lp" is the paper's, linear in the weights and without a
-regulariser, so that one kernel takes all. "ridge" is linear too, on balanced margins, with a ridge.
-"margin" is a squared hinge on the margins, with a ridge. A margin compares, for one sample i and
-one neighbour t of another class, the mean similarity to the same-class neighbours of i with the
-similarity to t:
+There are three choices for J_ls. "lp" is the paper's, linear in the weights and without a
+regulariser, so that one kernel gets all the weight. "ridge" is linear in the weights too, on
+balanced margins, with a ridge. "margin" is a squared hinge on the margins, with a ridge. A margin
+compares, for a sample i and a neighbour t of another class, the mean similarity of i to its
+same-class neighbours with its similarity to t:
 
 ``margin_(i,t),l = mean_s K_l(x_i, x_s) - K_l(x_i, x_t)``
 """
@@ -28,7 +28,7 @@ from imkpl.solvers import (
     minimize_ridge_on_simplex,
 )
 
-# Pairs of which the margins in all kernels are copied at a time.
+# Number of pairs whose margins are copied at a time.
 PAIR_BLOCK = 2**13
 
 
@@ -47,7 +47,7 @@ class BaseSeparation(ABC):
 
     @abstractmethod
     def select(self, indices: IntArray) -> BaseSeparation:
-        """The same loss of the listed kernels only."""
+        """The same loss for some of the kernels."""
 
     def regularization(self, weights: FloatArray) -> float:
         """``ridge / 2 * ||weights||^2``."""
@@ -56,18 +56,10 @@ class BaseSeparation(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LinearSeparation(BaseSeparation):
-    """A loss that is linear in the weights: the paper's J_ls, or the negative mean margin.
+    """A loss that is linear in the weights: the paper's J_ls, or the negative mean margin."""
 
-    Parameters
-    ----------
-    slopes : array of shape (n_kernels,)
-        The loss of each kernel alone.
-    ridge : float
-        Strength of the ridge; 0 makes the weight step the paper's linear programme.
-    """
-
-    slopes: FloatArray
-    ridge: float = 0.0
+    slopes: FloatArray  # the loss of each kernel alone
+    ridge: float = 0.0  # with 0 the weight step is the paper's linear programme
 
     def value(self, weights: FloatArray) -> float:
         """``slopes . weights``."""
@@ -81,33 +73,18 @@ class LinearSeparation(BaseSeparation):
         return minimize_ridge_on_simplex(total, self.ridge)
 
     def select(self, indices: IntArray) -> LinearSeparation:
-        """The same loss of the listed kernels only."""
+        """The same loss for some of the kernels."""
         return replace(self, slopes=self.slopes[indices])
 
 
 @dataclass(frozen=True, eq=False)
 class MarginSeparation(BaseSeparation):
-    """A squared hinge on the margins: ``sum_p a_p / 2 * max(0, 1 - margins_p . w / target)^2``.
+    """A squared hinge on the margins: ``sum_p a_p / 2 * max(0, 1 - margins_p . w / target)^2``."""
 
-    Parameters
-    ----------
-    margins : array of shape (n_pairs, n_kernels)
-        The margin of every pair in every kernel.
-    pair_weights : array of shape (n_pairs,)
-        How much each pair counts.
-    target : float
-        The margin that is wanted of the combined kernel.
-    ridge : float
-        Strength of the ridge.
-    neighborhoods : Neighborhoods, optional
-        The pairs; they take less room than the margins, which can be computed from them.
-    """
-
-    margins: FloatArray
+    margins: FloatArray  # (n_pairs, n_kernels)
     pair_weights: FloatArray
-    target: float
+    target: float  # the desired margin of the combined kernel
     ridge: float
-    neighborhoods: Neighborhoods | None = None
 
     @cached_property
     def _gram(self) -> FloatArray:
@@ -122,7 +99,7 @@ class MarginSeparation(BaseSeparation):
     def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
         """The minimiser of a quadratic that lies above the objective and touches it at `weights`.
 
-        ``max(0, 1 - z)^2 <= (max(1, z_now) - z)^2``, with equality at z_now, so lowering the
+        ``max(0, 1 - z)^2 <= (max(1, z_now) - z)^2`` with equality at z_now, so lowering the
         quadratic lowers the objective. Its matrix is the same in every step.
         """
         aims = np.maximum(1.0, apply_margins(self.margins, weights) / self.target)
@@ -136,10 +113,10 @@ class MarginSeparation(BaseSeparation):
         return np.asarray(minimize_on_simplex(value_and_gradient, weights).x)
 
     def select(self, indices: IntArray) -> MarginSeparation:
-        """The same loss of the listed kernels only."""
+        """The same loss for some of the kernels."""
         smaller = replace(self, margins=self.margins[:, indices])
         if "_gram" in vars(self):
-            # Where the cached property of the smaller loss looks first.
+            # Fills the cached property.
             vars(smaller)["_gram"] = self._gram[np.ix_(indices, indices)]
         return smaller
 
@@ -157,9 +134,9 @@ def local_separation_slopes(
 
 
 def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray) -> FloatArray:
-    """The weight of each margin: a sample's weight, shared among its other-class neighbours.
+    """The weight of each margin: a sample's weight, divided among its other-class neighbours.
 
-    Where only some samples have neighbourhoods, these stand for all.
+    If only some samples have neighbourhoods, they stand for all.
     """
     other = neighborhoods.other
     weights = sample_weight[other.rows] / other.counts[other.rows]
@@ -185,7 +162,7 @@ def compute_margins(
 
 
 def apply_margins(margins: FloatArray, factors: FloatArray) -> FloatArray:
-    """``margins @ factors`` in the precision of the margins, without a copy of them."""
+    """``margins @ factors`` in the precision of the margins, without copying them."""
     product = margins @ factors.astype(margins.dtype, copy=False)
     return np.asarray(product, dtype=np.float64)
 
@@ -204,7 +181,7 @@ def margin_gram(margins: FloatArray, pair_weights: FloatArray) -> FloatArray:
 def weigh_margins(
     bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, coefficients: FloatArray
 ) -> FloatArray:
-    """``coefficients @ margins`` for every kernel, without the table of margins."""
+    """``coefficients @ margins`` for every kernel, without computing the margins."""
     same, other = neighborhoods.same, neighborhoods.other
     totals = np.bincount(other.rows, coefficients, minlength=same.n_samples)
     to_same = (totals / np.maximum(same.counts, 1))[same.rows]

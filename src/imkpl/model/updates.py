@@ -9,16 +9,15 @@ import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import interpretability_term, row_products, same_class_product
-from imkpl.model.problem import Problem
-from imkpl.model.state import State
+from imkpl.model.problem import Problem, State
 from imkpl.solvers import pursue, solve_nqp_batch
 
-# A shorter step than this along the line to the new weights is not worth a kernel matrix.
+# Shorter steps towards the new weights are not worth computing a kernel matrix.
 SHORTEST_WEIGHT_STEP = 2.0**-6
 
 
 def update_codes(problem: Problem, state: State) -> State:
-    """New codes by one batched pursuit (Eq. 7); a sample keeps its old code where that is better."""
+    """New codes by one batched pursuit (Eq. 7); a sample keeps its old code if that is better."""
     prototypes, kernel = state.prototypes, state.kernel
     to_samples = prototypes @ kernel
     gram = to_samples @ prototypes.T
@@ -33,14 +32,14 @@ def update_codes(problem: Problem, state: State) -> State:
 def update_prototypes(problem: Problem, state: State) -> State:
     """New prototypes, one after the other, each by a pursuit (Eq. 9) and scaled to unit norm.
 
-    The norm moves into the codes, so that the product of prototypes and codes stays. A new
-    prototype is taken only if it lowers the whole objective. One that no code uses costs nothing
-    to move: it is put on the sample that is rebuilt worst.
+    The norm moves into the codes, so that the product of prototypes and codes stays the same. A new
+    prototype is accepted only if it lowers the whole objective. Unused prototypes are moved to the
+    samples that are reconstructed worst.
     """
     kernel, codes = state.kernel, state.codes
     weighted = sp.csr_array(codes * problem.sample_weight[:, None])
     overlaps = (codes.T @ weighted).toarray()
-    # Row i: what Eq. 9 asks prototype i to resemble, and its pull towards its own users' class.
+    # Row i: the linear part of Eq. 9 for prototype i, but for the other prototypes.
     wanted = -2 * (weighted.T @ kernel)
     near = same_class_product(kernel, problem.members, weighted).T
     wanted += problem.discrimination * (weighted.sum(axis=0)[:, None] - near)
@@ -61,7 +60,7 @@ def update_prototypes(problem: Problem, state: State) -> State:
         norm = np.sqrt(new_values @ image[new_indices]) if new_indices.size else 0.0
         if norm == 0.0:
             continue
-        # Scaling to unit norm leaves the product of prototype and codes, and changes J_ip.
+        # Scaling to unit norm changes J_ip, but not the product of prototype and codes.
         new_value += problem.interpretability * new_values.sum() * (1 / norm - 1)
         old_value = overlaps[i, i] + linear[indices] @ values
         if new_value < old_value:
@@ -74,9 +73,9 @@ def update_prototypes(problem: Problem, state: State) -> State:
 
 
 def reseed_unused(problem: Problem, state: State) -> State:
-    """Prototypes that no code uses, moved to the samples that are rebuilt worst.
+    """Move unused prototypes to the samples that are reconstructed worst.
 
-    A single sample has the smallest possible J_ip, 1, so that the objective does not rise.
+    A single sample has the smallest possible J_ip, 1, so the objective does not rise.
     """
     unused = np.flatnonzero(state.codes.sum(axis=0) == 0)
     if unused.size == 0:
@@ -94,10 +93,9 @@ def reseed_unused(problem: Problem, state: State) -> State:
 def update_weights(problem: Problem, state: State) -> State:
     """New kernel weights by a small convex problem (Eq. 10 and its regularised forms).
 
-    All terms are linear in the weights but two: the separation loss, which the solver sees as it
-    is, and J_ip, which depends on the weights because prototypes are scaled to unit norm. J_ip is
-    convex too; the solver sees its tangent, and the step is shortened until the whole objective
-    falls.
+    All terms but two are linear in the weights. The separation loss is passed to the solver as it
+    is. J_ip depends on the weights because prototypes are scaled to unit norm; it is convex, the
+    solver gets its tangent, and the step is shortened until the whole objective falls.
     """
     costs, tangent = kernel_costs(problem, state), interpretability_costs(problem, state)
     loss, strength = problem.separation_loss, problem.separation
@@ -127,18 +125,12 @@ def update_weights(problem: Problem, state: State) -> State:
         if step < SHORTEST_WEIGHT_STEP:
             return state
     weights = (1 - step) * state.weights + step * target
-    # Kernels of unit diagonal, each with the share of its scale.
-    share = step * new_scale / ((1 - step) * old_scale + step * new_scale)
-    kernel = target_kernel
-    mixed: tuple[tuple[FloatArray, float], ...] = ((target, share),)
-    if step < 1.0:
-        kernel = share * target_kernel + (1 - share) * state.kernel
-        mixed = (*state.mixed, *mixed)
-    return rescale(replace(state, weights=weights, kernel=kernel, mixed=mixed))
+    kernel = target_kernel if step == 1.0 else problem.combine(weights)
+    return rescale(replace(state, weights=weights, kernel=kernel))
 
 
 def kernel_costs(problem: Problem, state: State) -> FloatArray:
-    """What a unit of each kernel adds to the objective: E_rec + lambda E_dis (Eq. 11).
+    """The slope of the objective in the weight of each kernel: E_rec + lambda E_dis (Eq. 11).
 
     E_rec is a sum over the rows of ``I - Gamma' U'``, each a sample minus a mix of prototypes,
     E_dis a sum over the pairs of same-class samples that meet in a code.
@@ -155,7 +147,7 @@ def kernel_costs(problem: Problem, state: State) -> FloatArray:
 
 
 def interpretability_costs(problem: Problem, state: State) -> FloatArray:
-    """The tangent of ``scale * tau * J_ip`` in the weights, as prototypes are rescaled with them.
+    """The tangent of ``scale * tau * J_ip`` in the weights, with prototypes rescaled to unit norm.
 
     For unit-norm prototypes u_i with coefficient sums A_i it is
     ``tau * (3/2 J_ip K_l(x, x) - 1/2 sum_i A_i u_i' K_l u_i)``.
@@ -179,11 +171,11 @@ def rescale(state: State) -> State:
 
 
 def drop_unused(state: State) -> State:
-    """The state without the prototypes that no code uses."""
+    """The state without unused prototypes."""
     used = np.flatnonzero(state.codes.sum(axis=0) > 0)
     if used.size == 0:
         raise ValueError(
-            "All codes are empty: no prototype is worth using, because other terms outweigh the "
+            "All codes are empty, expected at least one prototype in use: other terms outweigh the "
             "reconstruction of samples. Lower discrimination or interpretability."
         )
     return replace(state, prototypes=state.prototypes[used], codes=state.codes[:, used])

@@ -1,14 +1,11 @@
-"""Data files as people have them: guesses are made, and said.
+"""Data files as people have them: whatever is guessed about a file is reported in notes.
 
-`text`, `columnar`, `arrays`, `weka` and `timeseries` each parse one family of formats into a
-`RawFile`; `target`, `identifiers` and `columns` decide what its columns are; `training` and `new`
-put it together for `fit` and for everything that comes after. Nothing in a file is executed.
+`formats` and `text` parse a file into a `RawFile`; `columns` decides what its columns are; `read`
+puts it together, for `fit` and for models that are already fitted. Nothing in a file is executed.
 """
 
-from imkpl.readers.data_file import DataFile, InputError
-from imkpl.readers.new import ExpectedColumns, read_new_file
-from imkpl.readers.parse import ReadOptions
-from imkpl.readers.training import read_training_file
+from imkpl.readers.data_file import DataFile, InputError, ReadOptions
+from imkpl.readers.read import ExpectedColumns, read_new_file, read_training_file
 
 __all__ = [
     "DataFile",

@@ -1,7 +1,8 @@
-"""What the cells of a column are: numbers, categories, or nothing to learn from."""
+"""What the columns of a table are: numbers, categories, the target, row names, or nothing of use."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -9,164 +10,142 @@ from typing import Any
 import numpy as np
 
 from imkpl.readers.data_file import InputError, count, list_names
+from imkpl.tables import MISSING_TEXTS
 
-# From this share of numbers on, a column is one of numbers, and other cells are missing.
+# From this share of numbers on, a column is numeric and its other cells are missing.
 MOSTLY = 0.8
-# So many other cells are missing for a model of numbers also in a short file.
+# In a file for a fitted model, this many other cells are missing even in a short column.
 FEW_ODD = 3
-# From this share of different texts on, a column names its rows rather than describes them.
+# From this share of distinct texts on, a column names its rows rather than describes them.
 NEARLY_UNIQUE = 0.9
-IDENTIFIER = "every value differs (it looks like an identifier)"
-MISSING = frozenset(
-    ["", "-", "--", "NA", "N/A", "n/a", "na", "NaN", "nan", "NAN", "NULL", "null", "?", "#N/A"]
-)
+IDENTIFIER = "it looks like an identifier: all values differ"
+DATES = "it holds dates (derive columns such as age, month or weekday)"
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]\d{1,2}:\d{2}.*)?"
 )
+# Usual names of columns of whole numbers that name rows; floats never do.
+ID_NAME = re.compile(
+    r"(?i:(.*[_ .-])?(id|ids|identifier|index|nr|accession|barcode))|\w*ID|column 1"
+)
+TARGET_NAMES = ("class", "target", "label", "labels", "y", "diagnosis", "outcome")
+# Up to this many different numbers are classes, however often each occurs.
+FEW_CLASSES = 20
+# Whole numbers that occur less often on average are amounts rather than classes.
+ROWS_PER_CLASS = 5
+SHOWN_CLASSES = 6
 
 
 @dataclass(frozen=True, eq=False)
 class ReadColumn:
-    """A column after its kind was found.
+    """A column whose kind is known."""
 
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        Floats with NaN, or text with None.
-    note : str
-        What was guessed; empty where nothing was.
-    reason : str
-        Why the column is left out; empty where it is kept.
-    """
-
-    values: Any
-    note: str = ""
-    reason: str = ""
+    values: Any  # floats with NaN, or text with None
+    note: str = ""  # what was guessed
+    reason: str = ""  # why to drop the column
 
     @property
     def is_text(self) -> bool:
         """Whether it holds categories."""
         return bool(self.values.dtype == object)
 
-    @property
-    def is_missing(self) -> Any:
-        """Which cells are missing."""
-        return find_missing(self.values)
-
-
-def find_missing(values: Any) -> Any:
-    """Which cells are missing."""
-    if values.dtype == object:
-        return np.array([cell is None for cell in values], dtype=bool)
-    return np.isnan(values)
-
 
 def read_column(series: Any, name: str) -> ReadColumn:
-    """Find the kind of a column."""
+    """Find out whether a column holds numbers, categories or dates."""
     kind = series.dtype.kind
     if kind in "iuf":
         return ReadColumn(_as_floats(series))
     if kind in "Mm":
-        return ReadColumn(np.full(len(series), np.nan), reason=f"it holds {_dates()}")
+        return ReadColumn(np.full(len(series), np.nan), reason=DATES)
     texts = as_texts(series)
-    present = [text for text in texts if text is not None]
-    if kind != "b" and str(series.dtype) != "category" and present:
-        numbers = [_as_number(text) for text in present]
-        n_numbers = sum(number is not None for number in numbers)
-        if n_numbers >= MOSTLY * len(present):
+    present = texts[~find_missing(texts)]
+    if kind != "b" and str(series.dtype) != "category" and present.size:
+        if np.mean(~np.isnan(_parse_numbers(present))) >= MOSTLY:
             return _as_mostly_numbers(texts, name)
         if all(DATE.fullmatch(text) for text in present):
-            return ReadColumn(texts, reason=f"it holds {_dates()}")
+            return ReadColumn(texts, reason=DATES)
     return ReadColumn(texts)
 
 
 def as_texts(series: Any) -> Any:
-    """The cells of a column as text, without white space around them."""
-    is_missing = series.isna().to_numpy(dtype=bool)
-    values = series.astype(object).tolist()
-    texts = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
-        if not is_missing[place]:
-            text = _show(value)
-            texts[place] = None if text in MISSING and text != "-" else text
-    if "+" not in texts:
-        texts[texts == "-"] = None
+    """Cells as text without surrounding white space; None if missing."""
+    cells = zip(series.isna().tolist(), series.astype(object).tolist(), strict=True)
+    texts = np.array([None if is_missing else _show(cell) for is_missing, cell in cells], object)
+    # A dash beside a plus is a category.
+    missing = {*MISSING_TEXTS, "--"} | (set() if "+" in texts else {"-"})
+    texts[[text in missing for text in texts]] = None
     return texts
 
 
-def as_numbers(series: Any, name: str, path_name: str) -> ReadColumn:
-    """The cells of a column as numbers, whatever they look like."""
+def as_numbers(series: Any, name: str, file: str) -> ReadColumn:
+    """A column that must be numeric; a few other cells are missing."""
     if series.dtype.kind in "iuf":
         return ReadColumn(_as_floats(series))
     texts = as_texts(series)
-    present = [text for text in texts if text is not None]
-    others = [text for text in present if _as_number(text) is None]
-    if len(others) > max(FEW_ODD, (1 - MOSTLY) * len(present)):
+    present = texts[~find_missing(texts)]
+    others = present[np.isnan(_parse_numbers(present))]
+    if others.size > max(FEW_ODD, (1 - MOSTLY) * present.size):
         raise InputError(
-            f"Column {name!r} of {path_name} holds text such as {others[0]!r}, but the model was "
-            "fitted to numbers there. Check that the columns of the two files mean the same."
+            f"Column {name!r} of {file} holds text such as {others[0]!r}, but the model was fitted "
+            "to numbers there. Check that the columns of both files mean the same."
         )
     return _as_mostly_numbers(texts, name)
 
 
 def find_reason_to_drop(column: ReadColumn) -> str:
-    """Why nothing can be learned from a column."""
+    """Why nothing can be learned from a column; empty if something can."""
     if column.reason:
         return column.reason
-    is_missing = column.is_missing
+    is_missing = find_missing(column.values)
     if is_missing.all():
         return "it has no values"
     present = column.values[~is_missing]
     if not is_missing.any() and bool((present == present[0]).all()):
-        return f"the same value, {_show(present[0])!r}, everywhere"
+        return f"it has the same value, {_show(present[0])!r}, in every row"
     if column.is_text:
         n_distinct, n_present = len(set(present.tolist())), present.size
         if n_distinct == n_present:
             return IDENTIFIER
         if n_distinct >= NEARLY_UNIQUE * n_present:
-            return f"{n_distinct} of {n_present} texts differ (it looks like free text)"
+            return f"it looks like free text: {n_distinct} of {n_present} values differ"
     return ""
 
 
-def refuse_infinite(values: Any, name: str, path_name: str) -> None:
-    """Raise where a number has no size."""
+def refuse_infinite(values: Any, name: str, file: str) -> None:
+    """Raise if a column of numbers has an infinite one."""
     if values.dtype != object and np.isinf(values).any():
         raise InputError(
-            f"Column {name!r} of {path_name} has an infinite number in row "
+            f"Column {name!r} of {file} has an infinite number in row "
             f"{int(np.argmax(np.isinf(values))) + 1}, expected finite numbers. Empty that cell if "
             "the value is not known."
         )
+
+
+def find_missing(values: Any) -> Any:
+    """Which cells are NaN or None."""
+    import pandas as pd
+
+    return pd.isna(values)
 
 
 def _as_floats(series: Any) -> Any:
     return series.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def _parse_numbers(texts: Any) -> Any:
+    import pandas as pd
+
+    return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(np.float64)
+
+
 def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
-    others: list[str] = []
-    values = np.full(len(texts), np.nan)
-    for place, text in enumerate(texts):
-        number = None if text is None else _as_number(text)
-        if number is not None:
-            values[place] = number
-        elif text is not None:
-            others.append(text)
+    values = _parse_numbers(texts)
+    others = [text for text in texts[np.isnan(values)] if text is not None]
     if not others:
         return ReadColumn(values)
     listed = list_names(list(dict.fromkeys(others)))
-    verb = "is no number" if len(others) == 1 else "are no numbers"
-    note = f"Column {name!r}: {count(len(others), 'cell')} ({listed}) {verb}, taken as missing."
+    verb = "is not a number" if len(others) == 1 else "are not numbers"
+    note = f"Column {name!r}: {count(len(others), 'cell')} ({listed}) {verb}, read as missing."
     return ReadColumn(values, note)
-
-
-def _as_number(text: str) -> float | None:
-    # Python reads 1_000 as a number; people use it in names.
-    if "_" in text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _show(value: Any) -> str:
@@ -175,5 +154,151 @@ def _show(value: Any) -> str:
     return str(value).strip()
 
 
-def _dates() -> str:
-    return "dates (make columns of what matters in them: age, month or weekday)"
+def require_column(names: list[str], wanted: str, file: str, option: str) -> None:
+    """Raise if there is no column of that name, with suggestions."""
+    if wanted in names:
+        return
+    lowered = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(wanted.lower(), list(lowered), n=3, cutoff=0.6)
+    if close:
+        hint = f"Did you mean {' or '.join(repr(lowered[name]) for name in close)}?"
+    else:
+        hint = f"Its columns are {list_names(names)}."
+    raise InputError(f"{file} has no column {wanted!r} ({option}). {hint}")
+
+
+def find_identifier(frame: Any, given: str | None, others: set[Any], file: str) -> str | None:
+    """The column of row names, if there is one."""
+    if given is not None:
+        require_column([str(name) for name in frame.columns], given, file, "--id")
+        return given
+    found = [
+        name
+        for name in frame.columns
+        if name not in others and looks_like_identifier(frame[name], str(name))
+    ]
+    # Text says more than a number.
+    found.sort(key=lambda name: frame[name].dtype.kind in "iu")
+    return str(found[0]) if found else None
+
+
+def looks_like_identifier(column: Any, name: str) -> bool:
+    """Whether a column names its rows."""
+    kind = column.dtype.kind
+    if kind in "fbMm" or len(column) < 2:
+        return False
+    if kind in "iu":
+        numbers = column.to_numpy()
+        counts_rows = numbers[0] in (0, 1) and bool(np.all(np.diff(numbers) == 1))
+        return counts_rows or (ID_NAME.fullmatch(name) is not None and bool(column.is_unique))
+    if not column.is_unique:
+        return False
+    found = read_column(column, name)
+    if not found.is_text or found.reason or None in found.values:
+        return False
+    return len(set(found.values)) == len(column)
+
+
+def read_identifiers(column: Any, name: str) -> Any:
+    """Row names from a column in which every cell is present and unique."""
+    texts = as_texts(column)
+    first: dict[str, int] = {}
+    for row, text in enumerate(texts):
+        if text is None:
+            raise InputError(
+                f"Column {name!r} (--id) is empty in row {row + 1}, expected a name for every row. "
+                "Fill it, or leave out --id to number the rows."
+            )
+        if text in first:
+            raise InputError(
+                f"Column {name!r} (--id) has {text!r} in rows {first[text] + 1} and {row + 1}, "
+                "expected a unique name for every row. Use another column, or leave out --id to "
+                "number the rows."
+            )
+        first[text] = row
+    if column.dtype.kind in "iu":
+        return np.array([int(text) for text in texts])
+    return texts
+
+
+def find_target(names: list[str], given: str | None, marked: str | None, file: str) -> str:
+    """The target column: the one given, the one that the format marks, or one of a usual name."""
+    if given is not None:
+        require_column(names, given, file, "--target")
+        return given
+    if marked is not None:
+        return marked
+    usual = [name for name in names if name.lower() in TARGET_NAMES]
+    if len(usual) == 1:
+        return usual[0]
+    raise unknown_target(names, file)
+
+
+def unknown_target(names: list[str], file: str) -> InputError:
+    """Error for a file whose target cannot be guessed."""
+    return InputError(
+        f"{file} does not say which column holds the classes. Name it with --target; the columns "
+        f"are {list_names(names)}."
+    )
+
+
+def read_classes(column: Any, name: str) -> tuple[Any, str]:
+    """Class labels (None if missing) and a note about them."""
+    if column.dtype.kind in "iuf":
+        is_missing = column.isna().to_numpy(dtype=bool)
+        numbers = _as_floats(column)
+        _refuse_amounts(numbers[~is_missing], name)
+        is_whole = bool(np.all(np.mod(numbers[~is_missing], 1) == 0))
+        labels = np.empty(len(column), dtype=object)
+        for place in np.flatnonzero(~is_missing):
+            labels[place] = int(numbers[place]) if is_whole else f"{numbers[place]:g}"
+        found = sorted({label for label in labels if label is not None})
+        shown = "/".join(str(label) for label in found[:SHOWN_CLASSES])
+        more = "/..." if len(found) > SHOWN_CLASSES else ""
+        listed = f"{count(len(found), 'number')} {shown}{more} read as classes"
+        return labels, f"Target {name!r}: {listed}."
+    labels = as_texts(column)
+    present = [label for label in labels if label is not None]
+    found = sorted(set(present))
+    if len(found) == len(present) > 2:
+        raise InputError(
+            f"Target {name!r} has a different value in each of its {len(present)} rows, expected a "
+            "few classes. Name the column with the classes with --target."
+        )
+    return labels, f"Target {name!r}: {count(len(found), 'class')} {list_names(found)}."
+
+
+def _refuse_amounts(numbers: Any, name: str) -> None:
+    distinct = np.unique(numbers)
+    is_whole = bool(np.all(np.mod(distinct, 1) == 0))
+    if distinct.size <= FEW_CLASSES and (is_whole or distinct.size * 2 <= numbers.size):
+        return
+    if not is_whole or distinct.size > numbers.size / ROWS_PER_CLASS:
+        raise InputError(
+            f"Target {name!r} has {distinct.size} different numbers in {numbers.size} rows, from "
+            f"{distinct[0]:g} to {distinct[-1]:g}, expected a few classes. Group them (such as low "
+            "and high), or write classes as text."
+        )
+
+
+def check_classes(labels: Any, name: str) -> None:
+    """Raise unless there are at least two classes."""
+    found = list(dict.fromkeys(labels.tolist()))
+    if not found:
+        raise InputError(
+            f"Target {name!r} has no values, expected a class in every row. Name another column "
+            "with --target."
+        )
+    if len(found) == 1:
+        raise InputError(
+            f"Target {name!r} has one class, {str(found[0])!r}, expected at least two. Add rows of "
+            "another class, or name another column with --target."
+        )
+
+
+def as_label_array(labels: Any) -> Any:
+    """Labels of one type: integers or text."""
+    values = labels.tolist()
+    if all(isinstance(label, int) for label in values):
+        return np.array(values)
+    return np.array([str(label) for label in values])

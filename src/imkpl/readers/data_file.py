@@ -1,4 +1,4 @@
-"""What was read from a file, and what goes wrong with one."""
+"""What is asked of a data file and what is read from it."""
 
 from __future__ import annotations
 
@@ -8,63 +8,76 @@ from typing import Any
 
 from imkpl.series import SeriesSet
 
-# A sentence lists so many names; the rest is counted.
-MOST_NAMES = 8
+# Names listed in a message; the rest are counted.
+MAX_NAMES = 8
 
 
 class InputError(ValueError):
-    """A file, or a request about one, that cannot be served.
+    """A file, or a request about one, that cannot be used.
 
-    Its text says what was found, what was expected and what to do.
+    Its message says what was found, what was expected and what to do.
     """
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Everything about a file that should not be guessed.
+
+    Parameters
+    ----------
+    target : str, optional
+        Column of the class labels.
+    id_column : str, optional
+        Column of the row names.
+    separator : str, optional
+        Separator of cells in a text file: a character, or "tab", "comma", "semicolon", "space" or
+        "pipe".
+    x_key, y_key : str, optional
+        Names of the arrays with samples and labels in ``.npz`` and ``.mat`` files.
+    known_names : tuple of str
+        Columns that the file should have; a first line with one of them is a header.
+    """
+
+    target: str | None = None
+    id_column: str | None = None
+    separator: str | None = None
+    x_key: str | None = None
+    y_key: str | None = None
+    known_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class RawFile:
-    """A file as its format gives it, before anything is decided about columns.
+    """A parsed file, before anything is decided about its columns."""
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame or SeriesSet
-        All columns, or the series.
-    labels : array of shape (n_samples,), optional
-        Labels that the format keeps apart from the samples.
-    target : str, optional
-        The column that the format marks as the target.
-    notes : tuple of str
-        What was guessed, in sentences.
-    split : pair of arrays, optional
-        Rows to train on and rows to test on, where the file says so.
-    """
-
-    samples: Any
-    labels: Any = None
-    target: str | None = None
+    samples: Any  # pandas.DataFrame with all columns, or SeriesSet
+    labels: Any = None  # labels that the format keeps apart from the samples
+    target: str | None = None  # column that the format marks as the target
     notes: tuple[str, ...] = ()
-    split: tuple[Any, Any] | None = None
+    split: tuple[Any, Any] | None = None  # training and test rows, if the file says so
 
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
-    """Samples and labels from a file, with what was guessed on the way.
+    """Samples and labels from a file, with notes on what was guessed.
 
     Parameters
     ----------
     samples : pandas.DataFrame or SeriesSet
-        Columns of numbers (float) and of categories (text), with the names of the rows as index;
-        or time series.
+        Columns of numbers (float) and of categories (text), indexed by the row names; or time
+        series.
     y : array of shape (n_samples,) or None
         Class labels.
     ids : array of shape (n_samples,)
-        What the rows are called: the values of a column, or their numbers from 1.
+        Row names: the values of a column, or numbers from 1.
     target : str or None
-        The name of the column of labels.
+        Name of the target column.
     notes : tuple of str
         What was guessed, in sentences.
     dropped : dict of str
-        For every column that was left out, why.
+        Reason for each column that was dropped.
     split : pair of arrays, optional
-        Rows to train on and rows to test on, where the file says so.
+        Training and test rows, if the file says so.
     """
 
     samples: Any
@@ -81,12 +94,12 @@ class DataFile:
         return isinstance(self.samples, SeriesSet)
 
     def take(self, rows: Any) -> DataFile:
-        """Some of the rows.
+        """Select rows.
 
         Parameters
         ----------
         rows : array of int
-            Which.
+            Positions of the rows.
 
         Returns
         -------
@@ -102,8 +115,8 @@ class DataFile:
 
 
 def list_names(names: Sequence[Any]) -> str:
-    """Names in quotes, the first few of many."""
-    shown = [repr(str(name)) for name in names[:MOST_NAMES]]
+    """Quoted names, the first few of many."""
+    shown = [repr(str(name)) for name in names[:MAX_NAMES]]
     more = len(names) - len(shown)
     if more:
         return f"{', '.join(shown)} and {more} more"
@@ -111,7 +124,7 @@ def list_names(names: Sequence[Any]) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun."""
+    """A number and its noun, such as "1 row" or "3 classes"."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun}{'es' if noun.endswith(('s', 'x')) else 's'}"

@@ -1,31 +1,30 @@
-"""Tables in text files: separator, decimal comma, encoding, header and missing cells are found."""
+"""Tables in text files: encoding, separator, decimal mark, header and missing cells are guessed."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
+import itertools
 import pathlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from imkpl.readers.data_file import InputError, RawFile, list_names
-from imkpl.readers.options import ReadOptions
+from imkpl.readers.data_file import InputError, RawFile, ReadOptions, list_names
+from imkpl.tables import MISSING_TEXTS
 
-# Read as a missing cell. "-" is one too, but not in a column that also has "+" (see `columns`).
-# "none" is not: it is a common category.
-MISSING = ("", "NA", "N/A", "n/a", "na", "NaN", "nan", "NAN", "NULL", "null", "?", "#N/A", "#NA")
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|", "\\t": "\t"}
-NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "white space"}
-# Of several that fit equally well the first is taken.
+NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "white space"}
+# Of several separators that fit equally well, the first is used.
 ORDER = "\t;|, "
+# Share of lines that must agree on the number of cells.
 MOST_LINES = 0.9
-# So many lines show what the separator and the decimal mark are.
-LOOKED_AT = 200
+# Lines that are inspected to guess the separator and the decimal mark.
+MAX_INSPECTED = 200
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
-ABOVE = re.compile(r"\A([\s,;|\"]*\n)+")
+BLANK_TOP = re.compile(r"\A([\s,;|\"]*\n)+")
 WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
@@ -35,23 +34,24 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
     import pandas as pd
 
     content, notes = _decode(path)
-    # Spreadsheets leave lines of nothing but separators above a table.
-    content = ABOVE.sub("", content.replace("\r\n", "\n").replace("\r", "\n"))
-    lines = list(_first_lines(content))
+    # Spreadsheets leave lines of separators above a table.
+    content = BLANK_TOP.sub("", content.replace("\r\n", "\n").replace("\r", "\n"))
+    nonblank = (line for line in io.StringIO(content) if line.strip())
+    lines = list(itertools.islice(nonblank, MAX_INSPECTED))
     if not lines:
         raise InputError(
             f"{path.name} has only blank lines, expected rows of data. Check how it was made."
         )
     separator = _find_separator(lines, options.separator, path)
-    looked_at = list(_split(lines, separator))
-    decimal = _find_decimal(looked_at, separator)
-    is_headed = _has_header(looked_at, options)
+    inspected = list(_split(lines, separator))
+    decimal = _find_decimal(inspected, separator)
+    is_headed = _has_header(inspected, options)
     notes.append(
-        f"{path.name}: {NAMES.get(separator, repr(separator))} between cells"
+        f"{path.name}: cells separated by {NAMES.get(separator, repr(separator))}"
         f"{', decimal comma' if decimal == ',' else ''}."
     )
     width = _check_widths(content, separator, path)
-    names, more = _name_columns(looked_at[0], width, is_headed=is_headed)
+    names, more = _name_columns(inspected[0], width, is_headed=is_headed)
     try:
         frame = pd.read_csv(
             io.StringIO(content),
@@ -60,14 +60,14 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
             header=0 if is_headed else None,
             names=names,
             index_col=False,
-            na_values=list(MISSING),
+            na_values=sorted(MISSING_TEXTS),
             keep_default_na=False,
             skipinitialspace=True,
             low_memory=False,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(
-            f"{path.name} cannot be read as a table ({_first_line(error)}). Check quotes and "
+            f"{path.name} cannot be read as a table ({str(error).strip()}). Check quotes and "
             "separators, or save it as CSV again."
         ) from error
     if len(frame) == 0:
@@ -81,16 +81,15 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
 
 
 def _read_commas(frame: Any) -> Any:
-    """Points for commas in the numbers of columns that also hold text, which pandas leaves."""
+    """Decimal points for commas in columns that also hold text, which pandas does not convert."""
     for name in frame.columns:
         if frame[name].dtype.kind not in "iufb":
-            cells = [
+            frame[name] = [
                 cell.replace(",", ".")
                 if isinstance(cell, str) and WITH_COMMA.fullmatch(cell.strip())
                 else cell
                 for cell in frame[name].tolist()
             ]
-            frame[name] = cells
     return frame
 
 
@@ -100,24 +99,14 @@ def _decode(path: pathlib.Path) -> tuple[str, list[str]]:
         return content.decode("utf-16", errors="replace"), [f"{path.name}: encoding UTF-16."]
     if b"\0" in content or content.startswith(b"PK\x03\x04"):
         raise InputError(
-            f"{path.name} is not a text file, expected a table in text. Save it as CSV, or give "
-            "it the ending of its format."
+            f"{path.name} is not a text file, expected a table as text. Save it as CSV, or give it "
+            "the ending of its format."
         )
     try:
         return content.decode("utf-8-sig"), []
     except UnicodeDecodeError:
         note = f"{path.name}: not in UTF-8, read as Latin-1; check letters with accents."
         return content.decode("latin-1"), [note]
-
-
-def _first_lines(content: str) -> Iterator[str]:
-    n_found = 0
-    for line in io.StringIO(content):
-        if line.strip():
-            yield line
-            n_found += 1
-        if n_found == LOOKED_AT:
-            return
 
 
 def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> str:
@@ -137,22 +126,22 @@ def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> 
             continue
         widths = Counter(len(row) for row in rows)
         width, n_lines = max(widths.items(), key=lambda item: (item[1], item[0]))
-        # A line that is cut in the middle of quotes differs, so most lines decide, not all.
+        # The last line may end in the middle of quotes, so most lines must agree, not all.
         agrees = n_lines >= MOST_LINES * len(rows)
-        # R writes no name above the names of rows.
+        # R writes no name above the row names.
         header = {width: 2, width - 1: 1}.get(len(rows[0]), 0)
         if width > 1:
             found[separator] = (agrees, header, width)
     if "," in found and any(_explains_commas(lines, one, found) for one in "\t;|"):
         del found[","]
-    # White space also stands inside cells: it is believed only where nothing else is found.
+    # White space also occurs inside cells, so it only counts if nothing else is found.
     if len(found) > 1:
         found.pop(" ", None)
     return max(found, key=lambda separator: found[separator]) if found else ","
 
 
 def _explains_commas(lines: list[str], separator: str, found: dict[str, Any]) -> bool:
-    """Whether all lines agree in this separator, and a comma stands in numbers only."""
+    """Whether all lines agree on this separator and commas occur in numbers only."""
     if not found.get(separator, (False,))[0]:
         return False
     cells = [cell.strip() for row in list(_split(lines, separator))[1:] for cell in row]
@@ -179,7 +168,7 @@ def _find_decimal(rows: list[list[str]], separator: str) -> str:
 
 
 def _has_header(rows: list[list[str]], options: ReadOptions) -> bool:
-    """A known name is a header; else names are no numbers in columns that hold numbers."""
+    """Whether the first line has a known name, or no numbers where the next line has some."""
     first = [cell.strip() for cell in rows[0]]
     known = {options.target, options.id_column, *options.known_names}
     if known & set(first) or len(rows) == 1:
@@ -192,7 +181,7 @@ def _has_header(rows: list[list[str]], options: ReadOptions) -> bool:
 
 
 def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
-    """The number of columns; every line must have as many, but the header one fewer."""
+    """Number of columns; every line must have as many, though the header may lack one."""
     if separator == " ":
         rows: Any = ((i + 1, line.split()) for i, line in enumerate(io.StringIO(content)))
         rows = ((number, cells) for number, cells in rows if cells)
@@ -202,13 +191,13 @@ def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
     widths = [(number, len(cells)) for number, cells in rows]
     expected = widths[1][1] if len(widths) > 1 else widths[0][1]
     for place, (number, width) in enumerate(widths):
-        # R writes no name above the names of rows.
+        # R writes no name above the row names.
         if width != expected and not (place == 0 and width == expected - 1):
             expected, width = (widths[0][1], width) if place else (width, widths[1][1])
             number = number if place else widths[1][0]
             raise InputError(
                 f"Line {number} of {path.name} has {width} cells, expected {expected} as in the "
-                "first line. Quote cells that hold the separator, or name it with --separator."
+                "first line. Quote cells that contain the separator, or set --separator."
             )
     return expected
 
@@ -227,7 +216,7 @@ def _name_columns(
 ) -> tuple[list[str], tuple[str, ...]]:
     if not is_headed:
         names = [f"x{place}" for place in range(width)]
-        return names, (f"The first line holds data, so columns are called x0 to x{width - 1}.",)
+        return names, (f"The first line holds data: columns are named x0 to x{width - 1}.",)
     given = [cell.strip() for cell in first]
     given = [""] * (width - len(given)) + given
     taken: set[str] = set()
@@ -245,8 +234,4 @@ def _name_columns(
     if not repeated:
         return names, ()
     listed = list_names(list(dict.fromkeys(repeated)))
-    return names, (f"Several columns are called {listed}; all but the first got a number.",)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return names, (f"Several columns are named {listed}; all but the first got a number.",)

@@ -1,8 +1,13 @@
-"""Solvers that know only matrices and vectors: sparse pursuit and problems on the simplex."""
+"""Solvers for plain matrices and vectors: sparse pursuit and problems on the simplex."""
 
-from imkpl.solvers.nqp import solve_nqp
-from imkpl.solvers.nqp_batch import pursue, solve_nqp_batch
-from imkpl.solvers.result import BatchResult, SolverResult, Status
+from imkpl.solvers.nqp import (
+    BatchResult,
+    SolverResult,
+    Status,
+    pursue,
+    solve_nqp,
+    solve_nqp_batch,
+)
 from imkpl.solvers.simplex import (
     minimize_linear_on_simplex,
     minimize_on_simplex,

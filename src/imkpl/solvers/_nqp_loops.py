@@ -8,11 +8,11 @@ from imkpl._threads import ParallelLoop
 # Sums may be reordered and contracted; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-# The codes of imkpl.solvers.result.Status.
+# The codes of imkpl.solvers.Status.
 _SPARSITY, _STATIONARY, _SMALL_DECREASE, _RESIDUAL, _DEPENDENT, _MAX_STEPS = range(6)
 
-# What an index is at the moment. Useless ones are free again when the active set changes,
-# dependent ones when it loses a member.
+# The state of an index. Useless ones become free when the active set changes, dependent ones when
+# it loses a member.
 _FREE, _IS_ACTIVE, _IS_USELESS, _IS_DEPENDENT = range(4)
 
 
@@ -191,7 +191,7 @@ def _pursue(  # type: ignore[no-untyped-def]
         for p in range(n_active):
             new_value -= 0.5 * y[p] * y[p]
         if not new_value < value:
-            # A negative gradient promises a fall; what falls short of it is round-off.
+            # A negative gradient promises a decrease, so only round-off can prevent it.
             _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y, mark)
             n_active = k
             mark[j] = _IS_USELESS

@@ -1,24 +1,106 @@
-"""Non-negative quadratic pursuit of one problem, to be read beside Algorithm 2 of the paper."""
+"""Non-negative quadratic pursuit (Algorithm 2 of the paper).
+
+:func:`solve_nqp` is the algorithm in NumPy, to be read beside the paper. :func:`solve_nqp_batch`
+and :func:`pursue` run the same steps in the compiled loops of ``_nqp_loops.py``.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from imkpl._typing import BoolArray, FloatArray
-from imkpl.solvers._checks import (
-    as_float_arrays,
-    check_count,
-    check_linear,
-    check_quadratic,
-    check_solution,
-    check_stops,
-    default_max_steps,
-    tolerances,
-)
-from imkpl.solvers.result import SolverResult, Status
+from imkpl._threads import limited_threads
+from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.solvers._nqp_loops import _pursue_alone, _pursue_batch
 
 
-# What overflows is refused at the end.
+class Status(IntEnum):
+    """Why a solver stopped; ``message`` says it in words.
+
+    Members equal their integer codes, so an array of codes can be compared with a member.
+
+    Examples
+    --------
+    >>> Status.SPARSITY.message
+    'the budget of non-zero entries is used up'
+    >>> Status(1) == Status.STATIONARY == 1
+    True
+    """
+
+    message: str
+
+    def __new__(cls, code: int, message: str) -> "Status":
+        """Create a member from its code and message."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.message = message
+        return member
+
+    SPARSITY = 0, "the budget of non-zero entries is used up"
+    STATIONARY = 1, "no feasible direction lowers the objective beyond round-off"
+    SMALL_DECREASE = 2, "the last step lowered the objective by too little to go on"
+    RESIDUAL = 3, "the residual is at most residual_tol"
+    DEPENDENT = 4, "only columns that depend linearly on the active ones could still help"
+    MAX_STEPS = 5, "the maximum number of steps was reached"
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """The solution of one problem.
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+        The solution, dense.
+    active : int array
+        Indices of the positive entries: in order of entry for a pursuit, ascending otherwise.
+    value : float
+        The objective at ``x``.
+    n_steps : int
+        Number of accepted steps.
+    status : Status
+        Why the solver stopped.
+    """
+
+    x: FloatArray
+    active: IntArray
+    value: float
+    n_steps: int
+    status: Status
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """The solutions of many problems that share one matrix.
+
+    Parameters
+    ----------
+    x : CSR array of shape (n_problems, n)
+        One solution per row, with sorted column indices.
+    value : array of shape (n_problems,)
+        The objective of each problem at its solution.
+    n_steps : int array of shape (n_problems,)
+        Number of steps of each problem.
+    status : int8 array of shape (n_problems,)
+        Codes of :class:`Status`; ``status == Status.SPARSITY`` is a mask.
+    """
+
+    x: sp.csr_array
+    value: FloatArray
+    n_steps: IntArray
+    status: IntArray
+
+    @property
+    def active(self) -> list[IntArray]:
+        """Sorted indices of the positive entries, one array per problem."""
+        return list(np.split(self.x.indices, self.x.indptr[1:-1])) if self.x.shape[0] else []
+
+
+# An overflow is reported at the end, by _check_solution.
 @np.errstate(over="ignore", invalid="ignore")
 def solve_nqp(
     H: ArrayLike,
@@ -31,17 +113,18 @@ def solve_nqp(
     min_decrease: float = 0.0,
     max_steps: int | None = None,
 ) -> SolverResult:
-    """Greedy minimum of a quadratic over the sparse non-negative vectors.
+    """Minimise a quadratic greedily over sparse non-negative vectors.
 
     Minimises ``f(x) = 1/2 x'(scale * H)x + c'x`` subject to ``x >= 0`` and at most ``sparsity``
-    non-zero entries (the paper's non-negative quadratic pursuit, corrected). Each step lets the
-    index with the most negative gradient enter (the lowest one on ties), solves exactly on the
-    active set, and, as in Lawson and Hanson's method, walks back to the nearest zero crossing and
-    drops that index for as long as the exact solution has an entry that is not positive. The
-    objective falls with every step, so no active set comes back.
+    non-zero entries (the paper's non-negative quadratic pursuit, corrected). In each step the index
+    with the most negative gradient enters (the lowest one on ties) and f is minimised exactly on
+    the active set. While that solution has an entry that is not positive, the step goes back to the
+    nearest zero crossing and drops that index, as in the method of Lawson and Hanson. The objective
+    falls with every step, so no active set occurs twice.
 
-    A column that depends linearly on the active ones, or is zero, is passed over until the active
-    set loses a member; one that cannot lower f because of round-off, until the set changes.
+    A column that is zero or depends linearly on the active ones is skipped until the active set
+    loses a member. A column that cannot lower f because of round-off is skipped until the set
+    changes.
 
     Parameters
     ----------
@@ -50,24 +133,24 @@ def solve_nqp(
     c : array of shape (n,)
         The linear part.
     sparsity : int
-        At most so many entries of the solution are non-zero; may exceed n.
+        Maximum number of non-zero entries; may exceed n.
     scale : float
         A positive factor of H, which is never multiplied out.
     constant : float
-        What is added to f to make it a residual. With ``H = 2 U'KU`` and ``c = -2 U'k(x)`` and the
+        Added to f to make it a residual. With ``H = 2 U'KU`` and ``c = -2 U'k(x)`` and the
         constant ``k(x, x)``, the sum is the squared distance of x to its reconstruction (Eq. 7).
     residual_tol : float, optional
         Stop as soon as ``constant + f(x) <= residual_tol``.
     min_decrease : float
         Stop after a step that lowered f by at most ``min_decrease * |f|``; that step is kept.
     max_steps : int, optional
-        At most so many steps; the default only guards against endless round-off.
+        Maximum number of steps. The default only guards against endless loops by round-off.
 
     Returns
     -------
     SolverResult
         ``x, active, value, n_steps, status``; ``active`` is in order of entry and ``value`` is
-        f(x) without the constant. Two float32 arrays give a float32 solution, all else float64.
+        f(x) without the constant. The solution is float32 if H and c are, otherwise float64.
 
     See Also
     --------
@@ -87,26 +170,21 @@ def solve_nqp(
     >>> result.status.message
     'the budget of non-zero entries is used up'
     """
-    H, c = as_float_arrays(H, c)
-    check_quadratic(H)
+    H, c = _check_problem(H, c, "c")
     n = H.shape[0]
-    check_linear(c, n, "c", ndim=1)
-    sparsity = check_count(sparsity, "sparsity")
-    check_stops(scale, constant, min_decrease)
-    limit = default_max_steps(sparsity, n) if max_steps is None else max_steps
-    limit = check_count(limit, "max_steps")
-    enough = -np.inf if residual_tol is None else float(residual_tol)
+    sparsity, limit = _check_limits(sparsity, n, max_steps, scale, constant, min_decrease)
+    residual_limit = -np.inf if residual_tol is None else float(residual_tol)
 
     # f = scale * (1/2 x'Hx + (c / scale)'x): the pursuit only ever sees H itself.
     c = (c / scale).astype(c.dtype)
-    gradient_tol, dependence_tol = tolerances(H.dtype)
+    gradient_tol, dependence_tol = _tolerances(H.dtype)
     threshold = -gradient_tol * float(np.abs(c).max())
 
     active: list[int] = []
     x, value, n_steps = np.zeros(0, H.dtype), 0.0, 0
     L, y = np.zeros((0, 0), H.dtype), np.zeros(0, H.dtype)
     is_dependent, is_useless = np.zeros(n, bool), np.zeros(n, bool)
-    status = Status.RESIDUAL if constant <= enough else None
+    status = Status.RESIDUAL if constant <= residual_limit else None
 
     while status is None:
         gradient = c + x @ H[active]
@@ -123,7 +201,7 @@ def solve_nqp(
             new = _solve_on_active(H, c, entered, np.append(x, x.dtype.type(0)), *grown)
             new_value = -0.5 * float(new[3] @ new[3])
             if grown[1][-1] <= 0 or not new_value < value:
-                # A negative gradient promises a fall; what falls short of it is round-off.
+                # A negative gradient promises a decrease, so only round-off can prevent it.
                 is_useless[j] = True
                 continue
             active, x, L, y = new
@@ -132,7 +210,7 @@ def solve_nqp(
             is_useless[:] = False
             if len(active) < len(entered):
                 is_dependent[:] = False
-            if constant + scale * value <= enough:
+            if constant + scale * value <= residual_limit:
                 status = Status.RESIDUAL
             elif len(active) == sparsity:
                 status = Status.SPARSITY
@@ -141,8 +219,159 @@ def solve_nqp(
 
     dense = np.zeros(n, H.dtype)
     dense[active] = x
-    check_solution(dense, value)
+    _check_solution(dense, value)
     return SolverResult(dense, np.array(active, dtype=np.intp), scale * value, n_steps, status)
+
+
+def solve_nqp_batch(
+    H: ArrayLike,
+    C: ArrayLike,
+    sparsity: int,
+    *,
+    scale: ArrayLike = 1.0,
+    constant: ArrayLike = 0.0,
+    residual_tol: ArrayLike | None = None,
+    min_decrease: float = 0.0,
+    max_steps: int | None = None,
+    n_jobs: int | None = None,
+) -> BatchResult:
+    """Run the pursuit of :func:`solve_nqp` for every row of C, compiled and in parallel.
+
+    Problem i minimises ``1/2 x'(scale_i * H)x + C_i'x`` subject to ``x >= 0`` and at most
+    ``sparsity`` non-zero entries. The result is the same for any number of threads, bit for bit.
+
+    Parameters
+    ----------
+    H : array of shape (n, n)
+        Symmetric and positive semi-definite; shared by all problems.
+    C : array of shape (n_problems, n)
+        The linear part of one problem per row.
+    sparsity : int
+        Maximum number of non-zero entries per solution; may exceed n.
+    scale, constant, residual_tol : float or array of shape (n_problems,)
+        As in :func:`solve_nqp`; an array holds one value per problem.
+    min_decrease : float
+        As in :func:`solve_nqp`.
+    max_steps : int, optional
+        As in :func:`solve_nqp`.
+    n_jobs : int, optional
+        Maximum number of threads; None and -1 mean all of them.
+
+    Returns
+    -------
+    BatchResult
+        ``x`` as a CSR array of shape (n_problems, n), and ``value, n_steps, status`` per problem.
+
+    Examples
+    --------
+    Every row is the solution of its own problem:
+
+    >>> import numpy as np
+    >>> H, C = np.eye(3) + 1.0, np.array([[-3.0, 1.0, -1.0], [1.0, 2.0, 3.0]])
+    >>> batch = solve_nqp_batch(H, C, sparsity=2)
+    >>> batch.x.toarray()
+    array([[1.5, 0. , 0. ],
+           [0. , 0. , 0. ]])
+    >>> batch.status == 1  # Status.STATIONARY
+    array([ True,  True])
+    """
+    H, C = _check_problem(H, C, "C")
+    n_problems, n = C.shape
+    sparsity, limit = _check_limits(sparsity, n, max_steps, scale, constant, min_decrease)
+    n_jobs = -1 if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs (or -1)")
+
+    width = min(sparsity, n)
+    x = np.empty((n_problems, width), H.dtype)
+    active = np.empty((n_problems, width), np.int64)
+    n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
+    value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
+    scales = _per_problem(scale, n_problems, "scale")
+    constants = _per_problem(constant, n_problems, "constant")
+    residual_limits = _per_problem(
+        -np.inf if residual_tol is None else residual_tol, n_problems, "residual_tol"
+    )
+    if n_problems:
+        with limited_threads(n_jobs) as n_threads:
+            _pursue_batch(
+                _frozen(H),
+                _frozen(scales),
+                _frozen(C),
+                sparsity,
+                _frozen(constants),
+                _frozen(residual_limits),
+                float(min_decrease),
+                limit,
+                *_tolerances(H.dtype),
+                min(n_threads, n_problems),
+                x,
+                active,
+                n_active,
+                value,
+                n_steps,
+                status,
+            )
+    is_filled = np.arange(width) < n_active[:, None]
+    indptr = np.concatenate(([0], np.cumsum(n_active)))
+    solutions = sp.csr_array((x[is_filled], active[is_filled], indptr), shape=(n_problems, n))
+    solutions.sort_indices()
+    _check_solution(solutions.data, value)
+    return BatchResult(solutions, value, n_steps, status)
+
+
+def pursue(
+    H: FloatArray,
+    c: FloatArray,
+    sparsity: int,
+    *,
+    scale: float = 1.0,
+    constant: float = 0.0,
+    residual_tol: float = -np.inf,
+    min_decrease: float = 0.0,
+) -> tuple[IntArray, FloatArray, float]:
+    """Solve one problem by the compiled pursuit, without validating the input.
+
+    The same problem and algorithm as :func:`solve_nqp`, for inner loops over arrays that are known
+    to be valid.
+
+    Parameters
+    ----------
+    H : array of shape (n, n)
+        Symmetric, positive semi-definite and finite; never copied if C-contiguous.
+    c : array of shape (n,)
+        The linear part, of the same floating type as H (float32 or float64).
+    sparsity : int
+        Maximum number of non-zero entries, at least 1.
+    scale, constant, residual_tol, min_decrease : float
+        As in :func:`solve_nqp`.
+
+    Returns
+    -------
+    indices : int array
+        Indices of the positive entries, in order of entry.
+    values : array
+        Values of these entries.
+    value : float
+        The objective.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> indices, values, value = pursue(np.eye(3), np.array([-1.0, -4.0, 2.0]), 2, scale=2.0)
+    >>> indices, values, value
+    (array([1, 0]), array([2. , 0.5]), -4.25)
+    """
+    indices, values, value, _, _ = _pursue_alone(
+        _frozen(H),
+        float(scale),
+        _frozen(c),
+        sparsity,
+        float(constant),
+        float(residual_tol),
+        float(min_decrease),
+        _default_max_steps(sparsity, c.size),
+        *_tolerances(H.dtype),
+    )
+    return indices, values, value
 
 
 def _steepest(
@@ -201,10 +430,131 @@ def _solve_on_active(
 def _refactor(
     H: FloatArray, c: FloatArray, active: list[int], L: FloatArray, y: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Factor and forward solution on a smaller set, whose first rows are known."""
+    """Extend the factor and the forward solution, known for the first rows, to the active set."""
     for k in range(len(y), len(active)):
         # Schur complements only grow when a column leaves, so no column is dependent now.
         grown = _grow_factor(H, c, active[:k], active[k], L, y, -np.inf)
         assert grown is not None
         L, y = grown
     return L, y
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    """A contiguous read-only view, so that each loop is compiled for one kind of array only."""
+    view = np.ascontiguousarray(array).view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+def _check_problem(H: ArrayLike, c: ArrayLike, name: str) -> tuple[FloatArray, FloatArray]:
+    """H, and "c" or the rows "C", as float32 if both are, else float64; raise unless valid."""
+    H, c = np.asarray(H), np.asarray(c)
+    if np.iscomplexobj(H) or np.iscomplexobj(c):
+        raise ValueError("H and c must be real, but one is complex; pass their real parts.")
+    dtype = np.float32 if H.dtype == c.dtype == np.float32 else np.float64
+    H, c = H.astype(dtype, copy=False), c.astype(dtype, copy=False)
+    _check_quadratic(H)
+    n, shape = H.shape[0], "(n,)" if name == "c" else "(n_problems, n)"
+    if c.ndim != (1 if name == "c" else 2) or c.shape[-1] != n:
+        raise ValueError(
+            f"{name} has shape {c.shape}, but {shape} with n = {n} was expected; "
+            "it needs one entry per column of H."
+        )
+    if not np.isfinite(c).all():
+        raise ValueError(f"{name} contains NaN or infinite entries; remove or impute them first.")
+    return H, c
+
+
+def _check_quadratic(H: FloatArray) -> None:
+    """Raise unless H is square, finite and symmetric with a non-negative diagonal.
+
+    Comparing ``H v`` and ``H' v`` for one fixed vector v costs two products and no transposed copy.
+    """
+    if H.ndim != 2 or H.shape[0] != H.shape[1] or H.shape[0] == 0:
+        raise ValueError(
+            f"H has shape {H.shape}, but a square matrix (n, n) with n >= 1 was expected; "
+            "pass the Gram matrix of the columns."
+        )
+    n = H.shape[0]
+    v = np.random.default_rng(0).uniform(0.5, 1.5, size=(n,)).astype(H.dtype)
+    with np.errstate(all="ignore"):
+        right, left = H @ v, v @ H
+        gap = np.max(np.abs(right - left))
+    if not np.isfinite(gap) and not np.isfinite(H).all():
+        raise ValueError("H contains NaN or infinite entries; remove or impute them first.")
+    largest = max(float(H.max()), -float(H.min()))
+    tolerance = float(np.sqrt(np.finfo(H.dtype).eps)) * largest
+    if gap > tolerance * np.sqrt(n):
+        raise ValueError(
+            "H is not symmetric, but a symmetric matrix was expected; use (H + H.T)/2."
+        )
+    if np.diagonal(H).min() < -tolerance:
+        raise ValueError(
+            "H has a negative diagonal entry, so it is not positive semi-definite and the "
+            "problem has no minimum; pass a Gram or kernel matrix."
+        )
+
+
+def _check_solution(x: FloatArray, value: ArrayLike) -> None:
+    if not (np.isfinite(x).all() and np.isfinite(value).all()):
+        raise ValueError(
+            "The solution overflows: c is too large for the entries of H. Divide c by its largest "
+            "entry, solve, and multiply the solution by it."
+        )
+
+
+def check_count(value: Any, name: str) -> int:
+    """The value as an int; raise unless it is a positive integer."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(
+            f"{name} is {value!r}, but a positive integer was expected; use at least 1."
+        )
+    return int(value)
+
+
+def _check_limits(
+    sparsity: int,
+    n: int,
+    max_steps: int | None,
+    scale: ArrayLike,
+    constant: ArrayLike,
+    min_decrease: float,
+) -> tuple[int, int]:
+    """The sparsity and the maximum number of steps; raise unless all options are valid."""
+    sparsity = check_count(sparsity, "sparsity")
+    scale, constant = np.asarray(scale), np.asarray(constant)
+    if not (np.isfinite(scale).all() and (scale > 0).all()):
+        raise ValueError(
+            "scale must be positive and finite, because scale * H has to stay positive "
+            "semi-definite; leave out problems whose scale is 0."
+        )
+    if not np.isfinite(constant).all():
+        raise ValueError("constant must be finite; it is added to the objective as it is.")
+    if not min_decrease >= 0:
+        raise ValueError(
+            f"min_decrease is {min_decrease!r}, but a non-negative fraction was expected; "
+            "use 0 to go on as long as the objective falls."
+        )
+    limit = _default_max_steps(sparsity, n) if max_steps is None else max_steps
+    return sparsity, check_count(limit, "max_steps")
+
+
+def _default_max_steps(sparsity: int, n: int) -> int:
+    """Enough for every active entry to leave and return several times."""
+    return 10 * min(sparsity, n) + 20
+
+
+def _tolerances(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Relative round-off of a gradient, and of a Schur complement, in this type."""
+    return (1e-6 if dtype == np.float32 else 1e-12), 100 * float(np.finfo(dtype).eps)
+
+
+def _per_problem(value: ArrayLike, n_problems: int, name: str) -> NDArray[np.float64]:
+    """The value as an array with one float64 per problem."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape not in {(), (n_problems,)}:
+        raise ValueError(
+            f"{name} has shape {array.shape}, but a number or one value for each of the "
+            f"{n_problems} problems (rows of C) was expected."
+        )
+    return np.ascontiguousarray(np.broadcast_to(array, (n_problems,)))

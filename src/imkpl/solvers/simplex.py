@@ -6,19 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray
-from imkpl.solvers._checks import check_count
-from imkpl.solvers.result import SolverResult, Status
+from imkpl.solvers.nqp import SolverResult, Status, check_count
 
-# A gradient that turns by more is as good as this one.
+# Upper bound of the first Lipschitz constant, so that it can still be doubled.
 _HUGE = 1e300
 _EPS = float(np.finfo(np.float64).eps)
 
 
 def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
-    """The point of ``{b >= 0, sum(b) = total}`` nearest to v.
+    """Project v onto ``{b >= 0, sum(b) = total}``.
 
-    It is ``max(v - theta, 0)`` with the one theta that gives the right sum, found exactly by
-    sorting.
+    The nearest point is ``max(v - theta, 0)``, where the theta with the right sum is found exactly
+    by sorting.
 
     Parameters
     ----------
@@ -48,9 +47,9 @@ def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
 
 
 def minimize_linear_on_simplex(e: ArrayLike) -> FloatArray:
-    """The vertex of the smallest cost: ``argmin e'b`` on the simplex.
+    """Minimise ``e'b`` on the simplex: the vertex with the smallest cost.
 
-    This is the paper's linear programme for the kernel weights, in closed form. It selects a
+    This is the closed form of the paper's linear programme for the kernel weights. It selects a
     single entry, the first one on ties.
 
     Parameters
@@ -77,11 +76,11 @@ def minimize_linear_on_simplex(e: ArrayLike) -> FloatArray:
 def minimize_ridge_on_simplex(
     e: ArrayLike, rho: float, curvature: ArrayLike | None = None
 ) -> FloatArray:
-    """``argmin e'b + rho/2 sum(curvature * b²)`` on the simplex, exactly.
+    """Minimise ``e'b + rho/2 sum(curvature * b²)`` on the simplex, exactly.
 
-    The solution is ``b = max(theta - e, 0) / (rho * curvature)``. As rho falls to 0 it becomes
-    the vertex of the linear programme (shared evenly by exact ties for every rho > 0, and given
-    to the first of them for rho = 0); as rho grows it becomes proportional to 1 / curvature.
+    The solution is ``b = max(theta - e, 0) / (rho * curvature)``. As rho falls to 0 it approaches
+    the vertex of the linear programme (exact ties share the weight evenly for every rho > 0; for
+    rho = 0 the first of them gets it all). As rho grows it becomes proportional to 1 / curvature.
 
     Parameters
     ----------
@@ -112,28 +111,28 @@ def minimize_ridge_on_simplex(
 
 
 def ridge_for_support(e: ArrayLike, n_kept: int, curvature: ArrayLike | None = None) -> float:
-    """A ridge with which the minimiser on the simplex has n_kept positive entries.
+    """Return a ridge for which the minimiser on the simplex has n_kept positive entries.
 
-    With the costs sorted, entry k + 1 turns positive as soon as rho exceeds
+    With sorted costs, entry k + 1 turns positive as soon as rho exceeds
     ``rho_k = sum_{i <= k} (e_{k+1} - e_i) / curvature_i``. The result lies in
     ``(rho_{k-1}, rho_k)`` for ``k = n_kept``, close to the upper end, where the kept weights are
     most even (at ``2 rho_{n-1}`` if all are kept). Costs that tie across the cut enter together:
-    then it is the largest smaller k that can be had, and if the n_kept + 1 smallest costs all tie,
-    the result is 0, the linear programme with its single entry.
+    then the next smaller possible k is taken. If the n_kept + 1 smallest costs all tie, the result
+    is 0, the linear programme with its single entry.
 
     Parameters
     ----------
     e : array of shape (n,)
         The costs.
     n_kept : int
-        The wanted number of positive entries, at least 1.
+        Number of positive entries, at least 1.
     curvature : array of shape (n,), optional
         Positive weights of the squares; all ones by default.
 
     Returns
     -------
     float
-        rho, to be given to :func:`minimize_ridge_on_simplex`.
+        The argument rho of :func:`minimize_ridge_on_simplex`.
 
     Examples
     --------
@@ -167,23 +166,23 @@ def minimize_on_simplex(
     max_iter: int = 500,
     tol: float = 1e-8,
 ) -> SolverResult:
-    """Minimise a smooth convex function on the simplex, never ending above the start.
+    """Minimise a smooth convex function on the simplex.
 
-    Accelerated projected gradient with backtracking. A step that would raise the objective
-    throws the momentum away. It stops when the duality gap of Frank and Wolfe,
+    Accelerated projected gradient with backtracking. A step that would raise the objective resets
+    the momentum, so the result is never worse than the start. It stops when the Frank-Wolfe gap,
     ``g'x - min(g) >= f(x) - min f``, is at most ``tol`` times the larger of ``|f(x)|`` and the
     spread ``max(g) - min(g)`` of the gradient at the start, so that scaling f changes nothing.
 
     Parameters
     ----------
     value_and_gradient : callable
-        Gives f(x) and its gradient, an array of shape (n,), at any x near the simplex.
+        Returns f(x) and its gradient, an array of shape (n,), for any x near the simplex.
     start : array of shape (n,)
         A point of the simplex.
     lipschitz : float, optional
-        A first guess of the Lipschitz constant of the gradient; raised where it is too small.
+        First guess of the Lipschitz constant of the gradient; raised where it is too small.
     max_iter : int
-        The largest number of steps.
+        Maximum number of steps.
     tol : float
         Relative tolerance of the duality gap.
 
@@ -230,11 +229,11 @@ def minimize_on_simplex(
         )
         n_steps += 1
         new_gap = _duality_gap(new, new_gradient)
-        # Near an inner minimum f is flat to round-off long before the gap is closed.
+        # Near an inner minimum f is flat up to round-off long before the gap is closed.
         is_level = new_value <= min(start_value, value + 8 * _EPS * abs(value)) and new_gap < gap
         if not (new_value < value or is_level):
             if ahead is x:
-                # Without momentum the step is a descent step, so what is left is round-off.
+                # Without momentum this is a descent step, so only round-off is left.
                 status = Status.SMALL_DECREASE
                 break
             ahead, value_ahead, gradient_ahead, momentum = x, value, gradient, 1.0
@@ -248,7 +247,7 @@ def minimize_on_simplex(
 
 
 def _duality_gap(x: FloatArray, gradient: FloatArray) -> float:
-    """What the linear model promises at most: ``g'x - min(g)``."""
+    """The largest decrease that the linear model promises: ``g'x - min(g)``."""
     return float((gradient - gradient.min()) @ x)
 
 
@@ -271,7 +270,7 @@ def _backtrack(
             new_value - value <= float(gradient @ step) + bend
             or float((new_gradient - gradient) @ step) <= bend
             or bend <= _EPS**2 * L
-            # Once L has overflowed no other step will be tried.
+            # An L that has overflowed cannot grow.
             or np.isinf(L)
         ):
             return L, new, new_value, new_gradient
@@ -283,14 +282,14 @@ def _first_lipschitz(
     x: FloatArray,
     gradient: FloatArray,
 ) -> float:
-    """How fast the gradient turns on the way to the best vertex: a lower bound of L."""
+    """How fast the gradient changes on the way to the best vertex: a lower bound of L."""
     vertex = minimize_linear_on_simplex(gradient)
     length = float(np.linalg.norm(vertex - x))
     spread = float(np.ptp(gradient))
     if length == 0 or spread == 0:
         return spread or 1.0
     _, there = _evaluate(value_and_gradient, vertex)
-    # With an L below spread / 1000 a step from anywhere ends at a vertex.
+    # With an L below spread / 1000 every step ends at a vertex.
     with np.errstate(over="ignore"):
         turn = min(float(np.linalg.norm(there - gradient)), _HUGE)
     return max(turn / length, 1e-3 * spread)

@@ -1,5 +1,7 @@
-"""Series are read from every form that users have, and what cannot be read is refused in words."""
+"""Series are read from every form, and behave like an array of series of unequal length."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -9,10 +11,128 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import train_test_split
+from sklearn.utils import indexable
 
-from imkpl.series import SeriesSet, read_series
+from imkpl.kernels.blocks import count_samples, take_samples
+from imkpl.series import SeriesSet, difference, read_series, resample
+from reference.series import difference_one, resample_one
 
 LENGTHS = (4, 7, 1, 5)
+
+# SeriesSet
+
+
+@pytest.fixture
+def listed(rng):
+    return [rng.standard_normal((3, length)) for length in (4, 1, 6, 2)]
+
+
+@pytest.fixture
+def series(listed):
+    return SeriesSet.from_list(listed, channel_names=["a", "b", "c"])
+
+
+def test_series_come_back_as_they_were_given(series, listed):
+    assert len(series) == 4
+    assert series.shape == (4, 3, 6)
+    assert_array_equal(series.lengths, [4, 1, 6, 2])
+    for index, array in enumerate(listed):
+        assert_array_equal(series[index], array)
+        assert_array_equal(series[index - 4], array)
+
+
+@pytest.mark.parametrize(
+    "key", [[2, 0, 2], slice(1, None, 2), slice(None), [], [True, False, False, True], [-1]]
+)
+def test_a_set_is_indexed_as_a_list_is(series, listed, key):
+    # An empty list is an array of float, which numpy would refuse as an index.
+    expected = np.arange(4)[key if isinstance(key, slice) or key else slice(0)]
+    part = series[key]
+    assert len(part) == expected.size
+    for found, index in zip(part, expected, strict=True):
+        assert_array_equal(found, listed[index])
+    assert part.channel_names == series.channel_names
+
+
+def test_channels_are_the_second_axis(series, listed):
+    part = series[:, [2, 0]]
+    assert part == series.channels([2, 0])
+    assert part.channel_names == ("c", "a")
+    assert_array_equal(part[2], listed[2][[2, 0]])
+    assert series[[1, 2], ...] == series[[1, 2]]
+    assert series[[1, 2], np.array([1])].shape == (2, 1, 6)
+
+
+def test_padding_is_nan_and_only_padding(series):
+    padded = np.asarray(series)
+    assert padded.shape == series.shape
+    assert_array_equal(np.isnan(padded[:, 0]), np.arange(6) >= series.lengths[:, np.newaxis])
+
+
+def test_single_precision_stays_and_integers_become_double():
+    assert SeriesSet.from_list([np.zeros((1, 2), np.float32)]).dtype == np.float32
+    assert SeriesSet.from_list([[[1, 2]]]).dtype == np.float64
+
+
+def test_nothing_can_be_written_not_even_after_a_copy(series):
+    for twin in (series, copy.deepcopy(series), pickle.loads(pickle.dumps(series)), series[:2]):
+        with pytest.raises(ValueError, match="read-only"):
+            twin[0][0, 0] = 1.0
+        with pytest.raises(AttributeError):
+            twin.values = None
+    assert copy.deepcopy(series) == series
+
+
+def test_sets_compare_by_content(series, listed):
+    assert series == SeriesSet.from_list(listed, ["a", "b", "c"])
+    assert series != SeriesSet.from_list(listed)
+    assert series != series[[1, 0, 2, 3]]
+    assert series != 3
+
+
+def test_the_rest_of_the_library_counts_and_takes_series(series):
+    assert count_samples(series) == 4
+    assert take_samples(series, np.array([3, 1])) == series[[3, 1]]
+
+
+def test_scikit_learn_splits_it(series):
+    indexable(series, [0, 1, 0, 1])
+    train, test, _, _ = train_test_split(series, [0, 1, 0, 1], random_state=0)
+    assert isinstance(train, SeriesSet)
+    assert len(train) + len(test) == 4
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: SeriesSet.from_list([]), "is empty"),
+        (lambda: SeriesSet.from_list([[[1.0]], [[1.0], [2.0]]]), "Series 1 has shape"),
+        (lambda: SeriesSet.from_list([[1.0, 2.0]]), "reshape"),
+        (lambda: SeriesSet.from_list([[["a"]]]), "expected real numbers"),
+        (lambda: SeriesSet.from_list([[[1.0]]], ["a", "b"]), "2 channel names for 1"),
+        (lambda: SeriesSet(np.zeros((1, 3)), [0, 2]), "ascending order from 0 to the 3"),
+        (lambda: SeriesSet(np.zeros((1, 3)), [0, 2, 1, 3]), "ascending"),
+        (lambda: SeriesSet(np.zeros(3), [0, 3]), "from_list"),
+    ],
+)
+def test_bad_parts_of_a_set_are_refused_with_a_sentence(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("key", [4, -5, [4], [[0, 1]], (0, 0, 0), [True, False]])
+def test_an_index_outside_is_an_index_error(series, key):
+    with pytest.raises(IndexError):
+        series[key]
+
+
+def test_it_tells_its_size(series):
+    assert repr(series) == "SeriesSet(4 series of 3 channels, length 1 to 6, float64)"
+
+
+# read_series
 
 
 @pytest.fixture
@@ -66,7 +186,7 @@ def named(series, names=("a", "b", "c")):
     return SeriesSet(series.values, series.starts, tuple(names))
 
 
-# What is read
+# read_series: what is read
 
 
 @pytest.mark.parametrize(
@@ -230,7 +350,7 @@ def test_without_aeon_a_file_says_what_to_install(tmp_path, monkeypatch):
         read_series(tmp_path / "two.ts")
 
 
-# What is refused
+# read_series: what is refused
 
 
 def nan(*shape):
@@ -373,6 +493,126 @@ def test_an_unknown_order_of_axes_is_refused():
         read_series(np.ones((2, 1, 3)), axes="tcn")
 
 
-def test_numbers_whose_differences_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"hold numbers of up to 1\.7e\+308, expected less than"):
-        read_series([np.array([[1.0, 1.7e308]]), np.array([[1.0]])])
+def test_numbers_whose_squares_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"hold numbers of up to 1\.1e\+150, expected .* 1e\+150"):
+        read_series([np.array([[1.0, 1.1e150]]), np.array([[1.0]])])
+
+
+# resample and difference
+
+
+def some_series(rng, *, missing=0.0, dtype=float):
+    arrays = [rng.standard_normal((3, length)) for length in (1, 2, 5, 17, 40)]
+    for array in arrays:
+        array[rng.random(array.shape) < missing] = np.nan
+    return SeriesSet.from_list([array.astype(dtype) for array in arrays], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("length", [1, 2, 3, 17, 50])
+def test_resample_interpolates_every_series_on_its_own(rng, length, missing):
+    series = some_series(rng, missing=missing)
+    result = resample(series, length)
+    assert result.lengths.tolist() == [length] * len(series)
+    assert result.channel_names == series.channel_names
+    for index in range(len(series)):
+        expected = resample_one(series[index], length)
+        np.testing.assert_allclose(result[index], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_difference_is_taken_within_every_series(rng, missing):
+    series = some_series(rng, missing=missing)
+    result = difference(series)
+    assert result.lengths.tolist() == [1, 1, 4, 16, 39]
+    assert result.channel_names == series.channel_names
+    for index in range(len(series)):
+        np.testing.assert_array_equal(result[index], difference_one(series[index]))
+
+
+def test_single_precision_stays(rng):
+    series = some_series(rng, dtype=np.float32)
+    assert resample(series, 7).dtype == np.float32
+    assert difference(series).dtype == np.float32
+
+
+def test_other_forms_are_read(rng):
+    series = some_series(rng)
+    bare = SeriesSet(series.values, series.starts)
+    assert resample(series.to_padded(), 6) == resample(bare, 6)
+    assert difference([series[i] for i in range(len(series))]) == difference(bare)
+
+
+def test_a_channel_never_observed_stays_missing():
+    series = SeriesSet.from_list([[[np.nan, np.nan], [1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]]])
+    result = resample(series, 3)
+    assert np.isnan(result[0][0]).all()
+    assert not np.isnan(result[0][1]).any()
+    assert not np.isnan(result[1]).any()
+
+
+def test_values_beyond_the_observed_ones_are_held():
+    series = SeriesSet.from_list([[[np.nan, 2.0, np.nan, 6.0, np.nan]]])
+    np.testing.assert_array_equal(resample(series, 5)[0], [[2, 2, 4, 6, 6]])
+
+
+def test_empty_series_have_no_differences():
+    series = SeriesSet(np.array([[1.0, 5.0, 2.0]]), np.array([0, 0, 2, 2, 3, 3]))
+    result = difference(series)
+    assert result.lengths.tolist() == [0, 1, 0, 1, 0]
+    np.testing.assert_array_equal(result.values, [[4, 0]])
+
+
+def test_empty_series_cannot_be_resampled():
+    with pytest.raises(ValueError, match="Series 1 has no time steps"):
+        resample(SeriesSet(np.array([[1.0, 5.0]]), np.array([0, 2, 2])), 3)
+
+
+@pytest.mark.parametrize("length", [0, -3, 2.5, True, "long"])
+def test_a_length_that_is_none_is_refused(rng, length):
+    with pytest.raises(ValueError, match="expected a whole number of at least one step"):
+        resample(some_series(rng), length)
+
+
+sets = st.lists(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12), min_size=1, max_size=5
+).map(lambda rows: SeriesSet.from_list([[row] for row in rows]))
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets, st.integers(1, 20))
+def test_resampled_values_lie_between_the_old_ones_and_ends_stay(series, length):
+    result = resample(series, length)
+    for index in range(len(series)):
+        old, new = series[index][0], result[index][0]
+        slack = 1e-9 * (1 + np.abs(old).max())
+        assert new.min() >= old.min() - slack
+        assert new.max() <= old.max() + slack
+        if length > 1:
+            np.testing.assert_allclose(new[[0, -1]], old[[0, -1]], atol=slack)
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets)
+def test_resampling_to_the_same_length_changes_nothing(series):
+    for index in range(len(series)):
+        alone = series[[index]]
+        assert resample(alone, int(alone.lengths[0])) == alone
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets, st.integers(1, 20))
+def test_series_do_not_see_one_another(series, length):
+    whole, steps = resample(series, length), difference(series)
+    for index in range(len(series)):
+        assert resample(series[[index]], length) == whole[[index]]
+        assert difference(series[[index]]) == steps[[index]]
+
+
+@settings(deadline=None, max_examples=50)
+@given(sets)
+def test_differences_add_up_to_the_whole_way(series):
+    result = difference(series)
+    for index in range(len(series)):
+        way = series[index][0, -1] - series[index][0, 0]
+        np.testing.assert_allclose(result[index].sum(), way, atol=1e-6)

@@ -1,0 +1,137 @@
+"""What commands share: options, and errors that become one sentence and an exit code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from imkpl.cli.output import echo_error, echo_note
+
+INPUT_ERROR, INTERNAL_ERROR, INTERRUPTED = 1, 3, 130
+
+DataArgument: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        readable=False,
+        help="A file .csv, .tsv, .parquet, .feather, .npz, .mat, .arff or .ts.",
+        show_default=False,
+    ),
+]
+ModelArgument: TypeAlias = Annotated[
+    Path,
+    typer.Argument(readable=False, help="A file that imkpl fit wrote.", show_default=False),
+]
+TargetOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--target", help="Column with the classes.", show_default=False),
+]
+IdOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--id", help="Column with the row names.", show_default=False),
+]
+SeparatorOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
+        show_default=False,
+    ),
+]
+XKeyOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--x-key", help="Array of samples in .npz and .mat files.", show_default=False),
+]
+YKeyOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--y-key", help="Array of labels in .npz and .mat files.", show_default=False),
+]
+JsonOption: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+]
+ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+DebugOption: TypeAlias = Annotated[
+    bool, typer.Option("--debug", help="Show the traceback of an error.")
+]
+
+
+def create_app(text: str) -> typer.Typer:
+    """A command line without commands."""
+    # Names in files may look like markup, so no markup is interpreted.
+    return typer.Typer(
+        help=text,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+
+
+def add_command(app: typer.Typer, function: Callable[..., None], examples: str) -> None:
+    """Add a function with typer's annotations and a parameter `debug` as a command."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        with handle_errors(debug=bool(kwargs.get("debug"))):
+            function(*args, **kwargs)
+
+    text = inspect.getdoc(function) or ""
+    shown = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    # The mark keeps typer from joining the lines.
+    full = f"{text}\n\n\b\nExamples:\n{shown}"
+    app.command(function.__name__, help=full, short_help=text.splitlines()[0])(run)
+
+
+@contextmanager
+def handle_errors(*, debug: bool) -> Iterator[None]:
+    """Turn errors into a sentence and an exit code, and warnings into notes."""
+    try:
+        with _noted_warnings():
+            yield
+    # Whoever reads the output went away; typer knows how to end quietly.
+    except (BrokenPipeError, typer.Exit, typer.Abort):
+        raise
+    except KeyboardInterrupt:
+        echo_error("Stopped with Ctrl-C. No file is incomplete.")
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:
+        if debug:
+            typer.echo(traceback.format_exc(), err=True)
+        message, code = _describe(error, debug=debug)
+        echo_error(message)
+        raise typer.Exit(code) from None
+
+
+@contextmanager
+def _noted_warnings() -> Iterator[None]:
+    for_developers = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            yield
+        finally:
+            shown = [one for one in caught if not issubclass(one.category, for_developers)]
+            for text in dict.fromkeys(str(one.message) for one in shown):
+                echo_note(text)
+
+
+def _describe(error: Exception, *, debug: bool) -> tuple[str, int]:
+    """Message and exit code of an error."""
+    name, text = type(error).__name__, str(error)
+    if isinstance(error, MemoryError):
+        return "The data do not fit into memory. Use fewer rows or columns.", INPUT_ERROR
+    # Errors of the system have a number; the name of the file says more.
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename} cannot be used: {error.strerror.lower()}.", INPUT_ERROR
+    if isinstance(error, ValueError | OSError | ImportError):
+        return text or name, INPUT_ERROR
+    hint = "" if debug else " Run again with --debug to see where."
+    shown = f"{name}: {text}" if text else name
+    return f"This is an error in imkpl, not in your data ({shown}).{hint}", INTERNAL_ERROR

@@ -1,0 +1,154 @@
+"""What is printed (answers to standard output, the rest to standard error) and what is written."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from imkpl._json import to_json
+from imkpl._progress import Progress, listening
+from imkpl.readers import InputError
+
+# Wider than any table, so that nothing is cut off.
+ENDLESS = 10_000
+# The second has the numbers of the page.
+REPORT_ENDINGS = (".html", ".json")
+
+
+def echo(text: str = "") -> None:
+    """Print a part of the answer."""
+    _write(sys.stdout, text)
+
+
+def echo_note(text: str) -> None:
+    """Print what was guessed or noticed."""
+    _write(sys.stderr, f"note: {text}")
+
+
+def echo_error(text: str) -> None:
+    """Print what went wrong, in one line."""
+    _write(sys.stderr, f"imkpl: {' '.join(text.split())}")
+
+
+def echo_json(answer: dict[str, Any]) -> None:
+    """Print the whole answer as one JSON object."""
+    sys.stdout.write(format_json(answer))
+
+
+def format_json(answer: dict[str, Any]) -> str:
+    """An answer as JSON."""
+    return json.dumps(to_json(answer), indent=1, allow_nan=False) + "\n"
+
+
+def echo_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table; columns of numbers are aligned to the right."""
+    cells = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for place, name in enumerate(head):
+        is_number = all(not isinstance(row[place], str) for row in cells)
+        table.add_column(Text(_printable(name)), justify="right" if is_number else "left")
+    for row in cells:
+        table.add_row(*(Text(_printable(cell)) for cell in row))
+    # Drawn into a string first: the width of a terminal must not cut names.
+    drawn = io.StringIO()
+    Console(file=drawn, width=ENDLESS, color_system=None, legacy_windows=False).print(table)
+    echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip().splitlines()))
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[None]:
+    """Show what the block announces as progress bars, if standard error is a terminal."""
+    console = Console(file=sys.stderr)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with ProgressBar(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        # One bar per estimator: a cross-validation and the fit under way.
+        tasks: dict[str, TaskID] = {}
+
+        def show(progress: Progress) -> None:
+            if progress.source not in tasks:
+                tasks[progress.source] = bar.add_task(title, total=None)
+            bar.update(
+                tasks[progress.source],
+                description=f"{title}: {_printable(progress.message)}",
+                total=progress.total,
+                completed=progress.done,
+            )
+
+        with listening(show):
+            yield
+
+
+def _write(stream: Any, text: str) -> None:
+    lines = "\n".join(_printable(line) for line in text.split("\n")) + "\n"
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(lines.encode(encoding, errors="replace").decode(encoding))
+
+
+def _printable(text: Any) -> str:
+    """Text without control characters that a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def check_outputs(
+    outputs: Sequence[Path | None], inputs: Sequence[Path | None] = (), *, force: bool
+) -> None:
+    """Raise before a long fit if its result could not be written."""
+    taken = {path.resolve() for path in inputs if path is not None}
+    for path in outputs:
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise InputError(
+                f"{path} is already read or written by this command. Choose another name."
+            )
+        taken.add(path.resolve())
+        folder = path.resolve().parent
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, expected a file. Name a file in it.")
+        if path.exists() and not force:
+            raise InputError(
+                f"{path} already exists. Choose another name, or replace it with --force."
+            )
+        problem = ""
+        if not folder.exists():
+            problem = f"the folder {folder} does not exist. Create it, or choose another."
+        elif not folder.is_dir():
+            problem = f"{folder} is a file, expected a folder. Choose another name."
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            problem = f"the folder {folder} is not writable. Choose another."
+        if problem:
+            raise InputError(f"{path} cannot be written: {problem}")
+
+
+def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:
+    """Raise if a file would be written in an unknown format."""
+    if path is not None and path.suffix.lower() not in endings:
+        raise InputError(
+            f"{option} is {path.name}, expected a name that ends in {' or '.join(endings)}."
+        )
+
+
+def check_report(option: str, path: Path | None) -> None:
+    """Raise before a long fit if its report could not be written."""
+    check_ending(option, path, REPORT_ENDINGS)
+    if path is not None and find_spec("jinja2") is None:
+        raise InputError(
+            "A report needs jinja2, which is not installed. Install it with "
+            "pip install 'imkpl[report]'."
+        )

@@ -1,0 +1,525 @@
+"""Commands for a fitted model: ``imkpl predict``, ``explain``, ``report`` and ``compare``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from imkpl._archive import write_file
+from imkpl.cli.command import (
+    DataArgument,
+    DebugOption,
+    ForceOption,
+    IdOption,
+    JsonOption,
+    ModelArgument,
+    SeparatorOption,
+    TargetOption,
+    XKeyOption,
+    YKeyOption,
+)
+from imkpl.cli.output import (
+    check_ending,
+    check_outputs,
+    check_report,
+    echo,
+    echo_json,
+    echo_note,
+    echo_table,
+    format_json,
+)
+from imkpl.readers import DataFile, ExpectedColumns, InputError, ReadOptions, read_new_file
+from imkpl.readers.data_file import list_names
+
+PREDICT_EXAMPLES = """
+imkpl predict m.imkpl new.csv
+imkpl predict m.imkpl new.csv --id patient --out classes.csv
+imkpl predict m.imkpl new.csv --reject --json
+"""
+EXPLAIN_EXAMPLES = """
+imkpl explain m.imkpl new.csv
+imkpl explain m.imkpl new.csv --id patient --row p17 --row p4
+imkpl explain m.imkpl new.csv --out reasons.csv
+imkpl explain m.imkpl new.csv --all --json
+"""
+REPORT_EXAMPLES = """
+imkpl report m.imkpl data.csv --target class --out page.html
+imkpl report m.imkpl data.csv --target class --id patient --out page.html --title "Trial 2"
+"""
+COMPARE_EXAMPLES = """
+imkpl compare a.imkpl b.imkpl
+imkpl compare a.imkpl b.imkpl --data new.csv --target class
+imkpl compare a.imkpl b.imkpl --json
+"""
+# Rows and features on a screen; files and --json have all of them.
+MAX_SHOWN = 20
+MAX_EXPLAINED = 5
+# These settings say how a fit runs, not what it learns.
+NOT_COMPARED = ("verbose", "n_jobs")
+
+
+def predict(
+    model: ModelArgument,
+    data: DataArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write all rows here (.csv or .json).", show_default=False),
+    ] = None,
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Give no class to rows unlike any in training.")
+    ] = False,
+    identifier: IdOption = None,
+    separator: SeparatorOption = None,
+    x_key: XKeyOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Classify the rows of a file: class, probability of every class, novelty.
+
+    Columns are matched by name: columns that the model does not know are ignored, and columns that
+    it does not use may be missing. Novelty is 0 for a row like those in training and 1 for a row
+    like none of them.
+    """
+    check_outputs([out], [model, data], force=force)
+    check_ending("--out", out, (".csv", ".json"))
+    estimator = load_model(model)
+    rows = read_for_model(estimator, data, ReadOptions(None, identifier, separator, x_key))
+    answer = _describe_predictions(estimator, rows, reject=reject)
+    answer.update(model=str(model), file=str(data), out=None if out is None else str(out))
+    if out is not None:
+        is_json = out.suffix.lower() == ".json"
+        text = format_json(answer) if is_json else _predictions_as_csv(answer["rows"])
+        write_file(out, text.encode())
+    if as_json:
+        echo_json(answer)
+    else:
+        _echo_predictions(answer)
+
+
+def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[str, Any]:
+    found = explain_rows(model, data)
+    names = [str(label) for label in found.classes]
+    predicted = np.array(found.predicted, dtype=object)
+    if reject:
+        predicted[found.is_novel] = None
+    rows = [
+        {
+            "id": data.ids[row],
+            "prediction": predicted[row],
+            "probabilities": dict(zip(names, found.probabilities[row].tolist(), strict=True)),
+            "novelty": float(found.novelty[row]),
+            "is_novel": bool(found.is_novel[row]),
+        }
+        for row in range(len(data))
+    ]
+    return {
+        "command": "predict",
+        "notes": list(data.notes),
+        "classes": list(found.classes),
+        "novelty_threshold": float(found.novelty_threshold),
+        "rows": rows,
+    }
+
+
+def _predictions_as_csv(rows: list[dict[str, Any]]) -> str:
+    import pandas as pd
+
+    table = [
+        {
+            "id": row["id"],
+            "prediction": row["prediction"],
+            **{f"probability {name}": share for name, share in row["probabilities"].items()},
+            "novelty": row["novelty"],
+            "is_novel": row["is_novel"],
+        }
+        for row in rows
+    ]
+    text: str = pd.DataFrame(table).to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def _echo_predictions(answer: dict[str, Any]) -> None:
+    rows = answer["rows"]
+    if answer["out"] is None:
+        cells = [
+            [
+                str(row["id"]),
+                "(none)" if row["prediction"] is None else str(row["prediction"]),
+                f"{max(row['probabilities'].values()):.0%}",
+                f"{row['novelty']:.2f}",
+                "unlike any in training" if row["is_novel"] else "",
+            ]
+            for row in rows[:MAX_SHOWN]
+        ]
+        echo_table(("row", "class", "probability", "novelty", ""), cells)
+        if len(rows) > MAX_SHOWN:
+            echo(f"... and {len(rows) - MAX_SHOWN} more; --out classes.csv writes all")
+    else:
+        echo(f"{len(rows)} rows written to {answer['out']}.")
+    n_novel = sum(row["is_novel"] for row in rows)
+    if n_novel:
+        verb = "are" if n_novel > 1 else "is"
+        echo(
+            f"{n_novel} of {len(rows)} rows {verb} unlike any in training (novelty above "
+            f"{answer['novelty_threshold']:.2f})."
+        )
+
+
+def explain(
+    model: ModelArgument,
+    data: DataArgument,
+    row: Annotated[
+        list[str] | None,
+        typer.Option("--row", help="Explain this row; may be repeated.", show_default=False),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help=f"Explain all rows, not only the first {MAX_EXPLAINED}.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write all rows, or the ones named: .csv has what every feature adds to the "
+            "winning class's score through every prototype, .json everything.",
+            show_default=False,
+        ),
+    ] = None,
+    identifier: IdOption = None,
+    separator: SeparatorOption = None,
+    x_key: XKeyOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Say why rows get their classes: prototypes, training rows behind them, and features.
+
+    Rows are chosen by name (--id) or by number from 1.
+    """
+    check_outputs([out], [model, data], force=force)
+    check_ending("--out", out, (".csv", ".json"))
+    estimator = load_model(model)
+    rows = read_for_model(estimator, data, ReadOptions(None, identifier, separator, x_key))
+    chosen = _choose_rows(rows, row or [], every=every or out is not None)
+    explanation = explain_rows(estimator, chosen)
+    answer = {
+        "command": "explain",
+        "model": str(model),
+        "file": str(data),
+        "notes": list(rows.notes),
+        **explanation.to_dict(),
+    }
+    if out is not None:
+        if out.suffix.lower() == ".json":
+            text = format_json(answer)
+        else:
+            frame = explanation.to_frame("contributions")
+            text = frame.to_csv(index=False, lineterminator="\n")
+        write_file(out, text.encode())
+    if as_json:
+        echo_json(answer)
+    elif out is not None:
+        echo(f"Reasons for {len(chosen)} rows written to {out}.")
+    else:
+        echo(str(explanation))
+        if len(chosen) < len(rows) and not row:
+            echo(f"\n... and {len(rows) - len(chosen)} more rows (--row NAME, --all)")
+
+
+def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
+    if not names:
+        return data if every else data.take(np.arange(min(MAX_EXPLAINED, len(data))))
+    places = {str(name): place for place, name in enumerate(data.ids.tolist())}
+    for name in names:
+        if name not in places:
+            shown = ", ".join(list(places)[:3])
+            raise InputError(
+                f"There is no row {name!r}; the rows are named {shown}, ... Name their column with "
+                "--id, or number them from 1."
+            )
+    return data.take(np.array([places[name] for name in dict.fromkeys(names)]))
+
+
+def report(
+    model: ModelArgument,
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", help="Write the page (.html) here.")],
+    target: TargetOption = None,
+    title: Annotated[
+        str | None, typer.Option("--title", help="Heading of the page.", show_default=False)
+    ] = None,
+    identifier: IdOption = None,
+    separator: SeparatorOption = None,
+    x_key: XKeyOption = None,
+    y_key: YKeyOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write a page that shows prototypes, features, and the reason for each decision.
+
+    The page is one file that needs no network. Use rows that the model was not fitted to, or its
+    accuracy says little.
+    """
+    check_outputs([out], [model, data], force=force)
+    check_report("--out", out)
+    from imkpl.report import write_report
+
+    estimator = load_model(model)
+    options = ReadOptions(target, identifier, separator, x_key, y_key)
+    rows = read_for_model(estimator, data, options, needs_target=True)
+    samples = as_samples(estimator, rows)
+    write_report(estimator, samples, rows.y, out, title=title or data.stem)
+    accuracy = float(np.mean(estimator.predict(samples) == rows.y))
+    if as_json:
+        echo_json(
+            {
+                "command": "report",
+                "model": str(model),
+                "file": str(data),
+                "out": str(out),
+                "notes": list(rows.notes),
+                "rows": len(rows),
+                "accuracy": accuracy,
+            }
+        )
+    else:
+        echo(f"Report on {len(rows)} rows (accuracy {accuracy:.1%}) written to {out}.")
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="A model.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another model.", show_default=False)],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Measure both on this file.", show_default=False),
+    ] = None,
+    target: TargetOption = None,
+    identifier: IdOption = None,
+    separator: SeparatorOption = None,
+    x_key: XKeyOption = None,
+    y_key: YKeyOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Compare two models: settings, features, prototypes, and accuracy on the same rows.
+
+    Use rows that neither model was fitted to, or their accuracy says little.
+    """
+    if data is None and target is not None:
+        raise InputError("--target names a column of a file, but there is none. Add --data FILE.")
+    models = load_model(first), load_model(second)
+    answer = _compare_models(*models)
+    answer.update(a=str(first), b=str(second), file=None if data is None else str(data))
+    if data is not None:
+        options = ReadOptions(target, identifier, separator, x_key, y_key)
+        answer["on_data"] = _measure(models, data, options)
+    if as_json:
+        echo_json(answer)
+    else:
+        _echo_comparison(answer)
+
+
+def _compare_models(a: Any, b: Any) -> dict[str, Any]:
+    settings = [_read_settings(model) for model in (a, b)]
+    features = [dict(list_features(model)) for model in (a, b)]
+    shared = sorted(set(features[0]) & set(features[1]))
+    either = set(features[0]) | set(features[1])
+    return {
+        "command": "compare",
+        "settings": {
+            name: {"a": settings[0].get(name), "b": settings[1].get(name)}
+            for name in sorted(set(settings[0]) | set(settings[1]))
+        },
+        "features": {
+            "a": features[0],
+            "b": features[1],
+            "shared": shared,
+            "share_in_common": len(shared) / len(either),
+            "weight_in_common": sum(min(features[0][name], features[1][name]) for name in shared),
+        },
+        "prototypes": {"a": count_prototypes(a), "b": count_prototypes(b)},
+        "novelty_threshold": {"a": float(a.novelty_threshold_), "b": float(b.novelty_threshold_)},
+    }
+
+
+def _read_settings(model: Any) -> dict[str, Any]:
+    values = {"estimator": type(model).__name__, **model.get_params(deep=False)}
+    # What cross-validation chose counts, not what it chose from.
+    for name in ("sparsity", "max_kernels"):
+        values[name] = getattr(model, f"{name}_", values[name])
+    return {
+        name: value if isinstance(value, bool | int | float | str | None) else repr(value)
+        for name, value in values.items()
+        if name not in NOT_COMPARED
+    }
+
+
+def _measure(models: tuple[Any, Any], path: Path, options: ReadOptions) -> dict[str, Any]:
+    accuracy, predicted = {}, []
+    for name, model in zip("ab", models, strict=True):
+        rows = read_for_model(model, path, options, needs_target=True, prefix=f"{name}: ")
+        predicted.append(model.predict(as_samples(model, rows)).astype(str))
+        accuracy[name] = float(np.mean(predicted[-1] == rows.y.astype(str)))
+    agreement = float(np.mean(predicted[0] == predicted[1]))
+    return {"rows": len(predicted[0]), "accuracy": accuracy, "agreement": agreement}
+
+
+def _echo_comparison(answer: dict[str, Any]) -> None:
+    echo(f"A is {answer['a']}, B is {answer['b']}.\n")
+    different = [
+        (name, str(pair["a"]), str(pair["b"]))
+        for name, pair in answer["settings"].items()
+        if pair["a"] != pair["b"]
+    ]
+    if different:
+        echo_table(("setting", "A", "B"), different)
+    else:
+        echo("Both have the same settings.")
+    echo()
+    prototypes = [answer["prototypes"][key] for key in "ab"]
+    classes = dict.fromkeys([*prototypes[0], *prototypes[1]])
+    rows = [(name, *(counts.get(name, "-") for counts in prototypes)) for name in classes]
+    echo_table(("prototypes of class", "A", "B"), rows)
+    echo()
+    features = [answer["features"][key] for key in "ab"]
+    names = sorted(
+        set(features[0]) | set(features[1]),
+        key=lambda name: -max(weights.get(name, 0) for weights in features),
+    )
+    cells = [
+        (name, *(f"{weights[name]:.1%}" if name in weights else "-" for weights in features))
+        for name in names
+    ]
+    echo_table(("feature", "A", "B"), cells[:MAX_SHOWN])
+    if len(cells) > MAX_SHOWN:
+        echo(f"... and {len(cells) - MAX_SHOWN} more (see --json)")
+    echo(
+        f"\n{len(answer['features']['shared'])} of {len(names)} features are in both; "
+        f"{answer['features']['weight_in_common']:.0%} of the weight is in common."
+    )
+    measured = answer.get("on_data")
+    if measured is not None:
+        accuracy = measured["accuracy"]
+        echo(
+            f"Accuracy on {measured['rows']} rows of {answer['file']}: A {accuracy['a']:.1%}, "
+            f"B {accuracy['b']:.1%}; they agree on {measured['agreement']:.1%}."
+        )
+
+
+def load_model(path: Path) -> Any:
+    """A fitted model from a file."""
+    from imkpl import load
+
+    model = load(path)
+    if not hasattr(model, "_predictor"):
+        raise InputError(
+            f"{path.name} holds a {type(model).__name__} that is not fitted or is not a "
+            "classifier, expected a fitted model. Write one with imkpl fit --model."
+        )
+    bank = model._predictor.bank
+    if not bank.reads_series and (bank.reads_similarities or bank.columns is None):
+        raise InputError(
+            f"The model in {path.name} has kernels of its own and reads neither tables nor time "
+            "series. Use it from Python."
+        )
+    return model
+
+
+def read_for_model(
+    model: Any, path: Path, options: ReadOptions, *, needs_target: bool = False, prefix: str = ""
+) -> DataFile:
+    """Samples in the form that a model was fitted to; notes are printed."""
+    expected = _expected_columns(model)
+    data = read_new_file(path, expected, options, needs_target=needs_target)
+    data = _with_classes(data, model.classes_, path)
+    for text in data.notes:
+        echo_note(f"{prefix}{text}")
+    return data
+
+
+def read_like(train: DataFile, path: Path, options: ReadOptions) -> DataFile:
+    """Samples and classes from another file, in the form of the training samples."""
+    expected = None
+    if not train.is_series:
+        frame = train.samples
+        names = tuple(str(name) for name in frame.columns)
+        texts = {name: frame[name] for name in names if frame[name].dtype.kind not in "iuf"}
+        categories = {name: tuple(cells.dropna().unique()) for name, cells in texts.items()}
+        expected = ExpectedColumns(names, names, categories, reads_missing=True)
+    data = read_new_file(path, expected, options, needs_target=True)
+    return _with_classes(data, np.unique(train.y), path)
+
+
+def _expected_columns(model: Any) -> ExpectedColumns | None:
+    """What a model reads; None for time series."""
+    predictor = model._predictor
+    if predictor.bank.reads_series:
+        return None
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{place}" for place in range(model.n_features_in_)]
+    live = [str(names[place]) for place in predictor.columns]
+    columns = getattr(predictor.samples, "columns", ())
+    categories = {
+        name: column.categories
+        for name, column in zip(live, columns, strict=False)
+        if column.categories is not None
+    }
+    return ExpectedColumns(
+        names=tuple(str(name) for name in names),
+        live=tuple(live),
+        categories=categories,
+        reads_missing=bool(getattr(predictor.bank, "reads_tables", False)),
+    )
+
+
+def _with_classes(data: DataFile, classes: Any, path: Path) -> DataFile:
+    """The same data with labels of the type of known classes."""
+    if data.y is None:
+        return data
+    if classes.dtype.kind in "USO" and data.y.dtype.kind not in "USO":
+        data = replace(data, y=data.y.astype(str))
+    known = set(classes.tolist())
+    labels = list(dict.fromkeys(data.y.tolist()))
+    new = [label for label in labels if label not in known]
+    if len(new) == len(labels):
+        raise InputError(
+            f"{path.name} has none of the model's classes: found {list_names(new)}, expected "
+            f"{list_names(classes.tolist())}. Name the column with the classes with --target."
+        )
+    if new:
+        were = "was not a class" if len(new) == 1 else "were not classes"
+        text = f"{list_names(new)} {were} in training; such rows count as errors."
+        data = replace(data, notes=(*data.notes, text))
+    return data
+
+
+def as_samples(model: Any, data: DataFile) -> Any:
+    """What to pass to the methods of a model."""
+    if data.is_series or hasattr(model, "feature_names_in_"):
+        return data.samples
+    return data.samples.to_numpy()
+
+
+def explain_rows(model: Any, data: DataFile) -> Any:
+    """Explanation of rows, under their names in the file."""
+    explanation = model.explain(as_samples(model, data))
+    return replace(explanation, sample_ids=np.asarray(data.ids))
+
+
+def count_prototypes(model: Any) -> dict[str, int]:
+    """Number of prototypes of each class."""
+    owners = model.prototype_classes_
+    return {str(label): int((owners == label).sum()) for label in model.classes_}
+
+
+def list_features(model: Any) -> list[tuple[str, float]]:
+    """Names and weights of the selected kernels, the heaviest first."""
+    weights = model.kernel_weights_
+    order = np.argsort(-weights, kind="stable")
+    return [(str(model.kernel_names_[i]), float(weights[i])) for i in order if weights[i] > 0]

@@ -1,0 +1,264 @@
+"""Measures of a prototype model: interpretability (IP), discrimination (DR), number of kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from imkpl._checks import as_rows, check_lengths, check_nonnegative
+from imkpl._typing import FloatArray
+
+__all__ = [
+    "DiscriminationParts",
+    "InterpretabilityParts",
+    "discrimination_score",
+    "interpretability_score",
+    "n_selected_kernels",
+]
+
+
+class InterpretabilityParts(NamedTuple):
+    """IP and its parts.
+
+    Parameters
+    ----------
+    score : float
+        IP, between 0 and 100.
+    purity : array of shape (n_prototypes,)
+        Share of each prototype's coefficients in its own class.
+    compactness : array of shape (n_prototypes,)
+        ``exp(-sum_st u_s u_t ||phi_s - phi_t||^2)``: 1 for a single sample.
+    """
+
+    score: float
+    purity: FloatArray
+    compactness: FloatArray
+
+
+@overload
+def interpretability_score(
+    prototypes: Any,
+    labels: ArrayLike,
+    kernel: ArrayLike | None = ...,
+    *,
+    absolute: bool = ...,
+    return_parts: Literal[False] = ...,
+) -> float: ...
+@overload
+def interpretability_score(
+    prototypes: Any,
+    labels: ArrayLike,
+    kernel: ArrayLike | None = ...,
+    *,
+    absolute: bool = ...,
+    return_parts: Literal[True],
+) -> InterpretabilityParts: ...
+def interpretability_score(
+    prototypes: Any,
+    labels: ArrayLike,
+    kernel: ArrayLike | None = None,
+    *,
+    absolute: bool = False,
+    return_parts: bool = False,
+) -> float | InterpretabilityParts:
+    """Compute IP: the mean over prototypes of purity times compactness, in percent.
+
+    IP is high if prototypes consist of close samples of one class:
+    ``IP = 100 / c * sum_i (l^q u_i / ||L u_i||_1) * exp(-sum_st u_si u_ti ||phi_s - phi_t||^2)``
+    where q is the class that holds most of prototype i.
+
+    Parameters
+    ----------
+    prototypes : array or sparse array of shape (n_prototypes, n_samples)
+        Coefficients of the samples, non-negative unless `absolute` is set.
+    labels : array of shape (n_samples,)
+        Class of each sample.
+    kernel : array of shape (n_samples, n_samples), optional
+        The combined kernel. When None, the prototypes have unit norm in a kernel of unit diagonal,
+        as those of a fitted estimator do; the sum in the exponent is then
+        ``2 (sum_s u_s)^2 - 2``.
+    absolute : bool
+        Take the absolute values of the coefficients, scaled to unit norm, for methods whose
+        coefficients have any sign. Needs the kernel.
+    return_parts : bool
+        Whether to return the parts as well.
+
+    Returns
+    -------
+    float or InterpretabilityParts
+        IP between 0 and 100, or its parts.
+
+    Examples
+    --------
+    >>> interpretability_score([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
+    100.0
+    >>> interpretability_score([[0.5, 0.5]], ["a", "b"], [[1.0, 1.0], [1.0, 1.0]])
+    50.0
+    """
+    rows = as_rows(prototypes, "prototypes")
+    classes, codes = np.unique(np.asarray(labels), return_inverse=True)
+    check_lengths(rows.shape[1], codes.size, "columns of prototypes", "labels")
+    if codes.size == 0:
+        raise ValueError(
+            "prototypes have no columns, expected one per training sample. Pass prototypes_ of a "
+            "fitted model."
+        )
+    if absolute:
+        check_nonnegative(np.abs(rows.data), "sizes of prototypes")
+        rows = _scale_absolute(rows, kernel)
+    check_nonnegative(rows.data, "prototypes")
+    indicator = sp.csr_array(
+        (np.ones(codes.size), (np.arange(codes.size), codes)), shape=(codes.size, classes.size)
+    )
+    # Sizes are sums over classes, so that no class holds more than the size by round-off.
+    held = rows @ indicator
+    sizes = held.sum(axis=1)
+    is_empty = sizes == 0
+    largest = held.max(axis=1).toarray().ravel()
+    purity = np.where(is_empty, 0.0, largest / np.where(is_empty, 1.0, sizes))
+    if kernel is None:
+        spread = 2 * sizes**2 - 2
+    else:
+        K = np.asarray(kernel, dtype=np.float64)
+        check_lengths(K.shape[0], codes.size, "rows of kernel", "labels")
+        # sum_st u_s u_t (K_ss + K_tt - 2 K_st) = 2 (sum_s u_s)(sum_s u_s K_ss) - 2 u'Ku.
+        norms = np.asarray((rows.multiply(rows @ K)).sum(axis=1)).ravel()
+        spread = 2 * sizes * (rows @ np.diagonal(K)) - 2 * norms
+    compactness = np.exp(-np.maximum(spread, 0.0))
+    score = float(100 * np.mean(purity * compactness)) if sizes.size else 0.0
+    return InterpretabilityParts(score, purity, compactness) if return_parts else score
+
+
+class DiscriminationParts(NamedTuple):
+    """DR and its parts.
+
+    Parameters
+    ----------
+    score : float
+        DR of the used prototypes, between 0 and 100.
+    exclusiveness : array of shape (n_prototypes,)
+        Share of each prototype's codes that belongs to samples of its own class; NaN for unused
+        prototypes.
+    used_share : float
+        Share of prototypes used by at least one code.
+    """
+
+    score: float
+    exclusiveness: FloatArray
+    used_share: float
+
+
+@overload
+def discrimination_score(
+    codes: Any,
+    labels: ArrayLike,
+    prototype_classes: ArrayLike,
+    *,
+    absolute: bool = ...,
+    return_parts: Literal[False] = ...,
+) -> float: ...
+@overload
+def discrimination_score(
+    codes: Any,
+    labels: ArrayLike,
+    prototype_classes: ArrayLike,
+    *,
+    absolute: bool = ...,
+    return_parts: Literal[True],
+) -> DiscriminationParts: ...
+def discrimination_score(
+    codes: Any,
+    labels: ArrayLike,
+    prototype_classes: ArrayLike,
+    *,
+    absolute: bool = False,
+    return_parts: bool = False,
+) -> float | DiscriminationParts:
+    """Compute DR: the mean share of a prototype's codes that goes to its own class, in percent.
+
+    DR is high if each prototype represents its own class alone:
+    ``DR = 100 / c * sum_i sum_{s: y_s = q_i} gamma_is / ||gamma^i||_1``. Unused prototypes are left
+    out of the mean; ``used_share`` counts the others.
+
+    Parameters
+    ----------
+    codes : array or sparse array of shape (n_samples, n_prototypes)
+        Codes, of test samples in the paper; non-negative unless `absolute` is set.
+    labels : array of shape (n_samples,)
+        Class of each sample.
+    prototype_classes : array of shape (n_prototypes,)
+        Class of each prototype.
+    absolute : bool
+        Take the absolute values of the codes, for methods whose codes have any sign.
+    return_parts : bool
+        Whether to return the parts as well.
+
+    Returns
+    -------
+    float or DiscriminationParts
+        DR between 0 and 100, or its parts.
+
+    Examples
+    --------
+    >>> discrimination_score([[1.0, 0.0], [1.0, 3.0]], ["a", "b"], ["a", "b"])
+    75.0
+    """
+    given = as_rows(codes, "codes")
+    amounts = sp.coo_array(abs(given) if absolute else given)
+    y, owners = np.asarray(labels), np.asarray(prototype_classes)
+    check_lengths(amounts.shape[0], y.size, "rows of codes", "labels")
+    check_lengths(amounts.shape[1], owners.size, "columns of codes", "prototype_classes")
+    check_nonnegative(amounts.data, "codes")
+    rows, columns = amounts.coords
+    is_own = y[rows] == owners[columns]
+    totals = np.bincount(columns, amounts.data, minlength=owners.size)
+    own = np.bincount(columns[is_own], amounts.data[is_own], minlength=owners.size)
+    is_used = totals > 0
+    exclusiveness = np.full(owners.size, np.nan)
+    exclusiveness[is_used] = own[is_used] / totals[is_used]
+    score = float(100 * exclusiveness[is_used].mean()) if is_used.any() else 0.0
+    used_share = float(is_used.mean()) if owners.size else 0.0
+    return DiscriminationParts(score, exclusiveness, used_share) if return_parts else score
+
+
+def n_selected_kernels(weights: ArrayLike, *, threshold: float = 0.0) -> int:
+    """Count the kernels whose weight exceeds a threshold: ``||beta||_0``.
+
+    Parameters
+    ----------
+    weights : array of shape (n_kernels,)
+        Non-negative kernel weights.
+    threshold : float
+        Weights up to this value count as zero.
+
+    Returns
+    -------
+    int
+        The number of selected kernels.
+
+    Examples
+    --------
+    >>> n_selected_kernels([0.7, 0.0, 0.3])
+    2
+    """
+    array = np.asarray(weights, dtype=np.float64)
+    check_nonnegative(array, "weights")
+    return int(np.count_nonzero(array > threshold))
+
+
+def _scale_absolute(rows: sp.csr_array, kernel: ArrayLike | None) -> sp.csr_array:
+    """``|u|`` scaled to unit norm; empty prototypes stay empty."""
+    if kernel is None:
+        raise ValueError(
+            "absolute=True got no kernel, expected the combined kernel of the samples: absolute "
+            "values change the norm of a prototype. Pass kernel=."
+        )
+    K = np.asarray(kernel, dtype=np.float64)
+    check_lengths(K.shape[0], rows.shape[1], "rows of kernel", "labels")
+    sizes = abs(rows)
+    norms = np.sqrt(sizes.multiply(sizes @ K).sum(axis=1))
+    factors = 1 / np.where(norms > 0, norms, 1.0)
+    return sp.csr_array(sizes.multiply(factors[:, np.newaxis]))

@@ -1,0 +1,339 @@
+"""Samples and classes from a file: one to learn from, or one for a fitted model."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from imkpl.readers.columns import (
+    IDENTIFIER,
+    as_label_array,
+    as_numbers,
+    as_texts,
+    check_classes,
+    find_identifier,
+    find_missing,
+    find_reason_to_drop,
+    find_target,
+    looks_like_identifier,
+    read_classes,
+    read_column,
+    read_identifiers,
+    refuse_infinite,
+    require_column,
+    unknown_target,
+)
+from imkpl.readers.data_file import DataFile, InputError, RawFile, ReadOptions, count, list_names
+from imkpl.readers.formats import parse_file
+
+
+@dataclass(frozen=True)
+class ExpectedColumns:
+    """What a fitted model reads.
+
+    Parameters
+    ----------
+    names : tuple of str
+        All columns that it was fitted to, in their order.
+    live : tuple of str
+        The columns that it uses; others may be missing from a file.
+    categories : mapping of str to tuple
+        Categories of each live column of categories.
+    reads_missing : bool
+        Whether cells may be missing.
+    """
+
+    names: tuple[str, ...]
+    live: tuple[str, ...]
+    categories: Mapping[str, tuple[Any, ...]]
+    reads_missing: bool
+
+
+def read_training_file(
+    path: str | os.PathLike[str], options: ReadOptions | None = None
+) -> DataFile:
+    """Read samples and their classes, drop columns of no use, and note what was guessed.
+
+    Parameters
+    ----------
+    path : str or path
+        A file ``.csv``, ``.tsv``, ``.parquet``, ``.feather``, ``.npz``, ``.mat``, ``.arff`` or
+        ``.ts``.
+    options : ReadOptions, optional
+        The target and whatever else should not be guessed.
+
+    Returns
+    -------
+    DataFile
+        The samples; rows without a class are left out.
+    """
+    path, options = pathlib.Path(path), options or ReadOptions()
+    raw = parse_file(path, options)
+    if not hasattr(raw.samples, "columns"):
+        data = _read_series(path, raw, options, needs_target=True)
+        check_classes(data.y, data.target or "y")
+        return data
+    frame, notes = _drop_empty_rows(raw)
+    if raw.labels is not None:
+        target, column = options.y_key or "y", _as_series(raw.labels)[frame.index]
+    else:
+        names = [str(name) for name in frame.columns]
+        target = find_target(names, options.target, raw.target, path.name)
+        column = frame[target]
+    labels, note = read_classes(column, target)
+    others = {target} if raw.labels is None else set()
+    if options.id_column is not None and options.id_column in others:
+        raise InputError(
+            f"Column {target!r} is both --target and --id, expected two columns. Change one."
+        )
+    identifier, ids = _name_rows(frame, options, others, path.name, notes)
+    if identifier is not None:
+        others.add(identifier)
+    rows = _rows_with_class(labels, notes)
+    check_classes(labels[rows], target)
+    kept, dropped, more = _keep_columns(frame.drop(columns=list(others)), rows, path.name)
+    if not kept:
+        reasons = [*more, *([] if identifier is None else [f"{identifier!r} names the rows."])]
+        raise InputError(
+            f"No column of {path.name} is left to learn from: "
+            f"{' '.join(reasons) or 'it has no others.'} Add columns of numbers or of categories."
+        )
+    return DataFile(
+        samples=_build_frame(kept, ids[rows]),
+        y=as_label_array(labels[rows]),
+        ids=ids[rows],
+        target=target,
+        notes=(*notes, note, *more),
+        dropped=dropped,
+        split=raw.split if rows.all() and len(frame) == len(raw.samples) else None,
+    )
+
+
+def read_new_file(
+    path: str | os.PathLike[str],
+    expected: ExpectedColumns | None,
+    options: ReadOptions | None = None,
+    *,
+    needs_target: bool = False,
+) -> DataFile:
+    """Read samples for a fitted model; columns are matched by name.
+
+    Parameters
+    ----------
+    path : str or path
+        A file of any format that `read_training_file` reads.
+    expected : ExpectedColumns or None
+        What the model reads; None for time series.
+    options : ReadOptions, optional
+        The target, if classes are wanted, and whatever else should not be guessed.
+    needs_target : bool
+        Whether to read the classes, and to leave out rows without one.
+
+    Returns
+    -------
+    DataFile
+        Its columns are `expected.names`; `y` is None unless `needs_target` is true.
+    """
+    path, options = pathlib.Path(path), options or ReadOptions()
+    known = () if expected is None else expected.live
+    raw = parse_file(path, replace(options, known_names=known))
+    is_table = hasattr(raw.samples, "columns")
+    if is_table != (expected is not None):
+        found, wanted = ("a table", "time series") if is_table else ("time series", "a table")
+        raise InputError(
+            f"{path.name} holds {found}, but the model was fitted to {wanted}. Pass a file of the "
+            "same kind."
+        )
+    if expected is None:
+        return _read_series(path, raw, options, needs_target=needs_target)
+    frame, notes = _drop_empty_rows(raw)
+    labels, target = None, options.target or raw.target
+    if needs_target:
+        labels, target = _find_labels(path, raw, frame, target)
+        rows = _rows_with_class(labels, notes)
+        if not rows.any():
+            raise InputError(
+                f"Target {target!r} of {path.name} has no values, expected a class in every row. "
+                "Name another column with --target."
+            )
+        frame, labels = frame[rows], as_label_array(labels[rows])
+    used = {*expected.names, *([] if target is None else [target])}
+    identifier, ids = _name_rows(frame, options, used, path.name, notes)
+    notes += _compare_columns(path, frame, expected, used | {identifier})
+    columns = {
+        name: _read_expected(frame, name, expected, path.name, notes) for name in expected.names
+    }
+    _check_missing(path, columns, expected, ids)
+    return DataFile(_build_frame(columns, ids), labels, ids, target, tuple(notes))
+
+
+def _read_series(
+    path: pathlib.Path, raw: RawFile, options: ReadOptions, *, needs_target: bool
+) -> DataFile:
+    if options.id_column is not None:
+        raise InputError(
+            f"--id names a column, but {path.name} holds time series, which have none. Leave it "
+            "out."
+        )
+    ids, notes = np.arange(1, len(raw.samples) + 1), list(raw.notes)
+    if not needs_target:
+        return DataFile(raw.samples, None, ids, None, tuple(notes))
+    if raw.labels is None:
+        raise InputError(
+            f"{path.name} has time series without classes, expected a class for each. Name the "
+            "array of labels with --y-key, or use a .ts file with class labels."
+        )
+    target = options.y_key or "y"
+    labels, note = read_classes(_as_series(raw.labels), target)
+    if None in labels.tolist():
+        row = labels.tolist().index(None)
+        raise InputError(
+            f"Time series {row + 1} of {path.name} has no class, expected one for each. Remove it "
+            "from the file."
+        )
+    return DataFile(
+        raw.samples, as_label_array(labels), ids, target, (*notes, note), split=raw.split
+    )
+
+
+def _drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
+    """Rows with at least one value, and notes."""
+    frame, notes = raw.samples.reset_index(drop=True), list(raw.notes)
+    is_empty = frame.isna().all(axis=1).to_numpy(dtype=bool)
+    if raw.labels is None and is_empty.any():
+        notes.append(f"{count(int(is_empty.sum()), 'empty row')} left out.")
+        frame = frame[~is_empty]
+    return frame, notes
+
+
+def _rows_with_class(labels: Any, notes: list[str]) -> Any:
+    has_class = np.array([label is not None for label in labels], dtype=bool)
+    if not has_class.all():
+        notes.append(f"{count(int((~has_class).sum()), 'row')} without a class left out.")
+    return has_class
+
+
+def _name_rows(
+    frame: Any, options: ReadOptions, others: set[Any], file: str, notes: list[str]
+) -> tuple[str | None, Any]:
+    """The column of row names, if there is one, and the names."""
+    identifier = find_identifier(frame, options.id_column, others, file)
+    if identifier is None:
+        return None, frame.index.to_numpy() + 1
+    if options.id_column is None:
+        notes.append(f"Column {identifier!r} names the rows: all values differ.")
+    return identifier, read_identifiers(frame[identifier], identifier)
+
+
+def _keep_columns(
+    frame: Any, rows: Any, file: str
+) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Columns to learn from, reasons for dropping others, and notes about both."""
+    kept, dropped, notes = {}, {}, []
+    for place, name in enumerate(frame.columns):
+        cells = frame.iloc[:, place][rows]
+        column = read_column(cells, str(name))
+        reason = find_reason_to_drop(column)
+        if not reason and looks_like_identifier(cells, str(name)):
+            reason = IDENTIFIER
+        if reason:
+            dropped[str(name)] = reason
+            continue
+        refuse_infinite(column.values, str(name), file)
+        kept[str(name)] = column.values
+        if column.note:
+            notes.append(column.note)
+    for reason in dict.fromkeys(dropped.values()):
+        names = [name for name in dropped if dropped[name] == reason]
+        notes.append(f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.")
+    return kept, dropped, notes
+
+
+def _find_labels(
+    path: pathlib.Path, raw: RawFile, frame: Any, target: str | None
+) -> tuple[Any, str | None]:
+    if raw.labels is not None:
+        return read_classes(_as_series(raw.labels), "y")[0], None
+    names = [str(name) for name in frame.columns]
+    if target is None:
+        raise unknown_target(names, path.name)
+    require_column(names, target, path.name, "--target")
+    return read_classes(frame[target], target)[0], target
+
+
+def _compare_columns(
+    path: pathlib.Path, frame: Any, expected: ExpectedColumns, used: set[Any]
+) -> list[str]:
+    """Raise if a needed column is missing; notes about others that are missing or extra."""
+    given = [str(name) for name in frame.columns]
+    missing = [name for name in expected.names if name not in given]
+    needed = [name for name in missing if name in expected.live]
+    if needed:
+        columns = "the column" if len(needed) == 1 else f"{len(needed)} columns"
+        raise InputError(
+            f"{path.name} lacks {columns} {list_names(needed)} that the model reads. Add "
+            f"{'it' if len(needed) == 1 else 'them'}, or rename columns: those in the file are "
+            f"{list_names(given)}."
+        )
+    notes = []
+    if missing:
+        plural = "s" * (len(missing) > 1)
+        notes.append(f"Column{plural} {list_names(missing)} not in the file, and not needed.")
+    extra = [name for name in given if name not in used]
+    if extra:
+        plural = "s" * (len(extra) > 1)
+        notes.append(f"Column{plural} {list_names(extra)} ignored: not part of the model.")
+    return notes
+
+
+def _read_expected(
+    frame: Any, name: str, expected: ExpectedColumns, file: str, notes: list[str]
+) -> Any:
+    # The model does not look at the values of other columns.
+    if name not in expected.live:
+        return np.zeros(len(frame))
+    if name not in expected.categories:
+        column = as_numbers(frame[name], name, file)
+        refuse_infinite(column.values, name, file)
+        notes += [column.note] if column.note else []
+        return column.values
+    known = {str(category): category for category in expected.categories[name]}
+    texts = as_texts(frame[name])
+    new = list(dict.fromkeys(text for text in texts if text is not None and text not in known))
+    if new:
+        notes.append(f"Column {name!r}: {list_names(new)} not seen in training.")
+    return np.array([known.get(text, text) for text in texts], dtype=object)
+
+
+def _check_missing(
+    path: pathlib.Path, columns: Mapping[str, Any], expected: ExpectedColumns, ids: Any
+) -> None:
+    if expected.reads_missing:
+        return
+    for name in expected.live:
+        is_missing = find_missing(columns[name])
+        n_missing = int(is_missing.sum())
+        if n_missing:
+            raise InputError(
+                f"Column {name!r} of {path.name} has no number in {count(n_missing, 'row')} "
+                f"(first: row {ids[int(np.argmax(is_missing))]}), but the model was fitted to "
+                "complete numbers. Fill the cells, leave out the rows, or fit again with "
+                "--allow-missing."
+            )
+
+
+def _as_series(values: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(values.tolist())
+
+
+def _build_frame(columns: Mapping[str, Any], ids: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(columns, index=pd.Index(ids.tolist(), dtype=ids.dtype), copy=True)

@@ -1,0 +1,701 @@
+"""Multivariate time series of unequal length, in one block of memory."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from imkpl._checks import LARGEST, as_index
+from imkpl._typing import FloatArray, IntArray
+
+__all__ = ["SeriesSet", "difference", "read_series", "resample"]
+
+NO_SERIES = "X has no series, expected at least one. Check how it was selected."
+OBJECTS = np.dtype(object)
+FORMS = (
+    "an array (n_series, n_channels, n_steps), a list of arrays (n_channels, length), a SeriesSet, "
+    "a pandas frame or the path of a .ts file"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeriesSet:
+    """A set of series; within a series all channels have the same length.
+
+    A set is indexed like an array of shape (n_series, n_channels, length): ``s[3]`` is one series,
+    ``s[[0, 2]]``, ``s[:5]`` and ``s[mask]`` select series, ``s[:, [1]]`` selects a channel. Sets
+    are compared by content, and their arrays are read-only.
+
+    Parameters
+    ----------
+    values : array of shape (n_channels, total_length)
+        All series one after the other. Missing values are NaN.
+    starts : int array of shape (n_series + 1,)
+        Series i is ``values[:, starts[i] : starts[i + 1]]``.
+    channel_names : tuple of str, optional
+        One name per channel.
+
+    Examples
+    --------
+    >>> s = SeriesSet.from_list([[[1.0, 2.0, 3.0]], [[5.0]]], channel_names=["x"])
+    >>> len(s), s.n_channels, s.lengths.tolist()
+    (2, 1, [3, 1])
+    >>> s[0]
+    array([[1., 2., 3.]])
+    >>> s[[1]].to_padded()
+    array([[[5.]]])
+    """
+
+    values: FloatArray
+    starts: IntArray
+    channel_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        values, starts = _as_floats(self.values), np.ascontiguousarray(self.starts, dtype=np.intp)
+        if values.ndim != 2:
+            raise ValueError(
+                f"The values of a SeriesSet have shape {values.shape}, expected (n_channels, "
+                "total_length). Use SeriesSet.from_list for a list of series."
+            )
+        is_partition = starts.ndim == 1 and starts.size > 0 and not np.any(np.diff(starts) < 0)
+        if not is_partition or starts[0] != 0 or starts[-1] != values.shape[1]:
+            raise ValueError(
+                f"The starts of a SeriesSet are not in ascending order from 0 to the "
+                f"{values.shape[1]} time steps, expected one number more than there are series. "
+                "Use SeriesSet.from_list for a list of series."
+            )
+        names = self.channel_names
+        if names is not None:
+            names = tuple(str(name) for name in names)
+            if len(names) != values.shape[0]:
+                raise ValueError(
+                    f"There are {len(names)} channel names for {values.shape[0]} channels, "
+                    "expected one each. Leave them out, or name every channel."
+                )
+        for field, value in (("values", values), ("starts", starts)):
+            value = value.view()
+            value.flags.writeable = False
+            object.__setattr__(self, field, value)
+        object.__setattr__(self, "channel_names", names)
+
+    @classmethod
+    def from_list(
+        cls, series: Sequence[ArrayLike], channel_names: Sequence[str] | None = None
+    ) -> SeriesSet:
+        """Make a set from a list of series.
+
+        Parameters
+        ----------
+        series : list of arrays of shape (n_channels, length_i)
+            The series.
+        channel_names : sequence of str, optional
+            One name per channel.
+
+        Returns
+        -------
+        SeriesSet
+            A copy of the values; float32 if all series are, otherwise float64.
+        """
+        arrays = [_as_floats(one) for one in series]
+        if not arrays:
+            raise ValueError(
+                "The list of series is empty, expected at least one array of shape (n_channels, "
+                "length). Check how the series were selected."
+            )
+        for index, array in enumerate(arrays):
+            if array.ndim != 2 or array.shape[0] != arrays[0].shape[0]:
+                raise ValueError(
+                    f"Series {index} has shape {array.shape}, expected (n_channels, length) with "
+                    f"the {np.shape(arrays[0])[0]} channels of the first series. Reshape a series "
+                    "of one channel with reshape(1, -1); transpose if time comes first."
+                )
+        starts = np.concatenate(([0], np.cumsum([array.shape[1] for array in arrays])))
+        names = None if channel_names is None else tuple(channel_names)
+        return cls(np.concatenate(arrays, axis=1), starts, names)
+
+    @property
+    def lengths(self) -> IntArray:
+        """The number of time steps of every series."""
+        return np.diff(self.starts)
+
+    @property
+    def n_channels(self) -> int:
+        """The number of channels."""
+        return int(self.values.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.values.dtype
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(n_series, n_channels, longest length): the shape of `to_padded`."""
+        return len(self), self.n_channels, int(self.lengths.max(initial=0))
+
+    @property
+    def ndim(self) -> int:
+        """Always 3."""
+        return 3
+
+    def to_padded(self) -> FloatArray:
+        """Return one array, padded with NaN after the end of shorter series.
+
+        Returns
+        -------
+        array of shape (n_series, n_channels, max_length)
+            A copy.
+        """
+        padded = np.full(self.shape, np.nan, dtype=self.dtype)
+        for index, length in enumerate(self.lengths):
+            padded[index, :, :length] = self[index]
+        return padded
+
+    def channels(self, indices: ArrayLike) -> SeriesSet:
+        """Select channels.
+
+        Parameters
+        ----------
+        indices : array of shape (n_chosen,)
+            Indices of the channels, or a mask or slice of them.
+
+        Returns
+        -------
+        SeriesSet
+            All series with these channels and their names.
+        """
+        chosen = np.atleast_1d(np.arange(self.n_channels)[as_index(indices)])
+        names = self.channel_names
+        kept = None if names is None else tuple(names[i] for i in chosen)
+        return SeriesSet(self.values[chosen], self.starts, kept)
+
+    def __len__(self) -> int:
+        return int(self.starts.size - 1)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return (self[index] for index in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            return self._get_both(key)
+        if isinstance(key, int | np.integer):
+            first = range(len(self))[int(key)]
+            return self.values[:, self.starts[first] : self.starts[first + 1]]
+        # NumPy raises for indices outside the set and for masks of another length.
+        chosen = np.arange(len(self))[as_index(key)]
+        if chosen.ndim != 1:
+            raise IndexError(
+                f"The index of a SeriesSet has {chosen.ndim} dimensions, expected one. Pass an "
+                "integer, a list of integers, a slice or a mask."
+            )
+        starts = np.concatenate(([0], np.cumsum(self.lengths[chosen])))
+        # Every time step of the result, counted from the start of its series in this set.
+        shifts = np.repeat(self.starts[chosen] - starts[:-1], self.lengths[chosen])
+        return SeriesSet(self.values[:, np.arange(starts[-1]) + shifts], starts, self.channel_names)
+
+    def _get_both(self, key: tuple[Any, ...]) -> Any:
+        parts = tuple(part for part in key if part is not Ellipsis)
+        if len(parts) > 2:
+            raise IndexError(
+                f"A SeriesSet was indexed along {len(parts)} axes, expected series and channels "
+                "only. Index a single series along time."
+            )
+        cut = self.channels(parts[1]) if len(parts) == 2 else self
+        return cut[parts[0]] if parts else cut
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
+        if copy is False:
+            raise ValueError("A SeriesSet is always copied to an array. Use copy=None.")
+        return self.to_padded().astype(self.dtype if dtype is None else dtype, copy=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SeriesSet):
+            return NotImplemented
+        return (
+            self.channel_names == other.channel_names
+            and self.dtype == other.dtype
+            and np.array_equal(self.starts, other.starts)
+            and np.array_equal(self.values, other.values, equal_nan=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Unpickled arrays can be written to; the constructor makes them read-only again.
+        return SeriesSet, (self.values, self.starts, self.channel_names)
+
+    def __repr__(self) -> str:
+        longest = self.shape[2]
+        shortest = int(self.lengths.min(initial=longest))
+        span = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
+        return (
+            f"SeriesSet({len(self)} series of {self.n_channels} channels, length {span}, "
+            f"{self.dtype})"
+        )
+
+
+def _as_floats(values: ArrayLike) -> FloatArray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"A series has values of type {array.dtype}, expected real numbers. Convert them with "
+            "astype(float); missing values are NaN."
+        )
+    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    return np.ascontiguousarray(array, dtype=kind)
+
+
+def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
+    """Read series into a :class:`SeriesSet`; a set is checked and returned unchanged.
+
+    Time steps at the end of a series at which all channels are NaN do not belong to it; other NaN
+    are missing values. X may be
+
+    * an array of shape (n_series, n_channels, n_steps), with NaN after the end of shorter series;
+    * a list, or an array of objects, of arrays of shape (n_channels, length);
+    * a pandas frame with the two index levels series and time and one column per channel; rows are
+      sorted by time, and the gaps between times are ignored;
+    * a pandas frame with a series in every cell, one row per series, one column per channel;
+    * a list of pandas frames with one row per time step;
+    * the path of a ``.ts`` file (needs aeon); the labels in the file are not returned.
+
+    The order of the axes is never guessed from the values, because two parts of one data set could
+    then be read differently. An order that cannot be right raises an error.
+
+    Parameters
+    ----------
+    X : array, list, SeriesSet, pandas frame or path
+        The series.
+    axes : {"nct", "ntc"}, default="nct"
+        ``"ntc"`` if time comes before channels, as in tslearn: arrays of shape (n_series, n_steps,
+        n_channels), lists of arrays of shape (length, n_channels). Ignored for frames and files.
+
+    Returns
+    -------
+    SeriesSet
+        A copy of the series, with channel names if X has them.
+
+    Examples
+    --------
+    >>> read_series(np.zeros((5, 3, 20)))
+    SeriesSet(5 series of 3 channels, length 20, float64)
+    >>> read_series([np.zeros((20, 3)), np.zeros((15, 3))], axes="ntc")
+    SeriesSet(2 series of 3 channels, length 15 to 20, float64)
+    """
+    if axes not in ("nct", "ntc"):
+        raise ValueError(
+            f"axes is {axes!r}, expected 'nct' or 'ntc': series, then channels and time or time "
+            "and channels. Use 'ntc' for arrays from tslearn."
+        )
+    if isinstance(X, SeriesSet):
+        return _check_values(X)
+    if isinstance(X, str | pathlib.Path):
+        X, axes = _load_file(pathlib.Path(X)), "nct"
+    package = type(X).__module__.split(".")[0]
+    if package == "pandas" and type(X).__name__ == "DataFrame":
+        return _check_values(_read_frame(X))
+    if package == "pandas" and type(X).__name__ == "Series":
+        X = X.to_list()
+    if isinstance(X, list | tuple) or getattr(X, "dtype", None) == OBJECTS:
+        return _check_values(_read_list(X, axes))
+    _refuse_polars(X, "X")
+    if not hasattr(X, "__array__"):
+        raise TypeError(
+            f"X is of type {type(X).__name__}, expected {FORMS}. Collect series in a list."
+        )
+    return _check_values(_read_array(_as_numbers(X, "X"), axes))
+
+
+def _read_array(array: FloatArray, axes: str) -> SeriesSet:
+    """Series from a padded array."""
+    if array.ndim == 2:
+        raise ValueError(
+            f"X has shape {array.shape}, expected three axes: series, channels and time. Use "
+            "X[:, None, :] for series of one channel, X[None] for a single series."
+        )
+    if array.ndim != 3:
+        raise ValueError(f"X has {array.ndim} axes, expected {FORMS}. Collect series in a list.")
+    if axes == "ntc":
+        array = np.moveaxis(array, 2, 1)
+    if array.shape[0] == 0:
+        raise ValueError(NO_SERIES)
+    is_seen = ~np.all(np.isnan(array), axis=1)
+    lengths = _count_steps(is_seen)
+    if axes == "nct":
+        _refuse_swapped(array)
+    is_inside = np.arange(array.shape[2]) < lengths[:, None]
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    return SeriesSet(np.moveaxis(array, 1, 0)[:, is_inside], starts)
+
+
+def _refuse_swapped(array: FloatArray) -> None:
+    """Raise if the second axis must be time.
+
+    That is certain if some series are all NaN at the end of the second axis, and reading that axis
+    as time leaves no series and no channel without values.
+    """
+    is_seen = ~np.all(np.isnan(array), axis=2)
+    lengths = _count_steps(is_seen)
+    has_all_channels = np.all(np.any(~np.isnan(array), axis=1))
+    if np.any(lengths < array.shape[1]) and np.all(lengths > 0) and has_all_channels:
+        first = int(np.argmax(lengths < array.shape[1]))
+        raise ValueError(
+            f"Series {first} is NaN in channels {int(lengths[first])} to {array.shape[1] - 1} at "
+            "all time steps, expected (n_series, n_channels, n_steps) with NaN at the end of time. "
+            "Time seems to be the second axis: pass axes='ntc', or X.transpose(0, 2, 1)."
+        )
+
+
+def _read_list(X: Any, axes: str) -> SeriesSet:
+    """Series from a list or an array of objects."""
+    if isinstance(X, np.ndarray) and X.ndim != 1:
+        # Series of equal length become such an array if one of the numbers is an object.
+        return _read_array(_as_numbers(X, "X"), axes)
+    if len(X) == 0:
+        raise ValueError(NO_SERIES)
+    names: list[str] | None = None
+    arrays = []
+    for index, one in enumerate(X):
+        if type(one).__module__.split(".")[0] == "pandas" and type(one).__name__ == "DataFrame":
+            names = names or [str(name) for name in one.columns]
+            if [str(name) for name in one.columns] != names:
+                raise ValueError(
+                    f"Series {index} has columns {list(one.columns)}, expected {names} as in the "
+                    "first. Select the same columns in every frame."
+                )
+            arrays.append(_frame_values(one, index).T)
+        else:
+            array = _read_one(one, index)
+            arrays.append(array.T if axes == "ntc" else array)
+    _check_channels(arrays, axes)
+    # A series that is all NaN keeps no step, and is refused by _check_values.
+    ends = [int(_count_steps(~np.all(np.isnan(array), axis=0))) for array in arrays]
+    cut = [array[:, :end] for array, end in zip(arrays, ends, strict=True)]
+    return SeriesSet.from_list(cut, names)
+
+
+def _read_one(one: Any, index: int) -> FloatArray:
+    """One series of a list as an array of two axes."""
+    _refuse_polars(one, f"Series {index}")
+    if isinstance(one, list | tuple) or getattr(one, "dtype", None) == OBJECTS:
+        lengths = [np.size(channel) for channel in one]
+        if len(set(lengths)) > 1:
+            _raise_ragged(index, lengths)
+    array = _as_numbers(one, f"Series {index}")
+    if array.ndim == 0:
+        raise ValueError(
+            f"Entry {index} of X is a number, not a series, expected {FORMS}. Use "
+            "numpy.reshape(X, (1, 1, -1)) for a single series of one channel."
+        )
+    if array.ndim != 2:
+        raise ValueError(
+            f"Series {index} has shape {array.shape}, expected (n_channels, length). Use "
+            "reshape(1, -1) for series of one channel."
+        )
+    return array
+
+
+def _check_channels(arrays: Sequence[FloatArray], axes: str) -> None:
+    counts = [array.shape[0] for array in arrays]
+    steps = {array.shape[1] for array in arrays}
+    if len(set(counts)) == 1:
+        return
+    other = next(index for index, count in enumerate(counts) if count != counts[0])
+    advice = "Leave out channels that some series do not have."
+    if len(steps) == 1 and axes == "nct":
+        advice = (
+            "All series agree in their second axis, so time seems to come first: pass axes='ntc', "
+            "or transpose every series."
+        )
+    raise ValueError(
+        f"Series {other} has {counts[other]} channels, expected {counts[0]} as in the first. "
+        f"{advice}"
+    )
+
+
+def _read_frame(frame: Any) -> SeriesSet:
+    """Series from a pandas frame with two levels of rows, or with series in its cells."""
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
+        raise ValueError(
+            f"The frame has shape {frame.shape} and so no series, expected at least one row and "
+            "one column. Check how it was selected."
+        )
+    if frame.index.nlevels == 2:
+        return _read_levels(frame)
+    if frame.index.nlevels == 1 and np.ndim(frame.iloc[0, 0]) == 1:
+        return _read_cells(frame)
+    raise ValueError(
+        f"The frame's index has {frame.index.nlevels} levels and its first cell holds "
+        f"{type(frame.iloc[0, 0]).__name__}, expected the two levels series and time, or a series "
+        "in every cell. Use set_index([series, time]); a frame with a row per series and a column "
+        "per time step is X.to_numpy()[:, None, :]."
+    )
+
+
+def _read_levels(frame: Any) -> SeriesSet:
+    import pandas as pd
+
+    owners, _ = pd.factorize(frame.index.get_level_values(0))
+    times, _ = pd.factorize(frame.index.get_level_values(1), sort=True)
+    if owners.min() < 0 or times.min() < 0:
+        raise ValueError(
+            "A row of the frame has a missing value in its index, expected the series and the time "
+            "of every row. Drop these rows."
+        )
+    order = np.lexsort((times, owners))
+    owners, times = owners[order], times[order]
+    is_new = np.diff(owners) > 0
+    is_repeated = ~is_new & (np.diff(times) == 0)
+    if np.any(is_repeated):
+        row = frame.index[order[int(np.argmax(is_repeated)) + 1]]
+        raise ValueError(
+            f"The frame has two rows for series {row[0]!r} at time {row[1]!r}, expected one. Drop "
+            "duplicates, or take the mean of them with groupby(level=[0, 1])."
+        )
+    values = _frame_values(frame, None)[order].T
+    bounds = np.concatenate(([0], np.flatnonzero(is_new) + 1, [len(owners)]))
+    pieces = [values[:, first:last] for first, last in pairwise(bounds)]
+    series = _read_list(pieces, "nct")
+    return SeriesSet(series.values, series.starts, tuple(str(name) for name in frame.columns))
+
+
+def _read_cells(frame: Any) -> SeriesSet:
+    columns = [frame.iloc[:, position].to_numpy() for position in range(frame.shape[1])]
+    rows = []
+    for index, cells in enumerate(zip(*columns, strict=True)):
+        if any(np.ndim(cell) != 1 for cell in cells):
+            raise ValueError(
+                f"Row {index} of the frame has a cell that holds no series, expected one in every "
+                "cell. Leave out rows, or columns, in which a series is missing."
+            )
+        lengths = [len(cell) for cell in cells]
+        if len(set(lengths)) > 1:
+            _raise_ragged(index, lengths)
+        rows.append(np.stack([_as_numbers(cell, f"Series {index}") for cell in cells]))
+    series = _read_list(rows, "nct")
+    return SeriesSet(series.values, series.starts, tuple(str(name) for name in frame.columns))
+
+
+def _frame_values(frame: Any, index: int | None) -> FloatArray:
+    """The numbers of a frame, time by channels."""
+    columns = []
+    for position, name in enumerate(frame.columns):
+        place = f"Column {name!r}" if index is None else f"Column {name!r} of series {index}"
+        columns.append(_as_numbers(frame.iloc[:, position], place))
+    return np.stack(columns, axis=1)
+
+
+def _load_file(path: pathlib.Path) -> Any:
+    """The series in a .ts file, read by aeon."""
+    if path.suffix != ".ts":
+        raise ValueError(
+            f"X is the path {path.name!r}, expected one that ends in .ts. Read other files with "
+            "the package that wrote them, and pass the arrays."
+        )
+    try:
+        from aeon.datasets import load_from_ts_file
+    except ImportError as error:
+        raise ImportError(
+            "Files in the .ts format are read by aeon, which is not installed. Use "
+            "pip install 'imkpl[series]'."
+        ) from error
+    loaded = load_from_ts_file(str(path))
+    return loaded[0] if isinstance(loaded, tuple) else loaded
+
+
+def _as_numbers(values: Any, name: str) -> FloatArray:
+    """Values as floats; masked and missing values become NaN."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+        kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
+        values = np.ma.filled(values.astype(kind), np.nan)
+    try:
+        array = np.asarray(values)
+        if array.dtype == OBJECTS:
+            is_text = any(isinstance(value, str | bytes) for value in array.ravel())
+            array = array if is_text else _replace_na(array).astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        array = np.asarray(["not numbers"])
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} holds values that are not real numbers, expected numbers or NaN. Convert text "
+            "and categories first, and leave out channels that are neither."
+        )
+    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    return np.asarray(array, dtype=kind)
+
+
+def _replace_na(array: Any) -> Any:
+    """The array with NaN for pandas.NA, which cannot be converted to a number."""
+    is_mark = np.array([type(value).__name__ == "NAType" for value in array.ravel()], dtype=bool)
+    return np.where(is_mark.reshape(array.shape), np.nan, array) if is_mark.any() else array
+
+
+def _count_steps(is_seen: Any) -> Any:
+    """One more than the last true index along the last axis; 0 if there is none."""
+    return np.max(np.arange(1, is_seen.shape[-1] + 1) * is_seen, axis=-1, initial=0)
+
+
+def _check_values(series: SeriesSet) -> SeriesSet:
+    """Raise for series or channels without values, and for infinite and huge numbers."""
+    if len(series) == 0:
+        raise ValueError(NO_SERIES)
+    if series.n_channels == 0:
+        raise ValueError("The series have no channels, expected at least one. Check the axes of X.")
+    if np.any(series.lengths == 0):
+        raise ValueError(
+            f"Series {int(np.argmin(series.lengths))} is empty or NaN throughout, expected at "
+            "least one time step with a value. Leave it out, together with its label."
+        )
+    n_seen = np.add.reduceat(~np.isnan(series.values), series.starts[:-1], axis=1, dtype=np.intp)
+    if not np.all(n_seen):
+        channel, index = np.argwhere(n_seen == 0)[0].tolist()
+        raise ValueError(
+            f"Channel {_name(series, channel)} of series {index} is NaN throughout, expected at "
+            "least one value. Fill it, or leave out the channel or the series."
+        )
+    if np.any(np.isinf(series.values)):
+        channel, step = np.argwhere(np.isinf(series.values))[0].tolist()
+        index = int(np.searchsorted(series.starts, step, side="right")) - 1
+        raise ValueError(
+            f"Channel {_name(series, channel)} of series {index} has an infinite value at step "
+            f"{step - int(series.starts[index])}, expected finite numbers, or NaN for a missing "
+            "value. Replace it."
+        )
+    largest = float(np.nanmax(np.abs(series.values)))
+    if largest > LARGEST:
+        raise ValueError(
+            f"The series hold numbers of up to {largest:.3g}, expected numbers up to "
+            f"{LARGEST:.0e}, whose squares do not overflow. Rescale the series."
+        )
+    return series
+
+
+def _name(series: SeriesSet, channel: int) -> str:
+    return str(channel) if series.channel_names is None else repr(series.channel_names[channel])
+
+
+def _raise_ragged(index: int, lengths: Sequence[int]) -> None:
+    raise ValueError(
+        f"The channels of series {index} have lengths {list(lengths)}, expected one length for all "
+        "channels of a series. Cut or resample them, or fill the shorter ones with NaN."
+    )
+
+
+def _refuse_polars(X: Any, name: str) -> None:
+    # Polars frames look like arrays of shape (time, channels), and would be read transposed.
+    if type(X).__module__.split(".")[0] == "polars":
+        raise TypeError(
+            f"{name} is a {type(X).__name__} of polars, which has no index of series and time, "
+            f"expected {FORMS}. Use X.to_pandas().set_index([series, time])."
+        )
+
+
+def resample(series: Any, length: int) -> SeriesSet:
+    """Resample all series to one length by linear interpolation.
+
+    Missing values are filled: a channel is interpolated between its observed steps, and its first
+    and last observed values are held towards the ends. A channel without any observed value in a
+    series stays missing there.
+
+    Parameters
+    ----------
+    series : SeriesSet, or series in another form that `read_series` takes
+        Series of at least one step.
+    length : int
+        The new number of steps. A single step is the middle of the series.
+
+    Returns
+    -------
+    SeriesSet
+        The resampled series, with the same channels and dtype.
+
+    Examples
+    --------
+    >>> s = SeriesSet.from_list([[[0.0, 1.0, 2.0, 3.0]], [[5.0, np.nan, 9.0]], [[4.0]]])
+    >>> resample(s, 3).to_padded()[:, 0]
+    array([[0. , 1.5, 3. ],
+           [5. , 7. , 9. ],
+           [4. , 4. , 4. ]])
+    """
+    if np.asarray(length).dtype.kind not in "iu" or length < 1:
+        raise ValueError(
+            f"length is {length!r}, expected a whole number of at least one step. Series of 30 to "
+            "100 steps are common."
+        )
+    series = series if isinstance(series, SeriesSet) else read_series(series)
+    if np.any(series.lengths == 0):
+        raise ValueError(
+            f"Series {int(np.argmin(series.lengths))} has no time steps, expected at least one to "
+            "interpolate from. Leave it out."
+        )
+    ends = np.asarray(series.lengths, dtype=np.float64)[:, None] - 1
+    # Not numpy.linspace, which rounds all rows differently if one of them has no extent.
+    places = ends / 2 if length == 1 else np.arange(int(length)) * ends / (int(length) - 1)
+    values = _interpolate(series, places)
+    starts = np.arange(len(series) + 1) * int(length)
+    return SeriesSet(values.astype(series.dtype, copy=False), starts, series.channel_names)
+
+
+def difference(series: Any) -> SeriesSet:
+    """Compute the first differences of every series.
+
+    A series of one step becomes a single zero. A difference is missing if one of its two values is.
+
+    Parameters
+    ----------
+    series : SeriesSet, or series in another form that `read_series` takes
+        The series.
+
+    Returns
+    -------
+    SeriesSet
+        The differences, one step less per series, with the same channels and dtype.
+
+    Examples
+    --------
+    >>> difference(SeriesSet.from_list([[[1.0, 4.0, 2.0]], [[7.0]]])).to_padded()[:, 0]
+    array([[ 3., -2.],
+           [ 0., nan]])
+    """
+    series = series if isinstance(series, SeriesSet) else read_series(series)
+    lengths = series.lengths
+    changes = np.zeros(series.values.shape, dtype=series.dtype)
+    changes[:, :-1] = np.diff(series.values, axis=1)
+    # changes[:, last] would be the difference to the first step of the next series.
+    last = series.starts[1:][lengths > 0] - 1
+    changes[:, last] = 0.0
+    is_kept = np.ones(changes.shape[1], dtype=bool)
+    is_kept[last[lengths[lengths > 0] > 1]] = False
+    shortened = np.where(lengths > 1, lengths - 1, lengths)
+    starts = np.concatenate(([0], np.cumsum(shortened)))
+    return SeriesSet(changes[:, is_kept], starts, series.channel_names)
+
+
+def _interpolate(series: SeriesSet, places: FloatArray) -> FloatArray:
+    """Values of every series at fractional steps, given in an array (n_series, n_steps)."""
+    n_steps = places.shape[1]
+    # Round-off may put the last step beyond the end.
+    below = np.minimum(places.astype(np.intp), series.lengths[:, None] - 1)
+    above = np.minimum(below + 1, series.lengths[:, None] - 1)
+    share = (places - below).ravel()
+    first = series.starts[:-1, None]
+    left = series.values[:, (first + below).ravel()]
+    right = series.values[:, (first + above).ravel()]
+    values = np.asarray(left + share * (right - left))
+    channels, steps = np.nonzero(np.isnan(series.values))
+    owners = np.searchsorted(series.starts, steps, side="right") - 1
+    for channel, index in sorted(set(zip(channels.tolist(), owners.tolist(), strict=True))):
+        row = series[index][channel]
+        seen = np.flatnonzero(~np.isnan(row))
+        if seen.size:
+            new = slice(index * n_steps, (index + 1) * n_steps)
+            values[channel, new] = np.interp(places[index], seen, row[seen])
+    return values

@@ -1,0 +1,420 @@
+"""Tables with columns of numbers, columns of categories and missing cells."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+
+from imkpl._checks import LARGEST, as_index
+from imkpl._typing import FloatArray
+
+__all__ = ["Column", "Table", "read_table"]
+
+# Texts that stand for a missing cell in a file. In memory an empty text is a category. "none" is
+# not on the list: it is a common category.
+MISSING_TEXTS = frozenset(
+    {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "NAN", "NULL", "null", "?", "#N/A", "#NA"}
+)
+# A cell as a Python object; None if it is missing.
+Cell: TypeAlias = str | bool | int | float | None
+
+FORMS = (
+    "a frame of pandas, polars or pyarrow, an array (n_rows, n_columns), or a list of rows of "
+    "equal length"
+)
+DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+ROWS = (list, tuple, np.ndarray)
+BOOLS = (bool, np.bool_)
+REFUSED = (dict, list, tuple, set, frozenset, np.ndarray, complex, np.complexfloating)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the numbers in a column of a `Table` mean.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    categories : tuple of str, bool, int or float, optional
+        The categories for which the numbers 0, 1, ... stand; None for a column of numbers.
+    is_whole : bool
+        Whether to show the numbers as integers.
+    """
+
+    name: str
+    categories: tuple[Hashable, ...] | None = None
+    is_whole: bool = False
+
+    def show(self, value: float) -> Cell:
+        """Return the cell for which a number of this column stands.
+
+        Parameters
+        ----------
+        value : float
+            A number of the table.
+
+        Returns
+        -------
+        str, bool, int, float or None
+            The category or the number; None for NaN, a missing cell.
+        """
+        if np.isnan(value):
+            return None
+        if self.categories is not None:
+            category: Any = self.categories[int(value)]
+            return category  # type: ignore[no-any-return]
+        return int(value) if self.is_whole else float(value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """A table of samples, with columns of numbers and of categories; made by `read_table`.
+
+    Tables are indexed like arrays: ``t[[0, 2]]``, ``t[:5]`` and ``t[mask]`` select rows,
+    ``t[:, [1]]`` selects a column. Tables are compared by their cells, and their arrays are
+    read-only.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_columns)
+        Numbers, and indices into the categories. Missing cells are NaN.
+    columns : tuple of Column
+        One per column.
+
+    Examples
+    --------
+    >>> age, sex = Column("age", is_whole=True), Column("sex", categories=("f", "m"))
+    >>> table = Table(np.array([[31, 0], [np.nan, 1], [54, 0]]), (age, sex))
+    >>> len(table), table.names
+    (3, ('age', 'sex'))
+    >>> table.display_values(1)
+    [None, 'm']
+    >>> table[:, [1]].display_values(0)
+    ['f']
+    """
+
+    values: FloatArray
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != len(self.columns):
+            raise ValueError(
+                f"The values of a Table have shape {values.shape}, expected (n_rows, "
+                f"{len(self.columns)}): one for each of `columns`. Make tables with read_table."
+            )
+        values = values.view()
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "columns", tuple(self.columns))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return int(self.values.shape[0]), int(self.values.shape[1])
+
+    @property
+    def ndim(self) -> int:
+        """Always 2."""
+        return 2
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.shape[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of every column."""
+        return tuple(column.name for column in self.columns)
+
+    def display_values(self, row: int) -> list[Cell]:
+        """Return the cells of a row as they were given.
+
+        Parameters
+        ----------
+        row : int
+            Index of the row.
+
+        Returns
+        -------
+        list of str, bool, int, float or None
+            One Python object per column; None for a missing cell.
+        """
+        values = self.values[row].tolist()
+        return [column.show(value) for column, value in zip(self.columns, values, strict=True)]
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, key: Any) -> Table:
+        parts = key if isinstance(key, tuple) else (key,)
+        parts = tuple(part for part in parts if part is not Ellipsis)
+        if len(parts) > 2:
+            raise IndexError(
+                f"A Table was indexed along {len(parts)} axes, expected rows and columns only."
+            )
+        rows, columns = (*parts, slice(None), slice(None))[:2]
+        # NumPy raises for indices outside the table.
+        chosen_rows = np.arange(self.shape[0])[as_index(rows)]
+        chosen_columns = np.arange(self.shape[1])[as_index(columns)]
+        if chosen_rows.ndim != 1 or chosen_columns.ndim != 1:
+            raise IndexError(
+                "Rows and columns of a Table are selected by lists, slices or masks, not by single "
+                "numbers. Use display_values(row) for the cells of a row."
+            )
+        values = self.values[rows] if isinstance(rows, slice) else self.values[chosen_rows]
+        if not isinstance(columns, slice) or columns != slice(None):
+            values = values[:, chosen_columns]
+        return Table(values, tuple(self.columns[i] for i in chosen_columns))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return (
+            self.names == other.names
+            and len(self) == len(other)
+            and all(self.display_values(i) == other.display_values(i) for i in range(len(self)))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Unpickled arrays can be written to; the constructor makes them read-only again.
+        return Table, (self.values, self.columns)
+
+    def __repr__(self) -> str:
+        n_categorical = sum(column.categories is not None for column in self.columns)
+        return (
+            f"Table({self.shape[0]} rows, {self.shape[1]} columns, {n_categorical} of categories, "
+            f"{int(np.isnan(self.values).sum())} missing cells)"
+        )
+
+
+def read_table(X: Any) -> Table:
+    """Read a table of numbers, categories and missing cells; a `Table` is returned unchanged.
+
+    X may be a frame of pandas, polars or pyarrow, an array of numbers, text or objects, or a list
+    of rows. A column of
+
+    * numbers is numeric, even if it holds objects;
+    * text, categories (``Categorical``, ``Enum``), booleans or mixed objects is a column of
+      categories. Text is never converted to numbers;
+    * missing cells only is numeric;
+    * dates, times or durations is refused, because only the user knows whether the age, the season
+      or the weekday matters.
+
+    Missing cells are None, NaN, null, the ``NA`` and ``NaT`` of pandas, and masked entries of NumPy
+    arrays. An empty text is not missing.
+
+    Parameters
+    ----------
+    X : frame, array or list
+        The table.
+
+    Returns
+    -------
+    Table
+        A copy of the cells; columns without names are called x0, x1, ...
+
+    Examples
+    --------
+    >>> table = read_table([[31, "f"], [None, "m"], [54.5, None]])
+    >>> table
+    Table(3 rows, 2 columns, 1 of categories, 2 missing cells)
+    >>> [table.display_values(row) for row in range(3)]
+    [[31.0, 'f'], [None, 'm'], [54.5, None]]
+    """
+    if isinstance(X, Table):
+        return X
+    frame = as_frame(X)
+    if frame is not None:
+        names = frame.columns
+        if not all(isinstance(name, str) for name in names):
+            names = [f"x{place}" for place in range(len(names))]
+        read = [_read_series(frame[:, place], names[place]) for place in range(len(names))]
+        return _collect(read, len(frame))
+    array = as_cells(X)
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"X is of type {type(X).__name__}, expected {FORMS}. Convert it first.")
+    if array.ndim != 2:
+        raise ValueError(
+            f"X has shape {array.shape}, expected rows and columns. Use X.reshape(-1, 1) for a "
+            "single column, X.reshape(1, -1) for a single row."
+        )
+    return _collect(
+        [_read_array(array[:, place], f"x{place}") for place in range(array.shape[1])],
+        array.shape[0],
+    )
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, or the NA or NaT of pandas (whatever its class is called)."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    is_number = isinstance(cell, Real | Decimal | np.datetime64 | np.timedelta64)
+    return bool(is_number and cell != cell)
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """The frame wrapped by narwhals; None if X is not a frame."""
+    package = type(X).__module__.split(".")[0]
+    # Polars does not allow repeated names.
+    attribute = {"pandas": "columns", "pyarrow": "column_names"}.get(package, "")
+    names = list(getattr(X, attribute, ()))
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"The frame has two columns named {repeated!r}, expected unique names. Rename one of "
+            "them."
+        )
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame, expected a frame in memory. Use X.collect().")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def as_cells(X: Any) -> Any:
+    """Lists of rows as an array of objects, which keeps numbers beside text; masks as NaN."""
+    if isinstance(X, np.ma.MaskedArray):
+        cells = np.array(X.data, dtype=np.float64 if X.dtype.kind in "iuf" else object)
+        # NumPy converts None to NaN in an array of numbers.
+        cells[np.ma.getmaskarray(X)] = None
+        return cells
+    is_rows = isinstance(X, list | tuple) and all(isinstance(row, ROWS) for row in X)
+    if not is_rows or len(X) == 0:
+        return X
+    widths = [len(row) for row in X]
+    if len(set(widths)) > 1:
+        other = next(place for place, width in enumerate(widths) if width != widths[0])
+        raise ValueError(
+            f"Row {other} has {widths[other]} cells, expected {widths[0]} as in the first row. Use "
+            "None for a missing cell."
+        )
+    cells = np.empty((len(X), widths[0]), dtype=object)
+    for place, row in enumerate(X):
+        # One by one, because NumPy would unpack a cell that holds a list.
+        for column, cell in enumerate(row):
+            cells[place, column] = cell
+    return cells
+
+
+def _collect(read: list[tuple[FloatArray, Column]], n_rows: int) -> Table:
+    if not read or n_rows == 0:
+        raise ValueError(
+            f"X has {n_rows} rows and {len(read)} columns, expected at least one of each. Check "
+            "how it was selected."
+        )
+    for values, column in read:
+        if np.isinf(values).any():
+            raise ValueError(
+                f"Column {column.name!r} has an infinite number in row "
+                f"{int(np.argmax(np.isinf(values)))}, expected finite numbers, or NaN for a "
+                "missing cell. Replace it."
+            )
+        if (np.abs(values) > LARGEST).any():
+            raise _refuse_huge(column.name, f"{np.nanmax(np.abs(values)):.3g}")
+    return Table(np.column_stack([values for values, _ in read]), tuple(c for _, c in read))
+
+
+def _read_series(series: nw.Series[Any], name: str) -> tuple[FloatArray, Column]:
+    """A column of a frame."""
+    dtype = series.dtype
+    if dtype.is_numeric():
+        values = series.cast(nw.Float64()).to_numpy()
+        return np.asarray(values, dtype=np.float64), Column(name, is_whole=dtype.is_integer())
+    if dtype.is_temporal():
+        raise _refuse_date(name)
+    may_be_numbers = not isinstance(dtype, nw.Categorical | nw.Enum)
+    return _read_cells(series.to_list(), name, may_be_numbers=may_be_numbers)
+
+
+def _read_array(cells: Any, name: str) -> tuple[FloatArray, Column]:
+    """A column of an array."""
+    if cells.dtype.kind in "iuf":
+        return cells.astype(np.float64), Column(name, is_whole=cells.dtype.kind in "iu")
+    if cells.dtype.kind in "Mm":
+        raise _refuse_date(name)
+    return _read_cells(cells.tolist(), name)
+
+
+def _read_cells(
+    cells: Sequence[Any], name: str, *, may_be_numbers: bool = True
+) -> tuple[FloatArray, Column]:
+    """A column of objects: numeric if all of them are numbers, otherwise of categories."""
+    try:
+        # Every NaN is a key of its own, found by identity.
+        given = dict.fromkeys(cells)
+    except TypeError as error:
+        raise _refuse_object(name, next(c for c in cells if not _is_hashable(c))) from error
+    plain = {cell: None if is_missing(cell) else _as_plain(cell, name) for cell in given}
+    seen = {cell for cell in plain.values() if cell is not None}
+    is_other = any(isinstance(c, str) for c in seen) or any(isinstance(c, BOOLS) for c in given)
+    if not seen or (may_be_numbers and not is_other):
+        numbers = [np.nan if plain[cell] is None else plain[cell] for cell in cells]
+        is_whole = bool(seen) and not any(isinstance(cell, float | np.floating) for cell in given)
+        return np.array(numbers, dtype=np.float64), Column(name, is_whole=is_whole)
+    # Sorted, numbers before text, so that the order does not depend on the rows.
+    categories = tuple(sorted(seen, key=lambda cell: (isinstance(cell, str), cell)))
+    places: dict[Any, float] = {category: place for place, category in enumerate(categories)}
+    places[None] = np.nan
+    codes = {cell: places[plain[cell]] for cell in given}
+    return np.array([codes[cell] for cell in cells]), Column(name, categories)
+
+
+def _as_plain(cell: Any, name: str) -> Any:
+    """A cell as str, bool, int or float."""
+    if isinstance(cell, str):
+        return str(cell)
+    if isinstance(cell, BOOLS):
+        return bool(cell)
+    if isinstance(cell, Integral):
+        if abs(int(cell)) > LARGEST:
+            raise _refuse_huge(name, f"{len(str(abs(int(cell))))} digits")
+        return int(cell)
+    if isinstance(cell, Real | Decimal):
+        number = float(cell)
+        return int(number) if number.is_integer() else number
+    if isinstance(cell, DATES):
+        raise _refuse_date(name)
+    if isinstance(cell, REFUSED):
+        raise _refuse_object(name, cell)
+    return str(cell)
+
+
+def _is_hashable(cell: Any) -> bool:
+    try:
+        hash(cell)
+    except TypeError:
+        return False
+    return True
+
+
+def _refuse_huge(name: str, size: str) -> ValueError:
+    return ValueError(
+        f"Column {name!r} holds a number of {size}, expected numbers up to {LARGEST:.0e}, whose "
+        "squares do not overflow. Rescale the column, or convert it to text."
+    )
+
+
+def _refuse_date(name: str) -> TypeError:
+    return TypeError(
+        f"Column {name!r} holds dates, times or durations, expected numbers or categories. Convert "
+        "it to what matters (days since a start, the month, the weekday or the hour), as a column "
+        "of numbers or of text."
+    )
+
+
+def _refuse_object(name: str, cell: Any) -> TypeError:
+    return TypeError(
+        f"Column {name!r} holds a cell of type {type(cell).__name__}, expected numbers, text, "
+        "booleans, or None for a missing cell. Split it into several columns."
+    )
