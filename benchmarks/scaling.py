@@ -31,7 +31,7 @@ from imkpl.estimators._landmarks import MAX_CALIBRATION, LabelledPursuit
 from imkpl.estimators._partitions import FEWEST_VALUES, VALUES_PER_SAMPLE, _columns_of
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels.sharded import _find_largest, _sum_moments, _take_all
-from imkpl.model.landmark_draws import FEWEST_DRAWN, MOST_DRAWN, nearest_landmarks
+from imkpl.model.landmarks import FEWEST_DRAWN, MOST_DRAWN, nearest_landmarks
 from imkpl.scale.dask import _on_rows, _summarize, compute, make_tasks
 
 # Bytes of a number, and share of the first candidates that became landmarks in recorded fits.
