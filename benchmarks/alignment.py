@@ -30,7 +30,7 @@ def main():
     X = rng.standard_normal((options.series, options.length)).cumsum(axis=1)
     banks = {dtype: GlobalAlignment(dtype=dtype).adapt(X[:, np.newaxis]) for dtype in DTYPES}
     # Our bandwidth is 2 sigma**2.
-    sigma = float(np.sqrt(banks["float64"].widths[0] / 2))
+    sigma = float(np.sqrt(banks["float64"].kernels.widths[0] / 2))
     cdist_gak(X[:5], sigma=sigma)
     for bank in banks.values():
         bank.evaluate(0, X[:20, np.newaxis])

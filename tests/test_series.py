@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import train_test_split
 from sklearn.utils import indexable
 
-from imkpl.kernels.blocks import count_samples, take_samples
+from imkpl.kernels.base import count_samples, take_samples
 from imkpl.series import SeriesSet, difference, read_series, resample
 from reference.series import difference_one, resample_one
 

@@ -45,7 +45,7 @@ def contract_directly(problem, state, rows=32):
     same[problem.labels[:, None] != problem.labels] = 0
     matrix -= problem.discrimination * same
     sums = np.full(bank.n_kernels, problem.discrimination * mixed.sum())
-    rates = 1 / np.sqrt(bank.widths)
+    rates = bank.kernels.rates
     for kernel, column in enumerate(bank.kernel_columns):
         values = X[:, column] * rates[kernel]
         for start in range(0, len(X), rows):

@@ -48,9 +48,9 @@ from imkpl.kernels import (
     Precomputed,
     VarianceNormalized,
 )
-from imkpl.kernels.channels import ChannelKernels
-from imkpl.kernels.column_codes import ColumnKernels
+from imkpl.kernels.alignment import ChannelKernels
 from imkpl.kernels.per_feature import FeatureKernels
+from imkpl.kernels.table import ColumnKernels
 from imkpl.model.predictor import Encoder, Predictor, Readout
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table

@@ -15,7 +15,7 @@ import imkpl
 from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
 from imkpl.estimators import _cv, _landmarks, _search
 from imkpl.estimators._digest import digest
-from imkpl.kernels import FunctionKernel, Gaussian, SparseColumns, alignment_table
+from imkpl.kernels import FunctionKernel, Gaussian, SparseColumns, alignment
 from imkpl.model.initialize import MarginStart
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -146,7 +146,7 @@ def test_single_precision_is_kept(wine, tmp_path, monkeypatch):
     [
         ("IMKPL", MarginStart, "__call__"),
         ("landmarks", _landmarks, "choose_landmarks"),
-        ("series", alignment_table, "align_triangle"),
+        ("series", alignment, "align_triangle"),
     ],
 )
 def test_the_expensive_stages_are_not_repeated(case, module, name, samples, tmp_path, monkeypatch):
@@ -166,15 +166,15 @@ def test_the_expensive_stages_are_not_repeated(case, module, name, samples, tmp_
 def test_alignments_are_kept_before_all_are_done(samples, tmp_path, monkeypatch):
     X, y = samples["series"]
     model = TimeSeriesIMKPL(checkpoint=tmp_path, **COMMON)
-    with cut_off(alignment_table, "align_triangle", 2):
+    with cut_off(alignment, "align_triangle", 2):
         model.fit(X, y)
-    n_calls, original = [], alignment_table.align_triangle
+    n_calls, original = [], alignment.align_triangle
 
     def count(*arguments):
         n_calls.append(1)
         return original(*arguments)
 
-    monkeypatch.setattr(alignment_table, "align_triangle", count)
+    monkeypatch.setattr(alignment, "align_triangle", count)
     again = model.fit(X, y)
     # Of two channels the first was kept; the second was computed, but not kept.
     assert len(n_calls) == 1

@@ -108,7 +108,7 @@ def test_bandwidths_are_those_of_all_samples(wine):
     model = IMKPL(**FEW).fit(wine.X, wine.y)
     everyone = PerFeatureGaussian().adapt(wine.X)
     live = np.flatnonzero(model.kernel_weights_)
-    assert_allclose(model._predictor.bank.widths, everyone.widths[live])
+    assert_allclose(model._predictor.bank.kernels.widths, everyone.kernels.widths[live])
     samples = wine.X[model.support_]
     kernel = everyone.combine(model.kernel_weights_, samples)
     U = model.prototypes_.toarray()[:, model.support_]

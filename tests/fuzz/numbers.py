@@ -208,7 +208,7 @@ def precision_case(source):
         bank = PerFeatureGaussian().adapt(X)
         for samples in ((X,), (X, Y)):
             exact = bank.combine(weights, *samples)
-            single = bank.in_single_precision().combine(weights, *samples)
+            single = bank._in_single_precision().combine(weights, *samples)
             gap = np.abs(exact - single).max() / weights.sum()
             require(gap <= 1e-6, f"single precision is wrong by {gap}")
     return HELD

@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp
 from contracts.bank import check_bank
 from imkpl._threads import limited_threads
 from imkpl.kernels import GlobalAlignment, resolve_bank
-from imkpl.kernels.alignment_pairs import (
+from imkpl.kernels.alignment import (
     align_cross,
     align_pairs,
     find_self_similarities,
@@ -203,9 +203,11 @@ def test_bandwidth_is_the_mean_squared_difference_times_the_length(rng):
     bank = GlobalAlignment(scales=(1.0, 0.5)).adapt(X)
     steps = X.values[0]
     expected = 6 * np.mean((steps[:, None] - steps) ** 2)
-    assert_allclose(bank.widths[:2], [expected, expected / 2], rtol=1e-12)
+    assert_allclose(bank.kernels.widths[:2], [expected, expected / 2], rtol=1e-12)
     group = GlobalAlignment(groups={"g": [0, 1]}).adapt(X)
-    assert_allclose(group.widths[0], bank.widths[0] + bank.widths[2], rtol=1e-12)
+    assert_allclose(
+        group.kernels.widths[0], bank.kernels.widths[0] + bank.kernels.widths[2], rtol=1e-12
+    )
 
 
 def test_integer_weights_are_copies(rng):
@@ -213,8 +215,8 @@ def test_integer_weights_are_copies(rng):
     counts = np.array([1, 3, 0, 2])
     weighted = GlobalAlignment(differences=True).adapt(X, counts)
     copied = GlobalAlignment(differences=True).adapt(X[np.repeat(np.arange(4), counts)])
-    assert_allclose(weighted.widths, copied.widths, rtol=1e-12)
-    assert weighted.resampled_length == copied.resampled_length == 7
+    assert_allclose(weighted.kernels.widths, copied.kernels.widths, rtol=1e-12)
+    assert weighted.kernels.length == copied.kernels.length == 7
 
 
 def test_a_constant_channel_is_the_constant_kernel(rng):
@@ -223,15 +225,15 @@ def test_a_constant_channel_is_the_constant_kernel(rng):
     bank = GlobalAlignment(length=None, differences=True).adapt(flat)
     assert_array_equal(bank.evaluate(1, flat), 1.0)
     assert_array_equal(bank.evaluate(3, flat, X), 1.0)
-    assert np.isinf(bank.widths[1])
+    assert np.isinf(bank.kernels.widths[1])
 
 
 def test_lengths_are_made_equal_where_they_differ_much(rng):
-    assert GlobalAlignment().adapt(random_series(rng, [99, 100, 101])).resampled_length is None
-    assert GlobalAlignment().adapt(random_series(rng, [60, 100, 140])).resampled_length == 100
+    assert GlobalAlignment().adapt(random_series(rng, [99, 100, 101])).kernels.length is None
+    assert GlobalAlignment().adapt(random_series(rng, [60, 100, 140])).kernels.length == 100
     X = random_series(rng, [60, 100, 140])
-    assert GlobalAlignment(length=None).adapt(X).resampled_length is None
-    assert GlobalAlignment(length=30).adapt(X).resampled_length == 30
+    assert GlobalAlignment(length=None).adapt(X).kernels.length is None
+    assert GlobalAlignment(length=30).adapt(X).kernels.length == 30
 
 
 def test_a_triangular_kernel_ends_at_its_width():
@@ -270,13 +272,13 @@ def test_a_selected_bank_is_adapted_anew_with_its_kernels(rng):
     again = chosen.adapt(other)
     whole = GlobalAlignment(scales=(1.0, 0.5)).adapt(other)
     assert again.kernel_names() == [whole.kernel_names()[i] for i in (4, 1)]
-    assert_allclose(again.widths, whole.widths[[4, 1]])
+    assert_allclose(again.kernels.widths, whole.kernels.widths[[4, 1]])
 
 
 def test_given_bandwidths_are_kept(rng):
     X = random_series(rng, [8] * 5, 2)
     bank = GlobalAlignment(bandwidth=[1.0, 4.0], scales=(1.0, 2.0)).adapt(X)
-    assert_allclose(bank.widths, [1.0, 2.0, 4.0, 8.0])
+    assert_allclose(bank.kernels.widths, [1.0, 2.0, 4.0, 8.0])
     assert bank.adapt(random_series(rng, [3, 3], 2)) is bank
 
 
@@ -313,8 +315,8 @@ def test_bad_samples_are_told_what_is_wrong(rng):
     bank = GlobalAlignment().adapt(X)
     with pytest.raises(ValueError, match="reads channel 1"):
         bank.evaluate(0, X[:, [0]])
-    with pytest.raises(ValueError, match="lacks channel 0"):
-        bank.on_columns([1])
+    with pytest.raises(ValueError, match="lack channel 0"):
+        bank._on_columns([1])
     for length in (None, 3):
         gap = SeriesSet.from_list([[[1.0, np.nan], [1.0, 2.0]], [[np.nan, np.nan], [1.0, 2.0]]])
         with pytest.raises(ValueError, match="Series 1 has no values in channel 0"):

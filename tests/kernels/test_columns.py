@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 
 from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
 from imkpl.kernels import columns as module
@@ -76,7 +77,7 @@ def test_a_view_reads_its_rows_only(source, table):
 def test_banks_take_a_source_for_an_array(source, table, rng):
     X = table.astype(np.float64)
     plain, other = PerFeatureGaussian().adapt(X), PerFeatureGaussian().adapt(source)
-    assert_allclose(other.widths, plain.widths)
+    assert_allclose(other.kernels.widths, plain.kernels.widths)
     weights, M = rng.random(90), rng.standard_normal((12, 12))
     assert_allclose(other.combine(weights, source), plain.combine(weights, X))
     cross = other.combine(weights, source[:4], source[np.array([9, 1])])
@@ -90,8 +91,9 @@ def test_banks_take_a_source_for_an_array(source, table, rng):
 
 def test_blocks_of_a_source_are_read_one_at_a_time(table):
     data = Dataset(table)
-    bank = PerFeatureGaussian(working_memory=16 * 12 * 10 / 2**20).adapt(table)
-    bank.combine(np.ones(90), ArrayColumns(data))
+    bank = PerFeatureGaussian().adapt(table)
+    with config_context(working_memory=16 * 12 * 10 / 2**20):
+        bank.combine(np.ones(90), ArrayColumns(data))
     assert max(stop - start for start, stop in data.reads) <= 10
     assert len(data.reads) == 9
 

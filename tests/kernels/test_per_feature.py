@@ -1,3 +1,5 @@
+"""Gaussian kernels on single features: laws, bandwidths, and both precisions."""
+
 import dataclasses
 from fractions import Fraction
 
@@ -7,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 
 from contracts.bank import check_bank
-from imkpl.kernels import PerFeatureGaussian
-from imkpl.kernels._gaussian_loops import _exp_minus_all
-from imkpl.kernels.bandwidth import root_mean_squared_difference
+from imkpl.kernels import Normalized, PerFeatureGaussian, VarianceNormalized
+from imkpl.kernels._gaussian_loops import _exp_minus, _exp_minus_single
+from imkpl.kernels.per_feature import invert_roots, root_mean_squared_difference
 from reference.kernels import gaussian_stack, mean_squared_difference, per_feature_stack
 
 
@@ -41,7 +44,7 @@ def test_laws_with_constant_and_heavy_tailed_features():
     bank = PerFeatureGaussian().adapt(X)
     check_bank(bank, X, Y, dense_twin(X), rtol=1e-11)
     assert_array_equal(bank.evaluate(2, X, Y), 1.0)
-    assert bank.widths[2] == np.inf
+    assert bank.kernels.widths[2] == np.inf
 
 
 def test_laws_on_strided_read_only_input():
@@ -102,20 +105,24 @@ def test_self_part_equals_cross_part_to_the_bit():
     assert_array_equal(bank.combine(weights, X), bank.combine(weights, X, X))
 
 
+def exp_minus(t, function=_exp_minus):
+    return np.array([function(value) for value in t])
+
+
 def test_exponential_is_accurate():
     t = np.concatenate([np.linspace(0, 50, 100001), np.logspace(-300, 1, 1001)])
-    assert_allclose(_exp_minus_all(t), np.exp(-t), rtol=1e-15)
+    assert_allclose(exp_minus(t), np.exp(-t), rtol=1e-15)
     far = np.concatenate([np.linspace(50, 800, 10001), [1e10, 1e300]])
-    assert_allclose(_exp_minus_all(far), np.exp(-far), rtol=1e-14, atol=1e-260)
+    assert_allclose(exp_minus(far), np.exp(-far), rtol=1e-14, atol=1e-260)
     # Small factors leave normal numbers: arithmetic with others is many times slower.
-    assert _exp_minus_all(far).min() * 1e-40 > np.finfo(np.float64).tiny
-    assert _exp_minus_all(np.zeros(1))[0] == 1.0
+    assert exp_minus(far).min() * 1e-40 > np.finfo(np.float64).tiny
+    assert exp_minus(np.zeros(1))[0] == 1.0
 
 
 def test_bandwidth_is_the_mean_squared_difference():
     X, _ = make_data()
     expected = [mean_squared_difference(X[:, c]) for c in range(7)]
-    assert_allclose(PerFeatureGaussian().adapt(X).widths, expected, rtol=1e-13)
+    assert_allclose(PerFeatureGaussian().adapt(X).kernels.widths, expected, rtol=1e-13)
 
 
 def test_integer_weights_equal_repeated_samples():
@@ -123,14 +130,16 @@ def test_integer_weights_equal_repeated_samples():
     counts = np.random.default_rng(5).integers(0, 4, 41)
     weighted = PerFeatureGaussian().adapt(X, counts)
     repeated = PerFeatureGaussian().adapt(np.repeat(X, counts, axis=0))
-    assert_allclose(weighted.widths, repeated.widths, rtol=1e-13)
+    assert_allclose(weighted.kernels.widths, repeated.kernels.widths, rtol=1e-13)
     for c in range(7):
-        assert_allclose(weighted.widths[c], mean_squared_difference(X[:, c], counts), rtol=1e-12)
+        assert_allclose(
+            weighted.kernels.widths[c], mean_squared_difference(X[:, c], counts), rtol=1e-12
+        )
 
 
 def test_feature_constant_among_weighted_samples_is_constant():
     X = np.array([[7.0], [0.1], [0.1], [0.1]])
-    assert PerFeatureGaussian().adapt(X, [0, 1, 1, 1]).widths[0] == np.inf
+    assert PerFeatureGaussian().adapt(X, [0, 1, 1, 1]).kernels.widths[0] == np.inf
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -141,7 +150,7 @@ def test_bandwidth_keeps_its_digits_under_an_offset(dtype):
     assert_allclose(root_mean_squared_difference(x[:, None])[0] ** 2, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e20, 1e200])
+@pytest.mark.parametrize("unit", [1e-290, 1e-20, 1e20, 1e149])
 def test_units_do_not_matter(unit):
     X, Y = make_data()
     weights = np.ones(7)
@@ -153,23 +162,28 @@ def test_units_do_not_matter(unit):
 def test_bandwidth_does_not_depend_on_working_memory():
     X, _ = make_data(n=200, f=60)
     expected = root_mean_squared_difference(X)
-    assert_array_equal(root_mean_squared_difference(X, working_memory=1e-6), expected)
+    with config_context(working_memory=1e-6):
+        assert_array_equal(root_mean_squared_difference(X), expected)
 
 
 def test_given_bandwidth_is_kept():
     X, Y = make_data()
     given_widths = np.arange(1.0, 8.0)
-    assert_allclose(PerFeatureGaussian(bandwidth=given_widths).adapt(X).widths, given_widths)
+    assert_allclose(
+        PerFeatureGaussian(bandwidth=given_widths).adapt(X).kernels.widths, given_widths
+    )
     bank = PerFeatureGaussian(bandwidth=2.0, features=np.array([4, 1])).adapt(X)
     assert_allclose(bank.combine([0, 1], X, Y), gaussian_stack(X, Y, [1], [2.0])[:, :, 0])
-    assert_array_equal(bank.columns, [1, 4])
+    assert_array_equal(bank._columns, [1, 4])
     assert bank.adapt(Y) is bank
 
 
 def test_adapting_again_learns_again_and_keeps_the_selection():
     X, Y = make_data()
     bank = PerFeatureGaussian().adapt(X).select([3, 1])
-    assert_array_equal(bank.adapt(Y).widths, PerFeatureGaussian().adapt(Y).widths[[3, 1]])
+    assert_array_equal(
+        bank.adapt(Y).kernels.widths, PerFeatureGaussian().adapt(Y).kernels.widths[[3, 1]]
+    )
 
 
 def test_names():
@@ -200,7 +214,8 @@ def test_banks_are_frozen():
         (lambda b, X: PerFeatureGaussian(scales=()), "must be a tuple of positive numbers"),
         (lambda b, X: PerFeatureGaussian(scales=(0.0,)), "must be a tuple of positive numbers"),
         (lambda b, X: PerFeatureGaussian(bandwidth=-1.0), "must be positive"),
-        (lambda b, X: PerFeatureGaussian(working_memory=0), "positive number of MiB"),
+        (lambda b, X: PerFeatureGaussian(dtype=np.float16), "must be float64 or float32"),
+        (lambda b, X: b.adapt(X * 1e150), r"numbers of up to .*, expected at most 1e\+150"),
         (lambda b, X: PerFeatureGaussian().n_kernels, "Call adapt"),
         (lambda b, X: PerFeatureGaussian(features=[9]).adapt(X), "must list columns of X"),
         (lambda b, X: PerFeatureGaussian(bandwidth=np.ones(3)).adapt(X), "one per feature"),
@@ -213,7 +228,7 @@ def test_banks_are_frozen():
         (lambda b, X: b.pairs(X, [-1], [0]), "X has 41 samples"),
         (lambda b, X: b.select([7]), "expected 0 to 6"),
         (lambda b, X: b.select([True] * 7), "numpy.flatnonzero"),
-        (lambda b, X: b.on_columns([0, 1]), "lacks column 2"),
+        (lambda b, X: b._on_columns([0, 1]), "lack column 2"),
         (lambda b, X: b.adapt(X, np.zeros(41)), "positive sum"),
     ],
 )
@@ -227,7 +242,7 @@ def test_columns_in_any_order():
     X, Y = make_data()
     bank = PerFeatureGaussian().adapt(X).select([5, 2])
     kept = np.array([6, 5, 0, 2])
-    narrow = bank.on_columns(kept)
+    narrow = bank._on_columns(kept)
     expected = bank.combine([1, 2], X, Y)
     assert_array_equal(narrow.combine([1, 2], X[:, kept], Y[:, kept]), expected)
 
@@ -237,3 +252,92 @@ def test_number_of_threads_is_left_as_it_was():
     before = numba.get_num_threads()
     PerFeatureGaussian().adapt(X).combine(np.ones(7), X)
     assert numba.get_num_threads() == before
+
+
+def test_a_feature_without_a_normal_spread_is_constant():
+    """The inverse of most denormal numbers is infinite."""
+    assert_array_equal(invert_roots(np.array([5e-324, 2e-308, 2.3e-308])) > 0, [False, False, True])
+    X = np.array([[0.0], [5e-324], [1e-323], [0.0]])
+    assert_array_equal(PerFeatureGaussian().adapt(X).evaluate(0, X), np.ones((4, 4)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_new_sample_beyond_all_others_is_like_none(dtype):
+    bank = PerFeatureGaussian(dtype=dtype).adapt([[0.0, 3.0], [1.0, 3.0]])
+    far = np.full((2, 2), [[np.finfo(np.float64).max], [-np.finfo(np.float64).max]])
+    found = [bank.evaluate(kernel, far, [[0.0, 3.0], [1.0, 3.0]]) for kernel in range(2)]
+    assert_allclose(found[0], 0.0, atol=1e-25)
+    assert_array_equal(found[1], 1.0)
+
+
+def make_wide_data(n=150, m=70, f=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, f)), rng.standard_normal((m, f)), rng.random(f)
+
+
+def test_exponential_in_single_precision_is_accurate():
+    t = np.concatenate([np.linspace(0, 60, 100_001), np.logspace(-30, 1, 1001)]).astype(np.float32)
+    assert_allclose(exp_minus(t, _exp_minus_single), np.exp(-t.astype(float)), rtol=3e-7)
+    far = np.array([90.0, 1e10, 3e38], dtype=np.float32)
+    assert_allclose(exp_minus(far, _exp_minus_single), 0.0, atol=1e-26)
+    assert exp_minus(far, _exp_minus_single).min() * 1e-10 > np.finfo(np.float32).tiny
+    assert exp_minus(np.zeros(1, dtype=np.float32), _exp_minus_single)[0] == 1.0
+
+
+@pytest.mark.parametrize("change", [lambda X: X, lambda X: X**5, lambda X: 1e3 + 1e-2 * X, np.sign])
+def test_single_sums_equal_those_in_double_precision(change):
+    X, Y, weights = make_wide_data()
+    X, Y = change(X), change(Y)
+    bank = PerFeatureGaussian().adapt(X)
+    single = bank._in_single_precision()
+    for right in (None, Y):
+        expected, found = bank.combine(weights, X, right), single.combine(weights, X, right)
+        assert found.dtype == np.float32
+        assert_allclose(found, expected, atol=1e-6 * weights.sum())
+
+
+def test_constant_features_add_their_weight_in_single_precision():
+    X, Y, weights = make_wide_data()
+    X[:, 3] = Y[:, 3] = 7.0
+    single = PerFeatureGaussian().adapt(X)._in_single_precision()
+    only = np.where(np.arange(40) == 3, weights, 0.0)
+    assert_array_equal(single.combine(only, X, Y), np.float32(weights[3]))
+
+
+def test_a_single_row_does_not_depend_on_the_other_rows():
+    X, Y, weights = make_wide_data()
+    single = PerFeatureGaussian().adapt(X)._in_single_precision()
+    together = single.combine(weights, X, Y)
+    assert_array_equal(single.combine(weights, X[5:9], Y), together[5:9])
+
+
+def test_single_self_part_is_symmetric_and_equals_the_cross_part():
+    X, _, weights = make_wide_data()
+    single = PerFeatureGaussian().adapt(X)._in_single_precision()
+    found = single.combine(weights, X)
+    assert_array_equal(found, found.T)
+    assert_array_equal(found, single.combine(weights, X, X))
+
+
+@pytest.mark.threads
+def test_blocks_and_threads_in_single_precision_give_the_same_bits():
+    X, Y, weights = make_wide_data()
+    single = PerFeatureGaussian().adapt(X)._in_single_precision()
+    expected = single.combine(weights, X, Y)
+    n_threads = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        assert_array_equal(single.combine(weights, X, Y), expected)
+    finally:
+        numba.set_num_threads(n_threads)
+    for working_memory in (1e-6, 16 * 220 * 33 / 2**20):
+        with config_context(working_memory=working_memory):
+            assert_array_equal(single.combine(weights, X, Y), expected)
+
+
+def test_wrappers_pass_single_precision_on():
+    X, Y, weights = make_wide_data()
+    bank = VarianceNormalized(Normalized(PerFeatureGaussian())).adapt(X)
+    found = bank._in_single_precision().combine(weights, X, Y)
+    assert found.dtype == np.float32
+    assert_allclose(found, bank.combine(weights, X, Y), rtol=1e-5)

@@ -43,7 +43,7 @@ def test_split_of_scikit_learn_gives_the_test_part():
     weights = np.arange(5.0)
     expected = (stack @ weights)[np.ix_(test, train)]
     assert_allclose(bank.combine(weights, stack[np.ix_(test, train)]), expected)
-    columns = bank.take(stack, [3, 1])
+    columns = bank._take(stack, [3, 1])
     assert_allclose(bank.combine(weights, stack[np.ix_(test, train)], columns), expected[:, [3, 1]])
 
 

@@ -42,7 +42,7 @@ def make_problem(X, labels, sample_weight, rule="margin", n_neighbors=2, max_ker
     varying = np.arange(bank.n_kernels)
     if rule != "lp":
         scaled = VarianceNormalized(PerFeatureGaussian()).adapt(X, sample_weight)
-        varying = np.flatnonzero(scaled.diagonal(X)[0])
+        varying = np.flatnonzero(scaled._diagonal(X)[0])
         bank = scaled.select(varying)
     settings = {
         "discrimination": 0.3,

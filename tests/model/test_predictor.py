@@ -19,7 +19,7 @@ def make_predictor(decision, seed=0, n_support=9, n_prototypes=5):
     K = bank.combine(weights, X)
     mixes /= np.sqrt(np.einsum("is,st,it->i", mixes, K, mixes))[:, None]
     shares = mixes @ np.eye(3)[np.arange(n_support) % 3]
-    narrow = bank.on_columns(columns)
+    narrow = bank._on_columns(columns)
     encoder = Encoder(mixes @ K @ mixes.T, shares, 2)
     readout = Readout(rng.standard_normal((3, 3)), rng.standard_normal((n_prototypes, 3)))
     predictor = Predictor(

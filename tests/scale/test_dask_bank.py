@@ -63,8 +63,8 @@ def test_workers_compute_what_the_wrapped_bank_computes(client, rng, dtype, rtol
 def test_alignments_are_computed_by_blocks_of_pairs(local_client, rng, table_dtype):
     X = series(rng)
     inner = GlobalAlignment(length=None, table_dtype=table_dtype).adapt(X)
-    table, packed = DaskBank(inner, n_blocks=3, least_values=0).tabulate(X)
-    expected_table, expected = inner.tabulate(X)
+    table, packed = DaskBank(inner, n_blocks=3, least_values=0)._tabulate(X)
+    expected_table, expected = inner._tabulate(X)
     assert packed.values.dtype == table_dtype
     assert_allclose(packed.values, expected.values, rtol=1e-14)
     assert table.kernel_names() == expected_table.kernel_names()

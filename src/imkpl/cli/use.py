@@ -422,7 +422,7 @@ def load_model(path: Path) -> Any:
             "classifier, expected a fitted model. Write one with imkpl fit --model."
         )
     bank = model._predictor.bank
-    if not bank.reads_series and (bank.reads_similarities or bank.columns is None):
+    if bank.reads != "series" and (bank.reads == "similarities" or bank._columns is None):
         raise InputError(
             f"The model in {path.name} has kernels of its own and reads neither tables nor time "
             "series. Use it from Python."
@@ -458,7 +458,7 @@ def read_like(train: DataFile, path: Path, options: ReadOptions) -> DataFile:
 def _expected_columns(model: Any) -> ExpectedColumns | None:
     """What a model reads; None for time series."""
     predictor = model._predictor
-    if predictor.bank.reads_series:
+    if predictor.bank.reads == "series":
         return None
     names = getattr(model, "feature_names_in_", None)
     if names is None:

@@ -1,8 +1,7 @@
-"""The estimators: the only part of the library that knows scikit-learn."""
+"""scikit-learn estimators: the model, its relatives, and scorers for its measures."""
 
 from imkpl.estimators._cv import IMKPLCV
-from imkpl.estimators._imkpl import IMKPL
-from imkpl.estimators._iskpl import ISKPL
+from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 from imkpl.estimators._multilabel import MultiLabelIMKPL
 from imkpl.estimators._scorers import (
     discrimination_scorer,
@@ -10,7 +9,6 @@ from imkpl.estimators._scorers import (
     kernel_count_scorer,
 )
 from imkpl.estimators._selector import IMKPLSelector
-from imkpl.estimators._series import TimeSeriesIMKPL
 
 __all__ = [
     "IMKPL",

@@ -1,11 +1,13 @@
-"""What both estimators share: input, prediction and the fitted attributes."""
+"""What all prototype classifiers share: `fit`, prediction, and reasons."""
 
 from __future__ import annotations
 
+import os
 from abc import ABCMeta, abstractmethod
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,46 +21,38 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._progress import announce
 from imkpl._threads import limited_threads
-from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._checkpoint import NO_CHECKPOINT, Keeper, open_checkpoint
+from imkpl._typing import FloatArray
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
-    FitProgress,
     Interval,
     StrOptions,
     fit_context,
     wants_data_frame,
     with_callbacks,
 )
-from imkpl.estimators._explaining import ExplainingMixin
-from imkpl.estimators._fitted import fitted_attributes
-from imkpl.estimators._input import read_new, read_training, row_labels
-from imkpl.estimators._landmarks import adapt_and_reduce
+from imkpl.estimators._fitted import describe_fit
+from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_labels
+from imkpl.estimators._landmarks import learn_bandwidths
+from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import by_partition
-from imkpl.estimators._search import begin_search, run_rounds
-from imkpl.estimators._stages import FitStages, warn_unless_settled
-from imkpl.estimators._training import (
-    TrainingPart,
-    find_distinct,
-    tabulate_kernels,
-)
-from imkpl.estimators._weights import (
-    count_relevant,
-    find_class_weight,
-    find_classes,
-    read_sample_weight,
-)
+from imkpl.estimators._training import TrainingData, check_varying, read_training
+from imkpl.explanations import Explanation
 from imkpl.kernels import BaseKernelBank, resolve_bank
-from imkpl.model.alternate import Update
-from imkpl.model.objective import ObjectiveParts
+from imkpl.kernels.alignment import cache_alignments
+from imkpl.model.alternate import Update, alternate
+from imkpl.model.cover import initial_state
+from imkpl.model.evidence import collect_evidence
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem, State
 from imkpl.model.separation import LinearSeparation
 
+# A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
+CONSTANT = 1 - 1e-12
+
 
 class BasePrototypeClassifier(
-    ExplainingMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -66,7 +60,7 @@ class BasePrototypeClassifier(
     BaseEstimator,
     metaclass=ABCMeta,
 ):
-    """Input, the loop, prediction and fitted attributes; a subclass says how weights are found."""
+    """`fit`, prediction and reasons; a subclass says where the kernel weights start."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
@@ -89,10 +83,47 @@ class BasePrototypeClassifier(
     }
     _updates: ClassVar[tuple[Update, ...]]
 
+    def __init__(
+        self,
+        kernels: Any = "per_feature_gaussian",
+        *,
+        sparsity: int = 10,
+        code_sparsity: int = 20,
+        learning_code_sparsity: int = 1,
+        n_prototypes: int | None = None,
+        discrimination: float = 0.5,
+        interpretability: float = 1.2,
+        decision: str = "calibrated",
+        solver: str = "auto",
+        n_landmarks: int | None = None,
+        class_weight: Any = None,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.sparsity = sparsity
+        self.code_sparsity = code_sparsity
+        self.learning_code_sparsity = learning_code_sparsity
+        self.n_prototypes = n_prototypes
+        self.discrimination = discrimination
+        self.interpretability = interpretability
+        self.decision = decision
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+
     @abstractmethod
-    def _start(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart
-    ) -> tuple[Problem, FloatArray]:
+    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
         """The problem, and the weights to start from."""
 
     @with_callbacks
@@ -109,36 +140,31 @@ class BasePrototypeClassifier(
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each sample counts; an integer weight equals so many copies.
+            Weights of the samples; an integer weight equals that many copies.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        with FitStages(self) as stages, limited_threads(self.n_jobs):
-            bank = resolve_bank(self.kernels)
-            given = X
-            X, y = read_training(self, bank, given, y)
-            ids = row_labels(given, len(X))
-            part = self._find_training_part(bank, X, y, sample_weight)
-            checkpoint = open_checkpoint(self, X, y, sample_weight)
-            stages.say(checkpoint.describe())
-            metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-            progress = FitProgress(self, self.max_iter, {"X": X, "y": y, "metadata": metadata})
-            stages.enter("learning bandwidths")
-            bank, samples, part = self._adapt(bank, X, part, checkpoint)
-            stages.enter(f"weighing {bank.n_kernels} kernels on {part.labels.size} samples")
-            table, samples = tabulate_kernels(self, bank, samples)
-            search = begin_search(self, table, samples, part, stages, checkpoint)
-            finish = partial(self._attributes, bank, X, ids, part, search[0])
-            state, history = run_rounds(self, search, stages, progress, checkpoint, finish)
-            stages.enter("calibrating")
-            attributes = finish(state, history)
-        warn_unless_settled(self, history)
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        progress.end(lambda: attributes)
+        with FitMonitor(self, sample_weight) as monitor, limited_threads(self.n_jobs):
+            data = monitor.begin(read_training(self, X, y, sample_weight))
+            data = learn_bandwidths(self, data, monitor.checkpoint)
+            problem, weights = self._start(data)
+            state = self._cover(data, problem, weights)
+            describe = partial(describe_fit, self, data, problem)
+            state, history = monitor.resume(problem, state, describe)
+            state, history = alternate(
+                problem,
+                state,
+                self._updates,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                report=monitor.report,
+                before=history,
+            )
+            fitted = describe(state, history)
+        monitor.finish(fitted)
         return self
 
     @by_partition
@@ -265,6 +291,71 @@ class BasePrototypeClassifier(
         """
         return self._encode(X).errors
 
+    def explain(self, X: Any) -> Explanation:
+        """Why the samples are classified as they are.
+
+        The answer is exact: every class score is the sum of what each feature adds to it through
+        each prototype, and every prototype is a mix of training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+
+        Returns
+        -------
+        Explanation
+            To be printed, or turned into data frames and dicts.
+        """
+        samples = self._read_new(X)
+        with limited_threads(self.n_jobs):
+            evidence = collect_evidence(self._predictor, samples)
+        places = np.searchsorted(self.support_, self._predictor.rows)
+        live = np.flatnonzero(self.kernel_weights_)
+        return Explanation(
+            evidence=evidence,
+            classes=self.classes_,
+            probabilities=np.asarray(softmax(self.temperature_ * evidence.encoding.scores, axis=1)),
+            sample_ids=row_labels(X, len(evidence.similarities)),
+            support_ids=self.support_ids_[places],
+            support_classes=self.support_classes_[places],
+            feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
+            novelty_threshold=self.novelty_threshold_,
+        )
+
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        path: str | os.PathLike[str],
+        *,
+        train: tuple[Any, Any] | None = None,
+        title: str | None = None,
+    ) -> Path:
+        """Describe the model and its decisions on one page, a file that works without a network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples that the model has not seen, in the form that was given to `fit`.
+        y : array-like of shape (n_samples,) or None
+            Their classes. Without them the page says nothing about accuracy.
+        path : str or path
+            Where to write; a name that ends in ``.json`` gives the numbers of the page instead.
+        train : tuple (X, y), optional
+            What was given to `fit`: for the distributions of features, the map, and equal samples.
+        title : str, optional
+            The heading.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        from imkpl.report import write_report
+
+        return write_report(self, X, y, path, train=train, title=title)
+
     @property
     def feature_importances_(self) -> FloatArray:
         """The kernel weights summed per feature; they sum to one.
@@ -291,14 +382,17 @@ class BasePrototypeClassifier(
     def __sklearn_tags__(self) -> Any:
         """Tags that tell scikit-learn about precomputed kernels, categories and missing cells."""
         tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
-        tags.input_tags.three_d_array = is_precomputed
-        is_named = isinstance(self.kernels, str) and self.kernels == "per_column"
-        is_table = is_named or bool(getattr(self.kernels, "reads_tables", False))
+        try:
+            reads = resolve_bank(self.kernels).reads
+        # Wrong kernels are refused by `fit`.
+        except (TypeError, ValueError):
+            return tags
+        tags.input_tags.pairwise = reads == "similarities"
+        tags.input_tags.three_d_array = reads == "similarities"
         # Not `categorical`, which stands for categories only: checks would then round all numbers.
-        tags.input_tags.allow_nan = is_table
-        tags.input_tags.string = is_table
+        tags.input_tags.allow_nan = reads == "tables"
+        tags.input_tags.string = reads == "tables"
+        tags.input_tags.sparse = reads == "columns"
         return tags
 
     def _encode(self, X: Any) -> Encoding:
@@ -314,35 +408,31 @@ class BasePrototypeClassifier(
         with limited_threads(self.n_jobs):
             return np.asarray(self._predictor.decide(X))
 
+    @property
+    def _samples(self) -> SampleKind:
+        """The kind of samples that the fitted model reads."""
+        return kind_of(self._predictor.bank)
+
     def _read_new(self, X: Any) -> Any:
         check_is_fitted(self)
-        return read_new(self, self._predictor.bank, X)
+        return self._samples.read_new(self, X)
 
-    def _find_training_part(
-        self, bank: BaseKernelBank, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> TrainingPart:
-        """The distinct samples with their weights; sets `classes_`."""
-        weight = read_sample_weight(sample_weight, X)
-        self.classes_, labels = find_classes(y, weight)
-        factors = find_class_weight(self.class_weight, self.classes_, labels, weight)
-        return find_distinct(X, labels, weight, factors, merge=bank.requires_vector_input)
-
-    def _adapt(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart, checkpoint: Keeper = NO_CHECKPOINT
-    ) -> tuple[BaseKernelBank, Any, TrainingPart]:
-        """Kernels adapted to all distinct samples, and what is learned from: these or landmarks."""
-        return adapt_and_reduce(self, bank, X, part, checkpoint)
-
-    def _pose(
-        self, bank: BaseKernelBank, kernel_indices: IntArray, X: Any, part: TrainingPart
-    ) -> Problem:
-        """The problem before a separation loss is chosen."""
+    def _build_problem(self, data: TrainingData) -> Problem:
+        """The problem before a separation loss is chosen; expensive kernels are computed once."""
+        announce(
+            type(self).__name__,
+            f"weighing {data.bank.n_kernels} kernels on {data.n_samples} samples",
+        )
+        bank: BaseKernelBank = data.bank
+        if self.checkpoint is not None:
+            bank = cache_alignments(bank, Path(self.checkpoint) / "alignments")
+        bank, samples = bank._tabulate(data.samples)
         return Problem(
-            X=X,
-            labels=part.labels,
-            sample_weight=part.sample_weight,
+            X=samples,
+            labels=data.labels,
+            sample_weight=data.sample_weight,
             bank=bank,
-            kernel_indices=kernel_indices,
+            kernel_indices=np.arange(bank.n_kernels),
             separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
             discrimination=self.discrimination,
             separation=0.0,
@@ -351,45 +441,18 @@ class BasePrototypeClassifier(
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
         )
 
-    def _attributes(
-        self,
-        bank: BaseKernelBank,
-        X: Any,
-        ids: Any,
-        part: TrainingPart,
-        problem: Problem,
-        state: State,
-        history: list[ObjectiveParts],
-    ) -> dict[str, Any]:
-        """The attributes of a fit, with labels and names put to classes and kernels."""
-        values = fitted_attributes(
-            bank,
-            X,
-            part,
-            problem,
-            state,
-            history,
-            code_sparsity=self.code_sparsity,
-            decision=self.decision,
-        )
-        owners = np.argmax(values["class_shares_"], axis=1)
-        return {
-            **values,
-            "classes_": self.classes_,
-            "prototype_classes_": self.classes_[owners],
-            "support_ids_": ids[values["support_"]],
-            "support_classes_": self.classes_[values["support_classes_"]],
-            "kernel_names_": bank.kernel_names(getattr(self, "feature_names_in_", None)),
-        }
+    def _cover(self, data: TrainingData, problem: Problem, weights: FloatArray) -> State:
+        """The state before the first round: prototypes are samples that cover their classes."""
+        announce(type(self).__name__, "covering the classes with prototypes")
+        n_prototypes = data.count_prototypes(self.n_prototypes, self.sparsity)
+        state = initial_state(problem, weights, n_prototypes)
+        check_varying(bool(state.kernel.min() < CONSTANT))
+        return state
 
-    def _count_prototypes(self, part: TrainingPart, sparsity: int) -> int:
-        n_classes, n_samples = self.classes_.size, part.labels.size
-        if self.n_prototypes is None:
-            n_relevant = max(n_classes, count_relevant(part.sample_weight))
-            return int(min(n_classes * sparsity, n_relevant))
-        if self.n_prototypes < n_classes:
-            raise ValueError(
-                f"n_prototypes={self.n_prototypes}, expected at least one for each of the "
-                f"{n_classes} classes. Raise it, or leave it out for n_classes * sparsity."
-            )
-        return int(min(self.n_prototypes, n_samples))
+    def _store(self, fitted: dict[str, Any]) -> Self:
+        """Set the fitted attributes, now that nothing can fail any more."""
+        for name in INPUT_ATTRIBUTES:
+            self.__dict__.pop(name, None)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self

@@ -1,4 +1,4 @@
-"""What left-out training samples tell: probabilities, and how far from the known is too far."""
+"""Calibration on left-out training samples: probabilities, and a threshold of novelty."""
 
 from __future__ import annotations
 
@@ -14,28 +14,16 @@ from imkpl.model.predictor import FORBIDDEN, Encoder, squared_residuals
 
 # Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
 LOG_RANGE = (-1.0, 8.0)
-# So much of the training weight lies at errors that count as usual.
+# The share of the training weight whose reconstruction error counts as usual.
 USUAL = 0.99
 
 
 @dataclass(frozen=True, eq=False)
 class CalibrationSamples:
-    """Training samples by which scores are turned into probabilities.
+    """Training samples by which scores are turned into probabilities."""
 
-    Parameters
-    ----------
-    similarities : array of shape (n_samples, n_prototypes)
-        Inner products with the prototypes.
-    left_out : array of shape (n_samples, n_prototypes)
-        The same, each sample's own part in the prototypes taken out.
-    labels : int array of shape (n_samples,)
-        Their classes.
-    sample_weight : array of shape (n_samples,)
-        How much each counts.
-    """
-
-    similarities: FloatArray
-    left_out: FloatArray
+    similarities: FloatArray  # (n_samples, n_prototypes) inner products with the prototypes
+    left_out: FloatArray  # the same, each sample's own part in the prototypes taken out
     labels: IntArray
     sample_weight: FloatArray
 

@@ -1,4 +1,4 @@
-"""What is taken from scikit-learn's private or version-dependent parts, in one place."""
+"""The one place that uses private or version-dependent parts of scikit-learn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks.
 
 __all__ = [
     "CallbackSupportMixin",
-    "FitProgress",
+    "FitCallbacks",
     "Interval",
     "StrOptions",
     "check_sample_weight",
@@ -48,18 +48,8 @@ def share_callbacks(source: Any, target: Any) -> None:
         target.set_callbacks(*callbacks)
 
 
-class FitProgress:
-    """The hooks of scikit-learn's callbacks around the rounds of one fit.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The estimator being fitted.
-    max_iter : int
-        At most so many rounds.
-    data : dict
-        ``X``, ``y`` and ``metadata`` for the hooks.
-    """
+class FitCallbacks:
+    """The hooks of scikit-learn's callbacks around the rounds of one fit."""
 
     def __init__(self, estimator: Any, max_iter: int, data: dict[str, Any]) -> None:
         self._common = {"estimator": estimator, **data}

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from imkpl._archive import Arrays
+from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._checkpoint import Keeper, open_checkpoint, recall_or
+from imkpl.estimators._checkpoint import Checkpoint, open_checkpoint
 from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_callbacks
+from imkpl.estimators._docs import fill_doc
+from imkpl.estimators._fitted import build_predictor
 from imkpl.estimators._imkpl import IMKPL
-from imkpl.estimators._input import read_training
+from imkpl.estimators._landmarks import learn_bandwidths
+from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import refuse_partitions
-from imkpl.estimators._path import choose_smallest, follow_path, halving_sizes
-from imkpl.estimators._stages import FitStages
-from imkpl.estimators._training import TrainingPart, tabulate_kernels
-from imkpl.estimators._weights import read_sample_weight
-from imkpl.kernels import BaseKernelBank, resolve_bank
+from imkpl.estimators._training import TrainingData, find_distinct, read_training
+from imkpl.model.alternate import alternate
+from imkpl.model.cover import add_prototypes, cover_order
+from imkpl.model.predictor import Predictor
+from imkpl.model.problem import State
+from imkpl.model.updates import drop_unused, update_codes, update_prototypes
 
 METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 DEFAULT_SPLITS = 5
 AUTO_SIZES = 4
 # What is found for every pair of settings in a split.
 COLUMNS = ("scores", "n_kernels", "n_prototypes")
+# Rounds of codes and prototypes at each point of the path. Weights stay where the separation loss
+# alone has put them: a whole fit changes them little, and the weight step is expensive.
+PATH_ROUNDS = 2
+# Steps of the readout's solver at each point; the accuracies are those of a converged readout.
+READOUT_STEPS = 30
 
 Split = tuple[IntArray, IntArray]
 
 
+@fill_doc
 class IMKPLCV(IMKPL):
     """IMKPL of the size that cross-validation finds sufficient.
 
@@ -48,8 +60,7 @@ class IMKPLCV(IMKPL):
 
     Parameters
     ----------
-    kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
-        As for :class:`IMKPL`.
+    %(kernels)s
     max_kernels : "auto" or sequence of int, default="auto"
         Numbers of kernels to try. "auto" tries twice as many as :class:`IMKPL` keeps by itself, as
         many, half and a quarter.
@@ -64,27 +75,30 @@ class IMKPLCV(IMKPL):
         size of a model is the number of its kernels times that of its prototypes.
     scoring : {"accuracy", "balanced_accuracy"}, default="accuracy"
         What is followed.
-    code_sparsity, learning_code_sparsity, n_prototypes, n_neighbors : int
-        As for :class:`IMKPL`.
-    discrimination, separation, interpretability : float
-        As for :class:`IMKPL`.
-    weight_rule, decision, solver : str
-        As for :class:`IMKPL`.
-    n_landmarks : int, default=None
-        As for :class:`IMKPL`. Landmarks are chosen anew in every split.
-    class_weight : dict or "balanced", default=None
-        As for :class:`IMKPL`.
-    max_iter, tol, n_jobs : int, float, int
-        As for :class:`IMKPL`.
+    %(code_sparsity)s
+    %(learning_code_sparsity)s
+    %(n_prototypes)s
+    %(n_neighbors)s
+    %(discrimination)s
+    %(separation)s
+    %(interpretability)s
+    %(weight_rule)s
+    %(decision)s
+    %(solver)s
+    %(n_landmarks)s
+    %(class_weight)s
+    %(max_iter)s
+    %(tol)s
+    %(n_jobs)s
     verbose : int, default=0
         Whether to write a line per split and per round to standard error.
     random_state : int, RandomState instance or None, default=None
-        The seed of the shuffle for a number of folds, and of the draws of landmarks. None is the
-        same as 0: the same data give the same model.
+        Seed for shuffling samples into folds and for drawing landmarks. None is the same as 0: the
+        same data give the same model.
     checkpoint : str or path, default=None
-        A folder that keeps the scores of every split that is done, and every round of the final
-        fit, as for :class:`IMKPL`. A fit that was killed repeats no more than the split, or the
-        round, that it was in.
+        A folder in which the scores of every finished split are saved, and every round of the
+        final fit, as for :class:`IMKPL`. A fit that was killed repeats no more than the split or
+        the round that it was in.
 
     Attributes
     ----------
@@ -191,13 +205,10 @@ class IMKPLCV(IMKPL):
             The fitted estimator.
         """
         refuse_partitions(X, "IMKPLCV")
-        with FitStages(self) as stages:
-            bank = resolve_bank(self.kernels)
-            samples, labels = read_training(self, bank, X, y)
-            weight = read_sample_weight(sample_weight, samples)
-            part = self._find_training_part(bank, samples, labels, weight)
+        with FitMonitor(self) as monitor:
+            data = read_training(self, X, y, sample_weight)
             with limited_threads(self.n_jobs):
-                path = self._find_path(bank, samples, labels, weight, part, stages)
+                path = self._find_path(data)
             sizes = path["n_kernels"] * path["n_prototypes"]
             best, smallest = choose_smallest(path["split_scores"], sizes)
             chosen = smallest if self.selection == "one_standard_error" else best
@@ -205,56 +216,58 @@ class IMKPLCV(IMKPL):
             max_kernels = None if max_kernels is None else int(max_kernels)
             final = self._model(max_kernels=max_kernels, sparsity=sparsity)
             share_callbacks(self, final)
-            stages.stage = "while fitting the chosen model"
+            announce(monitor.name, "fitting the chosen model")
             final.fit(X, y, sample_weight)
-        learned = set(vars(final)) - set(final.get_params(deep=False))
-        for name in sorted(learned - {"_skl_callbacks"}):
-            setattr(self, name, getattr(final, name))
-        self.max_kernels_, self.sparsity_ = max_kernels, sparsity
-        self.path_, self.best_index_, self.chosen_index_ = path, best, chosen
-        return self
+        learned = set(vars(final)) - set(final.get_params(deep=False)) - {"_skl_callbacks"}
+        return self._store(
+            {
+                **{name: getattr(final, name) for name in sorted(learned)},
+                "max_kernels_": max_kernels,
+                "sparsity_": sparsity,
+                "path_": path,
+                "best_index_": best,
+                "chosen_index_": chosen,
+            }
+        )
 
-    def _find_path(
-        self,
-        bank: BaseKernelBank,
-        X: Any,
-        y: Any,
-        weight: FloatArray,
-        part: TrainingPart,
-        stages: FitStages,
-    ) -> dict[str, Any]:
-        """The table of the path; splits that an earlier fit has kept are not followed again."""
+    def _find_path(self, data: TrainingData) -> dict[str, Any]:
+        """The table of the path; splits in the checkpoint are not followed again."""
+        announce(type(self).__name__, "following the path")
         sparsities = _read_sizes(self.sparsity, "sparsity")
-        splits = self._find_splits(X, y, part)
-        checkpoint = open_checkpoint(self, X, y, weight, splits)
-        stages.stage = "while following the path"
-        limits = self._find_limits(bank, X, part, checkpoint)
+        splits = self._find_splits(data)
+        checkpoint = None
+        if self.checkpoint is not None:
+            digest = data.kind.hash(data.X)
+            checkpoint = open_checkpoint(self, digest, data.y, data.given_weight, splits)
+        limits = self._find_limits(data, checkpoint)
         pairs = [(limit, sparsity) for limit in limits for sparsity in sparsities]
         # A part of few samples has fewer neighbours to offer than all of them.
-        n_offered = min(np.unique(part.inverse[train]).size for train, _ in splits)
+        n_offered = min(np.unique(data.inverse[train]).size for train, _ in splits)
         model = self._model(sparsity=sparsities[0], n_neighbors=min(self.n_neighbors, n_offered))
         names = [f"split{number}" for number in range(len(splits))]
-        n_kept = sum(checkpoint.recall(name) is not None for name in names)
-        if n_kept:
-            stages.say(f"resumed with the scores of {n_kept} of {len(splits)} splits")
+        n_saved = sum(checkpoint is not None and checkpoint.load(n) is not None for n in names)
+        if n_saved:
+            announce("checkpoint", f"resumed with the scores of {n_saved} of {len(splits)} splits")
+
+        def check(found: Arrays) -> None:
+            shapes = {column: values.shape for column, values in found.items()}
+            if shapes != dict.fromkeys(COLUMNS, (len(pairs),)):
+                raise ValueError(f"expected {len(pairs)} scores and sizes")
+
         found = []
         for name, split in zip(names, splits, strict=True):
-            follow = partial(self._follow, model, X, y, weight, split, limits, sparsities)
-            scored = recall_or(checkpoint, name, follow)
-            shapes = {column: values.shape for column, values in scored.items()}
-            if shapes != dict.fromkeys(COLUMNS, (len(pairs),)):
-                raise checkpoint.refuse(name, f"expected {len(pairs)} scores and sizes")
-            found.append(scored)
+            follow = partial(self._follow, model, data, split, limits, sparsities)
+            found.append(_load_or_compute(checkpoint, name, follow, check))
         return _tabulate(pairs, found)
 
     def _model(self, **settings: Any) -> IMKPL:
         """The model of one size."""
         own = {"cv", "selection", "scoring"}
         shared = {k: v for k, v in self.get_params(deep=False).items() if k not in own}
-        return IMKPL(**{**shared, **settings})
+        return IMKPL(**{**shared, "verbose": 0, **settings})
 
     def _find_limits(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart, checkpoint: Keeper
+        self, data: TrainingData, checkpoint: Checkpoint | None
     ) -> Sequence[int | None]:
         """The numbers of kernels to try, the largest first."""
         given: Any = self.max_kernels
@@ -264,34 +277,35 @@ class IMKPLCV(IMKPL):
             return [None]
 
         def find() -> dict[str, IntArray]:
-            adapted, samples, learned = self._adapt(bank, X, part)
-            table, rows = tabulate_kernels(self, adapted, samples)
-            problem, _ = self._prepare_start(table, rows, learned)(None)
-            n_sufficient = problem.bank.n_kernels
-            return {"sizes": halving_sizes(n_sufficient, adapted.n_kernels, AUTO_SIZES)}
+            adapted = learn_bandwidths(self, data)
+            problem, _ = self._prepare_start(adapted)(None)
+            sizes = halving_sizes(problem.bank.n_kernels, adapted.bank.n_kernels, AUTO_SIZES)
+            return {"sizes": sizes}
 
-        found = recall_or(checkpoint, "sizes", find).get("sizes", np.empty(0))
-        if found.dtype.kind != "i" or found.ndim != 1 or found.min(initial=1) < 1:
-            raise checkpoint.refuse("sizes", "expected numbers of kernels")
-        return [int(size) for size in found]
+        def check(found: Arrays) -> None:
+            sizes = found["sizes"]
+            if sizes.dtype.kind != "i" or sizes.ndim != 1 or sizes.min(initial=1) < 1:
+                raise ValueError("expected numbers of kernels")
 
-    def _find_splits(self, X: Any, y: Any, part: TrainingPart) -> list[Split]:
+        return [int(size) for size in _load_or_compute(checkpoint, "sizes", find, check)["sizes"]]
+
+    def _find_splits(self, data: TrainingData) -> list[Split]:
         """Rows to train on and rows to score, with equal samples on the same side."""
         if not (self.cv is None or isinstance(self.cv, Integral)):
-            splitter = check_cv(self.cv, y, classifier=True)
-            # What was listed is kept there as it was given.
+            splitter = check_cv(self.cv, data.y, classifier=True)
+            # An iterable is kept there as it was given.
             listed = getattr(splitter, "cv", [(None, None)])
             if not listed or not all(isinstance(o, tuple | list) and len(o) == 2 for o in listed):
                 raise ValueError(
                     "cv gives no splits, or other things than pairs, expected at least one pair of "
                     "index arrays. Leave it out for 5 folds."
                 )
-            return list(splitter.split(X, y))
-        counts = np.bincount(part.labels)
+            return list(splitter.split(data.X, data.y))
+        counts = np.bincount(data.labels)
         smallest = int(counts.min())
         if smallest < 2:
             raise ValueError(
-                f"Class {self.classes_.tolist()[int(counts.argmin())]!r} has one distinct sample, "
+                f"Class {data.classes.tolist()[int(counts.argmin())]!r} has one distinct sample, "
                 "expected at least 2 in every class to train on one and score on another. Add "
                 "samples of that class, or use IMKPL."
             )
@@ -299,46 +313,99 @@ class IMKPLCV(IMKPL):
         seed = 0 if self.random_state is None else self.random_state
         folds = StratifiedKFold(n_splits, shuffle=True, random_state=seed)
         splits: list[Split] = []
-        for _, test in folds.split(part.labels, part.labels):
-            is_test = np.isin(part.inverse, test)
+        for _, test in folds.split(data.labels, data.labels):
+            is_test = np.isin(data.inverse, test)
             splits.append((np.flatnonzero(~is_test), np.flatnonzero(is_test)))
         return splits
 
     def _follow(
         self,
         model: IMKPL,
-        X: Any,
-        y: Any,
-        sample_weight: FloatArray,
+        data: TrainingData,
         split: Split,
         limits: Sequence[int | None],
         sparsities: Sequence[int],
-    ) -> Arrays:
+    ) -> dict[str, Any]:
         """Score and size of every setting, trained on one part and scored on the other."""
         train, test = split
-        X_train, y_train = safe_split(model, X, y, train)
-        X_test, y_test = safe_split(model, X, y, test, train)
-        metric, scored = METRICS[self.scoring], []
-        points = follow_path(model, X_train, y_train, sample_weight[train], limits, sparsities)
-        for point in points:
+        X_train, y_train = safe_split(model, data.X, data.y, train)
+        X_test, y_test = safe_split(model, data.X, data.y, test, train)
+        weight, metric = data.given_weight, METRICS[self.scoring]
+        part = find_distinct(
+            data.kind, data.bank, X_train, y_train, weight[train], self.class_weight
+        )
+        rows = []
+        for point in follow_path(model, part, limits, sparsities):
             scores = point.predictor.score(point.predictor.similarities(X_test))
-            predicted = model.classes_[np.argmax(scores, axis=1)]
-            score = metric(y_test, predicted, sample_weight=sample_weight[test])
-            scored.append((float(score), point))
-        if self.verbose:
-            best = max(score for score, _ in scored)
-            sys.stderr.write(
-                f"[IMKPLCV] {len(scored)} models of {train.size} samples, {self.scoring} on "
-                f"{test.size} others at best {best:.3f}\n"
-            )
-        rows = [(score, point.n_kernels, point.n_prototypes) for score, point in scored]
+            predicted = part.classes[np.argmax(scores, axis=1)]
+            score = float(metric(y_test, predicted, sample_weight=weight[test]))
+            rows.append((score, point.n_kernels, point.n_prototypes))
+        announce(
+            type(self).__name__,
+            f"{len(rows)} models of {train.size} samples, {self.scoring} on {test.size} others at "
+            f"best {max(rows)[0]:.3f}",
+        )
         return {
             name: np.array(column)
             for name, column in zip(COLUMNS, zip(*rows, strict=True), strict=True)
         }
 
 
-def _tabulate(pairs: list[tuple[int | None, int]], found: list[Arrays]) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """A model of one size."""
+
+    max_kernels: int | None  # the settings
+    sparsity: int
+    n_kernels: int  # what they have led to
+    n_prototypes: int
+    predictor: Predictor
+
+
+def follow_path(
+    model: IMKPL, data: TrainingData, limits: Sequence[int | None], sparsities: Sequence[int]
+) -> Iterator[PathPoint]:
+    """Models for all pairs of settings, the largest number of kernels first.
+
+    Bandwidths, neighbourhoods and margins are found once. For each number of kernels the prototypes
+    of one `sparsity` are where those of the next start from.
+    """
+    data = learn_bandwidths(model, data)
+    start = model._prepare_start(data)
+    sizes = [data.count_prototypes(model.n_prototypes, sparsity) for sparsity in sparsities]
+    n_samples = data.n_samples
+    for limit in limits:
+        problem, weights = start(limit)
+        kernel = problem.combine(weights)
+        order = cover_order(problem, kernel, max(sizes))
+        state = State(sp.csr_array((0, n_samples)), sp.csr_array((n_samples, 0)), weights, kernel)
+        for sparsity, size in zip(sparsities, sizes, strict=True):
+            problem = replace(problem, sparsity=sparsity)
+            state = add_prototypes(state, order[state.prototypes.shape[0] : size])
+            updates = (update_codes, update_prototypes)
+            state, _ = alternate(problem, state, updates, max_iter=PATH_ROUNDS, tol=model.tol)
+            used = drop_unused(state)
+            predictor, *_ = build_predictor(model, data, problem, used, READOUT_STEPS)
+            yield PathPoint(limit, sparsity, weights.size, used.prototypes.shape[0], predictor)
+
+
+def choose_smallest(scores: FloatArray, sizes: FloatArray) -> tuple[int, int]:
+    """The best setting, and the smallest one within one standard error of it."""
+    means = scores.mean(axis=1)
+    best = int(np.lexsort((sizes, -means))[0])
+    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
+    good = np.flatnonzero(means >= means[best] - error)
+    smallest = np.lexsort((-means[good], sizes[good]))[0]
+    return best, int(good[smallest])
+
+
+def halving_sizes(n_sufficient: int, n_kernels: int, n_sizes: int) -> IntArray:
+    """Twice as many kernels as suffice, then half as many again and again."""
+    sizes = np.ceil(2 * n_sufficient / 2.0 ** np.arange(n_sizes)).astype(int)
+    return np.unique(np.clip(sizes, 1, n_kernels))[::-1]
+
+
+def _tabulate(pairs: list[tuple[int | None, int]], found: list[dict[str, Any]]) -> dict[str, Any]:
     """The table of the path from scores and sizes of all splits."""
     scores = np.array([split["scores"] for split in found]).T
     return {
@@ -362,3 +429,11 @@ def _read_sizes(values: ArrayLike, name: str) -> list[int]:
             "choose from, such as (5, 10, 20). For a single value use IMKPL."
         )
     return [int(size) for size in np.unique(sizes)]
+
+
+def _load_or_compute(
+    checkpoint: Checkpoint | None, stage: str, compute: Any, check: Any
+) -> dict[str, Any]:
+    if checkpoint is None:
+        return dict(compute())
+    return checkpoint.load_or_compute(stage, compute, check)

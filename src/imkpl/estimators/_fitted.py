@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from imkpl._progress import announce
 from imkpl._typing import FloatArray
 from imkpl.estimators._calibration import (
     CalibrationSamples,
@@ -14,43 +15,43 @@ from imkpl.estimators._calibration import (
     fit_temperature,
     leave_one_out_similarities,
 )
-from imkpl.estimators._landmarks import calibration_samples, code_everyone
-from imkpl.estimators._training import TrainingPart
-from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.sharded import ShardedSamples
+from imkpl.estimators._landmarks import add_other_samples, code_everyone
+from imkpl.estimators._training import TrainingData
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import MAX_STEPS, Decision, Encoder, Predictor, Readout, fit_readout
+from imkpl.model.predictor import MAX_STEPS, Encoder, Predictor, Readout, fit_readout
 from imkpl.model.problem import Problem, State
 from imkpl.model.updates import drop_unused
 
 
-def fitted_attributes(
-    bank: BaseKernelBank,
-    X: Any,
-    part: TrainingPart,
+def describe_fit(
+    estimator: Any,
+    data: TrainingData,
     problem: Problem,
     state: State,
     history: list[ObjectiveParts],
-    *,
-    code_sparsity: int,
-    decision: Decision,
 ) -> dict[str, Any]:
-    """Everything that prediction needs, and nothing of the training part beyond that."""
+    """The fitted attributes: all that prediction needs, and nothing else of the training data."""
+    announce(type(estimator).__name__, "calibrating")
     state = drop_unused(state)
-    predictor, temperature, calibration = build_predictor(
-        bank, X, part, problem, state, code_sparsity=code_sparsity, decision=decision
-    )
-    order = np.argsort(predictor.rows)
-    codes = part.expand_codes(state.codes)
-    if part.whole is not None:
-        codes = part.whole.expand_codes(code_everyone(predictor, X, part, problem, state))
+    predictor, temperature, calibration = build_predictor(estimator, data, problem, state)
+    order, classes = np.argsort(predictor.rows), data.classes
+    shares = predictor.encoder.class_shares
+    codes = data.expand_codes(state.codes)
+    if data.whole is not None:
+        codes = data.whole.expand_codes(code_everyone(predictor, data, problem, state))
+    support, bank = predictor.rows[order], data.bank
     return {
-        "prototypes_": part.expand_prototypes(state.prototypes),
-        "class_shares_": predictor.encoder.class_shares,
+        **data.input,
+        "classes_": classes,
+        "prototypes_": data.expand_prototypes(state.prototypes),
+        "prototype_classes_": classes[np.argmax(shares, axis=1)],
+        "class_shares_": shares,
         "codes_": codes,
-        "kernel_weights_": all_weights(bank, problem, state),
-        "support_": predictor.rows[order],
-        "support_classes_": part.labels[np.unique(state.prototypes.indices)][order],
+        "kernel_weights_": all_weights(data, problem, state),
+        "kernel_names_": bank.kernel_names(data.input.get("feature_names_in_")),
+        "support_": support,
+        "support_ids_": data.ids[support],
+        "support_classes_": classes[data.labels[np.unique(state.prototypes.indices)][order]],
         "temperature_": temperature,
         "novelty_threshold_": find_novelty_threshold(predictor.encoder, calibration),
         "history_": {
@@ -63,56 +64,51 @@ def fitted_attributes(
     }
 
 
-def all_weights(bank: BaseKernelBank, problem: Problem, state: State) -> FloatArray:
-    """The weights of all kernels, also of those that were left out on the way."""
-    weights = np.zeros(bank.n_kernels)
+def all_weights(data: TrainingData, problem: Problem, state: State) -> FloatArray:
+    """The weights of all kernels of unit diagonal, also of those that were left out on the way."""
+    weights = np.zeros(data.bank.n_kernels)
     shares = state.weights * problem.diagonals
     weights[problem.kernel_indices] = shares / shares.sum()
     return weights
 
 
 def build_predictor(
-    bank: BaseKernelBank,
-    X: Any,
-    part: TrainingPart,
+    estimator: Any,
+    data: TrainingData,
     problem: Problem,
     state: State,
-    *,
-    code_sparsity: int,
-    decision: Decision,
     readout_steps: int = MAX_STEPS,
 ) -> tuple[Predictor, float, CalibrationSamples]:
-    """What classifies new samples: support samples, live kernels, prototypes, calibration."""
-    weights = all_weights(bank, problem, state)
+    """What classifies new samples, the temperature of its scores, and what both were found on."""
+    weights = all_weights(data, problem, state)
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
     support = np.unique(state.prototypes.indices)
     live = np.flatnonzero(weights)
-    live_bank, rows = bank.plain().select(live), part.kept[support]
-    samples = X.gather(rows) if isinstance(X, ShardedSamples) else bank.take(X, rows)
-    columns = live_bank.columns
+    bank, rows = data.bank._plain().select(live), data.kept[support]
+    samples, columns = data.kind.take(data.bank, data.X, rows), bank._columns
     if columns is not None:
-        samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
+        samples, bank = samples[:, columns], bank._on_columns(columns)
     similarities = (state.prototypes @ state.kernel).T
-    indicator = np.eye(int(part.labels.max()) + 1)[part.labels]
+    indicator = np.eye(data.classes.size)[data.labels]
     encoder = Encoder(
         gram=state.prototypes @ similarities,
         class_shares=state.prototypes @ indicator,
-        sparsity=code_sparsity,
+        sparsity=estimator.code_sparsity,
     )
     predictor = Predictor(
-        bank=live_bank,
+        bank=bank,
         weights=weights[live],
         columns=columns,
         samples=samples,
         rows=rows,
         mixes=state.prototypes[:, support],
         encoder=encoder,
-        decision=decision,
+        decision=estimator.decision,
     )
-    left_out = leave_one_out_similarities(similarities, state.prototypes, part.counts)
-    calibration = CalibrationSamples(similarities, left_out, part.labels, part.sample_weight)
-    if part.whole is not None:
-        calibration = calibration_samples(predictor, X, part, calibration)
+    left_out = leave_one_out_similarities(similarities, state.prototypes, data.counts)
+    calibration = CalibrationSamples(similarities, left_out, data.labels, data.sample_weight)
+    if data.has_landmarks:
+        calibration = add_other_samples(predictor, data, calibration)
     calibration = calibration.usable(encoder.classes)
     temperature, readout = _calibrate(predictor, calibration, readout_steps)
     return replace(predictor, readout=readout), temperature, calibration
@@ -122,11 +118,8 @@ def _calibrate(
     predictor: Predictor, samples: CalibrationSamples, readout_steps: int
 ) -> tuple[float, Readout | None]:
     """Temperature and readout."""
-    scores, labels, weight = (
-        predictor.score(samples.left_out),
-        samples.labels,
-        samples.sample_weight,
-    )
+    scores, labels = predictor.score(samples.left_out), samples.labels
+    weight = samples.sample_weight
     temperature = fit_temperature(scores, labels, weight)
     if predictor.decision != "calibrated":
         return temperature, None

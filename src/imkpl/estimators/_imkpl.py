@@ -1,4 +1,4 @@
-"""IMKPL: prototypes, codes and kernel weights together."""
+"""IMKPL and its relatives: ISKPL on a single kernel, TimeSeriesIMKPL on channels."""
 
 from __future__ import annotations
 
@@ -10,130 +10,66 @@ from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
-from imkpl.estimators._training import TrainingPart, check_varying
-from imkpl.kernels import BaseKernelBank, VarianceNormalized
+from imkpl.estimators._docs import fill_doc
+from imkpl.estimators._training import TrainingData, check_varying
+from imkpl.kernels import (
+    ExpectedAlignment,
+    GlobalAlignment,
+    VarianceNormalized,
+    expected_alignment,
+)
 from imkpl.model.initialize import MarginStart, choose_compared, start_average, start_ridge
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
+from imkpl.series import read_series
 
 Start = Callable[[int | None], tuple[Problem, FloatArray]]
 
 
+@fill_doc
 class IMKPL(BasePrototypeClassifier):
     """Interpretable multiple-kernel prototype learning.
 
     Learns together which kernels matter, prototypes that are sparse mixes of similar training
-    samples of one class, and sparse codes that rebuild every sample from a few prototypes. With
-    one kernel per feature the kernel weights select features.
+    samples of one class, and sparse codes that reconstruct every sample from a few prototypes.
+    With one kernel per feature the kernel weights select features.
 
     Parameters
     ----------
-    kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
-        "per_feature_gaussian", "per_column" for tables with categories or missing cells
-        (:class:`imkpl.kernels.PerColumn`), "global_alignment" for time series, "precomputed", the
-        name of a scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
-    sparsity : int, default=10
-        At most so many samples in a prototype (T0).
-    code_sparsity : int, default=20
-        At most so many prototypes in a code.
-    learning_code_sparsity : int, default=1
-        The same while prototypes are learned: short codes give prototypes of their own
-        neighbourhood each. Never more than `code_sparsity`.
-    n_prototypes : int, default=None
-        How many prototypes to start with; ``n_classes * sparsity`` by default, never more than
-        distinct samples of more than negligible weight. How many a class gets is found by covering.
-    n_neighbors : int, default=4
-        Size of the same-class neighbourhoods (k) that the weights pull together. They are pushed
-        away from ``2 * n_neighbors + n_classes`` neighbours of other classes. Where all these pairs
-        would take more than 1 GB, those of some samples stand for all.
-    discrimination : float, default=0.5
-        Weight of J_dis (lambda): codes should use same-class neighbours.
-    separation : float, default=100.0
-        Weight of the separation loss (mu), which stands in the place of J_ls. It chooses the
-        kernels to start with even if it is 0.
-    interpretability : float, default=1.2
-        Weight of J_ip (tau): prototypes should be pure and tight.
-    weight_rule : {"margin", "ridge", "lp"}, default="margin"
-        The separation loss and its regulariser. "margin" is a squared hinge on pairs of
-        neighbours and takes redundancy into account, "ridge" scores kernels one by one, "lp" is
-        the linear programme as printed in the paper, which keeps a single kernel.
-    max_kernels : int, default=None
-        At most so many kernels are kept. By default "margin" keeps as many as reach most of the
-        decrease of the loss that all of them reach: 97 % where there are many more kernels than
-        samples, up to 99.5 % where there are few. It never keeps more than 2000. "ridge" keeps half
-        of those that separate at all, "lp" one.
-    decision : {"calibrated", "joint", "residual", "share"}, default="calibrated"
-        How a sample is classified. All prototypes compete in a code, and the class wins whose
-        prototypes explain most of the sample ("joint") or have the largest share of the
-        coefficients ("share", the paper's rule); or each class rebuilds the sample on its own, and
-        the one that comes nearest wins ("residual"). "calibrated" is "joint" with a logistic
-        regression on the prototypes on top, which corrects it where classes overlap or differ in
-        width.
-    solver : {"auto", "exact", "landmarks"}, default="auto"
-        What is learned from. "exact" compares all samples with each other, which takes memory and
-        time in proportion to the square of their number and more. "landmarks" learns from some
-        samples of every class, which carry the weight of all. Bandwidths are learned on all
-        samples, all of them get codes, and probabilities are calibrated on others than landmarks.
-        "auto" is "exact" up to 10 000 distinct samples and "landmarks" above.
-    n_landmarks : int, default=None
-        At most so many landmarks, two per class or more; 4000 by default, and 20 per class where
-        there are more than 200 classes. With as many as there are distinct samples "landmarks" is
-        "exact".
-    class_weight : dict or "balanced", default=None
-        Weights of the classes.
-    max_iter : int, default=20
-        At most so many rounds of codes, prototypes and weights.
-    tol : float, default=1e-3
-        The search ends when a round lowers the objective by less than this part of it.
-    n_jobs : int, default=None
-        Number of threads; all by default. Results do not depend on it.
-    verbose : int, default=0
-        Whether to write a line per stage and round to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Source of the draws of landmarks; nothing else is drawn. None is the same as 0: the
-        same data give the same model.
-    checkpoint : str or path, default=None
-        A folder in which the fit keeps how far it has come, after every round. A fit that was
-        killed takes up again where it was when the same is fitted with the same folder, and ends
-        with the same model, to the last bit. Fits of other data or settings can share the folder.
-        What is kept stays there after the fit, also for a later one with a higher `max_iter`;
-        delete the folder when it is no longer of use.
+    %(kernels)s
+    %(sparsity)s
+    %(code_sparsity)s
+    %(learning_code_sparsity)s
+    %(n_prototypes)s
+    %(n_neighbors)s
+    %(discrimination)s
+    %(separation)s
+    %(interpretability)s
+    %(weight_rule)s
+    %(max_kernels)s
+    %(decision)s
+    %(solver)s
+    %(n_landmarks)s
+    %(class_weight)s
+    %(max_iter)s
+    %(tol)s
+    %(n_jobs)s
+    %(verbose)s
+    %(random_state)s
+    %(checkpoint)s
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        Class labels.
-    prototypes_ : CSR array of shape (n_prototypes, n_samples)
-        Every prototype as a mix of training samples, of unit norm in the combined space.
-    prototype_classes_ : array of shape (n_prototypes,)
-        The class of each.
-    class_shares_ : array of shape (n_prototypes, n_classes)
-        How much of its coefficients each prototype has in each class.
-    codes_ : CSR array of shape (n_samples, n_prototypes)
-        Codes of the training samples.
-    kernel_weights_ : array of shape (n_kernels,)
-        Non-negative weights that sum to one.
-    kernel_names_ : list of str
-        Names of the kernels.
-    feature_importances_ : array of shape (n_features,)
-        The weights summed per feature, where each kernel reads one feature.
-    support_ : array of shape (n_support,)
-        The training samples of which prototypes are made; all that prediction compares with.
-    support_ids_, support_classes_ : array of shape (n_support,)
-        What they are called, by the index of the data frame or else by number, and their classes.
-    temperature_ : float
-        Factor on the class scores in the softmax of `predict_proba`; 1 for "calibrated".
-    novelty_threshold_ : float
-        The reconstruction error that 99 % of the training samples stay within, each coded without
-        its own part in the prototypes; above it ``predict(X, reject=True)`` abstains.
-    history_ : dict of arrays of shape (n_iter_,)
-        Every term of the objective after every round, and their total.
-    n_iter_ : int
-        Number of rounds.
+    %(classes_)s
+    %(prototypes_)s
+    %(kernel_weights_)s
+    %(feature_importances_)s
+    %(support_)s
 
     Examples
     --------
@@ -143,7 +79,7 @@ class IMKPL(BasePrototypeClassifier):
     >>> bool(model.score(X, y) > 0.9), int((model.kernel_weights_ > 0).sum()) <= 5
     (True, True)
 
-    A fit that keeps its rounds can be killed, and goes on from the last of them:
+    A fit with a checkpoint can be killed, and resumes after its last round:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -160,7 +96,6 @@ class IMKPL(BasePrototypeClassifier):
         "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
-
     _updates = (update_codes, update_prototypes, update_weights)
 
     def __init__(
@@ -188,41 +123,44 @@ class IMKPL(BasePrototypeClassifier):
         random_state: Any = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> None:
-        self.kernels = kernels
-        self.sparsity = sparsity
-        self.code_sparsity = code_sparsity
-        self.learning_code_sparsity = learning_code_sparsity
-        self.n_prototypes = n_prototypes
+        super().__init__(
+            kernels,
+            sparsity=sparsity,
+            code_sparsity=code_sparsity,
+            learning_code_sparsity=learning_code_sparsity,
+            n_prototypes=n_prototypes,
+            discrimination=discrimination,
+            interpretability=interpretability,
+            decision=decision,
+            solver=solver,
+            n_landmarks=n_landmarks,
+            class_weight=class_weight,
+            max_iter=max_iter,
+            tol=tol,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            random_state=random_state,
+            checkpoint=checkpoint,
+        )
         self.n_neighbors = n_neighbors
-        self.discrimination = discrimination
         self.separation = separation
-        self.interpretability = interpretability
         self.weight_rule = weight_rule
         self.max_kernels = max_kernels
-        self.decision = decision
-        self.solver = solver
-        self.n_landmarks = n_landmarks
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
-        self.checkpoint = checkpoint
 
-    def _start(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart
-    ) -> tuple[Problem, FloatArray]:
-        return self._prepare_start(bank, X, part)(self.max_kernels)
+    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
+        return self._prepare_start(data)(self.max_kernels)
 
-    def _prepare_start(self, bank: BaseKernelBank, X: Any, part: TrainingPart) -> Start:
-        """From a number of kernels to the problem and the weights to start from."""
-        n_samples, n_classes = part.labels.size, self.classes_.size
+    def _prepare_start(self, data: TrainingData) -> Start:
+        """A function from a number of kernels to the problem and the weights to start from."""
         is_literal = self.weight_rule == "lp"
-        problem = self._problem(bank, X, part, is_literal=is_literal)
+        problem = self._build_problem(data)
+        if not is_literal:
+            problem = _divide_by_variance(problem)
+        problem = replace(problem, separation=self.separation).in_suitable_precision()
+        n_samples = data.n_samples
         if self.n_neighbors > n_samples:
             kind, more = "distinct samples", "add samples"
-            if part.whole is not None:
+            if data.has_landmarks:
                 kind, more = "landmarks", "raise n_landmarks"
             raise ValueError(
                 f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
@@ -230,8 +168,8 @@ class IMKPL(BasePrototypeClassifier):
             )
         n_other, compared = self.n_neighbors, None
         if not is_literal:
-            # At least one for every class, so that the rare ones are among them.
-            n_other = 2 * self.n_neighbors + n_classes
+            # At least one for every class, so that rare classes are among them.
+            n_other = 2 * self.n_neighbors + data.classes.size
             compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
         neighborhoods = problem.find_neighborhoods(self.n_neighbors, n_other, compared)
         if is_literal:
@@ -240,15 +178,221 @@ class IMKPL(BasePrototypeClassifier):
             return partial(start_ridge, problem, neighborhoods)
         return MarginStart(problem, neighborhoods)
 
-    def _problem(
-        self, bank: BaseKernelBank, X: Any, part: TrainingPart, *, is_literal: bool
-    ) -> Problem:
-        """The problem with kernels divided by their variance, constant ones left out."""
-        varying = np.arange(bank.n_kernels)
-        if not is_literal:
-            scaled = VarianceNormalized(bank).measure(X, part.sample_weight)
-            varying = np.flatnonzero(scaled.diagonal(X)[0])
-            check_varying(varying.size > 0)
-            bank = scaled.select(varying)
-        problem = replace(self._pose(bank, varying, X, part), separation=self.separation)
-        return problem.in_suitable_precision()
+
+@fill_doc
+class ISKPL(BasePrototypeClassifier):
+    """Interpretable single-kernel prototype learning.
+
+    The same model as :class:`IMKPL` without the weight step: all kernels of the bank have the same
+    weight.
+
+    Parameters
+    ----------
+    %(kernels)s
+    %(sparsity)s
+    %(code_sparsity)s
+    %(learning_code_sparsity)s
+    %(n_prototypes)s
+    %(discrimination)s
+    %(interpretability)s
+    %(decision)s
+    %(solver)s
+    %(n_landmarks)s
+    %(class_weight)s
+    %(max_iter)s
+    %(tol)s
+    %(n_jobs)s
+    %(verbose)s
+    %(random_state)s
+    %(checkpoint)s
+
+    Attributes
+    ----------
+    %(classes_)s
+    %(prototypes_)s
+    %(kernel_weights_)s
+    %(support_)s
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ISKPL(sparsity=5).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    _updates = (update_codes, update_prototypes)
+
+    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
+        problem = self._build_problem(data).in_suitable_precision()
+        n_kernels = problem.bank.n_kernels
+        return problem, np.full(n_kernels, 1 / n_kernels)
+
+
+@fill_doc
+class TimeSeriesIMKPL(IMKPL):
+    """:class:`IMKPL` for time series, with an alignment kernel per channel.
+
+    Series may have unequal lengths and gaps. They are given as an array of shape (n_series,
+    n_channels, n_steps), in which NaN at the end is padding, as a list of arrays of shape
+    (n_channels, length), as a `SeriesSet`, or in any other form that
+    :func:`imkpl.series.read_series` reads.
+
+    Parameters
+    ----------
+    kernels : str or kernel bank, default="global_alignment"
+        What compares series: a :class:`imkpl.kernels.GlobalAlignment` with settings of its own,
+        such as several bandwidths or groups of channels, or anything that :class:`IMKPL` takes and
+        that reads series. ``GlobalAlignment(differences=True)`` adds a kernel of first differences
+        per channel at twice the cost. It helps where classes differ in how values change rather
+        than in the values, such as movements that begin anywhere; a search tells, for example
+        over ``{"kernels": [GlobalAlignment(), GlobalAlignment(differences=True)]}``.
+    %(sparsity)s
+    %(code_sparsity)s
+    %(learning_code_sparsity)s
+    %(n_prototypes)s
+    %(n_neighbors)s
+    %(discrimination)s
+    %(separation)s
+    %(interpretability)s
+    %(weight_rule)s
+    %(max_kernels)s
+    %(decision)s
+    %(solver)s
+    %(n_landmarks)s
+    %(class_weight)s
+    %(max_iter)s
+    %(tol)s
+    %(n_jobs)s
+    %(verbose)s
+    %(random_state)s
+    %(checkpoint)s
+
+    Attributes
+    ----------
+    n_channels_in_ : int
+        Number of channels.
+    feature_names_in_ : array of shape (n_channels,)
+        Their names, where the series had names.
+    %(classes_)s
+    %(prototypes_)s
+    %(kernel_weights_)s
+    feature_importances_ : array of shape (n_channels,)
+        The weights summed per channel, where each kernel reads one channel.
+    %(support_)s
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 10)
+    >>> X = rng.standard_normal((20, 2, 15))
+    >>> X[:, 1] += np.sin(np.arange(15) / (2 + y[:, None])) * 4
+    >>> model = TimeSeriesIMKPL(sparsity=3).fit(X, y)
+    >>> int(np.argmax(model.feature_importances_)), bool(model.score(X, y) > 0.9)
+    (1, True)
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "global_alignment",
+        *,
+        sparsity: int = 10,
+        code_sparsity: int = 20,
+        learning_code_sparsity: int = 1,
+        n_prototypes: int | None = None,
+        n_neighbors: int = 4,
+        discrimination: float = 0.5,
+        separation: float = 100.0,
+        interpretability: float = 1.2,
+        weight_rule: str = "margin",
+        max_kernels: int | None = None,
+        decision: str = "calibrated",
+        solver: str = "auto",
+        n_landmarks: int | None = None,
+        class_weight: Any = None,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels,
+            sparsity=sparsity,
+            code_sparsity=code_sparsity,
+            learning_code_sparsity=learning_code_sparsity,
+            n_prototypes=n_prototypes,
+            n_neighbors=n_neighbors,
+            discrimination=discrimination,
+            separation=separation,
+            interpretability=interpretability,
+            weight_rule=weight_rule,
+            max_kernels=max_kernels,
+            decision=decision,
+            solver=solver,
+            n_landmarks=n_landmarks,
+            class_weight=class_weight,
+            max_iter=max_iter,
+            tol=tol,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            random_state=random_state,
+            checkpoint=checkpoint,
+        )
+
+    def align(self, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
+        """Where in time two series are alike, channel by channel.
+
+        Compare a new series with those that a prototype is made of to see what the model saw.
+
+        Parameters
+        ----------
+        x, y : array of shape (n_channels, length)
+            Two series.
+
+        Returns
+        -------
+        dict of ExpectedAlignment
+            By the name of every kernel with a weight, in the order of `kernel_names_`.
+        """
+        check_is_fitted(self)
+        predictor = self._predictor
+        if not isinstance(predictor.bank, GlobalAlignment):
+            raise TypeError(
+                f"align() explains alignment kernels, but the kernels of this model are "
+                f"{type(predictor.bank).__name__}. Fit with kernels='global_alignment'."
+            )
+        pair = read_series([x, y])
+        if pair.n_channels != self.n_channels_in_:
+            raise ValueError(
+                f"x and y have {pair.n_channels} channels, but the model was fitted to "
+                f"{self.n_channels_in_}. Pass series of shape (n_channels, length)."
+            )
+        cut = pair.channels(predictor.columns)
+        live = np.flatnonzero(self.kernel_weights_)
+        return {
+            self.kernel_names_[index]: expected_alignment(predictor.bank, place, cut[0], cut[1])
+            for place, index in enumerate(live)
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags that tell scikit-learn about the third axis and missing values."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _divide_by_variance(problem: Problem) -> Problem:
+    """The problem with kernels divided by their variance, constant ones left out."""
+    scaled = VarianceNormalized(problem.bank)._measure(problem.X, problem.sample_weight)
+    varying = np.flatnonzero(scaled._diagonal(problem.X)[0])
+    check_varying(varying.size > 0)
+    loss = problem.separation_loss.select(varying)
+    return replace(
+        problem, bank=scaled.select(varying), kernel_indices=varying, separation_loss=loss
+    )

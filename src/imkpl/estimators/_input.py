@@ -1,57 +1,273 @@
-"""Reading the user's samples: vectors, similarities, or whatever the kernels compare."""
+"""Samples of every kind: how they are read, which of them are equal, and how they are shown.
+
+A kernel bank says in one word what it reads (`BaseKernelBank.reads`). There is one class for each
+word, and one for Dask collections; whoever needs to know what samples are asks `kind_of`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from imkpl.estimators._labels import check_labels
+from imkpl._hash import hash_values
+from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._partitions import (
-    in_memory,
+    group_sharded_rows,
     is_partitioned,
-    read_partitions,
     refuse_partitions,
     row_index,
 )
-from imkpl.estimators._tables import plain_words, read_new_table, read_training_table
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.columns import as_columns, check_width
+from imkpl.kernels.base import block_rows, take_samples
+from imkpl.kernels.columns import ColumnSource, SparseColumns, as_columns, check_width
+from imkpl.kernels.sharded import Found, ShardedSamples
 from imkpl.series import SeriesSet, read_series
-from imkpl.tables import as_frame
+from imkpl.tables import Table, as_cells, as_frame, read_table
+
+# What `fit` learns about the form of its input.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_", "_n_stacked")
+# How numpy and scikit-learn put it when they meet a missing cell or text among numbers.
+NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")
+# How numpy puts it when something else than rows of numbers is made an array.
+NOT_A_TABLE = re.compile(r"setting an array element|float\(\) argument|Cannot cast|inhomogeneous")
+TABLE_HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
 
 
-def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) -> tuple[Any, Any]:
-    """Samples and labels given to `fit`, in the form that the bank reads."""
-    y = in_memory(y)
-    check_labels(y)
-    is_parts = is_partitioned(X)
-    reads_columns = bank.columns_suffice and not is_parts
-    source = as_columns(X, largest_copy()) if reads_columns else None
-    if is_parts:
-        X, y = read_partitions(estimator, bank, X, y)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-    elif source is not None:
-        X, y = source, column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        estimator.n_features_in_ = source.shape[1]
-        if source.feature_names is not None:
-            estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
-    elif bank.requires_vector_input:
-        with plain_words(X):
-            order = _find_order(bank)
-            X, y = validate_data(
-                estimator, X, y, dtype=np.float64, order=order, ensure_min_samples=2
+class SampleKind(ABC):
+    """One kind of samples."""
+
+    word: ClassVar[str]
+
+    @abstractmethod
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        """Samples and labels for `fit`; what is learned about their form is set on `reader`."""
+
+    @abstractmethod
+    def read_new(self, model: Any, X: Any) -> Any:
+        """New samples, checked against what a fitted model has seen."""
+
+    def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
+        everyone = np.arange(rows.size)
+        return everyone, everyone
+
+    def take(self, bank: BaseKernelBank, X: Any, rows: IntArray) -> Any:
+        """The listed samples, in the form in which kernels compare with them."""
+        return bank._take(X, rows)
+
+    def subset(self, bank: BaseKernelBank, X: Any, rows: IntArray) -> Any:
+        """The listed samples in memory, in the form in which kernels are learned from them."""
+        return bank._subset(X, rows)
+
+    def map_blocks(
+        self, X: Any, rows: IntArray, step: int, function: Callable[..., Any], *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, `step` of them at a time."""
+        starts = range(0, rows.size, step)
+        blocks = [np.arange(start, min(start + step, rows.size)) for start in starts]
+        return [
+            (block, function(take_samples(X, rows[block]), *(values[block] for values in per_row)))
+            for block in blocks
+        ]
+
+    def cells(self, bank: BaseKernelBank, samples: Any, row: int) -> list[Any] | None:
+        """What each kernel reads in one sample, or None where that is not a single value."""
+        return None
+
+    def keys(self, X: Any) -> list[bytes] | None:
+        """One key per sample, equal for equal samples; None where equality means nothing."""
+        return None
+
+    def hash(self, X: Any) -> str:
+        """A digest of all values, the same in every process."""
+        return hash_values(X)
+
+
+class Vectors(SampleKind):
+    """Rows of a numeric 2-D array."""
+
+    word = "vectors"
+    # Products of matrices round differently in another order of memory.
+    order: ClassVar[str | None] = "C"
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        with explained_conversion(X):
+            samples, labels = validate_data(
+                reader, X, y, dtype=np.float64, order=self.order, ensure_min_samples=2
             )
-    elif bank.reads_tables:
-        X, y = read_training_table(estimator, X, y)
-    elif bank.reads_similarities:
+        return samples, labels
+
+    def read_new(self, model: Any, X: Any) -> Any:
+        refuse_partitions(X, "This method")
+        with explained_conversion(X):
+            return validate_data(model, X, dtype=np.float64, order=self.order, reset=False)
+
+    def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+        if not (isinstance(X, np.ndarray) and X.ndim == 2):
+            return super().group(X, rows, labels)
+        return group_rows(np.column_stack([labels, X[rows]]))
+
+    def cells(self, bank: BaseKernelBank, samples: Any, row: int) -> list[Any] | None:
+        columns = bank.kernel_columns
+        if columns is None or not (isinstance(samples, np.ndarray) and samples.ndim == 2):
+            return None
+        return [float(samples[row, column]) for column in columns]
+
+    def keys(self, X: Any) -> list[bytes] | None:
+        if not isinstance(X, np.ndarray):
+            return None
+        # Adding zero turns -0 into 0.
+        return [row.tobytes() for row in np.ascontiguousarray(X) + 0.0]
+
+    def hash(self, X: Any) -> str:
+        return super().hash(np.ascontiguousarray(X) + 0.0)
+
+
+class Columns(Vectors):
+    """The same, but kernels read a block of columns at a time, so that X may stay on disk."""
+
+    word = "columns"
+    order = None
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        source = open_source(X)
+        if not isinstance(source, ColumnSource):
+            return super().read_training(reader, source, y)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(source, labels)
+        set_input(reader, source.shape[1], source.feature_names)
+        return source, labels
+
+    def read_new(self, model: Any, X: Any) -> Any:
+        refuse_partitions(X, "This method")
+        source = open_source(X)
+        if not isinstance(source, ColumnSource):
+            return super().read_new(model, source)
+        check_width(source, model.n_features_in_)
+        return source
+
+    def hash(self, X: Any) -> str:
+        if not isinstance(X, ColumnSource):
+            return super().hash(X)
+        total = hashlib.blake2b(str(X.shape).encode(), digest_size=16)
+        step = block_rows(8 * max(1, X.shape[0]), get_config()["working_memory"])
+        for start in range(0, X.shape[1], step):
+            # Column by column, so that the size of blocks does not show.
+            total.update(np.ascontiguousarray(X[:, start : start + step].T).tobytes())
+        return total.hexdigest()
+
+
+class TableRows(SampleKind):
+    """Rows of a table with numbers, categories and missing cells."""
+
+    word = "tables"
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        if not _has_columns(X):
+            cells, labels = validate_data(
+                reader, as_cells(X), y, dtype=None, ensure_all_finite=False, ensure_min_samples=2
+            )
+            return read_table(cells), labels
+        labels = validate_data(reader, y=y)
+        # The checks of arrays would turn a frame into one array of objects.
+        validate_data(reader, X, y, skip_check_array=True)
+        check_consistent_length(X, labels)
+        table = read_table(X)
+        if len(table) < 2:
+            raise ValueError(
+                "X has 1 row, expected at least 2 to learn from. Check how it was selected."
+            )
+        return table, labels
+
+    def read_new(self, model: Any, X: Any) -> Any:
+        refuse_partitions(X, "This method")
+        if _has_columns(X):
+            validate_data(model, X, reset=False, skip_check_array=True)
+            return read_table(X)
+        cells = as_cells(X)
+        return read_table(
+            validate_data(model, cells, reset=False, dtype=None, ensure_all_finite=False)
+        )
+
+    def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+        # Missing cells are equal, but NaN are not; a table has no infinite numbers.
+        cells = np.where(np.isnan(X.values), np.inf, X.values)
+        return group_rows(np.column_stack([labels, cells[rows]]))
+
+    def cells(self, bank: Any, samples: Any, row: int) -> list[Any] | None:
+        values: list[Any] = bank.display_values(samples, row)
+        return values
+
+    def keys(self, X: Any) -> list[bytes] | None:
+        # Tables number their categories as they come, so cells are compared as they were given.
+        return [json.dumps(X.display_values(row)).encode() for row in range(len(X))]
+
+    def hash(self, X: Any) -> str:
+        return super().hash([X.display_values(row) for row in range(len(X))])
+
+
+class Series(SampleKind):
+    """Time series."""
+
+    word = "series"
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        series, labels = read_series(X), column_or_1d(y, warn=True)
+        check_consistent_length(series, labels)
+        set_input(reader, series.n_channels, series.channel_names)
+        reader.n_channels_in_ = series.n_channels
+        return series, labels
+
+    def read_new(self, model: Any, X: Any) -> Any:
+        refuse_partitions(X, "This method")
+        series, expected = read_series(X), model.n_channels_in_
+        if series.n_channels != expected:
+            raise ValueError(
+                f"The series have {series.n_channels} channels, but {type(model).__name__} was "
+                f"fitted to {expected}. Pass the channels of the training part, in their order."
+            )
+        names = getattr(model, "feature_names_in_", None)
+        if names is not None and series.channel_names not in (None, tuple(names)):
+            raise ValueError(
+                f"The channels are named {', '.join(series.channel_names or ())}, expected "
+                f"{', '.join(names)} as in the training part. Reorder them."
+            )
+        return series
+
+    def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+        lines = [
+            f"{label:09d}{one.shape[1]:09d}"
+            f"{hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
+            for one, label in zip(_comparable(X[rows]), labels, strict=True)
+        ]
+        return group_rows(np.array(lines))
+
+    def keys(self, X: Any) -> list[bytes] | None:
+        return [one.astype("<f8").tobytes() for one in _comparable(X)]
+
+    def hash(self, X: Any) -> str:
+        return super().hash((_comparable(X).values, np.asarray(X.starts)))
+
+
+class Similarities(SampleKind):
+    """Kernel values with all training samples, in the place of samples."""
+
+    word = "similarities"
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
         shape = np.shape(X)
         if len(shape) not in (2, 3) or shape[0] != shape[1] or 0 in shape:
             raise ValueError(
@@ -59,50 +275,113 @@ def read_training(estimator: Any, bank: BaseKernelBank, X: Any, y: ArrayLike) ->
                 "(n_train, n_train, n_kernels). Fit on similarities between training samples; the "
                 "kernels belong on the last axis (numpy.moveaxis(K, 0, -1))."
             )
-        X, y = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
-        estimator._n_stacked = _count_stacked(shape)
-    elif bank.reads_series:
-        X, y = read_series(X), column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        estimator.n_features_in_ = estimator.n_channels_in_ = X.n_channels
-        if X.channel_names is not None:
-            estimator.feature_names_in_ = np.array(X.channel_names, dtype=object)
-        else:
-            # Names of an earlier fit must not stay.
-            vars(estimator).pop("feature_names_in_", None)
-    else:
-        X, y = _as_sequence(X), column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-    check_classification_targets(y)
-    return X, y
+        stack, labels = validate_data(reader, X, y, dtype="numeric", allow_nd=True)
+        reader._n_stacked = _count_stacked(shape)
+        return stack, labels
+
+    def read_new(self, model: Any, X: Any) -> Any:
+        refuse_partitions(X, "This method")
+        shape, n_train, n_stacked = np.shape(X), model.n_features_in_, model._n_stacked
+        is_stack = len(shape) in (2, 3) and shape[1] == n_train
+        if not is_stack or _count_stacked(shape) != n_stacked:
+            raise ValueError(
+                f"The similarities have shape {shape}, expected (n_samples, {n_train}, "
+                f"{n_stacked}): those of new samples to all training samples, in all kernels. Pass "
+                "K[numpy.ix_(new, train)], with the kernels on the last axis."
+            )
+        return validate_data(model, X, dtype="numeric", allow_nd=True, reset=False)
 
 
-def read_new(estimator: Any, bank: BaseKernelBank, X: Any) -> Any:
-    """New samples, checked against what `fit` has seen."""
-    refuse_partitions(X, "This method")
-    source = as_columns(X, largest_copy()) if bank.columns_suffice else None
-    if source is not None:
-        check_width(source, estimator.n_features_in_)
-        return source
-    if bank.requires_vector_input:
-        with plain_words(X):
-            order = _find_order(bank)
-            return validate_data(estimator, X, dtype=np.float64, order=order, reset=False)
-    if bank.reads_tables:
-        return read_new_table(estimator, X)
-    if bank.reads_series:
-        return _check_channels(estimator, read_series(X))
-    if not bank.reads_similarities:
+class Anything(SampleKind):
+    """Whatever a user's kernels compare: strings, graphs, or objects of any type."""
+
+    word = "anything"
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        samples, labels = _as_sequence(X), column_or_1d(y, warn=True)
+        check_consistent_length(samples, labels)
+        return samples, labels
+
+    def read_new(self, model: Any, X: Any) -> Any:
+        refuse_partitions(X, "This method")
         return _as_sequence(X)
-    shape, n_train, n_stacked = np.shape(X), estimator.n_features_in_, estimator._n_stacked
-    is_stack = len(shape) in (2, 3) and shape[1] == n_train
-    if not is_stack or _count_stacked(shape) != n_stacked:
+
+
+class Partitions(Vectors):
+    """Rows of numbers in a Dask collection, which stay where they are."""
+
+    word = "partitions"
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        from imkpl.scale.dask import read_dask
+
+        samples, labels = read_dask(X), column_or_1d(y, warn=True)
+        check_consistent_length(samples, labels)
+        names = getattr(X, "columns", None)
+        is_named = names is not None and all(isinstance(name, str) for name in names)
+        set_input(reader, samples.shape[1], names if is_named else None)
+        return samples, labels
+
+    def group(
+        self, X: ShardedSamples, rows: IntArray, labels: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        return group_sharded_rows(X[rows], labels)
+
+    def take(self, bank: BaseKernelBank, X: ShardedSamples, rows: IntArray) -> FloatArray:
+        return X.gather(rows)
+
+    subset = take
+
+    def map_blocks(
+        self,
+        X: ShardedSamples,
+        rows: IntArray,
+        step: int,
+        function: Callable[..., Any],
+        *per_row: IntArray,
+    ) -> list[Found]:
+        return X[rows].map(InBlocks(function, step), per_row=per_row)
+
+    def hash(self, X: ShardedSamples) -> str:
+        return hash_values(np.asarray(X.digests))
+
+
+@dataclass(frozen=True, eq=False)
+class InBlocks:
+    """A function of a part of the samples, computed `step` of them at a time."""
+
+    function: Callable[..., Any]
+    step: int
+
+    @property
+    def __name__(self) -> str:
+        """The name of the function, under which Dask lists its tasks."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, samples: Any, *per_row: Any) -> Any:
+        """One row of the result per sample, dense or CSR."""
+        cuts = [slice(start, start + self.step) for start in range(0, len(samples), self.step)]
+        found = [self.function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]
+        return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
+
+
+KINDS = {
+    kind.word: kind
+    for kind in (Vectors(), Columns(), TableRows(), Series(), Similarities(), Anything())
+}
+
+
+def kind_of(bank: BaseKernelBank, X: Any = None) -> SampleKind:
+    """The kind of samples that a bank reads; X may be a Dask collection of them."""
+    if not is_partitioned(X):
+        return KINDS[bank.reads]
+    if bank.reads not in ("vectors", "columns"):
         raise ValueError(
-            f"The similarities have shape {shape}, expected (n_samples, {n_train}, {n_stacked}): "
-            "those of new samples to all training samples, in all kernels. Pass "
-            "K[numpy.ix_(new, train)], with the kernels on the last axis."
+            f"The kernels of {type(bank).__name__} do not read rows of numbers, but Dask "
+            "collections hold such rows, expected an array or a list for these kernels. Pass "
+            "X.compute(), or use kernels='per_feature_gaussian'."
         )
-    return validate_data(estimator, X, dtype="numeric", allow_nd=True, reset=False)
+    return Partitions()
 
 
 def row_labels(X: Any, n_samples: int) -> Any:
@@ -122,36 +401,73 @@ def row_labels(X: Any, n_samples: int) -> Any:
     return np.array([str(label) for label in labels], dtype=object)
 
 
+def group_rows(table: Any) -> tuple[IntArray, IntArray]:
+    """The first of equal rows, in sorted order, and every row's place among them."""
+    _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first, group.ravel()
+
+
 def largest_copy() -> float:
-    """The size in bytes up to which data is copied to memory: scikit-learn's working memory."""
+    """The size in bytes up to which data on disk is copied to memory."""
     return float(get_config()["working_memory"]) * 2**20
 
 
-def _find_order(bank: BaseKernelBank) -> str | None:
-    """The order in memory; products of matrices round differently in another one."""
-    return None if bank.columns_suffice else "C"
+def open_source(X: Any) -> Any:
+    """A source for data that is too large to copy; small sparse data become an array."""
+    if not sp.issparse(X):
+        source = as_columns(X, largest_copy())
+        return X if source is None else source
+    return X.toarray() if 8.0 * np.prod(X.shape) <= largest_copy() else SparseColumns(X)
+
+
+def set_input(reader: Any, n_features: int, names: Any) -> None:
+    """Set what scikit-learn's checks set for arrays and data frames."""
+    reader.n_features_in_ = n_features
+    vars(reader).pop("feature_names_in_", None)
+    if names is not None:
+        reader.feature_names_in_ = np.array(list(names), dtype=object)
+
+
+@contextmanager
+def explained_conversion(X: Any) -> Iterator[None]:
+    """Explain what cannot be read as numbers, and which kernels read it."""
+    frame = as_frame(X)
+    if frame is not None and not frame.columns:
+        raise ValueError("X has no columns, expected at least one. Check how it was selected.")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"X has {np.ma.count_masked(X)} masked cells, expected none. Fill them with "
+            f"X.filled(value), or leave out these samples. {TABLE_HINT}"
+        )
+    try:
+        # Sums over huge numbers overflow where scikit-learn looks for infinite ones.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except (TypeError, ValueError) as error:
+        if NOT_NUMBERS.search(str(error)) is not None:
+            raise type(error)(f"{error}\n{TABLE_HINT}") from error
+        if NOT_A_TABLE.search(str(error)) is None:
+            raise
+        raise type(error)(
+            f"X is of type {type(X).__name__} and cannot be read as numbers, expected an array of "
+            "shape (n_samples, n_features), a data frame, or a list of rows of equal length. "
+            # scikit-learn's checks look for the words of the conversion.
+            f"Convert it first ({error})."
+        ) from error
+
+
+def _has_columns(X: Any) -> bool:
+    return isinstance(X, Table) or as_frame(X) is not None
 
 
 def _count_stacked(shape: tuple[int, ...]) -> int:
-    """The number of kernels in a stack; a matrix is one."""
     return shape[2] if len(shape) == 3 else 1
 
 
-def _check_channels(estimator: Any, series: SeriesSet) -> SeriesSet:
-    """Series with the channels that `fit` has seen, in that order."""
-    expected = estimator.n_channels_in_
-    if series.n_channels != expected:
-        raise ValueError(
-            f"The series have {series.n_channels} channels, but {type(estimator).__name__} was "
-            f"fitted to {expected}. Pass the channels of the training part, in their order."
-        )
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and series.channel_names not in (None, tuple(names)):
-        raise ValueError(
-            f"The channels are named {', '.join(series.channel_names or ())}, expected "
-            f"{', '.join(names)} as in the training part. Bring them into that order."
-        )
-    return series
+def _comparable(series: SeriesSet) -> SeriesSet:
+    """Equal series with equal bytes: adding zero turns -0 into 0, and of the many NaN one stays."""
+    values = np.where(np.isnan(series.values), np.nan, series.values + 0.0)
+    return SeriesSet(values, series.starts)
 
 
 def _as_sequence(X: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -11,32 +11,60 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils import check_random_state
 
+from imkpl._archive import Arrays
+from imkpl._progress import announce
 from imkpl._typing import IntArray
 from imkpl.estimators._calibration import CalibrationSamples
-from imkpl.estimators._checkpoint import NO_CHECKPOINT, Keeper
-from imkpl.estimators._resuming import LANDMARKS, recall_landmarks
-from imkpl.estimators._training import TrainingPart, adapt_to_part
-from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.blocks import block_rows, take_samples
-from imkpl.kernels.sharded import Found, ShardedSamples, join_rows
+from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
+from imkpl.estimators._input import Partitions
+from imkpl.estimators._training import TrainingData, adapt_kernels
+from imkpl.kernels.base import block_rows
+from imkpl.kernels.sharded import Found, join_rows
 from imkpl.model.landmarks import choose_landmarks
 from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
 from imkpl.model.problem import Problem, State
 
-# Up to so many distinct samples solver="auto" learns from all of them.
+# solver="auto" learns from all distinct samples up to this number.
 MAX_EXACT = 10_000
-# How many landmarks there are unless a number is given, and for how many per class at least.
+# The default number of landmarks, and the least number per class behind it.
 DEFAULT_LANDMARKS = 4000
 DEFAULT_PER_CLASS = 20
 # Fewer than two per class would leave a class without neighbours.
 LEAST_PER_CLASS = 2
-# At most so many samples beside the landmarks take part in the calibration.
+# Maximum number of samples beside the landmarks that take part in the calibration.
 MAX_CALIBRATION = 20_000
 
 
-def count_landmarks(solver: str, n_landmarks: int | None, part: TrainingPart) -> int | None:
-    """How many landmarks to learn from."""
-    n_samples, n_classes = part.labels.size, int(part.labels.max()) + 1
+def learn_bandwidths(
+    estimator: Any, data: TrainingData, checkpoint: Checkpoint | None = None
+) -> TrainingData:
+    """Kernels adapted to all distinct samples, and the data cut down to landmarks if need be.
+
+    Samples on a cluster are always learned from landmarks, which are gathered; where there are no
+    more samples than landmarks, all are gathered.
+    """
+    announce(type(estimator).__name__, "learning bandwidths")
+    solver, is_sharded = estimator.solver, isinstance(data.kind, Partitions)
+    if is_sharded and solver == "exact":
+        raise ValueError(
+            "solver='exact' compares all pairs of samples in the memory of one machine, expected "
+            "'landmarks' or 'auto' for samples on a cluster. Leave solver out, or pass an array."
+        )
+    solver = "landmarks" if is_sharded else solver
+    n_landmarks = count_landmarks(solver, estimator.n_landmarks, data)
+    if is_sharded:
+        data = replace(data, bank=data.X.distribute(data.bank))
+    data = adapt_kernels(data)
+    if n_landmarks is not None:
+        return keep_landmarks(data, n_landmarks, estimator.random_state, checkpoint)
+    if is_sharded:
+        data = replace(data, samples=data.samples.gather(np.arange(len(data.samples))))
+    return data
+
+
+def count_landmarks(solver: str, n_landmarks: int | None, data: TrainingData) -> int | None:
+    """How many landmarks to learn from; None for all distinct samples."""
+    n_samples, n_classes = data.n_samples, data.classes.size
     if solver == "exact" or (solver == "auto" and n_samples <= MAX_EXACT):
         return None
     if n_landmarks is None:
@@ -50,81 +78,60 @@ def count_landmarks(solver: str, n_landmarks: int | None, part: TrainingPart) ->
     return None if n_landmarks >= n_samples else int(n_landmarks)
 
 
-def reduce_to_landmarks(
-    bank: BaseKernelBank,
-    samples: Any,
-    part: TrainingPart,
-    n_landmarks: int,
-    random_state: Any,
-    checkpoint: Keeper = NO_CHECKPOINT,
-) -> tuple[Any, TrainingPart]:
-    """The landmarks as a training part of their own."""
-    kept = recall_landmarks(checkpoint, part.labels.size)
-    if kept is None:
+def keep_landmarks(
+    data: TrainingData, n_landmarks: int, random_state: Any, checkpoint: Checkpoint | None = None
+) -> TrainingData:
+    """The landmarks, with the weights of the samples that they stand for."""
+
+    def choose() -> dict[str, Any]:
         source = check_random_state(0 if random_state is None else random_state)
         indices, weights = choose_landmarks(
-            bank,
-            samples,
-            part.labels,
-            part.sample_weight,
+            data.bank,
+            data.samples,
+            data.labels,
+            data.sample_weight,
             n_landmarks,
             seed=int(source.randint(2**31 - 1)),
             working_memory=get_config()["working_memory"],
         )
-        checkpoint.keep(LANDMARKS, {"indices": indices, "weights": weights})
+        return {"indices": indices, "weights": weights}
+
+    def check(found: Arrays) -> None:
+        check_indices(found["indices"], data.n_samples)
+        check_floats(found["weights"], found["indices"].shape)
+
+    if checkpoint is None:
+        found = choose()
     else:
-        indices, weights = kept
-    places = np.full(part.labels.size + 1, -1)
+        found = checkpoint.load_or_compute("landmarks", choose, check)
+    indices, weights = found["indices"], found["weights"]
+    places = np.full(data.n_samples + 1, -1)
     places[indices] = np.arange(indices.size)
-    landmarks = TrainingPart(
-        kept=part.kept[indices],
+    return replace(
+        data,
+        samples=data.kind.subset(data.bank, data.samples, indices),
+        kept=data.kept[indices],
         # A row of weight zero has the place -1, which stays -1.
-        inverse=places[part.inverse],
-        labels=part.labels[indices],
+        inverse=places[data.inverse],
+        labels=data.labels[indices],
         sample_weight=weights,
-        counts=part.counts[indices],
-        whole=part,
+        counts=data.counts[indices],
+        whole=data,
     )
-    if isinstance(samples, ShardedSamples):
-        return samples.gather(indices), landmarks
-    return bank.subset(samples, indices), landmarks
-
-
-def adapt_and_reduce(
-    estimator: Any,
-    bank: BaseKernelBank,
-    X: Any,
-    part: TrainingPart,
-    checkpoint: Keeper = NO_CHECKPOINT,
-) -> tuple[BaseKernelBank, Any, TrainingPart]:
-    """Kernels adapted to all distinct samples, and what is learned from: these or landmarks."""
-    solver, is_sharded = estimator.solver, isinstance(X, ShardedSamples)
-    if is_sharded and solver == "exact":
-        raise ValueError(
-            "solver='exact' compares all pairs of samples in the memory of one machine, expected "
-            "'landmarks' or 'auto' for samples on a cluster. Leave solver out, or pass an array."
-        )
-    solver = "landmarks" if is_sharded else solver
-    n_landmarks = count_landmarks(solver, estimator.n_landmarks, part)
-    bank, samples = adapt_to_part(X.distribute(bank) if is_sharded else bank, X, part)
-    if n_landmarks is not None:
-        seed = estimator.random_state
-        return bank, *reduce_to_landmarks(bank, samples, part, n_landmarks, seed, checkpoint)
-    return bank, samples.gather(np.arange(len(samples))) if is_sharded else samples, part
 
 
 def code_everyone(
-    predictor: Predictor, X: Any, part: TrainingPart, problem: Problem, state: State
+    predictor: Predictor, data: TrainingData, problem: Problem, state: State
 ) -> sp.csr_array:
-    """Codes of all distinct samples: for landmarks as learned, by the same pursuit for the others."""
-    whole = cast(TrainingPart, part.whole)
-    is_landmark = np.isin(whole.kept, part.kept)
+    """Codes of all distinct samples: of landmarks as learned, of others by the same pursuit."""
+    whole = cast(TrainingData, data.whole)
+    is_landmark = np.isin(whole.kept, data.kept)
     others = np.flatnonzero(~is_landmark)
-    support_labels = part.labels[np.unique(state.prototypes.indices)]
+    support_labels = data.labels[np.unique(state.prototypes.indices)]
     pursuit = LabelledPursuit(
         predictor, support_labels, problem.discrimination, problem.code_sparsity
     )
-    found = _map_blocks(predictor, X, whole.kept[others], pursuit, whole.labels[others])
+    found = _map_blocks(predictor, data, whole.kept[others], pursuit, whole.labels[others])
     codes = [state.codes, *(codes for _, codes in found)]
     rows = [np.flatnonzero(is_landmark), *(others[places] for places, _ in found)]
     order = np.argsort(np.concatenate(rows))
@@ -133,27 +140,15 @@ def code_everyone(
 
 @dataclass(frozen=True, eq=False)
 class LabelledPursuit:
-    """Codes of samples of known class, found as those of the landmarks were.
-
-    Parameters
-    ----------
-    predictor : Predictor
-        With the prototypes.
-    support_labels : int array of shape (n_support,)
-        Classes of the samples of which prototypes are made.
-    discrimination : float
-        The weight lambda of J_dis.
-    sparsity : int
-        At most so many prototypes in a code.
-    """
+    """Codes of samples of known class, found in the same way as those of the landmarks."""
 
     predictor: Predictor
-    support_labels: IntArray
+    support_labels: IntArray  # classes of the samples of which prototypes are made
     discrimination: float
     sparsity: int
 
     def __call__(self, samples: Any, labels: IntArray) -> sp.csr_array:
-        """Code some samples."""
+        """One code per sample; `samples` have all input columns."""
         return encode_labelled(
             self.predictor.kernel(samples),
             labels,
@@ -165,21 +160,24 @@ class LabelledPursuit:
         )
 
 
-def calibration_samples(
-    predictor: Predictor, X: Any, part: TrainingPart, landmarks: CalibrationSamples
+def add_other_samples(
+    predictor: Predictor, data: TrainingData, landmarks: CalibrationSamples
 ) -> CalibrationSamples:
-    """The landmarks and other samples, evenly spaced over the distinct ones.
+    """The landmarks and other samples to calibrate on, evenly spaced over the distinct ones.
 
     The others had no part in the prototypes, and nothing of them has to be taken out. Landmarks
     count as the samples that they are; without them the heaviest samples and those of small classes
-    would be missing. The others count for all that are no landmarks, class by class.
+    would be missing. The others count for all that are no landmarks, class by class, so that the
+    weights of the classes have the proportions that they have among all samples.
     """
-    whole = cast(TrainingPart, part.whole)
-    is_landmark = np.isin(whole.kept, part.kept)
+    whole = cast(TrainingData, data.whole)
+    is_landmark = np.isin(whole.kept, data.kept)
     # Landmarks and distinct samples are in the same order.
     own = np.flatnonzero(is_landmark)
-    others = _spaced(np.flatnonzero(~is_landmark), MAX_CALIBRATION)
-    found = _map_blocks(predictor, X, whole.kept[others], predictor.similarities)
+    others = np.flatnonzero(~is_landmark)
+    if others.size > MAX_CALIBRATION:
+        others = others[np.linspace(0, others.size - 1, MAX_CALIBRATION).round().astype(np.intp)]
+    found = _map_blocks(predictor, data, whole.kept[others], predictor.similarities)
     similarities = join_rows(found, (others.size, predictor.mixes.shape[0]))
     weight, labels = whole.sample_weight, whole.labels
     totals = np.bincount(labels, weight)
@@ -198,55 +196,14 @@ def calibration_samples(
     )
 
 
-def _spaced(indices: IntArray, n_kept: int) -> IntArray:
-    """All of them, or so many at equal spaces."""
-    if indices.size <= n_kept:
-        return indices
-    return indices[np.linspace(0, indices.size - 1, n_kept).round().astype(np.intp)]
-
-
 def _map_blocks(
-    predictor: Predictor, X: Any, rows: IntArray, function: Callable[..., Any], *per_row: IntArray
+    predictor: Predictor,
+    data: TrainingData,
+    rows: IntArray,
+    function: Callable[..., Any],
+    *per_row: IntArray,
 ) -> list[Found]:
-    """A function of the listed rows, of as many at a time as their similarities allow.
-
-    Where samples lie on other machines it is computed there, part by part.
-    """
+    """A function of the listed rows, as many at a time as their similarities allow."""
     row_bytes = 16 * sum(predictor.mixes.shape)
     step = min(BLOCK_ROWS, block_rows(row_bytes, get_config()["working_memory"]))
-    if isinstance(X, ShardedSamples):
-        return X[rows].map(InBlocks(function, step), per_row=per_row)
-    starts = range(0, rows.size, step)
-    blocks = [np.arange(start, min(start + step, rows.size)) for start in starts]
-    return [
-        (places, function(take_samples(X, rows[places]), *(values[places] for values in per_row)))
-        for places in blocks
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class InBlocks:
-    """A function of a part of the samples, computed a few of them at a time.
-
-    Parameters
-    ----------
-    function : function (samples, *per_row) -> array or CSR array
-        Gives one row per sample.
-    step : int
-        So many samples at a time.
-    """
-
-    function: Callable[..., Any]
-    step: int
-
-    @property
-    def __name__(self) -> str:
-        """The name of the function, under which its tasks are listed."""
-        return getattr(self.function, "__name__", type(self.function).__name__)
-
-    def __call__(self, samples: Any, *per_row: Any) -> Any:
-        """Compute it."""
-        starts = range(0, len(samples), self.step)
-        cuts = [slice(start, start + self.step) for start in starts]
-        found = [self.function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]
-        return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
+    return data.kind.map_blocks(data.X, rows, step, function, *per_row)

@@ -16,7 +16,7 @@ from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions, fit_context
 from imkpl.estimators._imkpl import IMKPL
-from imkpl.estimators._weights import read_sample_weight
+from imkpl.estimators._training import read_sample_weight
 from imkpl.explanations import Explanation
 
 # The class of samples without any label, or with none that makes a class.

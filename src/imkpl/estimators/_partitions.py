@@ -7,11 +7,10 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import wants_data_frame
-from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.sharded import ShardedSamples, join_rows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -22,27 +21,6 @@ VALUES_PER_SAMPLE, FEWEST_VALUES = 8, 2**16
 def is_partitioned(X: Any) -> bool:
     """Whether this is a Dask collection; does not import Dask."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
-
-
-def read_partitions(estimator: Any, bank: BaseKernelBank, X: Any, y: Any) -> tuple[Any, Any]:
-    """Samples, left in their partitions, and their labels, in memory."""
-    if not bank.requires_vector_input:
-        raise ValueError(
-            f"The kernels of {type(bank).__name__} do not read rows of numbers, but Dask "
-            "collections hold such rows, expected an array or a list for these kernels. Pass "
-            "X.compute(), or use kernels='per_feature_gaussian'."
-        )
-    from imkpl.scale.dask import read_dask
-
-    samples, y = read_dask(X), in_memory(y)
-    check_consistent_length(samples, y)
-    # Names of an earlier fit must not stay.
-    vars(estimator).pop("feature_names_in_", None)
-    estimator.n_features_in_ = samples.shape[1]
-    names = getattr(X, "columns", None)
-    if names is not None and all(isinstance(name, str) for name in names):
-        estimator.feature_names_in_ = np.array(list(names), dtype=object)
-    return samples, y
 
 
 def in_memory(values: Any) -> Any:
@@ -77,7 +55,7 @@ def by_partition(method: Method) -> Method:
         if not is_partitioned(X):
             return method(self, X, **options)
         check_is_fitted(self)
-        if not self._predictor.bank.requires_vector_input:
+        if self._predictor.bank.reads not in ("vectors", "columns"):
             refuse_partitions(X, f"{method.__name__} with kernels that do not read vectors")
         from imkpl.scale.dask import answer_lazily, example_of
 

@@ -26,7 +26,7 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         The model that weighs the features, with one feature per kernel; ``IMKPL()`` by default. It
         is cloned before fitting.
     max_features : int, default=None
-        At most so many features are kept, in the place of the estimator's `max_kernels`.
+        Maximum number of features to keep; overrides the estimator's `max_kernels`.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each sample counts.
+            Weights of the samples.
 
         Returns
         -------
@@ -72,15 +72,16 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         model = IMKPL() if self.estimator is None else clone(self.estimator)
         if self.max_features is not None:
             model.set_params(max_kernels=self.max_features)
-        self.estimator_ = model.fit(X, y, sample_weight)
-        if self.estimator_._kernel_columns is None:
+        model.fit(X, y, sample_weight)
+        if model._kernel_columns is None:
             raise ValueError(
                 f"The kernels of {model!r} read several features each, expected one feature per "
                 "kernel to select by. Use kernels='per_feature_gaussian' or 'per_column'."
             )
         # Names of columns; what cannot be read was refused by the model.
         validate_data(self, X, y, skip_check_array=True)
-        self.n_features_in_ = self.estimator_.n_features_in_
+        self.n_features_in_ = model.n_features_in_
+        self.estimator_ = model
         return self
 
     def _get_support_mask(self) -> BoolArray:

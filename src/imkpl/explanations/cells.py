@@ -14,7 +14,7 @@ from imkpl.tables import Table
 def read_cells(predictor: Predictor, samples: Any, row: int) -> list[Any] | None:
     """The value that each kernel reads in one sample."""
     if isinstance(samples, Table) and isinstance(predictor.bank, PerColumn):
-        return predictor.bank.display_values(samples, row)
+        return predictor.bank._display_values(samples, row)
     columns = predictor.bank.kernel_columns
     if columns is None or not (isinstance(samples, np.ndarray) and samples.ndim == 2):
         return None

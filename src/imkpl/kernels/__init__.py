@@ -16,26 +16,25 @@ that identity. Where M lives on few pairs of samples, ``pairs`` evaluates the ke
 
 Banks and kernels are frozen: they hold parameters, never data. ``adapt(X)`` returns a new bank
 whose data-dependent parameters, such as bandwidths, were learned from the training part.
-Kernels of time series are expensive: ``tabulate(X)`` evaluates them once for the length of a fit.
 ``select(indices)`` returns the bank of some of the kernels, and wrappers (`Normalized`,
 `VarianceNormalized`) rescale the kernels of any other bank, or average them in groups (`Averaged`).
 `PerColumn` reads tables with categories and missing cells.
 """
 
-from imkpl.kernels.alignment import GlobalAlignment
-from imkpl.kernels.alignment_gradient import ExpectedAlignment, expected_alignment
-from imkpl.kernels.average import Averaged
-from imkpl.kernels.base import BaseKernelBank
+from imkpl.kernels.alignment import ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.kernels.base import BaseKernel, BaseKernelBank
 from imkpl.kernels.columns import ArrayColumns, ParquetColumns, SparseColumns
-from imkpl.kernels.custom import FunctionKernel, NamedKernel
-from imkpl.kernels.gaussian import Gaussian
-from imkpl.kernels.kernel import BaseKernel
-from imkpl.kernels.normalize import Normalized, VarianceNormalized
-from imkpl.kernels.per_column import PerColumn
+from imkpl.kernels.custom import (
+    FunctionKernel,
+    Gaussian,
+    KernelStack,
+    NamedKernel,
+    resolve_bank,
+)
+from imkpl.kernels.normalize import Averaged, Normalized, VarianceNormalized
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.precomputed import Precomputed, normalize_stack
-from imkpl.kernels.resolve import resolve_bank
-from imkpl.kernels.stack import KernelStack
+from imkpl.kernels.table import PerColumn
 
 __all__ = [
     "ArrayColumns",

@@ -2,42 +2,166 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.alignment_pairs import (
-    align_cross,
-    align_pairs,
-    find_self_similarities,
-)
-from imkpl.kernels.alignment_table import tabulate_alignment
-from imkpl.kernels.bandwidth import invert_roots
-from imkpl.kernels.base import BaseKernelBank, Report
-from imkpl.kernels.channels import (
-    ChannelKernels,
-    Groups,
-    find_channels,
-    find_length,
-    prepare_channels,
-    root_bandwidth,
-)
-from imkpl.kernels.checks import (
+from imkpl._progress import announce
+from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.kernels import _alignment_loops as loops
+from imkpl.kernels.base import (
+    BaseKernelBank,
+    BaseWrapper,
     check_indices,
     check_pairs,
-    check_sample_indices,
     check_sample_weight,
+    find_columns,
 )
-from imkpl.kernels.tabulated import PackedKernels, Tabulated, unpack
-from imkpl.kernels.wrapper import BaseWrapper
-from imkpl.series import SeriesSet, read_series
+from imkpl.kernels.per_feature import invert_rates, invert_roots, root_mean_squared_difference
+from imkpl.kernels.precomputed import PackedKernels, Tabulated, unpack
+from imkpl.series import SeriesSet, difference, read_series, resample
 
+# With equal values a normalised alignment kernel of lengths n and m is about
+# exp(-(n - m)**2 / (2 sqrt(2) n)): the end of a random alignment has this spread.
+LENGTH_SPREAD = 2 * np.sqrt(2)
+# Lengths are made equal when they alone would lower the mean kernel by more than this.
+MOST_LOST = 0.05
+
+Groups = Mapping[str, Sequence[int | str]]
 DTYPES = ("float64", "float32")
+# Pairs held at a time: their indices, mantissas and exponents take 50 bytes each.
+MOST_PAIRS = 2**20
+# Cells of alignments in a block, some seconds of work: what is reported, and kept in a cache.
+BLOCK_CELLS = 2**31
+# Pairs in a block at most, for the memory of their indices.
+BLOCK_PAIRS = 2**22
+# Changes whenever the same series would give other kernel values.
+ALIGNMENT_VERSION = "global alignment 2"
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelKernels:
+    """The kernels of an adapted bank of time series, one entry per kernel."""
+
+    channels: tuple[tuple[int, ...], ...]  # the input channels that each kernel reads
+    labels: tuple[str, ...]  # what each reads, in words
+    is_group: BoolArray  # whether the channels are a named group
+    is_difference: BoolArray  # whether the kernel compares first differences
+    scales: FloatArray  # the factor on its bandwidth
+    rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
+    # A typical value of each channel of a kernel. Distances do not depend on it, but numbers far
+    # from zero would lose digits.
+    centers: tuple[tuple[float, ...], ...]
+    length: int | None  # the common length to which series are resampled
+
+    @property
+    def widths(self) -> FloatArray:
+        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
+        return invert_rates(self.rates)
+
+    def at(self, indices: IntArray) -> ChannelKernels:
+        """The listed kernels in that order."""
+        return ChannelKernels(
+            tuple(self.channels[i] for i in indices),
+            tuple(self.labels[i] for i in indices),
+            self.is_group[indices],
+            self.is_difference[indices],
+            self.scales[indices],
+            self.rates[indices],
+            tuple(self.centers[i] for i in indices),
+            self.length,
+        )
+
+    def prepare(self, index: int, series: SeriesSet, dtype: Any) -> SeriesSet:
+        """What one kernel compares: no value missing, and a local kernel ``exp(-(x - y)**2)``."""
+        part = prepare_channels(
+            series,
+            self.channels[index],
+            length=self.length,
+            is_difference=bool(self.is_difference[index]),
+        )
+        center = np.array(self.centers[index])[:, np.newaxis]
+        scaled = (part.values - center) * self.rates[index]
+        return SeriesSet(scaled.astype(dtype, copy=False), part.starts)
+
+
+def find_channels(
+    groups: Groups | None, series: SeriesSet
+) -> tuple[list[tuple[int, ...]], list[str]]:
+    """The channels of every group, or each channel on its own."""
+    names = series.channel_names
+    if groups is None:
+        labels = [f"channel {c}" for c in range(series.n_channels)] if names is None else names
+        return [(c,) for c in range(series.n_channels)], list(labels)
+    places = {} if names is None else {name: place for place, name in enumerate(names)}
+    channels = []
+    for group, members in groups.items():
+        found = [places.get(m, -1) if isinstance(m, str) else int(m) for m in members]
+        wrong = [m for m, c in zip(members, found, strict=True) if not 0 <= c < series.n_channels]
+        if wrong or not found or len(set(found)) < len(found):
+            known = "" if names is None else f", or one of {', '.join(names)}"
+            raise ValueError(
+                f"Group {group!r} lists the channels {list(members)}, expected different numbers "
+                f"from 0 to {series.n_channels - 1}{known}, and at least one. Correct `groups`, or "
+                "leave it out for one kernel per channel."
+            )
+        channels.append(tuple(found))
+    return channels, [str(group) for group in groups]
+
+
+def prepare_channels(
+    series: SeriesSet, channels: Sequence[int], *, length: int | None, is_difference: bool
+) -> SeriesSet:
+    """Some channels without missing values: at a common length, or at the steps observed."""
+    part = series.channels(np.asarray(channels, dtype=np.intp))
+    if length is not None and np.all(part.lengths > 0):
+        part = resample(part, length)
+    is_seen = ~np.isnan(part.values).any(axis=0)
+    if not is_seen.all():
+        seen_before = np.concatenate(([0], np.cumsum(is_seen)))
+        part = SeriesSet(part.values[:, is_seen], seen_before[part.starts], part.channel_names)
+    if np.any(part.lengths == 0):
+        empty = int(np.argmin(part.lengths))
+        together = "channel" if len(channels) == 1 else "any time step together in the channels"
+        raise ValueError(
+            f"Series {empty} has no values in {together} {', '.join(map(str, channels))}, expected "
+            "at least one time step that is not NaN. Leave out the series, leave out the channel "
+            "with SeriesSet.channels, or fill in its values."
+        )
+    return difference(part) if is_difference else part
+
+
+def find_length(series: SeriesSet, wanted: int | str | None, shares: FloatArray) -> int | None:
+    """The common length to resample to, if any."""
+    if not isinstance(wanted, str):
+        return wanted
+    lengths = series.lengths.astype(np.float64)
+    mean = float(shares @ lengths)
+    # The mean of (n - m)**2 over pairs is twice the variance.
+    spread = 2 * float(shares @ (lengths - mean) ** 2)
+    is_uneven = spread > MOST_LOST * LENGTH_SPREAD * mean
+    return max(1, round(mean)) if is_uneven else None
+
+
+def root_bandwidth(part: SeriesSet, sample_weight: Any) -> float:
+    """The root of the squared width that suits some channels.
+
+    ``mean squared difference * mean length``, the mean taken over all pairs of series and of their
+    time steps, and summed over the channels: ``2 sigma**2`` for
+    ``sigma = sqrt(mean squared difference / 2) * sqrt(length)``. An alignment has about as many
+    local kernels as a series has steps, and multiplies them.
+    """
+    shares = check_sample_weight(sample_weight, len(part))
+    per_step = np.repeat(shares / part.lengths, part.lengths)
+    roots = root_mean_squared_difference(part.values.T, per_step)
+    # hypot keeps numbers of extreme size.
+    return float(np.hypot.reduce(roots) * np.sqrt(shares @ part.lengths))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +189,7 @@ class GlobalAlignment(BaseKernelBank):
         Whether each channel, or group, gets further kernels that compare differences of successive
         steps, after resampling or without the missing ones.
     length : "auto", int or None
-        Resample every series to so many steps, linearly. "auto" takes the mean length of the
+        Resample every series to this number of steps, linearly. "auto" takes the mean length of the
         training part if lengths differ so much that they alone would lower the mean kernel by 5 %,
         and leaves series as they are otherwise. None never resamples: the kernel then
         compares lengths more than anything else.
@@ -82,8 +206,9 @@ class GlobalAlignment(BaseKernelBank):
     table_dtype : {"float64", "float32"}
         The numbers in which kernel values of the training part are kept during a fit.
     cache_dir : str, optional
-        A folder that keeps kernel values of training parts, so that the next fit on the same series
-        reads them and one that was killed is taken up again. It may be emptied at any time.
+        A folder that keeps kernel values of training parts (by :class:`joblib.Memory`), so that the
+        next fit on the same series reads them and one that was killed is resumed. Read it only if
+        you trust whoever wrote to it. It may be emptied at any time.
     kernels : ChannelKernels, optional
         Set by `adapt`.
 
@@ -148,29 +273,14 @@ class GlobalAlignment(BaseKernelBank):
             )
 
     @property
+    def reads(self) -> str:
+        """Time series."""
+        return "series"
+
+    @property
     def n_kernels(self) -> int:
         """The number of base kernels; known after `adapt`."""
         return len(self._table.channels)
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """Never: samples are series."""
-        return False
-
-    @property
-    def reads_series(self) -> bool:
-        """Always: samples are series."""
-        return True
-
-    @property
-    def has_unit_diagonal(self) -> bool:
-        """Always: the kernels are normalised."""
-        return True
-
-    @property
-    def columns(self) -> IntArray:
-        """The sorted channels that the kernels read."""
-        return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *self._table.channels]))
 
     @property
     def kernel_columns(self) -> IntArray | None:
@@ -178,17 +288,6 @@ class GlobalAlignment(BaseKernelBank):
         if any(len(channels) > 1 for channels in self._table.channels):
             return None
         return np.array([channels[0] for channels in self._table.channels], dtype=np.intp)
-
-    @property
-    def widths(self) -> FloatArray:
-        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.asarray((1.0 / self._table.rates) ** 2)
-
-    @property
-    def resampled_length(self) -> int | None:
-        """The length to which series are brought; None when they stay as they are."""
-        return self._table.length
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> GlobalAlignment:
         """The bank with a common length and a bandwidth for every channel of the training part."""
@@ -215,16 +314,15 @@ class GlobalAlignment(BaseKernelBank):
             return unpack(packed.values[0], len(left))
         if self._table.rates[chosen] == 0:
             return np.ones((len(left), len(right)))
-        parts = (self._prepare(chosen, left), self._prepare(chosen, right))
-        return align_cross(*parts, self._width)
+        left, right = (self._table.prepare(chosen, part, self.dtype) for part in (left, right))
+        return align_cross(left, right, self._width)
 
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
         series, _ = self._check_samples(X, None)
-        rows, columns = check_pairs(rows, columns)
-        check_sample_indices(rows, columns, len(series))
+        rows, columns = check_pairs(rows, columns, len(series))
         used, places = np.unique(np.concatenate([rows, columns]), return_inverse=True)
         left, right = places[: rows.size], places[rows.size :]
         out = np.ones((rows.size, self.n_kernels), dtype=dtype)
@@ -233,42 +331,16 @@ class GlobalAlignment(BaseKernelBank):
             return out
         series = series[used]
         for index in np.flatnonzero(self._table.rates):
-            part = self._prepare(int(index), series)
+            part = self._table.prepare(int(index), series, self.dtype)
             norms = find_self_similarities(part, self._width)
             out[differ, index] = align_pairs(
                 part, part, left[differ], right[differ], self._width, (norms, norms)
             )
         return out
 
-    def tabulate(self, X: Any, report: Report | None = None) -> tuple[Tabulated, PackedKernels]:
-        """All kernels between the samples, computed once, and a bank that reads them."""
-        series, _ = self._check_samples(X, None)
-        packed = tabulate_alignment(
-            self._table,
-            series,
-            self._width,
-            dtype=self.dtype,
-            table_dtype=self.table_dtype,
-            cache_dir=self.cache_dir,
-            report=report,
-        )
-        return Tabulated(np.arange(self.n_kernels), tuple(self.kernel_names())), packed
-
     def select(self, indices: ArrayLike) -> Self:
         """The bank of the listed kernels, in that order, still reading all channels."""
         return replace(self, kernels=self._table.at(check_indices(indices, self.n_kernels)))
-
-    def on_columns(self, columns: ArrayLike) -> Self:
-        """The same kernels, reading series that were cut down to the listed channels."""
-        kept = np.asarray(columns, dtype=np.intp).tolist()
-        missing = np.setdiff1d(self.columns, kept)
-        if missing.size:
-            raise ValueError(
-                f"on_columns() lacks channel {missing[0]}, which a kernel reads. Keep all of the "
-                "bank's `columns`, or select() the other kernels first."
-            )
-        channels = tuple(tuple(kept.index(c) for c in each) for each in self._table.channels)
-        return replace(self, kernels=replace(self._table, channels=channels))
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The channel's or group's name, with difference and scale where there are several."""
@@ -282,20 +354,39 @@ class GlobalAlignment(BaseKernelBank):
         return names
 
     @property
+    def _has_unit_diagonal(self) -> bool:
+        return True
+
+    @property
+    def _columns(self) -> IntArray:
+        return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *self._table.channels]))
+
+    def _on_columns(self, columns: ArrayLike) -> Self:
+        channels = tuple(
+            tuple(find_columns(np.array(each), columns, "channel").tolist())
+            for each in self._table.channels
+        )
+        return replace(self, kernels=replace(self._table, channels=channels))
+
+    def _tabulate(self, X: Any) -> tuple[Tabulated, PackedKernels]:
+        series, _ = self._check_samples(X, None)
+        packed = tabulate_alignment(
+            self._table,
+            series,
+            self._width,
+            dtype=self.dtype,
+            table_dtype=self.table_dtype,
+            cache_dir=self.cache_dir,
+        )
+        return Tabulated(np.arange(self.n_kernels), tuple(self.kernel_names())), packed
+
+    @property
     def _table(self) -> ChannelKernels:
-        if self.kernels is None:
-            raise ValueError(
-                "The kernels of this GlobalAlignment are not known yet, because they depend on the "
-                "training part. Call adapt(X) first and use the bank that it returns."
-            )
-        return self.kernels
+        return self._require_adapted(self.kernels)
 
     @property
     def _width(self) -> int:
         return 0 if self.triangular is None else int(self.triangular)
-
-    def _prepare(self, index: int, series: SeriesSet) -> SeriesSet:
-        return self._table.prepare(index, series, self.dtype)
 
     def _start_table(self, series: SeriesSet) -> ChannelKernels:
         channels, labels = find_channels(self.groups, series)
@@ -346,7 +437,7 @@ class GlobalAlignment(BaseKernelBank):
         # A set is taken as it is: channels that no kernel reads may hold anything.
         left = X if isinstance(X, SeriesSet) else read_series(X)
         right = Y if isinstance(Y, SeriesSet) else left if Y is None else read_series(Y)
-        n_needed = int(self.columns.max(initial=-1)) + 1
+        n_needed = int(self._columns.max(initial=-1)) + 1
         n_found = min(left.n_channels, right.n_channels)
         if n_found < n_needed:
             raise ValueError(
@@ -357,7 +448,7 @@ class GlobalAlignment(BaseKernelBank):
 
 
 def cache_alignments(bank: BaseKernelBank, folder: str | os.PathLike[str]) -> BaseKernelBank:
-    """The same kernels; tables of alignments keep their blocks on disk."""
+    """The same kernels; tables of alignments are kept on disk."""
     if isinstance(bank, GlobalAlignment) and bank.cache_dir is None:
         return replace(bank, cache_dir=os.fspath(folder))
     if isinstance(bank, BaseWrapper):
@@ -373,3 +464,347 @@ def _is_count(value: Any) -> bool:
 def _require(condition: bool, problem: str) -> None:
     if not condition:
         raise ValueError(f"GlobalAlignment({problem}.")
+
+
+@dataclass(frozen=True, eq=False)
+class SelfSimilarities:
+    """``A(x, x) = mantissas * 2.0**exponents`` of series; as numbers they would overflow."""
+
+    mantissas: FloatArray
+    exponents: IntArray
+
+
+def find_self_similarities(series: SeriesSet, width: int) -> SelfSimilarities:
+    """The alignment kernel of every series with itself, before normalisation."""
+    everyone = np.arange(len(series))
+    return SelfSimilarities(*_align(series, series, everyone, everyone, width))
+
+
+def align_pairs(
+    left: SeriesSet,
+    right: SeriesSet,
+    rows: IntArray,
+    columns: IntArray,
+    width: int,
+    norms: tuple[SelfSimilarities, SelfSimilarities],
+) -> FloatArray:
+    """Normalised kernels of the listed pairs."""
+    rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(columns)
+    values = np.empty(rows.size)
+    for start in range(0, rows.size, MOST_PAIRS):
+        part = slice(start, start + MOST_PAIRS)
+        mantissas, exponents = _align(left, right, rows[part], columns[part], width)
+        values[part] = _normalize(mantissas, exponents, norms, rows[part], columns[part])
+    return values
+
+
+def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
+    """Normalised kernels between two sets."""
+    norms = find_self_similarities(left, width), find_self_similarities(right, width)
+    values = np.empty((len(left), len(right)))
+    step = max(1, MOST_PAIRS // max(1, len(right)))
+    for start in range(0, len(left), step):
+        rows = np.arange(start, min(start + step, len(left)))
+        pairs = np.repeat(rows, len(right)), np.tile(np.arange(len(right)), rows.size)
+        found = align_pairs(left, right, *pairs, width, norms)
+        values[rows] = found.reshape(rows.size, len(right))
+    return values
+
+
+def align_triangle(
+    series: SeriesSet, width: int, norms: SelfSimilarities, first: int, last: int
+) -> FloatArray:
+    """Normalised kernels of some rows with all series before them: a band of a triangle."""
+    counts = np.arange(first, last)
+    rows = np.repeat(counts, counts)
+    columns = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return align_pairs(series, series, rows, columns, width, (norms, norms))
+
+
+def _align(
+    left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray, width: int
+) -> tuple[FloatArray, IntArray]:
+    """Mantissas and exponents of pairs, computed in an order in which lanes are full and alike."""
+    above, beside = left.lengths[rows], right.lengths[columns]
+    n_runs = np.count_nonzero(np.diff(rows)) + 1
+    is_shared = bool(n_runs * loops._LANES <= rows.size)
+    # Rows come in runs. Within a run of equally long columns there is nothing to sort.
+    is_sorted = is_shared and beside.min() == beside.max()
+    order = None if is_sorted else np.lexsort((beside, rows) if is_shared else (beside, above))
+    if order is not None:
+        rows, columns = rows[order], columns[order]
+    mantissas, exponents = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
+    with loops._enough_threads(float(above @ beside.astype(np.float64))):
+        loops._align_tasks_inplace(
+            mantissas,
+            exponents,
+            left.values,
+            left.starts,
+            right.values,
+            right.starts,
+            rows,
+            columns,
+            _find_bounds(rows, is_shared=is_shared),
+            width,
+        )
+    if order is None:
+        return mantissas, exponents
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return mantissas[place], exponents[place]
+
+
+def _find_bounds(rows: IntArray, *, is_shared: bool) -> IntArray:
+    """Where tasks begin and end: after every 16 pairs, and where a shared row changes."""
+    places = np.arange(rows.size)
+    if is_shared:
+        is_first = np.concatenate(([True], np.diff(rows) != 0))
+        places = places - np.maximum.accumulate(np.where(is_first, places, 0))
+    return np.append(np.flatnonzero(places % loops._LANES == 0), rows.size)
+
+
+def _normalize(
+    mantissas: FloatArray,
+    exponents: IntArray,
+    norms: tuple[SelfSimilarities, SelfSimilarities],
+    rows: IntArray,
+    columns: IntArray,
+) -> FloatArray:
+    left, right = norms
+    roots = np.sqrt(left.mantissas)[rows] * np.sqrt(right.mantissas)[columns]
+    # Twice the exponent of the result, which may be a half; far below zero where nothing is alike.
+    doubled = 2 * exponents - left.exponents[rows] - right.exponents[columns]
+    doubled = np.clip(doubled, -(2**14), 2**14)
+    halves = np.where(doubled % 2 == 1, np.sqrt(2.0), 1.0)
+    values = np.ldexp(mantissas / roots * halves, (doubled // 2).astype(np.int32))
+    # Cauchy and Schwarz, but for the last bit.
+    return np.asarray(np.minimum(values, 1.0))
+
+
+def tabulate_alignment(
+    table: ChannelKernels,
+    series: SeriesSet,
+    width: int,
+    *,
+    dtype: str = "float64",
+    table_dtype: str = "float64",
+    cache_dir: str | None = None,
+) -> PackedKernels:
+    """All alignment kernels between some series, in blocks that a cache may keep."""
+    n_samples, n_kernels = len(series), len(table.channels)
+    values = np.ones((n_kernels, n_samples * (n_samples - 1) // 2), dtype=table_dtype)
+    align = _open_cache(cache_dir)
+    # The constant kernel is 1.
+    varying, n_done = np.flatnonzero(table.rates), 0
+    for index in varying:
+        part = table.prepare(int(index), series, dtype)
+        key = "" if cache_dir is None else _fingerprint(part, width)
+        norms = functools.cache(functools.partial(find_self_similarities, part, width))
+        for first, last in split_rows(part.lengths):
+            block = values[index, first * (first - 1) // 2 : last * (last - 1) // 2]
+            block[:] = align(key, first, last, table_dtype, part, width, norms)
+            n_done += block.size
+            total = varying.size * values.shape[1]
+            if total > 0:
+                announce("kernels", f"{100 * n_done / total:.0f} % of {total}", n_done, total)
+    return PackedKernels(values, n_samples)
+
+
+def _align_block(
+    key: str,
+    first: int,
+    last: int,
+    dtype: str,
+    part: SeriesSet,
+    width: int,
+    norms: Callable[[], SelfSimilarities],
+) -> FloatArray:
+    """Kernels of some rows of a triangle; `key` stands for the series and the width in a cache."""
+    del key
+    return align_triangle(part, width, norms(), first, last).astype(dtype, copy=False)
+
+
+def _open_cache(folder: str | None) -> Callable[..., FloatArray]:
+    """The computation of a block, kept on disk where a folder is given and can be written to."""
+    if folder is None:
+        return _align_block
+    from joblib import Memory
+
+    try:
+        memory = Memory(folder, verbose=0)
+        cached: Callable[..., FloatArray] = memory.cache(
+            _align_block, ignore=["part", "width", "norms"]
+        )
+    except OSError as error:
+        warnings.warn(
+            f"Kernel values cannot be kept in {folder}: {error}. The result does not depend on "
+            "them. Choose another cache_dir, or free some space.",
+            stacklevel=2,
+        )
+        return _align_block
+    return cached
+
+
+def _fingerprint(part: SeriesSet, width: int) -> str:
+    from joblib import hash as hash_arrays
+
+    return str(hash_arrays((ALIGNMENT_VERSION, width, part.values, part.starts)))
+
+
+def split_rows(lengths: IntArray) -> Iterator[tuple[int, int]]:
+    """Rows of a triangle, some seconds of work at a time."""
+    before = np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
+    first, total = 0, 0.0
+    for row, n_cells in enumerate(lengths * before):
+        is_full = total + n_cells > BLOCK_CELLS or (row - first) * row > BLOCK_PAIRS
+        if row > first and is_full:
+            yield first, row
+            first, total = row, 0.0
+        total += float(n_cells)
+    yield first, int(lengths.size)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedAlignment:
+    """How the alignments of two series share out their similarity over time.
+
+    Parameters
+    ----------
+    similarity : float
+        The normalised kernel.
+    visits : array of shape (n_steps_x, n_steps_y)
+        How likely an alignment passes each pair of steps, when alignments are drawn by their part
+        in the kernel: the gradient of the log kernel by the logs of the local kernels. Between 0
+        and 1, and every row and column sums to 1 or more.
+    x_times, y_times : array of shape (n_steps_x,) and (n_steps_y,)
+        Where the steps that were compared lie in the series, counted in their own steps. Missing
+        ones are left out; resampled ones, and differences, lie in between.
+    x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
+        What the local kernels of an alignment would multiply to if all steps agreed as well as
+        this one does with those it is aligned to; between 0 and 1.
+    """
+
+    similarity: float
+    visits: FloatArray
+    x_times: FloatArray
+    y_times: FloatArray
+    x_agreement: FloatArray
+    y_agreement: FloatArray
+
+    @property
+    def x_shares(self) -> FloatArray:
+        """The share of every step of x in the agreement; they sum to one."""
+        return _shares(self.x_agreement)
+
+    @property
+    def y_shares(self) -> FloatArray:
+        """The share of every step of y in the agreement; they sum to one."""
+        return _shares(self.y_agreement)
+
+
+def expected_alignment(
+    bank: GlobalAlignment, channel: int | str, x: Any, y: Any
+) -> ExpectedAlignment:
+    """Which time steps of two series one kernel aligns, and how well they agree.
+
+    Parameters
+    ----------
+    bank : GlobalAlignment
+        Adapted.
+    channel : int or str
+        Which kernel: its place in the bank, or its name among `kernel_names`.
+    x, y : array of shape (n_channels, length)
+        Two series with the channels that the bank reads.
+
+    Returns
+    -------
+    ExpectedAlignment
+        The alignment. It takes memory in proportion to the product of the lengths.
+
+    Examples
+    --------
+    >>> x, y = np.array([[0.0, 0.0, 5.0, 0.0]]), np.array([[0.0, 5.0, 0.0, 0.0]])
+    >>> bank = GlobalAlignment().adapt(np.stack([x, y]))
+    >>> found = expected_alignment(bank, 0, x, y)
+    >>> int(np.argmax(found.visits[2])), bool(np.all(found.visits.sum(axis=1) > 1 - 1e-12))
+    (1, True)
+    """
+    index = _find_kernel(bank, channel)
+    table = bank.select([index]).kernels
+    if table is None:
+        raise ValueError("The bank has no kernels. Call adapt(X) and use the bank it returns.")
+    pair = [_read_one(series, name) for series, name in ((x, "x"), (y, "y"))]
+    left, right = (table.prepare(0, series, np.float64)[0] for series in pair)
+    local = _log_local(left, right, bank.triangular)
+    visits = loops._visits(local, loops._log_alignments(local))
+    similarity = bank.select([index]).evaluate(0, *pair)[0, 0]
+    # Steps outside the band have the local kernel 0, and no alignment passes them.
+    losses = np.where(visits > 0, local, 0.0) * visits
+    agreements = []
+    for axis in (1, 0):
+        total = visits.sum(axis=axis)
+        mean = losses.sum(axis=axis) / np.where(total > 0, total, 1.0)
+        agreements.append(np.where(total > 0, np.exp(mean * total.size), 0.0))
+    times = (_find_times(table, series) for series in pair)
+    return ExpectedAlignment(float(similarity), visits, *times, *agreements)
+
+
+def _find_kernel(bank: GlobalAlignment, channel: int | str) -> int:
+    if not isinstance(channel, str):
+        return int(check_indices([channel], bank.n_kernels)[0])
+    names = bank.kernel_names()
+    if channel not in names:
+        raise ValueError(
+            f"channel={channel!r} is none of the kernels {', '.join(names)}. Pass one of these "
+            "names, or a kernel's place in the bank."
+        )
+    return names.index(channel)
+
+
+def _read_one(series: Any, name: str) -> SeriesSet:
+    if isinstance(series, SeriesSet):
+        if len(series) == 1:
+            return series
+        raise ValueError(
+            f"{name} has {len(series)} series, expected one. Take a single one with {name}[i]."
+        )
+    if np.ndim(series) != 2:
+        raise ValueError(
+            f"{name} has shape {np.shape(series)}, expected one series (n_channels, length). Use "
+            "reshape(1, -1) for a single channel."
+        )
+    return read_series([series])
+
+
+def _log_local(x: FloatArray, y: FloatArray, triangular: int | None) -> FloatArray:
+    squares = np.zeros((x.shape[1], y.shape[1]))
+    for own, other in zip(x, y, strict=True):
+        squares += (own[:, np.newaxis] - other) ** 2
+    log_e = -squares
+    if triangular is not None:
+        apart = np.abs(np.arange(x.shape[1])[:, np.newaxis] - np.arange(y.shape[1]))
+        near = np.maximum(0.0, 1.0 - apart / triangular)
+        log_e = log_e + np.log(near, out=np.full(near.shape, -np.inf), where=near > 0)
+    return np.asarray(log_e - np.log(2.0 - np.exp(log_e)))
+
+
+def _find_times(table: ChannelKernels, series: SeriesSet) -> FloatArray:
+    """Where the steps that a kernel compares lie in a series."""
+    values = series[0][list(table.channels[0])]
+    if table.length is None:
+        times = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.float64)
+    elif table.length == 1:
+        times = np.array([(values.shape[1] - 1) / 2])
+    else:
+        times = np.linspace(0, values.shape[1] - 1, table.length)
+    if table.is_difference[0] and times.size > 1:
+        times = (times[1:] + times[:-1]) / 2
+    return np.asarray(times)
+
+
+def _shares(agreement: FloatArray) -> FloatArray:
+    total = agreement.sum()
+    # Where nothing agrees no step has more than another.
+    if total > 0:
+        return np.asarray(agreement / total)
+    return np.full(agreement.shape, 1.0 / agreement.size)

@@ -1,16 +1,28 @@
-"""Kernels that come from elsewhere: a user's function, or scikit-learn's by name."""
+"""Kernels of whole samples, alone and as a bank: Gaussian, by name, or a user's function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
 
 from imkpl._typing import FloatArray
-from imkpl.kernels.blocks import count_samples
-from imkpl.kernels.kernel import BaseKernel
+from imkpl.kernels.alignment import GlobalAlignment
+from imkpl.kernels.base import (
+    BaseKernel,
+    BaseKernelBank,
+    check_indices,
+    check_magnitude,
+    check_vectors,
+    count_samples,
+)
+from imkpl.kernels.per_feature import PerFeatureGaussian, root_mean_squared_difference
+from imkpl.kernels.precomputed import Precomputed
+from imkpl.kernels.table import PerColumn
 
 # scikit-learn's pairwise kernels that are positive semi-definite ("sigmoid" and "additive_chi2"
 # are not). True: k(x, x) = 1 for every x, by construction.
@@ -25,7 +37,101 @@ PAIRWISE_NAMES: Mapping[str, bool] = {
 }
 
 # Asymmetry beyond rounding, relative to the largest entry.
-_SYMMETRY_TOLERANCE = 1e-8
+SYMMETRY_TOLERANCE = 1e-8
+# The banks that have a name of their own.
+BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
+    "per_feature_gaussian": PerFeatureGaussian,
+    "per_column": PerColumn,
+    "precomputed": Precomputed,
+    "global_alignment": GlobalAlignment,
+}
+# Largest error of a squared distance, in bandwidths, that the expanded square may make.
+DISTANCE_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True)
+class Gaussian(BaseKernel):
+    """``k(x, y) = exp(-||x - y||**2 / bandwidth)``.
+
+    Parameters
+    ----------
+    bandwidth : float, optional
+        The squared width. When None, `adapt` sets it to the mean squared distance over all
+        ordered pairs of training samples; samples without any spread get the constant kernel 1
+        (an infinite bandwidth).
+    learns_bandwidth : bool
+        Set by `adapt`: the bandwidth was learned, and another `adapt` learns it again.
+
+    Examples
+    --------
+    >>> kernel = Gaussian().adapt(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    >>> round(kernel.bandwidth, 9)
+    12.5
+    >>> bool(np.isclose(kernel([[0.0, 0.0]], [[3.0, 4.0]])[0, 0], np.exp(-2.0)))
+    True
+    """
+
+    bandwidth: float | None = None
+    learns_bandwidth: bool = False
+
+    def __post_init__(self) -> None:
+        if self.bandwidth is not None and not self.bandwidth > 0:
+            raise ValueError(
+                f"Gaussian(bandwidth={self.bandwidth}) must be positive. Leave it out to learn it "
+                "from the training part."
+            )
+
+    @property
+    def has_unit_diagonal(self) -> bool:
+        """Always: a Gaussian kernel is 1 at distance 0."""
+        return True
+
+    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Gaussian:
+        """The kernel with the mean squared distance of X as bandwidth, unless one was given."""
+        if self.bandwidth is not None and not self.learns_bandwidth:
+            return self
+        spread = float(np.sum(root_mean_squared_difference(X, sample_weight) ** 2))
+        return replace(self, bandwidth=spread if spread > 0 else np.inf, learns_bandwidth=True)
+
+    def __call__(self, X: Any, Y: Any = None) -> FloatArray:
+        """The matrix of k between the samples of X and of Y."""
+        if self.bandwidth is None:
+            raise ValueError(
+                "The bandwidth of this Gaussian is not known yet. Call adapt(X) with the training "
+                "part and use the kernel that it returns, or give a bandwidth."
+            )
+        left = np.asarray(check_vectors(X), dtype=np.float64)
+        right = left if Y is None else np.asarray(check_vectors(Y, "Y"), dtype=np.float64)
+        if left.shape[1] != right.shape[1]:
+            raise ValueError(
+                f"X has {left.shape[1]} columns and Y has {right.shape[1]}, expected the same "
+                "number. Pass samples with the columns of the training part."
+            )
+        if self.bandwidth == np.inf:
+            return np.ones((left.shape[0], right.shape[0]))
+        for array, name in ((left, "X"), (right, "Y")):
+            check_magnitude(float(np.abs(array).max(initial=0.0)), name)
+        distances = _squared_distances(left, right, self.bandwidth)
+        if Y is None:
+            np.fill_diagonal(distances, 0.0)
+        # An infinite quotient is a kernel value of 0.
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(-distances / self.bandwidth))
+
+
+def _squared_distances(left: FloatArray, right: FloatArray, bandwidth: float) -> FloatArray:
+    # Distances do not change with the origin, and the expanded square is exact near it.
+    center = right.mean(axis=0)
+    left, right = left - center, right - center
+    left_norms = np.einsum("ij,ij->i", left, left)
+    right_norms = np.einsum("ij,ij->i", right, right)
+    largest = max(left_norms.max(initial=0.0), right_norms.max(initial=0.0))
+    if largest * np.finfo(np.float64).eps > DISTANCE_TOLERANCE * bandwidth:
+        return np.asarray(cdist(left, right, "sqeuclidean"))
+    distances = left @ (-2.0 * right.T)
+    distances += left_norms[:, np.newaxis]
+    distances += right_norms
+    return np.maximum(distances, 0.0, out=distances)
 
 
 @dataclass(frozen=True)
@@ -72,9 +178,9 @@ class FunctionKernel(BaseKernel):
             )
 
     @property
-    def requires_vector_input(self) -> bool:
-        """Whether the samples must be rows of a numeric 2-D array."""
-        return self.vector_input
+    def reads(self) -> str:
+        """Rows of a numeric 2-D array, or anything."""
+        return "vectors" if self.vector_input else "anything"
 
     @property
     def has_unit_diagonal(self) -> bool:
@@ -92,8 +198,7 @@ class FunctionKernel(BaseKernel):
             values = self._evaluate_pairs(X, Y)
         else:
             values = np.asarray(self.function(X, X if Y is None else Y), dtype=np.float64)
-        n_columns = count_samples(X if Y is None else Y)
-        return _check_output(values, (count_samples(X), n_columns), self.label, Y is None)
+        return _check_output(values, X, Y, self.label)
 
     def diagonal(self, X: Any) -> FloatArray:
         """k(x, x) for every sample of X."""
@@ -160,14 +265,11 @@ class NamedKernel(BaseKernel):
         # What overflows is infinite or not a number, which the check of the output tells.
         with np.errstate(all="ignore"):
             values = pairwise_kernels(X, Y, metric=self.name, **self.params)
-        n_columns = count_samples(X if Y is None else Y)
-        values = np.asarray(values, dtype=np.float64)
-        return _check_output(values, (count_samples(X), n_columns), self.label, Y is None)
+        return _check_output(np.asarray(values, dtype=np.float64), X, Y, self.label)
 
 
-def _check_output(
-    values: FloatArray, shape: tuple[int, int], name: str, is_symmetric: bool
-) -> FloatArray:
+def _check_output(values: FloatArray, X: Any, Y: Any, name: str) -> FloatArray:
+    shape = count_samples(X), count_samples(X if Y is None else Y)
     if values.shape != shape:
         raise ValueError(
             f"Kernel {name!r} returned shape {values.shape}, expected {shape}: one row per sample "
@@ -178,13 +280,143 @@ def _check_output(
             f"Kernel {name!r} returned NaN or infinite values, expected finite numbers. Check the "
             "samples for missing values and the function for overflow or division by zero."
         )
-    if not is_symmetric:
+    if Y is not None:
         return values
     # Halves, because the sum of two huge numbers may overflow.
     gap = 2.0 * np.abs(0.5 * values - 0.5 * values.T).max(initial=0.0)
-    if gap > _SYMMETRY_TOLERANCE * np.abs(values).max(initial=0.0):
+    if gap > SYMMETRY_TOLERANCE * np.abs(values).max(initial=0.0):
         raise ValueError(
             f"Kernel {name!r} is not symmetric: k(x, y) and k(y, x) differ by {gap:.3g}. Return "
             "the mean of both, and check that the function does not treat X and Y differently."
         )
     return 0.5 * values + 0.5 * values.T
+
+
+@dataclass(frozen=True)
+class KernelStack(BaseKernelBank):
+    """A bank of the listed kernels, each evaluated on whole samples, one at a time.
+
+    Parameters
+    ----------
+    kernels : sequence of BaseKernel, str or callable
+        The base kernels: objects, names of scikit-learn's pairwise kernels, functions of (X, Y).
+
+    Examples
+    --------
+    >>> bank = KernelStack(["linear", lambda X, Y: np.ones((len(X), len(Y)))])
+    >>> bank.combine([1.0, 2.0], np.array([[1.0], [3.0]]))
+    array([[ 3.,  5.],
+           [ 5., 11.]])
+    """
+
+    kernels: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        kernels = tuple(as_kernel(kernel) for kernel in self.kernels)
+        if not kernels:
+            raise ValueError(
+                "KernelStack([]) has no kernels, expected at least one. List kernels such as "
+                "[Gaussian(), 'linear']."
+            )
+        object.__setattr__(self, "kernels", kernels)
+
+    @property
+    def n_kernels(self) -> int:
+        """The number of base kernels."""
+        return len(self.kernels)
+
+    @property
+    def reads(self) -> str:
+        """Rows of a numeric 2-D array where any kernel needs them."""
+        is_numeric = any(kernel.reads == "vectors" for kernel in self.kernels)
+        return "vectors" if is_numeric else "anything"
+
+    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> KernelStack:
+        """The stack of the adapted kernels."""
+        return KernelStack(tuple(kernel.adapt(X, sample_weight) for kernel in self.kernels))
+
+    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
+        """The matrix of one base kernel."""
+        values: FloatArray = self.kernels[index](X, Y)
+        # Matrix products may round K_ij and K_ji differently.
+        return (values + values.T) / 2 if Y is None else values
+
+    def select(self, indices: ArrayLike) -> Self:
+        """The bank of the listed kernels, in that order."""
+        chosen = check_indices(indices, self.n_kernels)
+        return replace(self, kernels=tuple(self.kernels[i] for i in chosen))
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """The kernels' own names; a repeated name is numbered."""
+        names = [kernel.label for kernel in self.kernels]
+        return [
+            name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
+            for i, name in enumerate(names)
+        ]
+
+    @property
+    def _has_unit_diagonal(self) -> bool:
+        return all(kernel.has_unit_diagonal for kernel in self.kernels)
+
+    def _diagonal(self, X: Any) -> FloatArray:
+        if self._has_unit_diagonal:
+            return super()._diagonal(X)
+        return np.column_stack([kernel.diagonal(X) for kernel in self.kernels])
+
+
+def as_kernel(kernel: BaseKernel | str | Callable[[Any, Any], Any]) -> BaseKernel:
+    """A kernel from a kernel, a name of scikit-learn's, or a function of (X, Y)."""
+    match kernel:
+        case BaseKernel():
+            return kernel
+        case str():
+            return NamedKernel(kernel)
+        case _ if callable(kernel):
+            return FunctionKernel(kernel)
+    raise ValueError(
+        f"{kernel!r} is not a kernel. Expected an object from imkpl.kernels such as Gaussian(), a "
+        "name such as 'rbf', or a function of (X, Y) that returns a matrix."
+    )
+
+
+def resolve_bank(kernels: Any) -> BaseKernelBank:
+    """The kernel bank that a user's choice stands for.
+
+    Parameters
+    ----------
+    kernels : str, BaseKernelBank, BaseKernel, callable, or list of kernels, callables and names
+        "per_feature_gaussian", "per_column" for tables with categories or missing cells,
+        "global_alignment" for time series, "precomputed", the name of one of scikit-learn's
+        pairwise kernels, a bank, or one or several kernels.
+
+    Returns
+    -------
+    BaseKernelBank
+        A bank, not adapted yet.
+
+    Examples
+    --------
+    >>> resolve_bank("precomputed")
+    Precomputed(kernels=None)
+    >>> resolve_bank(["linear", "rbf"]).kernel_names()
+    ['linear', 'rbf']
+    """
+    match kernels:
+        case BaseKernelBank():
+            return kernels
+        case str() if kernels in BANK_NAMES:
+            return BANK_NAMES[kernels]()
+        case str() if kernels in PAIRWISE_NAMES:
+            return KernelStack((kernels,))
+        case list() | tuple():
+            return KernelStack(tuple(kernels))
+        case BaseKernel():
+            return KernelStack((kernels,))
+        case _ if callable(kernels):
+            return KernelStack((kernels,))
+    names = ", ".join(repr(name) for name in (*BANK_NAMES, *PAIRWISE_NAMES))
+    raise ValueError(
+        f"kernels={kernels!r} is not known. Expected one of the names {names}; a bank or a kernel "
+        "from imkpl.kernels; a function of (X, Y) that returns a matrix; or a list of kernels, "
+        "names and functions."
+    )

@@ -1,18 +1,24 @@
-"""Banks that rescale the kernels of another bank."""
+"""Banks around another bank: its kernels rescaled, or averaged in groups."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._typing import FloatArray
-from imkpl.kernels.base import BaseKernelBank, Report
-from imkpl.kernels.blocks import count_samples
-from imkpl.kernels.checks import check_indices, check_pairs, check_sample_weight
-from imkpl.kernels.wrapper import BaseWrapper
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.base import (
+    BaseKernelBank,
+    BaseWrapper,
+    check_indices,
+    check_pairs,
+    check_sample_weight,
+    count_samples,
+)
 
 # A sample whose squared norm is below it has none.
 SMALLEST_SQUARE = 1e-290
@@ -24,7 +30,7 @@ class Normalized(BaseWrapper):
 
     Samples of zero norm are one and the same point of feature space. They get similarity 1 to
     themselves and to each other, 0 to every other sample; this keeps the kernel positive
-    semi-definite. Where the wrapped bank has unit diagonals already, nothing is done.
+    semi-definite. Where the wrapped bank has unit diagonals already, `adapt` returns that bank.
 
     Parameters
     ----------
@@ -43,92 +49,37 @@ class Normalized(BaseWrapper):
 
     bank: BaseKernelBank
 
-    @property
-    def has_unit_diagonal(self) -> bool:
-        """Always: that is what the wrapper is for."""
-        return True
-
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Normalized:
-        """The wrapper of the adapted bank."""
-        return Normalized(self.bank.adapt(X, sample_weight))
+    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernelBank:
+        """The wrapper of the adapted bank, or that bank where there is nothing to rescale."""
+        bank = self.bank.adapt(X, sample_weight)
+        return bank if bank._has_unit_diagonal else Normalized(bank)
 
     def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
         """The matrix of one rescaled kernel."""
-        if self.bank.has_unit_diagonal:
-            return self.bank.evaluate(index, X, Y)
         single = self.bank.select([index])
-        left, left_zero = _invert_norms(single.diagonal(X)[:, 0])
+        left, left_zero = _invert_norms(single._diagonal(X)[:, 0])
         right, right_zero = left, left_zero
         if Y is not None:
-            right, right_zero = _invert_norms(single.diagonal(Y)[:, 0])
+            right, right_zero = _invert_norms(single._diagonal(Y)[:, 0])
         values = single.evaluate(0, X, Y) * np.outer(left, right) + np.outer(left_zero, right_zero)
         if Y is None:
             np.fill_diagonal(values, 1.0)
         return values
 
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l(X, Y)`` of the rescaled kernels."""
-        if self.bank.has_unit_diagonal:
-            return self.bank.combine(weights, X, Y)
-        return super().combine(weights, X, Y)
-
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_l(X, Y), M>`` for every rescaled kernel: the adjoint of `combine`."""
-        if self.bank.has_unit_diagonal:
-            return self.bank.contract(M, X, Y)
-        return super().contract(M, X, Y)
-
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every rescaled kernel."""
-        if self.bank.has_unit_diagonal:
-            return self.bank.contract_rows(rows, row_weights, X, mixes)
-        return super().contract_rows(rows, row_weights, X, mixes)
-
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every rescaled kernel."""
-        if self.bank.has_unit_diagonal:
-            return self.bank.contract_pairs(values, X, rows, columns)
-        return super().contract_pairs(values, X, rows, columns)
-
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
         """The rescaled kernels for the listed pairs only."""
-        if self.bank.has_unit_diagonal:
-            return self.bank.pairs(X, rows, columns, dtype)
         rows, columns = check_pairs(rows, columns)
-        scale, is_zero = _invert_norms(self.bank.diagonal(X))
+        scale, is_zero = _invert_norms(self.bank._diagonal(X))
         values = self.bank.pairs(X, rows, columns) * (scale[rows] * scale[columns])
         values += is_zero[rows] & is_zero[columns]
         values[rows == columns] = 1.0
         return values.astype(dtype, copy=False)
 
-    def tabulate(self, X: Any, report: Report | None = None) -> tuple[BaseKernelBank, Any]:
-        """The table of the wrapped bank, where nothing has to be done to it."""
-        return self.bank.tabulate(X, report) if self.bank.has_unit_diagonal else (self, X)
-
-    def select(self, indices: ArrayLike) -> Self:
-        """The wrapper of the listed kernels, in that order."""
-        return replace(self, bank=self.bank.select(indices))
-
-    def on_columns(self, columns: ArrayLike) -> Self:
-        """The same kernels, reading data that was cut down to ``X[:, columns]``."""
-        return replace(self, bank=self.bank.on_columns(columns))
-
-
-def _invert_norms(diagonal: FloatArray) -> tuple[FloatArray, Any]:
-    if np.any(diagonal < 0):
-        raise ValueError(
-            f"A kernel has K(x, x) = {diagonal.min():.3g} for some sample, expected 0 or more: it "
-            "is not an inner product. Use a positive semi-definite kernel."
-        )
-    # Smaller squares have lost digits, and the product of two such inverses would be infinite.
-    is_zero = diagonal < SMALLEST_SQUARE
-    return np.where(is_zero, 0.0, 1.0 / np.sqrt(np.where(is_zero, 1.0, diagonal))), is_zero
+    @property
+    def _has_unit_diagonal(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +95,7 @@ class VarianceNormalized(BaseWrapper):
     bank : BaseKernelBank
         The bank whose kernels are rescaled.
     max_samples : int
-        At most so many samples, evenly spaced, are used to measure the variance.
+        Maximum number of samples, evenly spaced, over which the variance is measured.
     floor : float
         A variance below this share of mean_i K_l(x_i, x_i) counts as constant.
     scales : array of shape (n_kernels,), optional
@@ -173,26 +124,10 @@ class VarianceNormalized(BaseWrapper):
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> VarianceNormalized:
         """The wrapper of the adapted bank, with the scales measured on X."""
-        return replace(self, bank=self.bank.adapt(X, sample_weight)).measure(X, sample_weight)
+        return replace(self, bank=self.bank.adapt(X, sample_weight))._measure(X, sample_weight)
 
-    def measure(self, X: Any, sample_weight: ArrayLike | None = None) -> VarianceNormalized:
-        """The wrapper of the same kernels, with the scales measured on X.
-
-        Unlike `adapt` it leaves the parameters of the kernels as they are, so that they may have
-        been learned on other samples.
-
-        Parameters
-        ----------
-        X : samples
-            The samples over which kernels get a variance of one.
-        sample_weight : array of shape (n_samples,), optional
-            An integer weight counts as so many copies of the sample.
-
-        Returns
-        -------
-        VarianceNormalized
-            A bank with all parameters known.
-        """
+    def _measure(self, X: Any, sample_weight: ArrayLike | None = None) -> VarianceNormalized:
+        """The wrapper with scales measured on X; the kernels keep what they learned elsewhere."""
         bank = self.bank
         shares = check_sample_weight(sample_weight, count_samples(X))
         # Samples of weight zero must not use up places among the max_samples.
@@ -201,8 +136,8 @@ class VarianceNormalized(BaseWrapper):
             places = np.linspace(0, chosen.size - 1, self.max_samples).round().astype(np.intp)
             chosen = chosen[places]
         if chosen.size < shares.size:
-            X, shares = bank.subset(X, chosen), shares[chosen] / shares[chosen].sum()
-        norms = shares @ bank.diagonal(X)
+            X, shares = bank._subset(X, chosen), shares[chosen] / shares[chosen].sum()
+        norms = shares @ bank._diagonal(X)
         variances = norms - bank.contract_rows(shares[np.newaxis], [1.0], X)
         is_constant = variances <= self.floor * norms
         scales = np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, variances))
@@ -240,31 +175,183 @@ class VarianceNormalized(BaseWrapper):
         values *= self._factors.astype(values.dtype)
         return values
 
-    def diagonal(self, X: Any) -> FloatArray:
-        """``s_l K_l(x, x)`` for every sample and kernel."""
-        if self.bank.has_unit_diagonal:
+    def _diagonal(self, X: Any) -> FloatArray:
+        if self.bank._has_unit_diagonal:
             return np.broadcast_to(self._factors, (count_samples(X), self.n_kernels))
-        return np.asarray(self._factors * self.bank.diagonal(X))
-
-    def tabulate(self, X: Any, report: Report | None = None) -> tuple[BaseKernelBank, Any]:
-        """The wrapper around the table of the wrapped bank."""
-        table, samples = self.bank.tabulate(X, report)
-        return replace(self, bank=table), samples
+        return np.asarray(self._factors * self.bank._diagonal(X))
 
     def select(self, indices: ArrayLike) -> Self:
         """The wrapper of the listed kernels, in that order, with their scales."""
         chosen = check_indices(indices, self.n_kernels)
         return replace(self, bank=self.bank.select(chosen), scales=self._factors[chosen])
 
-    def on_columns(self, columns: ArrayLike) -> Self:
-        """The same kernels, reading data that was cut down to ``X[:, columns]``."""
-        return replace(self, bank=self.bank.on_columns(columns))
-
     @property
     def _factors(self) -> FloatArray:
-        if self.scales is None:
+        return self._require_adapted(self.scales)
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged(BaseWrapper):
+    """A kernel per group of columns, the mean of all kernels that read a column of the group.
+
+    A weight is then the weight of a group: of a joint with its three coordinates, of a sensor with
+    its channels, of the features of one origin. Every column is still compared on its own, with
+    its own bandwidth, where a kernel on the whole group would compare all columns at once.
+
+    Parameters
+    ----------
+    bank : BaseKernelBank
+        A bank whose kernels read one column each, such as `PerFeatureGaussian` or
+        `GlobalAlignment`. Several kernels of a column, such as those of several widths or of
+        differences, all belong to its group.
+    groups : mapping from names to sequences of int
+        The columns (of series: the channels) of every group. A column may be in several groups or
+        in none.
+    names : tuple of str, optional
+        Set by `adapt`.
+    shares : CSR array of shape (n_groups, n_kernels of the bank), optional
+        Set by `adapt`: the part that every kernel has in every mean.
+
+    Examples
+    --------
+    >>> from imkpl.kernels import PerFeatureGaussian
+    >>> X = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 5.0]])
+    >>> bank = Averaged(PerFeatureGaussian(), {"first two": [0, 1], "last": [2]}).adapt(X)
+    >>> bank.kernel_names()
+    ['first two', 'last']
+    >>> each = bank.bank.pairs(X, [0], [1])[0]
+    >>> bool(np.isclose(bank.pairs(X, [0], [1])[0, 0], (each[0] + each[1]) / 2))
+    True
+    """
+
+    bank: BaseKernelBank
+    groups: Mapping[str, Sequence[int]]
+    names: tuple[str, ...] | None = None
+    shares: Any = None
+
+    def __post_init__(self) -> None:
+        if not self.groups:
             raise ValueError(
-                "The scales of this VarianceNormalized are not known yet. Call adapt(X) with the "
-                "training part and use the bank that it returns."
+                f"Averaged(groups={self.groups!r}) has no groups, expected at least one. Leave "
+                "Averaged out for one kernel per column."
             )
-        return self.scales
+        # Lists, so that a bank can be saved whatever it was made with.
+        lists = {str(name): list(columns) for name, columns in self.groups.items()}
+        object.__setattr__(self, "groups", lists)
+
+    @property
+    def n_kernels(self) -> int:
+        """The number of groups; known after `adapt`."""
+        return int(self._shares.shape[0])
+
+    @property
+    def kernel_columns(self) -> IntArray | None:
+        """None, because a group has several columns."""
+        return None
+
+    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Averaged:
+        """The means of the adapted kernels."""
+        bank = self.bank.adapt(X, sample_weight)
+        if self.shares is not None:
+            return replace(self, bank=bank)
+        chosen = [_find_kernels(bank, name, columns) for name, columns in self.groups.items()]
+        used = np.unique(np.concatenate(chosen))
+        shares = sp.lil_array((len(chosen), used.size))
+        for group, kernels in enumerate(chosen):
+            shares[group, np.searchsorted(used, kernels)] = 1.0 / kernels.size
+        return replace(self, bank=bank.select(used), names=self._names, shares=shares.tocsr())
+
+    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
+        """The mean of the matrices of one group."""
+        chosen = int(check_indices([index], self.n_kernels)[0])
+        return self.bank.combine(self._shares[[chosen]].toarray()[0], X, Y)
+
+    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
+        """``sum_g weights_g K_g(X, Y)``, from the kernels of the bank."""
+        return self.bank.combine(self._check_weights(weights) @ self._shares, X, Y)
+
+    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
+        """``<K_g(X, Y), M>`` for every group: the adjoint of `combine`."""
+        return np.asarray(self._shares @ self.bank.contract(M, X, Y))
+
+    def contract_rows(
+        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
+    ) -> FloatArray:
+        """``sum_i row_weights_i r_i K_g r_i'`` for every group."""
+        return np.asarray(self._shares @ self.bank.contract_rows(rows, row_weights, X, mixes))
+
+    def contract_pairs(
+        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
+    ) -> FloatArray:
+        """``sum_p values_p K_g(x_rows[p], x_columns[p])`` for every group."""
+        return np.asarray(self._shares @ self.bank.contract_pairs(values, X, rows, columns))
+
+    def pairs(
+        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+    ) -> FloatArray:
+        """The means for the listed pairs only."""
+        return np.asarray(self.bank.pairs(X, rows, columns) @ self._shares.T, dtype=dtype)
+
+    def select(self, indices: ArrayLike) -> Self:
+        """The listed groups, in that order, around the kernels that they need."""
+        chosen = check_indices(indices, self.n_kernels)
+        shares = self._shares[chosen]
+        used = np.unique(shares.indices)
+        return replace(
+            self,
+            bank=self.bank.select(used),
+            names=tuple(self._names[group] for group in chosen),
+            shares=shares[:, used],
+        )
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """The names of the groups."""
+        del feature_names
+        return list(self._names)
+
+    @property
+    def _has_unit_diagonal(self) -> bool:
+        return self.bank._has_unit_diagonal
+
+    def _diagonal(self, X: Any) -> FloatArray:
+        if self._has_unit_diagonal:
+            return super()._diagonal(X)
+        return np.asarray(self.bank._diagonal(X) @ self._shares.T)
+
+    @property
+    def _shares(self) -> Any:
+        return self._require_adapted(self.shares)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self.groups) if self.names is None else self.names
+
+
+def _find_kernels(bank: BaseKernelBank, name: str, columns: Sequence[int]) -> IntArray:
+    """The kernels that read one of the columns."""
+    read = bank.kernel_columns
+    if read is None:
+        raise ValueError(
+            f"Averaged() got a {type(bank).__name__} whose kernels read several columns, expected "
+            "one column each. Leave its own groups out, or pass a GlobalAlignment or "
+            "PerFeatureGaussian."
+        )
+    wanted = np.asarray(columns)
+    is_list = wanted.ndim == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
+    if not is_list or not np.isin(wanted, read).all():
+        raise ValueError(
+            f"Group {name!r} lists the columns {list(columns)}, expected numbers of columns from 0 "
+            f"to {read.max(initial=0)}, and at least one. Correct `groups`."
+        )
+    return np.flatnonzero(np.isin(read, wanted))
+
+
+def _invert_norms(diagonal: FloatArray) -> tuple[FloatArray, Any]:
+    if np.any(diagonal < 0):
+        raise ValueError(
+            f"A kernel has K(x, x) = {diagonal.min():.3g} for some sample, expected 0 or more: it "
+            "is not an inner product. Use a positive semi-definite kernel."
+        )
+    # Smaller squares have lost digits, and the product of two such inverses would be infinite.
+    is_zero = diagonal < SMALLEST_SQUARE
+    return np.where(is_zero, 0.0, 1.0 / np.sqrt(np.where(is_zero, 1.0, diagonal))), is_zero

@@ -11,44 +11,45 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import _gaussian_loops as loops
-from imkpl.kernels import _structured_loops
-from imkpl.kernels.bandwidth import invert_roots, root_mean_squared_difference
-from imkpl.kernels.base import BaseKernelBank
-from imkpl.kernels.blocks import iterate_blocks
-from imkpl.kernels.checks import (
+from imkpl.kernels.base import (
+    BaseKernelBank,
     check_indices,
+    check_magnitude,
     check_pair_values,
     check_pairs,
     check_rows,
-    check_sample_indices,
+    check_sample_weight,
     check_vectors,
+    find_columns,
+    iterate_blocks,
 )
-from imkpl.kernels.extremes import feature_major, tame
-from imkpl.kernels.gaussian_sums import GROUP, add_gaussians
-from imkpl.kernels.grid import Grid, choose_grid
-from imkpl.kernels.structured import SparseRows, merged_pairs, sum_rows_on_grid
+from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
+from imkpl.kernels.sparse_rows import (
+    Grid,
+    SparseRows,
+    choose_grid,
+    merged_pairs,
+    sum_rows_on_grid,
+)
 
 # A finer tolerance than this is below the rounding of long sums.
 FINEST_TOLERANCE = 1e-13
+# Below it numbers lose digits, and the inverse of most is infinite.
+SMALLEST_ROOT = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureKernels:
-    """The kernels of an adapted `PerFeatureGaussian`, one entry per kernel.
+    """The kernels of an adapted `PerFeatureGaussian`, one entry per kernel."""
 
-    Parameters
-    ----------
-    columns : array of shape (n_kernels,)
-        The input column that each kernel reads.
-    scales : array of shape (n_kernels,)
-        The factor on its bandwidth.
-    rates : array of shape (n_kernels,)
-        ``1 / sqrt(scale * bandwidth)``; 0 for the constant kernel.
-    """
+    columns: IntArray  # the input column that each kernel reads
+    scales: FloatArray  # the factor on its bandwidth
+    rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
 
-    columns: IntArray
-    scales: FloatArray
-    rates: FloatArray
+    @property
+    def widths(self) -> FloatArray:
+        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
+        return invert_rates(self.rates)
 
     def at(self, indices: IntArray) -> FeatureKernels:
         """The listed kernels in that order."""
@@ -74,8 +75,6 @@ class PerFeatureGaussian(BaseKernelBank):
         One kernel per feature and scale, all scales of a feature side by side.
     features : array of shape (n_used,), optional
         The columns that get kernels; all when None.
-    working_memory : float
-        Memory for copies of the data, in MiB. Results do not depend on it.
     tolerance : float, optional
         The largest error of a kernel value in `contract_rows`, between 0 and 1, where that is
         faster than the exact sum. None, 0 and anything below 1e-13 mean exact sums only.
@@ -99,7 +98,6 @@ class PerFeatureGaussian(BaseKernelBank):
     bandwidth: float | FloatArray | None = None
     scales: tuple[float, ...] = (1.0,)
     features: IntArray | None = None
-    working_memory: float = 256
     tolerance: float | None = 1e-6
     dtype: DTypeLike = np.float64
     kernels: FeatureKernels | None = None
@@ -116,11 +114,6 @@ class PerFeatureGaussian(BaseKernelBank):
                 f"PerFeatureGaussian(bandwidth={self.bandwidth}) must be positive. Leave it out "
                 "to learn it from the training part."
             )
-        if not self.working_memory > 0:
-            raise ValueError(
-                f"PerFeatureGaussian(working_memory={self.working_memory}) must be a positive "
-                "number of MiB. Leave it out for 256."
-            )
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise ValueError(
                 f"PerFeatureGaussian(tolerance={self.tolerance}) must be at least 0 and below 1. "
@@ -133,37 +126,19 @@ class PerFeatureGaussian(BaseKernelBank):
             )
 
     @property
+    def reads(self) -> str:
+        """Columns of a numeric 2-D array."""
+        return "columns"
+
+    @property
     def n_kernels(self) -> int:
         """The number of base kernels; known after `adapt`."""
         return int(self._table.columns.size)
 
     @property
-    def has_unit_diagonal(self) -> bool:
-        """Always: a Gaussian kernel is 1 at distance 0."""
-        return True
-
-    @property
-    def columns_suffice(self) -> bool:
-        """Always: a kernel reads one column."""
-        return True
-
-    @property
-    def columns(self) -> IntArray:
-        """The sorted input columns that the kernels read."""
-        return np.unique(self._table.columns)
-
-    @property
     def kernel_columns(self) -> IntArray:
         """The input column that each kernel reads."""
         return self._table.columns
-
-    @property
-    def widths(self) -> FloatArray:
-        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
-        rates = self._table.rates
-        # Squared last: the root of a width is always a number, the width itself may overflow.
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.asarray((1.0 / rates) ** 2)
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> PerFeatureGaussian:
         """The bank with a bandwidth for every feature of the training part."""
@@ -177,9 +152,7 @@ class PerFeatureGaussian(BaseKernelBank):
         else:
             return self
         if self.bandwidth is None:
-            roots = root_mean_squared_difference(
-                array, sample_weight, working_memory=self.working_memory
-            )[columns]
+            roots = root_mean_squared_difference(array, sample_weight)[columns]
         else:
             given = self._given_bandwidth(columns.size // len(self.scales))
             roots = np.sqrt(np.repeat(given, len(self.scales)))
@@ -198,22 +171,19 @@ class PerFeatureGaussian(BaseKernelBank):
         table, used_weights = self._table.at(used), weights[used]
         total = np.zeros(self._shape(X, Y), dtype=self.dtype)
         for block in self._blocks(used.size, left, right):
-            columns, rates = table.columns[block], table.rates[block]
-            others = None if right is None else feature_major(right, columns, rates)[0]
-            rows, rates = feature_major(left, columns, rates)
+            rows = feature_major(left, table.columns[block])
+            others = None if right is None else feature_major(right, table.columns[block])
+            factors, rates = used_weights[block], table.rates[block]
             with loops._enough_threads(total.size * rows.shape[0]):
-                add_gaussians(total, used_weights[block], rates, rows, others)
+                if total.dtype == np.float32:
+                    _add_single(total, factors, rates, rows, others)
+                elif others is None:
+                    loops._combine_lower_inplace(total, factors, rates, rows)
+                else:
+                    loops._combine_cross_inplace(total, factors, rates, rows, others)
         if right is None:
             loops._mirror_lower_inplace(total)
         return total
-
-    def in_single_precision(self) -> Self:
-        """The same kernels, combined in single precision."""
-        return replace(self, dtype=np.float32)
-
-    def within_memory(self, working_memory: float) -> Self:
-        """The same kernels, with copies of the data of a limited size."""
-        return replace(self, working_memory=min(self.working_memory, working_memory))
 
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
@@ -226,9 +196,8 @@ class PerFeatureGaussian(BaseKernelBank):
         products = np.empty(self.n_kernels)
         for block in self._blocks(self.n_kernels, left, right):
             columns, rates = self._table.columns[block], self._table.rates[block]
-            others = None if right is None else feature_major(right, columns, rates)[0]
-            rows, rates = feature_major(left, columns, rates)
-            others = rows if others is None else others
+            rows = feature_major(left, columns)
+            others = rows if right is None else feature_major(right, columns)
             with loops._enough_threads(matrix.size * rates.size):
                 bands = loops._contract_tiles(matrix, rates, rows, others, is_symmetric)
             products[block] = constant + bands.sum(axis=1)
@@ -239,8 +208,7 @@ class PerFeatureGaussian(BaseKernelBank):
     ) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
         array, _ = self._check_samples(X, None)
-        rows, columns = check_pairs(rows, columns)
-        check_sample_indices(rows, columns, array.shape[0])
+        rows, columns = check_pairs(rows, columns, array.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in self._blocks(self.n_kernels, array, None):
             samples, rates = self._sample_major(array, block)
@@ -253,14 +221,13 @@ class PerFeatureGaussian(BaseKernelBank):
     ) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
         array, _ = self._check_samples(X, None)
-        rows, columns = check_pairs(rows, columns)
-        check_sample_indices(rows, columns, array.shape[0])
+        rows, columns = check_pairs(rows, columns, array.shape[0])
         factors = check_pair_values(values, rows.size)
         products = np.empty(self.n_kernels)
         for block in self._blocks(self.n_kernels, array, None):
             samples, rates = self._sample_major(array, block)
             with loops._enough_threads(rows.size * rates.size):
-                bands = _structured_loops._sum_pairs(factors, rates, samples, rows, columns)
+                bands = loops._sum_pairs(factors, rates, samples, rows, columns)
             products[block] = bands.sum(axis=0)
         return products
 
@@ -275,7 +242,8 @@ class PerFeatureGaussian(BaseKernelBank):
         """
         array, _ = self._check_samples(X, None)
         system = SparseRows(*check_rows(rows, row_weights, array.shape[0], mixes))
-        grid = self._grid
+        is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
+        grid = None if is_exact else choose_grid(float(self.tolerance or 1.0))
         merged = merged_pairs(system, grid)
         if merged is not None:
             trace, values, left, right = merged
@@ -284,38 +252,10 @@ class PerFeatureGaussian(BaseKernelBank):
             return super().contract_rows(rows, row_weights, X, mixes)
         return self._sum_on_grid(system, array, grid)
 
-    def _sum_on_grid(self, system: SparseRows, array: FloatArray, grid: Grid) -> FloatArray:
-        used, products = system.used, np.empty(self.n_kernels)
-        system = system.on_used()
-        # Values, positions and windows: about nine numbers per sample and kernel.
-        for block in iterate_blocks(self.n_kernels, 72 * used.size, self.working_memory):
-            table = self._table.at(np.arange(block.start, block.stop))
-            values, rates = feature_major(array[used], table.columns, table.rates)
-            products[block] = sum_rows_on_grid(system, values, rates, grid)
-        return products
-
-    @property
-    def _grid(self) -> Grid | None:
-        is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
-        return None if is_exact else choose_grid(float(self.tolerance or 1.0))
-
     def select(self, indices: ArrayLike) -> Self:
         """The bank of the listed kernels, in that order, still reading full-width X."""
         chosen = check_indices(indices, self.n_kernels)
         return replace(self, kernels=self._table.at(chosen))
-
-    def on_columns(self, columns: ArrayLike) -> Self:
-        """The same kernels, reading data that was cut down to ``X[:, columns]``."""
-        kept = np.asarray(columns, dtype=np.intp)
-        missing = np.setdiff1d(self.columns, kept)
-        if missing.size:
-            raise ValueError(
-                f"on_columns() lacks column {missing[0]}, which a kernel reads. Keep all of the "
-                "bank's `columns`, or select() the other kernels first."
-            )
-        order = np.argsort(kept, kind="stable")
-        positions = order[np.searchsorted(kept, self._table.columns, sorter=order)]
-        return replace(self, kernels=replace(self._table, columns=positions))
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The feature's name, followed by the scale where a feature has several."""
@@ -327,14 +267,33 @@ class PerFeatureGaussian(BaseKernelBank):
             return names
         return [f"{n} (width x{s:g})" for n, s in zip(names, self._table.scales, strict=True)]
 
+    def _sum_on_grid(self, system: SparseRows, array: FloatArray, grid: Grid) -> FloatArray:
+        used, products = system.used, np.empty(self.n_kernels)
+        system = system.on_used()
+        # Values, positions and windows: about nine numbers per sample and kernel.
+        for block in iterate_blocks(self.n_kernels, 72 * used.size):
+            values = feature_major(array[used], self._table.columns[block])
+            products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
+        return products
+
+    @property
+    def _has_unit_diagonal(self) -> bool:
+        return True
+
+    @property
+    def _columns(self) -> IntArray:
+        return np.unique(self._table.columns)
+
+    def _on_columns(self, columns: ArrayLike) -> Self:
+        places = find_columns(self._table.columns, columns)
+        return replace(self, kernels=replace(self._table, columns=places))
+
+    def _in_single_precision(self) -> Self:
+        return replace(self, dtype=np.float32)
+
     @property
     def _table(self) -> FeatureKernels:
-        if self.kernels is None:
-            raise ValueError(
-                "The kernels of this PerFeatureGaussian are not known yet, because they depend on "
-                "the training part. Call adapt(X) first and use the bank that it returns."
-            )
-        return self.kernels
+        return self._require_adapted(self.kernels)
 
     def _used_columns(self, n_features: int) -> IntArray:
         if self.features is None:
@@ -370,15 +329,86 @@ class PerFeatureGaussian(BaseKernelBank):
 
     def _sample_major(self, X: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
         samples = np.ascontiguousarray(X[:, self._table.columns[block]], dtype=np.float64)
-        values, rates = tame(samples.T, self._table.rates[block])
-        return values.T, rates
+        return samples, self._table.rates[block]
 
     def _blocks(
         self, n_kernels: int, left: FloatArray, right: FloatArray | None
     ) -> Iterator[slice]:
         n_values = left.shape[0] + (0 if right is None else right.shape[0])
         # Sums in single precision begin anew with every group of kernels.
-        group = GROUP if np.dtype(self.dtype) == np.float32 else 1
+        group = loops._SINGLE_GROUP if np.dtype(self.dtype) == np.float32 else 1
         n_groups = -(-n_kernels // group)
-        for groups in iterate_blocks(n_groups, 16 * n_values * group, self.working_memory):
+        for groups in iterate_blocks(n_groups, 16 * n_values * group):
             yield slice(groups.start * group, min(groups.stop * group, n_kernels))
+
+
+def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None) -> FloatArray:
+    """The root of the mean squared difference of each feature over all ordered pairs.
+
+    ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
+    exactly zero for a constant feature and keeps its digits under large offsets.
+
+    Examples
+    --------
+    >>> root_mean_squared_difference([[0.0, 5.0], [2.0, 5.0]]) ** 2
+    array([2., 0.])
+    """
+    if isinstance(X, ShardedSamples):
+        return sharded_root_mean_squared_difference(X, check_sample_weight(sample_weight, len(X)))
+    array = check_vectors(X)
+    shares = check_sample_weight(sample_weight, array.shape[0])
+    present = np.flatnonzero(shares)
+    shares = shares[present]
+    roots = np.empty(array.shape[1])
+    for block in iterate_blocks(array.shape[1], 40 * max(present.size, 1)):
+        values = array[present, block].T.astype(np.float64, order="C")
+        check_magnitude(float(np.abs(values).max(initial=0.0)))
+        # Measured from one of the samples, a constant feature is exactly zero.
+        values -= values[:, :1].copy()
+        largest = np.abs(values).max(axis=1, initial=0.0)
+        values /= np.where(largest > 0, largest, 1.0)[:, np.newaxis]
+        values -= sum_long(values * shares, axis=1)[:, np.newaxis]
+        # The second pass corrects the rounding of the mean.
+        rest, squares = (sum_long(terms * shares, axis=1) for terms in (values, values**2))
+        variance = squares - rest**2
+        roots[block] = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
+    return roots
+
+
+def invert_roots(roots: FloatArray) -> FloatArray:
+    """``1 / roots``, and 0 where a root is 0 or denormal: the constant kernel 1."""
+    return np.divide(1.0, roots, out=np.zeros_like(roots), where=roots >= SMALLEST_ROOT)
+
+
+def invert_rates(rates: FloatArray) -> FloatArray:
+    """The squared widths of kernels; infinite where a rate is 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray((1.0 / rates) ** 2)
+
+
+def feature_major(X: FloatArray, columns: IntArray) -> FloatArray:
+    """The listed columns as contiguous rows."""
+    return np.ascontiguousarray(X[:, columns].T, dtype=np.float64)
+
+
+def _add_single(
+    total: FloatArray,
+    weights: FloatArray,
+    rates: FloatArray,
+    rows: FloatArray,
+    others: FloatArray | None,
+) -> None:
+    """Add ``sum_l weights_l exp(-((x_l - y_l) rates_l)**2)`` in single precision."""
+    weights = weights.astype(np.float32)
+    # A sample so far away that it is infinite is like no other.
+    with np.errstate(over="ignore"):
+        left = rows * rates[:, None]
+        right = left if others is None else others * rates[:, None]
+        # Numbers near 0 are the exact ones. The centre is that of y, so that a row of the result
+        # does not depend on the other rows.
+        centre = right.mean(axis=1, keepdims=True)
+        left, right = ((values - centre).astype(np.float32) for values in (left, right))
+    if others is None:
+        loops._combine_lower_single_inplace(total, weights, left)
+    else:
+        loops._combine_cross_single_inplace(total, weights, left, right)

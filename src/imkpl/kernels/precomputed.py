@@ -1,4 +1,4 @@
-"""Kernel matrices that the user computed."""
+"""Kernels that are read, not computed: a user's matrices, and the table of a fit."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.base import BaseKernelBank
-from imkpl.kernels.checks import check_indices, check_pairs
+from imkpl.kernels.base import BaseKernelBank, check_indices, check_pairs
 
 # Relative to the largest entry of a kernel.
-_TOLERANCE = 1e-8
+TOLERANCE = 1e-8
 # Entries of all kernels that are read at a time; strided reads stay in the cache.
-_BLOCK_ENTRIES = 2**15
+BLOCK_ENTRIES = 2**15
+# Values in double precision at a time where a table in single precision is summed.
+SUM_VALUES = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Precomputed(BaseKernelBank):
     --------
     >>> K = np.ones((3, 3, 2))
     >>> bank = Precomputed().adapt(K)
-    >>> bank.combine([0.25, 0.5], K, bank.take(K, [0]))
+    >>> bank.combine([0.25, 0.5], K, [0])
     array([[0.75],
            [0.75],
            [0.75]])
@@ -47,24 +48,14 @@ class Precomputed(BaseKernelBank):
     kernels: IntArray | None = None
 
     @property
+    def reads(self) -> str:
+        """Similarities: a stack of matrices."""
+        return "similarities"
+
+    @property
     def n_kernels(self) -> int:
         """The number of kernels; known after `adapt`."""
         return int(self._indices.size)
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """Never: the input is a stack of matrices."""
-        return False
-
-    @property
-    def reads_similarities(self) -> bool:
-        """Always: the input is a stack of matrices."""
-        return True
-
-    @property
-    def has_unit_diagonal(self) -> bool:
-        """Always: `adapt` refuses other stacks."""
-        return True
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Precomputed:
         """The bank of the kernels in a training stack, which is checked."""
@@ -84,7 +75,7 @@ class Precomputed(BaseKernelBank):
         stack = self._read(X)
         columns = slice(None) if Y is None else np.asarray(Y, dtype=np.intp)
         total = np.zeros(self._shape(X, Y))
-        step = max(1, _BLOCK_ENTRIES // max(1, stack[0:1].size))
+        step = max(1, BLOCK_ENTRIES // max(1, stack[0:1].size))
         for start in range(0, stack.shape[0], step):
             rows = slice(start, start + step)
             for index in np.flatnonzero(weights):
@@ -114,15 +105,6 @@ class Precomputed(BaseKernelBank):
         """The bank of the listed kernels, in that order, still reading the whole stack."""
         return replace(self, kernels=self._indices[check_indices(indices, self.n_kernels)])
 
-    def take(self, X: Any, indices: ArrayLike) -> IntArray:
-        """The listed samples as column numbers, the form that `Y` accepts."""
-        return np.array(indices, dtype=np.intp)
-
-    def subset(self, X: Any, indices: ArrayLike) -> FloatArray:
-        """The stack cut down to the listed samples, rows and columns."""
-        chosen = np.asarray(indices, dtype=np.intp)
-        return np.asarray(X)[np.ix_(chosen, chosen)]
-
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The names of the kernels, numbered by their place in the stack by default."""
         if feature_names is None:
@@ -130,13 +112,20 @@ class Precomputed(BaseKernelBank):
         return [str(feature_names[index]) for index in self._indices]
 
     @property
+    def _has_unit_diagonal(self) -> bool:
+        # `adapt` refuses other stacks.
+        return True
+
+    def _take(self, X: Any, indices: ArrayLike) -> IntArray:
+        return np.array(indices, dtype=np.intp)
+
+    def _subset(self, X: Any, indices: ArrayLike) -> FloatArray:
+        chosen = np.asarray(indices, dtype=np.intp)
+        return np.asarray(X)[np.ix_(chosen, chosen)]
+
+    @property
     def _indices(self) -> IntArray:
-        if self.kernels is None:
-            raise ValueError(
-                "The number of precomputed kernels is not known yet. Call adapt(K) with the "
-                "training stack first and use the bank that it returns."
-            )
-        return self.kernels
+        return self._require_adapted(self.kernels)
 
     def _read(self, X: Any) -> FloatArray:
         stack = _as_stack(X)
@@ -214,7 +203,7 @@ def _check_training_stack(stack: FloatArray, used: IntArray) -> None:
     _check_square(stack)
     # Single precision cannot do better than its own rounding.
     precision = float(np.finfo(np.result_type(stack.dtype, np.float32)).eps)
-    tolerance = max(_TOLERANCE, 8 * precision)
+    tolerance = max(TOLERANCE, 8 * precision)
     largest, gap = np.zeros(used.size), np.zeros(used.size)
     for i in range(stack.shape[0]):
         row, column = stack[i][:, used], stack[:, i][:, used]
@@ -242,3 +231,158 @@ def _check_training_stack(stack: FloatArray, used: IntArray) -> None:
 def _refuse(kernels: IntArray, problem: str, remedy: str) -> None:
     if kernels.size:
         raise ValueError(f"Precomputed kernel {kernels[0]} {problem}. {remedy}")
+
+
+@dataclass(frozen=True, eq=False)
+class PackedKernels:
+    """Kernels of unit diagonal between the same samples: the part below the diagonal, row by row.
+
+    K_l(i, j) for j < i is ``values[l, i * (i - 1) / 2 + j]``.
+    """
+
+    values: FloatArray  # (n_kernels, n_samples * (n_samples - 1) / 2)
+    n_samples: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(n_samples, n_samples, n_kernels), as if it were a stack of matrices."""
+        return self.n_samples, self.n_samples, int(self.values.shape[0])
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated(BaseKernelBank):
+    """A bank over `PackedKernels`: expensive kernels, computed once for a whole fit.
+
+    As `X` it takes the packed kernels; as `Y` sample numbers, or None for all samples.
+    """
+
+    kernels: IntArray  # which kernels of the table are used
+    names: tuple[str, ...]  # of all kernels of the table
+
+    @property
+    def reads(self) -> str:
+        """A table of kernels, which nobody reads from a user."""
+        return "anything"
+
+    @property
+    def n_kernels(self) -> int:
+        """The number of kernels."""
+        return int(self.kernels.size)
+
+    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Tabulated:
+        """The bank itself: there is nothing to learn."""
+        return self
+
+    def evaluate(self, index: int, X: PackedKernels, Y: Any = None) -> FloatArray:
+        """One matrix of the table, in double precision."""
+        return self.select([index]).combine([1.0], X, Y)
+
+    def combine(self, weights: ArrayLike, X: PackedKernels, Y: Any = None) -> FloatArray:
+        """``sum_l weights_l K_l``; kernels of zero weight are never read."""
+        weights = self._check_weights(weights)
+        total = np.zeros(X.values.shape[1])
+        for index in np.flatnonzero(weights):
+            row = X.values[self.kernels[index]]
+            for start in range(0, row.size, SUM_VALUES):
+                part = slice(start, start + SUM_VALUES)
+                total[part] += np.multiply(row[part], weights[index], dtype=np.float64)
+        K = unpack(total, X.n_samples, diagonal=float(weights.sum()))
+        return K if Y is None else K[:, np.asarray(Y, dtype=np.intp)]
+
+    def contract(self, M: ArrayLike, X: PackedKernels, Y: Any = None) -> FloatArray:
+        """``<K_l, M>`` for every l: the adjoint of `combine`."""
+        matrix = self._check_matrix(M, X, Y)
+        if Y is not None:
+            whole = np.zeros((X.n_samples, X.n_samples))
+            # One by one, because a sample may be listed more than once.
+            for place, column in enumerate(np.asarray(Y, dtype=np.intp)):
+                whole[:, column] += matrix[:, place]
+            matrix = whole
+        # K is symmetric with ones on its diagonal: <K, M> = trace M + sum_{j<i} K_ij (M + M')_ij.
+        return np.asarray(np.trace(matrix) + self._sum(pack(matrix + matrix.T), X))
+
+    def pairs(
+        self, X: PackedKernels, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+    ) -> FloatArray:
+        """The listed entries of every matrix."""
+        rows, columns = check_pairs(rows, columns, X.n_samples)
+        out = np.ones((rows.size, self.n_kernels), dtype=dtype)
+        differ = np.flatnonzero(rows != columns)
+        places = find_places(rows[differ], columns[differ])
+        for place, kernel in enumerate(self.kernels):
+            out[differ, place] = X.values[kernel, places]
+        return out
+
+    def select(self, indices: ArrayLike) -> Self:
+        """The bank of the listed kernels, in that order, still reading the whole table."""
+        return replace(self, kernels=self.kernels[check_indices(indices, self.n_kernels)])
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """The names that the tabulated bank gave."""
+        return [self.names[kernel] for kernel in self.kernels]
+
+    @property
+    def _has_unit_diagonal(self) -> bool:
+        return True
+
+    def _take(self, X: Any, indices: ArrayLike) -> IntArray:
+        return np.array(indices, dtype=np.intp)
+
+    def _subset(self, X: PackedKernels, indices: ArrayLike) -> PackedKernels:
+        chosen = np.asarray(indices, dtype=np.intp)
+        rows, columns = np.tril_indices(chosen.size, -1)
+        left, right = chosen[rows], chosen[columns]
+        values = X.values[:, find_places(left, right)]
+        # The same sample listed twice is at distance 0 from itself.
+        values[:, left == right] = 1.0
+        return PackedKernels(values, int(chosen.size))
+
+    def _sum(self, packed: FloatArray, X: PackedKernels) -> FloatArray:
+        products = np.zeros(self.n_kernels)
+        for start in range(0, packed.size, SUM_VALUES):
+            part = slice(start, start + SUM_VALUES)
+            for place, kernel in enumerate(self.kernels):
+                products[place] += packed[part] @ X.values[kernel, part].astype(np.float64)
+        return products
+
+    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
+        return X.n_samples, int(X.n_samples if Y is None else np.size(Y))
+
+
+def find_places(rows: IntArray, columns: IntArray) -> IntArray:
+    """Where pairs of different samples stand in a packed matrix.
+
+    Examples
+    --------
+    >>> find_places(np.array([1, 2, 0]), np.array([0, 0, 3]))
+    array([0, 1, 3])
+    """
+    larger, smaller = np.maximum(rows, columns), np.minimum(rows, columns)
+    places = larger * (larger - 1) // 2 + smaller
+    return np.where(rows == columns, 0, places)
+
+
+def pack(matrix: FloatArray) -> FloatArray:
+    """The entries below the diagonal, row by row."""
+    return np.concatenate([np.empty(0), *(row[:i] for i, row in enumerate(matrix))])
+
+
+def unpack(packed: FloatArray, n_samples: int, diagonal: float = 1.0) -> FloatArray:
+    """The symmetric matrix of packed entries.
+
+    Examples
+    --------
+    >>> unpack(np.array([0.5]), 2)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    matrix = np.empty((n_samples, n_samples))
+    for i in range(n_samples):
+        row = packed[i * (i - 1) // 2 : i * (i + 1) // 2]
+        matrix[i, :i] = row
+        matrix[:i, i] = row
+        matrix[i, i] = diagonal
+    return matrix

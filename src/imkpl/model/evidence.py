@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.blocks import take_samples
+from imkpl.kernels.base import take_samples
 from imkpl.model.predictor import BLOCK_ROWS, Encoding, Predictor
 
 # Number of entries of the tables in memory at a time.

@@ -8,7 +8,7 @@ import numpy as np
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.blocks import count_samples, iterate_blocks, take_samples
+from imkpl.kernels.base import count_samples, iterate_blocks, take_samples
 from imkpl.kernels.sharded import ShardedSamples, join_rows
 
 # Candidates are drawn in batches of as many as there are landmarks already, within these limits.
@@ -142,10 +142,10 @@ def draw_alone(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: fl
     members = draw.members
     while not draw.is_complete():
         drawn = draw.draw()
-        new = draw.take(drawn, bank.combine(average, bank.subset(X, members[drawn])))
+        new = draw.take(drawn, bank.combine(average, bank._subset(X, members[drawn])))
         if draw.is_complete():
             return
-        landmarks, nearest = bank.take(X, members[new]), np.empty(members.size)
+        landmarks, nearest = bank._take(X, members[new]), np.empty(members.size)
         row_bytes = 8 * new.size + 4 * float(getattr(X, "nbytes", 0)) / count_samples(X)
         for block in iterate_blocks(members.size, row_bytes, working_memory):
             similarities = bank.combine(average, take_samples(X, members[block]), landmarks)
@@ -160,7 +160,7 @@ def draw_together(
 
     Each class has its own generator, and gets the landmarks that it would get alone.
     """
-    average, local = np.full(bank.n_kernels, 1 / bank.n_kernels), bank.plain()
+    average, local = np.full(bank.n_kernels, 1 / bank.n_kernels), bank._plain()
     while True:
         drawn = {q: draw.draw() for q, draw in enumerate(draws) if not draw.is_complete()}
         if not drawn:

@@ -44,8 +44,8 @@ class Problem:
     @cached_property
     def diagonals(self) -> FloatArray:
         """K_l(x, x) of every kernel."""
-        first = self.bank.subset(self.X, np.array([0]))
-        return np.array(self.bank.diagonal(first)[0])
+        first = self.bank._subset(self.X, np.array([0]))
+        return np.array(self.bank._diagonal(first)[0])
 
     @cached_property
     def members(self) -> list[IntArray]:
@@ -76,7 +76,7 @@ class Problem:
         """The problem in single precision if combining its kernels takes long."""
         if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
             return self
-        return replace(self, bank=self.bank.in_single_precision(), dtype=np.float32)
+        return replace(self, bank=self.bank._in_single_precision(), dtype=np.float32)
 
     def select(self, indices: IntArray) -> Problem:
         """The problem with some of its kernels."""

@@ -83,7 +83,7 @@ def compare_channels(
     found = []
     for kernel in np.argsort(-np.array(totals), kind="stable")[:max_channels]:
         name = explanation.feature_names[kernel]
-        channels = predictor.bank.select([kernel]).columns
+        channels = predictor.bank.select([kernel])._columns
         found.append(
             ChannelComparison(
                 name,

@@ -10,7 +10,7 @@ from sklearn.manifold import TSNE
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
-from imkpl.kernels.blocks import take_samples
+from imkpl.kernels.base import take_samples
 from imkpl.series import SeriesSet
 
 PERPLEXITY = 30.0
@@ -25,7 +25,7 @@ def is_training(estimator: Any, samples: Any) -> bool:
     predictor = estimator._predictor
     if len(samples) != estimator.prototypes_.shape[1]:
         return False
-    if predictor.bank.reads_similarities:
+    if predictor.bank.reads == "similarities":
         return True
     behind = take_samples(samples, predictor.rows)
     if predictor.columns is not None:
@@ -50,15 +50,15 @@ def average_kernel(
     predictor = estimator._predictor
     with limited_threads(estimator.n_jobs):
         bank = resolve_bank(estimator.kernels).adapt(samples if training is None else training)
-        if not bank.has_unit_diagonal:
+        if not bank._has_unit_diagonal:
             bank = Normalized(bank)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
-        kernel = bank.combine(weights, bank.subset(samples, chosen))
+        kernel = bank.combine(weights, bank._subset(samples, chosen))
         if training is None:
             return kernel, bank.n_kernels
-        support = bank.take(training, predictor.rows)
+        support = bank._take(training, predictor.rows)
         across = bank.combine(weights, take_samples(samples, chosen), support) @ predictor.mixes.T
-        between = bank.combine(weights, bank.subset(training, predictor.rows))
+        between = bank.combine(weights, bank._subset(training, predictor.rows))
     gram = predictor.mixes @ between @ predictor.mixes.T
     return _join(kernel, across, gram), bank.n_kernels
 
@@ -69,7 +69,7 @@ def learned_kernel(estimator: Any, samples: Any, chosen: IntArray) -> FloatArray
     bank: BaseKernelBank = predictor.bank
     cut = samples if predictor.columns is None else samples[:, predictor.columns]
     with limited_threads(estimator.n_jobs):
-        kernel = bank.combine(predictor.weights, bank.subset(cut, chosen))
+        kernel = bank.combine(predictor.weights, bank._subset(cut, chosen))
         across = predictor.similarities(take_samples(samples, chosen))
     return _join(kernel, across, predictor.encoder.gram)
 

@@ -266,7 +266,7 @@ def _count(n_kernels: int) -> str:
 
 
 def _check_training(estimator: Any, training: Any) -> None:
-    if estimator._predictor.bank.reads_similarities:
+    if estimator._predictor.bank.reads == "similarities":
         raise ValueError(
             "The kernels are precomputed, and new samples have no similarities to each other. Pass "
             "the training similarities and labels as X and y."

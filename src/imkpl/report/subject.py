@@ -71,9 +71,9 @@ class Subject:
     @property
     def kind(self) -> str:
         """What the kernels read: "columns", "series", "similarities" or "objects"."""
-        if self.bank.reads_series:
+        if self.bank.reads == "series":
             return "series"
-        if self.bank.reads_similarities:
+        if self.bank.reads == "similarities":
             return "similarities"
         support = self.explanation.evidence.predictor.samples
         cells = read_cells(self.explanation.evidence.predictor, support, 0)

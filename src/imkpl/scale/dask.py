@@ -16,15 +16,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, GlobalAlignment
-from imkpl.kernels.base import Report
-from imkpl.kernels.blocks import take_samples
-from imkpl.kernels.checks import check_indices, check_pairs, check_rows
+from imkpl.kernels.base import (
+    BaseWrapper,
+    check_indices,
+    check_pairs,
+    check_rows,
+    take_samples,
+)
+from imkpl.kernels.precomputed import PackedKernels, Tabulated
 from imkpl.kernels.sharded import Found, ShardedSamples
-from imkpl.kernels.tabulated import PackedKernels, Tabulated
-from imkpl.kernels.wrapper import BaseWrapper
 from imkpl.series import SeriesSet
 
 # Compiled loops of a process share its threads: tasks take turns, and each uses all threads.
@@ -165,9 +169,8 @@ class DaskBank(BaseWrapper):
             )
 
     @property
-    def has_unit_diagonal(self) -> bool:
-        """Whether the wrapped kernels have unit diagonals."""
-        return self.bank.has_unit_diagonal
+    def _has_unit_diagonal(self) -> bool:
+        return self.bank._has_unit_diagonal
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> DaskBank:
         """The wrapper of the adapted bank."""
@@ -186,8 +189,8 @@ class DaskBank(BaseWrapper):
         if client is None or used.size == 0:
             return self.bank.combine(factors, X, Y)
         is_square = Y is None
-        needs_whole_samples = is_square and self.bank.columns is None
-        if not self.reads_series and (used.size > max(shape) or needs_whole_samples):
+        needs_whole_samples = is_square and self.bank._columns is None
+        if self.reads != "series" and (used.size > max(shape) or needs_whole_samples):
             blocks, shared = self._cut(used, X, Y)
             pieces = [(factors[block], *piece) for block, *piece in blocks]
             tasks = make_tasks(_combine_block, pieces, *shared)
@@ -207,7 +210,7 @@ class DaskBank(BaseWrapper):
         client = self._client_for(self.n_kernels * matrix.size * _cost(X))
         if client is None:
             return self.bank.contract(matrix, X, Y)
-        if not self.reads_series:
+        if self.reads != "series":
             return np.concatenate(self._each_block(client, _contract_block, X, Y, matrix))
         if Y is None:
             # K_l is symmetric: entries above the diagonal count below it.
@@ -253,36 +256,26 @@ class DaskBank(BaseWrapper):
         sums = self._each_block(client, _contract_rows_of_block, X, None, rows, factors, mixes)
         return np.concatenate(sums)
 
-    def diagonal(self, X: Any) -> FloatArray:
-        """``K_l(x, x)`` for every sample and kernel."""
-        return self.bank.diagonal(X)
+    def _diagonal(self, X: Any) -> FloatArray:
+        return self.bank._diagonal(X)
 
-    def tabulate(self, X: Any, report: Report | None = None) -> tuple[BaseKernelBank, Any]:
+    def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
         """The table of the wrapped bank; kernels of series are computed by blocks of pairs."""
         n_samples = self._shape(X, None)[0]
         client = self._client_for(self.n_kernels * n_samples**2 / 2 * _cost(X))
-        if client is None or not (self.reads_series and self.has_unit_diagonal):
-            table, samples = self.bank.tabulate(X, report)
+        if client is None or not (self.reads == "series" and self._has_unit_diagonal):
+            table, samples = self.bank._tabulate(X)
             # A table of series is read, not computed.
-            return (table if self.reads_series else replace(self, bank=table)), samples
+            return (table if self.reads == "series" else replace(self, bank=table)), samples
         dtype = self.bank.table_dtype if isinstance(self.bank, GlobalAlignment) else "float64"
         tasks = make_tasks(_tabulate_band, self._bands(n_samples), self.bank, X, dtype)
         packed = PackedKernels(np.concatenate(compute(client, tasks), axis=1), n_samples)
-        if report is not None:
-            report(packed.values.size, packed.values.size)
+        size = packed.values.size
+        announce("kernels", f"100 % of {size}", size, size)
         return Tabulated(np.arange(self.n_kernels), tuple(self.kernel_names())), packed
 
-    def select(self, indices: ArrayLike) -> Self:
-        """The wrapper of the listed kernels, in that order."""
-        return replace(self, bank=self.bank.select(indices))
-
-    def on_columns(self, columns: ArrayLike) -> Self:
-        """The same kernels for data cut down to ``X[:, columns]``."""
-        return replace(self, bank=self.bank.on_columns(columns))
-
-    def plain(self) -> BaseKernelBank:
-        """The wrapped bank."""
-        return self.bank.plain()
+    def _plain(self) -> BaseKernelBank:
+        return self.bank._plain()
 
     def __getstate__(self) -> dict[str, Any]:
         # A client belongs to its process; another process uses its own current client.
@@ -300,16 +293,16 @@ class DaskBank(BaseWrapper):
     def _narrow(self, kernels: IntArray, X: Any, Y: Any) -> tuple[BaseKernelBank, tuple[Any, Any]]:
         """The listed kernels, and samples cut down to the columns they read."""
         bank = self.bank.select(kernels)
-        columns = bank.columns
+        columns = bank._columns
         if columns is None:
             return bank, (X, Y)
         right = None if Y is None else Y[:, columns]
-        return bank.on_columns(columns), (X[:, columns], right)
+        return bank._on_columns(columns), (X[:, columns], right)
 
     def _cut(self, kernels: IntArray, X: Any, Y: Any) -> tuple[list[Any], tuple[Any, ...]]:
         """(kernels, bank, *samples) of every block, and samples that all blocks read."""
         blocks = np.array_split(kernels, min(self.n_blocks, kernels.size))
-        if self.bank.columns is None:
+        if self.bank._columns is None:
             return [(block, self.bank.select(block)) for block in blocks], (X, Y)
         cuts = [(block, *self._narrow(block, X, Y)) for block in blocks]
         return [(block, bank, *samples) for block, bank, samples in cuts], ()

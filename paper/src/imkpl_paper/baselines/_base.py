@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -20,20 +21,18 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import fit_context, wants_data_frame
-from imkpl.estimators._input import read_new, read_training
-from imkpl.estimators._stages import FitStages
+from imkpl.estimators._input import INPUT_ATTRIBUTES, kind_of
+from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._training import (
-    TrainingPart,
-    adapt_to_part,
+    TrainingData,
+    adapt_kernels,
     check_varying,
-    find_distinct,
-    tabulate_kernels,
+    read_training,
 )
-from imkpl.estimators._weights import find_classes
-from imkpl.kernels import resolve_bank
 from imkpl_paper.baselines._operator import KernelOperator
 from imkpl_paper.baselines._readers import DictionaryReader, Reader
 from imkpl_paper.baselines._support import Support
@@ -156,34 +155,37 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self
             The fitted estimator.
         """
-        with FitStages(self) as stages, limited_threads(self.n_jobs):
-            bank = resolve_bank(self.kernels)
-            X, y = read_training(self, bank, X, y)
-            self.classes_, labels = find_classes(y, np.ones(len(y)))
-            part = sort_samples(X, labels, merge=bank.requires_vector_input)
-            stages.enter("learning bandwidths")
-            bank, samples = adapt_to_part(bank, X, part)
-            table, samples = tabulate_kernels(self, bank, samples)
-            stages.enter(f"learning from {bank.n_kernels} kernels on {labels.size} samples")
-            operator = KernelOperator.over(table, samples, labels.size)
+        name = type(self).__name__
+        with FitMonitor(self), limited_threads(self.n_jobs):
+            data = sort_samples(read_training(self, X, y))
+            announce(name, "learning bandwidths")
+            data = adapt_kernels(data)
+            table, samples = data.bank._tabulate(data.samples)
+            announce(name, f"learning from {table.n_kernels} kernels on {data.n_samples} samples")
+            operator = KernelOperator.over(table, samples, data.n_samples)
             average = operator.combine(operator.uniform())
             check_varying(bool(average.min() < CONSTANT))
             random = check_random_state(0 if self.random_state is None else self.random_state)
-            learned = self._learn(Task(operator, average, part.labels, random, stages.say))
-            support = Support.build(bank, learned.weights, X, part.kept, learned.mixes)
+            task = Task(operator, average, data.labels, random, partial(announce, name))
+            learned = self._learn(task)
+            support = Support.build(data.bank, learned.weights, data.X, data.kept, learned.mixes)
+        for attribute in INPUT_ATTRIBUTES:
+            vars(self).pop(attribute, None)
         used = np.flatnonzero(learned.mixes.any(axis=0))
-        self.kernel_names_ = bank.kernel_names(getattr(self, "feature_names_in_", None))
+        vars(self).update(data.input)
+        self.classes_ = data.classes
+        self.kernel_names_ = data.bank.kernel_names(data.input.get("feature_names_in_"))
         self.kernel_weights_ = learned.weights
-        self.prototypes_ = part.expand_prototypes(sp.csr_array(learned.prototypes))
+        self.prototypes_ = data.expand_prototypes(sp.csr_array(learned.prototypes))
         self.prototype_classes_ = self.classes_[learned.owners]
-        self.class_shares_ = class_shares(learned, part.labels)
-        self.support_ = np.sort(part.kept[used])
+        self.class_shares_ = class_shares(learned, data.labels)
+        self.support_ = np.sort(data.kept[used])
         self.history_ = np.array(learned.history)
         self.n_iter_ = learned.n_iter
         if learned.analysis is not None:
-            self.analysis_ = learned.analysis[:, part.inverse]
-        for name, value in learned.attributes.items():
-            setattr(self, name, value)
+            self.analysis_ = learned.analysis[:, data.inverse]
+        for attribute, value in learned.attributes.items():
+            setattr(self, attribute, value)
         self._support, self._reader = support, learned.reader
         return self
 
@@ -237,7 +239,7 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _similarities(self, X: Any) -> list[FloatArray]:
         check_is_fitted(self)
-        X = read_new(self, self._support.bank, X)
+        X = kind_of(self._support.bank).read_new(self, X)
         with limited_threads(self.n_jobs):
             return list(self._support.similarities(X))
 
@@ -274,15 +276,19 @@ def is_level(history: list[float], tol: float) -> bool:
     return len(history) > 1 and abs(history[-2] - history[-1]) <= tol * abs(history[-1])
 
 
-def sort_samples(X: Any, labels: IntArray, *, merge: bool) -> TrainingPart:
-    """All samples, sorted by class and value, so that a fit does not depend on their order.
-
-    Equal samples stay apart: the baselines have no sample weights.
-    """
-    ones = np.ones(labels.size)
-    ranks = find_distinct(X, labels, ones, np.ones(labels.max() + 1), merge=merge).inverse
-    order = np.lexsort([ranks, labels])
-    return TrainingPart(order, np.argsort(order), labels[order], ones, ones)
+def sort_samples(data: TrainingData) -> TrainingData:
+    """All samples, none merged, sorted so that a fit does not depend on the order of the rows."""
+    labels = data.labels[data.inverse]
+    order = np.lexsort([data.inverse, labels])
+    ones = np.ones(order.size)
+    return replace(
+        data,
+        kept=order,
+        inverse=np.argsort(order),
+        labels=labels[order],
+        sample_weight=ones,
+        counts=ones,
+    )
 
 
 def class_shares(learned: Learned, labels: IntArray) -> FloatArray:

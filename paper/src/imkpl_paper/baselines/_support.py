@@ -45,10 +45,10 @@ class Support:
     ) -> Support:
         """Cut kernels, samples and columns down to what is needed."""
         used, live = np.flatnonzero(mixes.any(axis=0)), np.flatnonzero(weights)
-        live_bank, samples = bank.select(live), bank.take(X, rows[used])
-        columns = live_bank.columns
+        live_bank, samples = bank.select(live), bank._take(X, rows[used])
+        columns = live_bank._columns
         if columns is not None:
-            samples, live_bank = samples[:, columns], live_bank.on_columns(columns)
+            samples, live_bank = samples[:, columns], live_bank._on_columns(columns)
         return cls(live_bank, weights[live], columns, samples, mixes[:, used])
 
     def similarities(self, X: Any) -> Iterator[FloatArray]:

@@ -1,9 +1,19 @@
+"""Kernels of whole samples, their stacks, and what `kernels` may be."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.kernels import FunctionKernel, Gaussian, KernelStack, NamedKernel
+from imkpl.kernels import (
+    FunctionKernel,
+    Gaussian,
+    KernelStack,
+    NamedKernel,
+    PerFeatureGaussian,
+    Precomputed,
+    resolve_bank,
+)
 from reference.kernels import gaussian_matrix, mean_squared_distance
 
 
@@ -44,7 +54,7 @@ def test_laws_on_sequences():
         return np.array([[[letters(x, y)] for y in (X if Y is None else Y)] for x in X])
 
     bank = KernelStack([kernel])
-    assert not bank.requires_vector_input
+    assert bank.reads == "anything"
     check_bank(bank, words, others, dense)
 
 
@@ -108,9 +118,56 @@ def test_zero_weight_kernels_are_never_called():
         (lambda X: Gaussian()(X), "Call adapt"),
         (lambda X: Gaussian(bandwidth=0.0), "must be positive"),
         (lambda X: Gaussian(1.0)(X, X[:, :2]), "expected the same number"),
-        (lambda X: KernelStack(["rbf"]).on_columns([0]), "read every column"),
+        (lambda X: KernelStack(["rbf"])._on_columns([0]), "read every column"),
     ],
 )
 def test_bad_input_is_explained(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(make_data()[0])
+
+
+def test_numbers_whose_squares_overflow_are_refused():
+    X = np.array([[0.0], [1e200]])
+    with pytest.raises(
+        ValueError, match=r"X holds numbers of up to 1e\+200, .* Divide the features"
+    ):
+        Gaussian().adapt(X)
+    with pytest.raises(
+        ValueError, match=r"X holds numbers of up to 1e\+200, expected at most 1e\+150"
+    ):
+        Gaussian(1.0)(X)
+    with pytest.raises(ValueError, match=r"Y holds numbers of up to 1e\+200"):
+        Gaussian(1.0)(X[:1], X)
+
+
+def test_distances_of_many_bandwidths_are_no_similarity():
+    assert Gaussian(1e-300)([[0.0]], [[1e100]])[0, 0] == 0
+
+
+def test_named_kernels_that_overflow_are_refused_without_warnings():
+    with pytest.raises(ValueError, match=r"Kernel 'linear' returned NaN or infinite values"):
+        NamedKernel("linear")(np.array([[1e200], [-1e200]]))
+
+
+def test_names_and_banks():
+    assert type(resolve_bank("per_feature_gaussian")) is PerFeatureGaussian
+    assert type(resolve_bank("precomputed")) is Precomputed
+    bank = PerFeatureGaussian(scales=(2.0,))
+    assert resolve_bank(bank) is bank
+
+
+def test_kernels_become_stacks():
+    assert resolve_bank("rbf") == KernelStack((NamedKernel("rbf"),))
+    assert resolve_bank(Gaussian()) == KernelStack((Gaussian(),))
+    assert resolve_bank(cube).kernel_names() == ["cube"]
+    assert resolve_bank([Gaussian(), cube, "linear"]).kernel_names() == [
+        "gaussian",
+        "cube",
+        "linear",
+    ]
+
+
+@pytest.mark.parametrize("kernels", ["global_alignments", 3, None])
+def test_unknown_choices_are_explained(kernels):
+    with pytest.raises(ValueError, match=r"'per_feature_gaussian', 'per_column'.*or a list"):
+        resolve_bank(kernels)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
 from imkpl.kernels import PerColumn, PerFeatureGaussian, VarianceNormalized, resolve_bank
-from imkpl.kernels.column_codes import weighted_median
+from imkpl.kernels.table import weighted_median
 from imkpl.tables import read_table
 from reference.kernels import column_stack
 
@@ -71,8 +71,8 @@ def test_laws(tables, bank):
 def test_laws_under_variance_normalisation(tables, bank):
     train, X, Y = tables
     wrapped = VarianceNormalized(bank).adapt(X)
-    assert wrapped.reads_tables
-    dense, factors = dense_twin(train), wrapped.diagonal(X)[0]
+    assert wrapped.reads == "tables"
+    dense, factors = dense_twin(train), wrapped._diagonal(X)[0]
 
     def scaled(X, Y):
         return dense(X, Y) * factors
@@ -106,7 +106,7 @@ def test_samples_may_be_given_in_any_form(tables, bank):
         again = PerColumn(categorical=[4]).adapt(given_as)
         assert_array_equal(again.combine(weights, given_as), expected)
         assert_array_equal(
-            again.combine(weights, given_as, again.take(given_as, [3])), expected[:, [3]]
+            again.combine(weights, given_as, again._take(given_as, [3])), expected[:, [3]]
         )
 
 
@@ -120,7 +120,7 @@ def test_every_path_is_right_for_many_categories():
     K = np.stack([np.equal.outer(c, c).astype(float) for c in codes.T], axis=-1)
     weights = rng.uniform(0.1, 1.0, 3)
     assert_allclose(bank.combine(weights, X), K @ weights, rtol=1e-15, atol=1e-250)
-    single = bank.in_single_precision().combine(weights, X)
+    single = bank._in_single_precision().combine(weights, X)
     assert single.dtype == np.float32
     assert_allclose(single, K @ weights, rtol=1e-6, atol=1e-25)
     M = rng.standard_normal((400, 400))
@@ -270,7 +270,7 @@ def test_adapting_again_keeps_the_chosen_kernels_and_learns_them_anew():
 
 def test_a_tabulated_table_is_an_array_of_numbers(tables, bank):
     _, X, _ = tables
-    inner, samples = bank.tabulate(X)
+    inner, samples = bank._tabulate(X)
     assert isinstance(inner, PerFeatureGaussian)
     assert samples.shape == (len(X), bank.n_kernels)
     weights = np.arange(1.0, 1 + bank.n_kernels)
@@ -297,8 +297,8 @@ def test_an_unknown_categorical_column_is_named(key):
 
 
 def test_settings_are_checked_when_the_bank_is_made():
-    with pytest.raises(ValueError, match=r"working_memory=-1\) must be a positive number of MiB"):
-        PerColumn(working_memory=-1)
+    with pytest.raises(ValueError, match=r"tolerance=-1\) must be at least 0"):
+        PerColumn(tolerance=-1)
 
 
 def test_text_in_a_column_of_numbers_is_refused():
@@ -326,8 +326,8 @@ def test_a_table_with_too_few_columns_is_refused(bank):
 
 
 def test_columns_that_a_kernel_reads_cannot_be_left_out(bank):
-    with pytest.raises(ValueError, match="lacks column 2, which a kernel reads"):
-        bank.on_columns([0, 1, 3, 4])
+    with pytest.raises(ValueError, match="lack column 2, which a kernel reads"):
+        bank._on_columns([0, 1, 3, 4])
 
 
 def test_kernels_are_unknown_before_adapt():
