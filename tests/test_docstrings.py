@@ -8,10 +8,7 @@ import pytest
 from numpydoc.validate import validate
 
 MODULES = [
-    "imkpl_paper.baselines",
-    "imkpl_paper.datasets",
     "imkpl.estimators",
-    "imkpl_paper.experiments",
     "imkpl.files",
     "imkpl.kernels",
     "imkpl.measures",
@@ -49,18 +46,11 @@ def test_docstring_is_complete(name):
         "ISKPL",
         "IMKPLSelector",
         "MultiLabelIMKPL",
-        "SkeletonLieGroup",
-        "SkeletonNormalizer",
         "TimeSeriesIMKPL",
     ],
 )
 def test_estimators_show_an_example(name):
     check_example(getattr(importlib.import_module("imkpl"), name))
-
-
-@pytest.mark.parametrize("name", ["AKGLVQ", "DKMLD", "MIDL", "MKLDPL", "PrototypeSelection"])
-def test_baselines_show_an_example(name):
-    check_example(getattr(importlib.import_module("imkpl_paper.baselines"), name))
 
 
 def check_example(estimator):

@@ -1,25 +1,37 @@
-import pytest
+"""The command imkpl-paper, with nothing measured."""
 
-from imkpl_paper.experiments.reproduction import Outcome
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from imkpl_paper.cli import app
+from imkpl_paper.experiments import Outcome
+
+
+def type_in(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
 
 
 @pytest.fixture
 def calls(monkeypatch, tmp_path):
-    """What the command hands over, with nothing measured."""
+    """What the command passes on."""
     found = []
 
     def take(names, **settings):
         found.append((names, settings))
+        if names == ["interrupted"]:
+            raise KeyboardInterrupt
         return Outcome(tmp_path / "index.html", 12, 5, int(settings["limit"] is not None))
 
     monkeypatch.setattr("imkpl_paper.experiments.reproduce", take)
     return found
 
 
-def test_reproduce_hands_over_what_was_typed(shell, calls, tmp_path):
-    command = ("reproduce", "table-3", "table-4", "--quick", "--jobs", 2, "--folder", tmp_path)
-    answer = shell.ask(*command, "--dataset", "wine", "--dataset", "digits", "--corrected")
-    assert answer["n_cells"] == 12
+def test_options_are_passed_on(calls, tmp_path):
+    arguments = ("table-3", "table-4", "--quick", "--jobs", 2, "--folder", tmp_path, "--json")
+    result = type_in(*arguments, "--dataset", "wine", "--dataset", "digits", "--corrected")
+    assert json.loads(result.stdout)["n_cells"] == 12
     names, settings = calls[0]
     assert names == ["table-3", "table-4"]
     assert settings["quick"]
@@ -30,14 +42,22 @@ def test_reproduce_hands_over_what_was_typed(shell, calls, tmp_path):
     assert not settings["retry_failed"]
 
 
-def test_reproduce_says_where_the_page_is_and_that_cells_failed(shell, calls, tmp_path):
-    shown = shell("reproduce", "all").stdout
-    assert f"5 of 12 cells measured. The page is {tmp_path / 'index.html'}" in shown
+def test_the_answer_names_the_page_and_counts_failures(calls, tmp_path):
+    result = type_in("all")
+    assert f"5 of 12 cells measured. The page is {tmp_path / 'index.html'}" in result.stdout
     assert calls[0][1]["datasets"] is None
-    failed = shell("reproduce", "all", "--limit", 1)
+    failed = type_in("all", "--limit", 1)
     assert failed.exit_code == 1
     assert "1 cells failed; the page has the reasons." in failed.stderr
 
 
-def test_reproduce_answers_an_unknown_name_with_the_nearest(shell):
-    assert "Did you mean 'table-3'?" in shell.fails("reproduce", "tabel-3")
+def test_an_interrupt_has_its_own_exit_code(calls):
+    result = type_in("interrupted")
+    assert result.exit_code == 130
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    result = type_in("tabel-3")
+    assert result.exit_code == 1
+    assert "There is no table or figure 'tabel-3'. Did you mean 'table-3'?" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -23,7 +23,7 @@ def split(name):
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "sparsity", "max_kernels", "accuracy"),
-    [("TOX_171", 18, 72, 0.9), ("Isolet", 20, 141, 0.93)],
+    [("TOX_171", 18, 72, 0.9), pytest.param("Isolet", 20, 141, 0.93, marks=pytest.mark.slow)],
 )
 def test_imkpl_settles_within_twenty_rounds_and_is_accurate(name, sparsity, max_kernels, accuracy):
     train, test, y_train, y_test = split(name)
@@ -38,7 +38,8 @@ def test_imkpl_settles_within_twenty_rounds_and_is_accurate(name, sparsity, max_
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "sparsity", "accuracy"), [("TOX_171", 18, 0.8), ("Isolet", 20, 0.88)]
+    ("name", "sparsity", "accuracy"),
+    [("TOX_171", 18, 0.8), pytest.param("Isolet", 20, 0.88, marks=pytest.mark.slow)],
 )
 def test_iskpl_is_accurate_on_the_average_kernel(name, sparsity, accuracy):
     train, test, y_train, y_test = split(name)
@@ -57,6 +58,7 @@ def test_curves_between_bones_tell_the_actions_of_utkinect_apart():
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_joints_that_face_one_way_tell_the_actions_of_utkinect_apart():
     train, test, y_train, y_test = split("UTKinect")
     skeleton = SkeletonNormalizer().fit(train)
@@ -68,7 +70,12 @@ def test_joints_that_face_one_way_tell_the_actions_of_utkinect_apart():
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "accuracy"), [("BasicMotions", 0.95), ("JapaneseVowels", 0.95), ("Libras", 0.8)]
+    ("name", "accuracy"),
+    [
+        ("BasicMotions", 0.95),
+        pytest.param("JapaneseVowels", 0.95, marks=pytest.mark.slow),
+        pytest.param("Libras", 0.8, marks=pytest.mark.slow),
+    ],
 )
 def test_series_of_the_archive_are_classified(name, accuracy):
     train, test, y_train, y_test = split(name)

@@ -355,22 +355,22 @@ def _read_cells(
         given = dict.fromkeys(cells)
     except TypeError as error:
         raise _refuse_object(name, next(c for c in cells if not _is_hashable(c))) from error
-    plain = {cell: None if is_missing(cell) else _as_plain(cell, name) for cell in given}
-    seen = {cell for cell in plain.values() if cell is not None}
+    converted = {cell: None if is_missing(cell) else _as_python(cell, name) for cell in given}
+    seen = {cell for cell in converted.values() if cell is not None}
     is_other = any(isinstance(c, str) for c in seen) or any(isinstance(c, BOOLS) for c in given)
     if not seen or (may_be_numbers and not is_other):
-        numbers = [np.nan if plain[cell] is None else plain[cell] for cell in cells]
+        numbers = [np.nan if converted[cell] is None else converted[cell] for cell in cells]
         is_whole = bool(seen) and not any(isinstance(cell, float | np.floating) for cell in given)
         return np.array(numbers, dtype=np.float64), Column(name, is_whole=is_whole)
     # Sorted, numbers before text, so that the order does not depend on the rows.
     categories = tuple(sorted(seen, key=lambda cell: (isinstance(cell, str), cell)))
     places: dict[Any, float] = {category: place for place, category in enumerate(categories)}
     places[None] = np.nan
-    codes = {cell: places[plain[cell]] for cell in given}
+    codes = {cell: places[converted[cell]] for cell in given}
     return np.array([codes[cell] for cell in cells]), Column(name, categories)
 
 
-def _as_plain(cell: Any, name: str) -> Any:
+def _as_python(cell: Any, name: str) -> Any:
     """A cell as str, bool, int or float."""
     if isinstance(cell, str):
         return str(cell)

@@ -171,15 +171,15 @@ def test_words_name_class_samples_and_features(wine):
     assert text.startswith(f"Sample bottle 1 is {model.predict(X[1:2])[0]} (")
     assert f"{shares.data[most]:.0%} like training sample {explanation.support_ids[place]}" in text
     assert any(name in text for name in explanation.feature_names)
-    assert "Like what was seen in training" in text
+    assert "Similar to the training data" in text
 
 
 def test_words_say_when_nothing_alike_was_seen(wine):
     X, y = wine
     model = IMKPL(sparsity=2, max_kernels=3).fit(X, y)
     text = str(model.explain(X[:1] + 1e6))
-    assert "Nothing like it was seen in training: novelty 1.00" in text
-    assert "like none of the prototypes" in text
+    assert "Unlike the training data: novelty 1.00" in text
+    assert "resembles none of the prototypes" in text
 
 
 def test_pickled_explanations_say_the_same(fitted):

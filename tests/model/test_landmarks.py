@@ -13,13 +13,10 @@ from imkpl.model import landmarks as module
 from imkpl.model.landmarks import (
     ClassDraw,
     choose_landmarks,
-    draw_alone,
+    draw_in_memory,
     share_landmarks,
     share_weight,
 )
-from imkpl.model.predictor import encode_labelled
-from imkpl.model.updates import update_codes
-from model.problems import make_case
 from reference.kernels import per_feature_stack
 
 OPTIONS = {"seed": 0, "working_memory": 64}
@@ -27,7 +24,7 @@ OPTIONS = {"seed": 0, "working_memory": 64}
 
 def spread_over_class(bank, X, sample_weight, n_chosen, generator):
     draw = ClassDraw(np.arange(len(X)), sample_weight, n_chosen, generator)
-    draw_alone(bank, X, draw, working_memory=1)
+    draw_in_memory(bank, X, draw, working_memory=1)
     return draw.chosen
 
 
@@ -198,22 +195,3 @@ def test_a_list_of_objects_has_landmarks(rng):
     )
     assert_array_equal(np.unique(labels[indices]), [0, 1])
     assert_allclose(weights.sum(), 40)
-
-
-@pytest.mark.parametrize("code_sparsity", [1, 3])
-def test_labelled_codes_are_those_of_the_update(code_sparsity):
-    case = make_case(seed=3, n_samples=30, n_prototypes=6, code_sparsity=code_sparsity)
-    problem, state = case.problem, case.state
-    expected = update_codes(problem, state).codes.toarray()
-    support = np.unique(state.prototypes.indices)
-    mixes = state.prototypes[:, support]
-    found = encode_labelled(
-        state.kernel[:, support],
-        problem.labels,
-        mixes,
-        problem.labels[support],
-        mixes @ state.kernel[np.ix_(support, support)] @ mixes.T,
-        discrimination=problem.discrimination,
-        sparsity=problem.code_sparsity,
-    )
-    assert_allclose(found.toarray(), expected, atol=1e-10)

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.plots import CodesDisplay
-from imkpl.plots._model import choose_stratified
+from imkpl.plots._style import choose_stratified
 
 
 def test_the_picture_is_the_codes_sorted_by_class(wine):
@@ -50,7 +50,7 @@ def test_labels_that_the_model_does_not_know_are_refused(wine):
     model, X, y = wine
     y = y.copy()
     y[0] = "Rioja"
-    with pytest.raises(ValueError, match="y holds the label 'Rioja', which is none of the classes"):
+    with pytest.raises(ValueError, match="y contains the label 'Rioja', expected only classes"):
         CodesDisplay.compute(model, X, y)
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from imkpl.plots import DecisionDisplay
-from imkpl.plots._decision_panels import _step_edges
+from imkpl.plots.decision import step_edges
 
 
 def widths(ax):
@@ -82,8 +82,8 @@ def test_a_sample_like_nothing_is_drawn_with_a_word_about_that(wine):
     model, X, _ = wine
     far = X[:1] + 1e6
     display = DecisionDisplay.from_estimator(model, far)
-    assert "unlike what was seen in training" in display.axes_[1].get_xlabel()
-    assert display.prototypes or display.axes_[1].get_title().startswith("It is like none")
+    assert "unlike the training data" in display.axes_[1].get_xlabel()
+    assert display.prototypes or display.axes_[1].get_title().startswith("It resembles none")
     display.figure_.canvas.draw()
 
 
@@ -101,7 +101,7 @@ def test_series_are_drawn_beside_the_training_series_most_like_them(series):
         assert_allclose(own.get_ydata(), X[20, number])
         assert_allclose(best.get_ydata(), X[display.best, number])
         assert_allclose(ax.collections[0].get_array().ravel(), shares[channel.name].shares)
-        percent = f"{shares[channel.name].shares.sum():.0%} of its similarity"
+        percent = f"{shares[channel.name].shares.sum():.0%} of the similarity"
         assert ax.get_title() == f"{channel.name}: {percent}"
     assert panels[-1].get_legend() is not None
 
@@ -113,8 +113,8 @@ def test_channels_are_limited_to_those_with_the_largest_share(series):
 
 
 def test_borders_lie_halfway_between_steps():
-    assert_allclose(_step_edges(np.array([0.0, 2.0, 3.0])), [-1, 1, 2.5, 3.5])
-    assert_allclose(_step_edges(np.array([4.0])), [3.5, 4.5])
+    assert_allclose(step_edges(np.array([0.0, 2.0, 3.0])), [-1, 1, 2.5, 3.5])
+    assert_allclose(step_edges(np.array([4.0])), [3.5, 4.5])
 
 
 def test_only_explanations_are_drawn(wine):

@@ -92,7 +92,9 @@ def test_axes_outside_of_a_grid_cannot_be_divided(wine):
 
 
 def test_an_unfitted_model_is_refused(draw, wine):
-    with pytest.raises(NotFittedError, match="This IMKPL is not fitted yet, expected a fitted one"):
+    with pytest.raises(
+        NotFittedError, match="This IMKPL is not fitted yet, expected a fitted model"
+    ):
         draw(IMKPL(), *wine[1:])
 
 

@@ -6,14 +6,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.plots import EmbeddingDisplay
-from imkpl.plots._embedding_data import (
+from imkpl.plots._style import class_color
+from imkpl.plots.embedding import (
     average_kernel,
     embed_kernel,
-    is_training,
+    is_training_data,
     kernel_distances,
     learned_kernel,
 )
-from imkpl.plots._palette import class_color
 
 
 def stars_in(ax):
@@ -125,16 +125,16 @@ def test_new_samples_have_stars_in_the_average_map_only_with_the_training_sample
 
 def test_as_many_other_samples_are_not_taken_for_the_training_samples(wine, series):
     model, X, _ = wine
-    assert is_training(model, X.to_numpy())
-    assert not is_training(model, X.to_numpy()[::-1])
+    assert is_training_data(model, X.to_numpy())
+    assert not is_training_data(model, X.to_numpy()[::-1])
     model, X, _ = series
-    assert is_training(model, model._read_new(X))
-    assert not is_training(model, model._read_new(X[::-1]))
+    assert is_training_data(model, model._read_new(X))
+    assert not is_training_data(model, model._read_new(X[::-1]))
 
 
 def test_other_samples_are_refused_as_training_samples(wine):
     model, X, y = wine
-    with pytest.raises(ValueError, match="train has 40 samples that are not those the model was"):
+    with pytest.raises(ValueError, match="train has 40 samples that differ from the"):
         EmbeddingDisplay.compute(model, X[:30], y[:30], train=X[:40])
 
 
@@ -146,7 +146,7 @@ def test_precomputed_training_similarities_can_be_drawn_and_new_ones_not(wine):
     assert len(display.average_prototypes) == model.prototypes_.shape[0]
     # One kernel is its own average, but for the length of the prototypes.
     assert_allclose(display.average, display.learned, atol=1e-2)
-    with pytest.raises(ValueError, match="The kernels are precomputed, and new samples have no"):
+    with pytest.raises(ValueError, match="The kernels are precomputed, and the similarities among"):
         EmbeddingDisplay.compute(model, K[:30], y[:30])
 
 

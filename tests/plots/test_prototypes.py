@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl import IMKPL
 from imkpl.plots import PrototypesDisplay
-from imkpl.plots._prototype_data import MixedSample
+from imkpl.plots.prototypes import MixedSample
 
 
 def shares_of(model, prototype):

@@ -57,5 +57,5 @@ def test_a_term_of_zero_leaves_a_gap_on_the_logarithmic_scale():
 
 @pytest.mark.parametrize("history", [{"a": [1.0], "total": [1.0, 2.0]}, {"total": []}, {}])
 def test_a_history_of_unequal_length_is_refused(history):
-    with pytest.raises(ValueError, match="expected the same number for all, and one at least"):
+    with pytest.raises(ValueError, match="expected the same number for all, at least one"):
         ConvergenceDisplay(history)

@@ -8,8 +8,8 @@ import pytest
 from sklearn.datasets import load_wine
 
 from imkpl import IMKPL
+from imkpl._json import to_json
 from imkpl.report import render_report, summarize
-from imkpl.report.plain import as_json_ready
 from imkpl.report.subject import read_subject
 
 CREATED = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -26,7 +26,7 @@ HOSTILE = (
 
 def describe(part, model, X, y=None, train=None):
     """One part of a report alone."""
-    return as_json_ready(part(read_subject(model, X, y, train)))
+    return to_json(part(read_subject(model, X, y, train)), 6)
 
 
 def make_case(X, y, model, **settings):

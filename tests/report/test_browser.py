@@ -109,7 +109,7 @@ def test_numbers_in_ids_sort_as_numbers(open_page, wine_file, wine):
 
 def test_wrong_ones_can_be_filtered(open_page, wine_file, wine):
     page = open_page(wine_file)
-    page.get_by_label("only wrong").check()
+    page.get_by_label("errors only").check()
     wrong = wine.X.index[wine.model.predict(wine.X) != wine.y]
     assert ids(page) == list(wrong[:15])
 
@@ -127,12 +127,12 @@ def test_a_click_shows_the_explanation_of_explain(open_page, wine_file, wine):
         caption: page.locator("#explanation table").nth(place)
         for place, caption in enumerate(panel.locator("caption").all_inner_texts())
     }
-    shares = tables["Prototypes it is like"].locator("tbody tr td:nth-child(3)").all_inner_texts()
+    shares = tables["Similar prototypes"].locator("tbody tr td:nth-child(3)").all_inner_texts()
     assert [float(text.split()[0]) / 100 for text in shares] == pytest.approx(
         sorted(one.shares.data, reverse=True), abs=6e-4
     )
     beside = (
-        tables["Its values beside those of real samples"]
+        tables["Its values compared with training samples"]
         .locator("tbody tr")
         .evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.innerText))")
     )
@@ -142,7 +142,7 @@ def test_a_click_shows_the_explanation_of_explain(open_page, wine_file, wine):
         assert float(own) == pytest.approx(wine.X.iloc[4][name], rel=1e-3)
         assert float(other) == pytest.approx(real[name], rel=1e-3)
     winner = int(one.winners[0])
-    lines = next(t for c, t in tables.items() if "through each prototype" in c)
+    lines = next(t for c, t in tables.items() if "and prototype" in c)
     cells = lines.locator("tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
     )

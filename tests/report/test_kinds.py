@@ -7,9 +7,9 @@ import pytest
 from imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 from imkpl.kernels import Averaged, FunctionKernel, GlobalAlignment
 from imkpl.report import render_report, summarize
-from imkpl.report.embedding import describe_embedding
-from imkpl.report.repeats import describe_repeats
-from imkpl.report.samples import describe_samples
+from imkpl.report.decisions import describe_samples
+from imkpl.report.learned import describe_embedding
+from imkpl.report.subject import describe_repeats
 
 from .conftest import describe
 
@@ -40,7 +40,7 @@ def test_series_are_drawn_and_explained_over_time(series):
             assert one["share"] == pytest.approx(shares[one["name"]].shares.sum(), abs=1e-5)
             assert sum(one["steps"]) == pytest.approx(one["share"], abs=1e-4)
     page = render_report(found)
-    assert page.count("the largest part of the mix") == len(found["prototypes"])
+    assert page.count("the largest part of this prototype") == len(found["prototypes"])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_precomputed_kernels_say_what_is_absent(similarities):
     found = summarize(model, K_new, y_new)
     assert found["kind"] == "similarities"
     assert "not the samples" in found["features"]["why_absent"]
-    assert "Give train=(X, y)" in found["embedding"]["why_absent"]
+    assert "Pass train=(X, y)" in found["embedding"]["why_absent"]
     assert found["size"]["feature_word"] == "kernel"
     assert found["features"]["why_absent"] in render_report(found)
     embedding = describe(describe_embedding, model, K_new, y_new, train)
@@ -104,7 +104,7 @@ def test_many_classes_list_the_pairs_that_were_confused(rng):
     model = IMKPL(sparsity=1, max_kernels=3).fit(X[::2], y[::2])
     found = summarize(model, X[1::2], y[1::2])
     page = render_report(found)
-    assert "Classes taken for one another" in page
+    assert "Confused classes" in page
     wrong = found["accuracy"]["n"] - found["accuracy"]["n_right"]
     assert sum(one["n"] for one in found["accuracy"]["confused"]) == wrong > 0
     assert found["classes"] == list(range(35))

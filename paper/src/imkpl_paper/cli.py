@@ -16,7 +16,6 @@ imkpl-paper reproduce table-3 table-4 --jobs 4
 imkpl-paper reproduce table-2 table-3 --dataset TOX_171
 imkpl-paper reproduce figure-sensitivity --folder results/paper
 """
-FOLDER = Path("results/reproduction")
 
 
 def reproduce(
@@ -31,32 +30,38 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small data, less than a minute each.")
     ] = False,
-    folder: Annotated[Path, typer.Option("--folder", help="Where rows and the page go.")] = FOLDER,
+    folder: Annotated[Path, typer.Option("--folder", help="Where rows and the page go.")] = Path(
+        "results/reproduction"
+    ),
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", help="Cells at a time; one per processor.", show_default=False),
+        typer.Option(
+            "--jobs",
+            help="Number of cells at a time; one per processor by default.",
+            show_default=False,
+        ),
     ] = None,
     splits: Annotated[
         int | None,
-        typer.Option("--splits", help="In the place of the declared number.", show_default=False),
+        typer.Option("--splits", help="Number of splits.", show_default=False),
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option("--dataset", help="Only this one; can be repeated.", show_default=False),
+        typer.Option(
+            "--dataset", help="Use only this data set; can be repeated.", show_default=False
+        ),
     ] = None,
     limit: Annotated[
         float | None,
-        typer.Option("--limit", help="Give a cell up after so many seconds.", show_default=False),
+        typer.Option("--limit", help="Time limit of a cell in seconds.", show_default=False),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try failures again.")
+        bool, typer.Option("--retry-failed", help="Try failed cells again.")
     ] = False,
     any_version: Annotated[
-        bool, typer.Option("--any-version", help="Keep rows of other versions of the source.")
+        bool, typer.Option("--any-version", help="Use rows of other versions of the source.")
     ] = False,
-    page_only: Annotated[
-        bool, typer.Option("--page-only", help="Measure nothing, write the page.")
-    ] = False,
+    page_only: Annotated[bool, typer.Option("--page-only", help="Only write the page.")] = False,
     document: Annotated[
         Path | None,
         typer.Option(
@@ -72,8 +77,9 @@ def reproduce(
     """Measure tables and figures of the paper again, and write them on one page.
 
     Every measurement is kept as it is made: a run can be stopped at any moment, and the same
-    command goes on from there.
+    command continues it.
     """
+    # Importing takes seconds, which --help need not wait for.
     from imkpl_paper import experiments
 
     outcome = experiments.reproduce(
@@ -101,7 +107,7 @@ def reproduce(
         raise typer.Exit(INPUT_ERROR)
 
 
-app = create_app("The study around the method: the paper's tables and figures, measured again.")
+app = create_app("The study around imkpl: the paper's tables and figures, measured again.")
 
 
 @app.callback()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from imkpl.kernels import PerFeatureGaussian
-from imkpl_paper.baselines._operator import KernelOperator
+from imkpl_paper.baselines._kernels import KernelOperator
 
 
 def make_operator(rng, n_samples=12, n_kernels=5):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from imkpl.estimators import (
     discrimination_scorer,
@@ -19,7 +20,7 @@ DICTIONARIES = [
     DKMLD(n_levels=3),
     DKMLD(n_levels=2, n_lines=2),
     MIDL(n_per_class=3, code_sparsity=2),
-    MKLDPL(n_per_class=3),
+    MKLDPL(n_per_class=3, max_iter=2),
 ]
 EVERYONE = [
     PrototypeSelection(),
@@ -30,6 +31,21 @@ EVERYONE = [
 ]
 every_model = pytest.mark.parametrize("model", EVERYONE, ids=str)
 every_dictionary = pytest.mark.parametrize("model", DICTIONARIES, ids=str)
+
+
+# Few prototypes and rounds: these are checks of conventions. The methods share their input,
+# prediction and codes, so one dictionary is enough for the default run.
+@parametrize_with_checks(
+    [PrototypeSelection(), AKGLVQ(max_iter=20), MIDL(n_per_class=5, max_iter=1)]
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([DKMLD(n_levels=3), MIDL(max_iter=3), MKLDPL(n_per_class=3, max_iter=2)])
+def test_scikit_learn_check_of_larger_models(estimator, check):
+    check(estimator)
 
 
 @pytest.fixture(scope="module")

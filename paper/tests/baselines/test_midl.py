@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from baselines.problems import make_operator, numerical_gradient
-from imkpl_paper.baselines._midl_steps import (
+from imkpl_paper.baselines._midl import (
     ClassDictionary,
     class_cost,
     cross_gradient,

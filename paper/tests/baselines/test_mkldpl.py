@@ -6,15 +6,15 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from baselines.problems import make_operator, numerical_gradient
-from imkpl_paper.baselines._pair_steps import (
+from imkpl_paper.baselines._mkldpl import (
     AnalysisSystem,
     Coordinates,
     Pair,
     Strengths,
-    answer_gradient,
     bound_atoms,
     pair_cost,
     pair_errors,
+    response_gradient,
     shrink_singular_values,
     update_analysis,
     update_pair_codes,
@@ -157,13 +157,13 @@ def test_the_gradient_in_the_kernel_is_that_of_the_analysis_terms(problem):
     def terms(b):
         total = 0.0
         for p, mix in zip(pairs, mixes, strict=True):
-            answers = mix @ operator.combine(b)
-            answers[:, p.members] -= p.codes
+            responses = mix @ operator.combine(b)
+            responses[:, p.members] -= p.codes
             factors = np.where(np.isin(np.arange(14), p.members), 0.05, 0.003)
-            total += (factors * answers**2).sum()
+            total += (factors * responses**2).sum()
         return total
 
-    matrix = answer_gradient(pairs, mixes, STRENGTHS, kernel)
+    matrix = response_gradient(pairs, mixes, STRENGTHS, kernel)
     assert_allclose(operator.inner(matrix), numerical_gradient(terms, weights), rtol=1e-6)
 
 

@@ -131,7 +131,7 @@ def test_missing_data_get_a_sentence(small, tmp_path):
 
 
 @pytest.mark.parametrize("name", available())
-def test_every_data_set_that_is_not_at_hand_says_where_to_get_it_and_where_to_put_it(name):
+def test_every_missing_data_set_says_where_to_get_it_and_where_to_put_it(name):
     info = DATASETS[name]
     with pytest.raises(FileNotFoundError, match=r"IMKPL_DATA is not set") as caught:
         load(name, download=False)
@@ -173,7 +173,7 @@ def server(tmp_path):
             pass
 
     web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
-    thread = threading.Thread(target=web.serve_forever, daemon=True)
+    thread = threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield folder, f"http://127.0.0.1:{web.server_address[1]}"
     web.shutdown()
@@ -181,7 +181,7 @@ def server(tmp_path):
     thread.join()
 
 
-def test_what_is_not_at_hand_is_downloaded_once(small, server, tmp_path):
+def test_missing_data_are_downloaded_once(small, server, tmp_path):
     pytest.importorskip("pooch")
     folder, address = server
     savemat(folder / "small.mat", {"X": X, "Y": Y[:, np.newaxis]})
@@ -194,7 +194,7 @@ def test_what_is_not_at_hand_is_downloaded_once(small, server, tmp_path):
     kept = tmp_path / "downloads" / "small.mat"
     kept.write_bytes(kept.read_bytes()[:-1])
     # The changed file is not trusted, and the home does not have it any more.
-    with pytest.raises(FileNotFoundError, match="small is not at hand"):
+    with pytest.raises(FileNotFoundError, match="small is not available"):
         load("small", download=False)
     with pytest.raises(OSError, match=r"small could not be downloaded from .*/small.mat"):
         load("small")
@@ -223,7 +223,7 @@ def test_without_a_network_there_is_a_sentence(small):
 def test_without_pooch_there_is_a_sentence(small, monkeypatch):
     small(url="https://home/small.mat")
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ModuleNotFoundError, match=r"imkpl\[datasets\]', or get https://home/small"):
+    with pytest.raises(ModuleNotFoundError, match=r"imkpl-paper\[datasets\]', or get https"):
         load("small")
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 
 from imkpl import IMKPL
 from imkpl.kernels import GlobalAlignment
@@ -42,7 +42,7 @@ def test_classes_differ_in_the_first_seven_channels_only(data, channel):
 
 @pytest.mark.parametrize("channel", range(9))
 def test_only_the_first_seven_channels_tell_the_classes_apart(data, channel):
-    accuracy = cross_val_score(LogisticRegression(), data.data[:, channel], data.target).mean()
+    accuracy = cross_val_score(KNeighborsClassifier(), data.data[:, channel], data.target).mean()
     if channel in data.informative:
         assert accuracy > 0.9
     else:

@@ -8,10 +8,8 @@ from joblib.externals.loky import get_reusable_executor
 
 from imkpl_paper.experiments.methods import METHODS
 from imkpl_paper.experiments.page import as_markdown, make_section
-from imkpl_paper.experiments.plan import make_plan
-from imkpl_paper.experiments.run import find_missing, fingerprints, run_cells
-from imkpl_paper.experiments.spec import Item, Size
-from imkpl_paper.experiments.store import RowStore, current_rows
+from imkpl_paper.experiments.plan import Item, Size, make_plan
+from imkpl_paper.experiments.run import RowStore, current_rows, find_missing, run_cells
 from imkpl_paper.experiments.views import Found
 
 SIZE = Size(datasets=("wine", "digits"), methods=("1-NN", "ISKPL"), n_splits=5)
@@ -43,7 +41,7 @@ def make_table(folder, n_jobs):
     plan = make_plan(ITEM, quick=False)
     missing = find_missing(plan.cells, store)
     run_cells(missing, store, n_jobs=n_jobs, measure=partial(sleep_instead, folder=folder))
-    found = Found(plan, current_rows(store.read(), fingerprints()))
+    found = Found(plan, current_rows(store.read()))
     (folder / "page.md").write_text(as_markdown([make_section(found)], ()))
 
 

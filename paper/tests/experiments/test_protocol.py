@@ -3,12 +3,19 @@ import pytest
 
 from imkpl import IMKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
-from imkpl_paper.experiments.fingerprint import _normalize, versions_fingerprint
-from imkpl_paper.experiments.methods import METHODS, PAPER, PEERS, Method
-from imkpl_paper.experiments.protocol import measure
-from imkpl_paper.experiments.spec import Cell
+from imkpl_paper.experiments.items import ITEMS
+from imkpl_paper.experiments.methods import (
+    METHODS,
+    PAPER,
+    PEERS,
+    Method,
+    _counts,
+    _without_docstrings,
+    source_fingerprint,
+)
+from imkpl_paper.experiments.plan import Cell
+from imkpl_paper.experiments.protocol import measure, tune
 from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
-from imkpl_paper.experiments.tuning import tune
 
 
 def test_splits_are_stratified_reproducible_and_different():
@@ -112,7 +119,6 @@ def test_tuning_takes_the_best_of_every_setting_in_turn():
 
 
 def test_a_tuned_method_says_what_it_chose(monkeypatch):
-    monkeypatch.setattr("imkpl_paper.experiments.tuning.N_FOLDS", 2)
     monkeypatch.setattr("imkpl_paper.experiments.protocol.tune", tune_little)
     row = measure(Cell("judge", "wine", "IMKPL tuned", 0))
     assert row["tuned"]["sparsity"] in (2, 10)
@@ -133,15 +139,34 @@ def test_the_cut_of_akglvq_is_chosen_in_the_training_part():
 def test_comments_and_docstrings_do_not_change_the_fingerprint():
     bare = "def f(x):\n    return x\n"
     told = '"""What."""\n\n\ndef f(x):\n    """How."""\n    # Why.\n    return x\n'
-    assert _normalize(bare) == _normalize(told)
-    assert _normalize(bare) != _normalize(bare.replace("return x", "return -x"))
+    assert _without_docstrings(bare) == _without_docstrings(told)
+    assert _without_docstrings(bare) != _without_docstrings(bare.replace("return x", "return -x"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "groups"),
+    [
+        (("imkpl", "kernels", "base.py"), {"ours", "baseline", "peer"}),
+        (("imkpl", "series.py"), {"ours", "baseline", "peer"}),
+        (("imkpl", "model", "updates.py"), {"ours", "baseline"}),
+        (("imkpl", "report", "write.py"), set()),
+        (("imkpl_paper", "baselines", "_midl.py"), {"baseline"}),
+        (("imkpl_paper", "datasets", "real.py"), {"ours", "baseline", "peer"}),
+        (("imkpl_paper", "skeletons", "bones.py"), {"ours", "baseline", "peer"}),
+        (("imkpl_paper", "experiments", "protocol.py"), {"ours", "baseline", "peer"}),
+        (("imkpl_paper", "experiments", "peers.py"), {"peer"}),
+        (("imkpl_paper", "experiments", "page.py"), set()),
+        (("imkpl_paper", "cli.py"), set()),
+    ],
+)
+def test_a_file_counts_for_the_methods_whose_numbers_it_decides(parts, groups):
+    assert {g for g in ("ours", "baseline", "peer") if _counts(parts, g)} == groups
 
 
 def test_fingerprints_depend_on_the_group_and_on_versions():
-    ours, baseline = versions_fingerprint("ours", ()), versions_fingerprint("baseline", ())
-    peer = versions_fingerprint("peer", ())
-    assert len({ours, peer, versions_fingerprint("peer", ("numpy",))}) == 3
-    assert len(baseline) == len(ours) == 12
+    found = [source_fingerprint(group, ()) for group in ("ours", "baseline", "peer")]
+    assert len({*found, source_fingerprint("peer", ("numpy",))}) == 4
+    assert all(len(one) == 12 for one in found)
 
 
 def test_stand_ins_say_what_they_stand_for():
@@ -151,8 +176,6 @@ def test_stand_ins_say_what_they_stand_for():
 
 
 def test_every_study_of_an_item_is_known():
-    from imkpl_paper.experiments.items import ITEMS
-
     for item in ITEMS.values():
         for size in (item.full, item.quick):
             assert set(size.datasets) <= set(STUDIES)

@@ -1,19 +1,14 @@
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from imkpl_paper.experiments.__main__ import main
 
 from imkpl_paper.experiments import available, reproduce
 from imkpl_paper.experiments.items import ITEMS
-from imkpl_paper.experiments.page import as_html, as_markdown, introduce, make_section
-from imkpl_paper.experiments.pieces import Entry, Picture, Section, Table
-from imkpl_paper.experiments.plan import make_plan, unique_cells
-from imkpl_paper.experiments.spec import Size
+from imkpl_paper.experiments.page import Section, as_html, as_markdown, introduce, make_section
+from imkpl_paper.experiments.plan import Size, make_plan, unique_cells
 from imkpl_paper.experiments.studies import STUDIES, Samples, choose_study, load_samples
-from imkpl_paper.experiments.views import Found
+from imkpl_paper.experiments.views import Entry, Found, Picture, Table
 
 CHEAP = Size(datasets=("wine",), methods=("1-NN", "sparse logistic regression"), n_splits=2)
 
@@ -67,15 +62,17 @@ def test_an_interrupted_run_leaves_a_page(cheap_table, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         reproduce("table-3", quick=True, folder=tmp_path)
     assert (tmp_path / "quick" / "index.html").exists()
-    assert main(["table-3", "--quick", "--folder", str(tmp_path)]) == 130
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tabel-3", r"There is no table or figure 'tabel-3'\. Did you mean 'table-3'\? Known are"),
+        (
+            "tabel-3",
+            r"There is no table or figure 'tabel-3'\. Did you mean 'table-3'\? Choose from",
+        ),
         ("figure-sens", r"Did you mean 'figure-sensitivity'\?"),
-        ("zzz", r"'zzz'\. Known are table-1, table-2"),
+        ("zzz", r"'zzz'\. Choose from table-1, table-2"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name, message):
@@ -90,22 +87,6 @@ def test_no_name_and_bad_counts_are_refused():
         reproduce("table-3", n_jobs=0)
     with pytest.raises(ValueError, match="n_splits is -1, expected"):
         reproduce("table-3", n_splits=-1)
-
-
-def test_the_command_answers_in_sentences(cheap_table, tmp_path, capsys):
-    assert main(["tabel-3"]) == 2
-    assert "Did you mean 'table-3'?" in capsys.readouterr().err
-    arguments = ["table-3", "--quick", "--folder", str(tmp_path), "--jobs", "1"]
-    assert main(arguments) == 0
-    assert capsys.readouterr().out.startswith("4 of 4 cells measured. See ")
-    assert main([*arguments, "--page-only", "--corrected"]) == 0
-    assert "correction of Nadeau and Bengio" in (tmp_path / "quick" / "page.md").read_text()
-
-
-def test_the_module_can_be_run():
-    command = [sys.executable, "-m", "imkpl_paper.experiments", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "table-1" in done.stdout
 
 
 def test_the_names_are_those_of_the_paper():
@@ -128,19 +109,13 @@ def test_quick_sizes_need_no_files(no_data):
         assert plan.cells
 
 
-def store_arrays(folder, name, shape, n_classes):
-    rng = np.random.default_rng(0)
-    y = np.arange(shape[0]) % n_classes
-    np.savez(folder / f"{name}.npz", X=rng.normal(size=shape), y=y)
-
-
-def test_a_data_set_that_is_not_at_hand_is_said(no_data):
+def test_unavailable_data_are_reported(no_data):
     choice = choose_study("TOX_171")
     assert choice.name == ""
-    assert "TOX_171 is not at hand" in choice.reason
+    assert "TOX_171 is not available" in choice.reason
     section = make_section(Found(make_plan(ITEMS["table-3"], quick=False), {}))
     text = as_markdown([section], ())
-    assert "TOX\\_171: not at hand" in text
+    assert "TOX\\_171: not available" in text
     assert "97.21" in text
 
 
@@ -164,7 +139,7 @@ def test_a_stand_in_is_used_and_marked_until_the_file_is_there(no_data, monkeypa
 def test_peers_that_are_not_installed_are_skipped_with_a_reason(monkeypatch):
     monkeypatch.setattr("imkpl_paper.experiments.methods._is_installed", lambda module: False)
     plan = make_plan(ITEMS["table-3"], quick=False)
-    assert not {"GMLVQ", "ROCKET", "PS"} & {cell.method for cell in plan.cells}
+    assert not {"GMLVQ", "ROCKET"} & {cell.method for cell in plan.cells}
     section = make_section(Found(plan, {}))
     assert any("Skipped: GMLVQ needs sklvq" in note for note in section.notes)
     assert any("pip install 'imkpl[series]'" in note for note in section.notes)
@@ -190,7 +165,7 @@ def test_the_page_shows_hostile_names_as_text():
     assert "<script>" not in page
     assert "onload" not in page
     assert page.count("&lt;script&gt;") >= 8
-    assert 'alt="&lt;script&gt;alert(1)&lt;/script&gt;&quot;' in page
+    assert 'alt="&lt;script&gt;alert(1)&lt;/script&gt;&#34;' in page
     text = as_markdown([section], [HOSTILE])
     assert "<script>" not in text
     assert "\n # [" not in text

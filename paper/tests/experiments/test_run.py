@@ -1,18 +1,21 @@
 import contextlib
-import io
+import json
 import multiprocessing
 import os
 import signal
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from experiments.killed_run import make_table, make_table_in_a_group
-from imkpl_paper.experiments import progress, run
+from imkpl_paper._imkpl import listening
+from imkpl_paper.experiments import run
 from imkpl_paper.experiments.methods import METHODS
+from imkpl_paper.experiments.plan import Cell
 from imkpl_paper.experiments.protocol import limited_time, measure
-from imkpl_paper.experiments.spec import Cell
-from imkpl_paper.experiments.store import RowStore
+from imkpl_paper.experiments.run import RowStore, current_rows
 
 N_CELLS = 20
 
@@ -30,6 +33,7 @@ def lines_in(path):
     return path.read_text().split("\n")[:-1] if path.exists() else []
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no process groups")
 @pytest.mark.parametrize(("n_jobs", "moments"), [(1, (0, 9)), (2, (3,))])
 def test_killed_runs_lose_the_cells_under_way_only(tmp_path, n_jobs, moments):
@@ -92,13 +96,12 @@ def test_an_interrupt_keeps_the_rows_before_it(tmp_path):
 
 
 def test_progress_tells_what_is_left(tmp_path):
-    stream = io.StringIO()
+    announced = []
     store = RowStore(tmp_path / "rows.jsonl")
-    with progress.show_progress(stream) as show:
+    with listening(announced.append):
         n_failed = run.run_cells(
             cells(3),
             store,
-            show=show,
             measure=lambda cell, limit: (
                 row_of(cell, accuracy=91.26)
                 if cell.split
@@ -106,11 +109,12 @@ def test_progress_tells_what_is_left(tmp_path):
             ),
         )
     assert n_failed == 1
-    assert stream.getvalue().splitlines() == [
-        "[1/3, 4 s left] wine, 1-NN, split 0: failed, ValueError: no",
-        "[2/3, 2 s left] wine, 1-NN, split 1: 91.3 % in 2 s",
-        "[3/3, 0 s left] wine, 1-NN, split 2: 91.3 % in 2 s",
+    assert [one.message for one in announced] == [
+        "1/3, 4 s left: wine, 1-NN, split 0 failed: ValueError: no",
+        "2/3, 2 s left: wine, 1-NN, split 1: 91.3 % in 2 s",
+        "3/3, 0 s left: wine, 1-NN, split 2: 91.3 % in 2 s",
     ]
+    assert [(one.done, one.total) for one in announced] == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_time_left_is_known_by_data_set_and_method():
@@ -121,23 +125,9 @@ def test_time_left_is_known_by_data_set_and_method():
         Cell("judge", "digits", "PS", 0),
     ]
     # A kind that was not seen yet counts as the mean of the others.
-    assert progress.estimate_left(left, known, 1) == 2 + 40 + 21
-    assert progress.estimate_left(left, known, 2) == (2 + 40 + 21) / 2
-    assert progress.estimate_left(left, {}, 1) == 0
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_a_terminal_shows_a_bar():
-    pytest.importorskip("rich")
-    stream = Terminal()
-    with progress.show_progress(stream) as show:
-        show(row_of(cells(1)[0], accuracy=90.0), 1, 2, 30.0)
-    assert "1/2" in stream.getvalue()
-    assert "30 s left" in stream.getvalue()
+    assert run.estimate_left(left, known, 1) == 2 + 40 + 21
+    assert run.estimate_left(left, known, 2) == (2 + 40 + 21) / 2
+    assert run.estimate_left(left, {}, 1) == 0
 
 
 def test_a_failure_is_a_row_with_a_reason(monkeypatch):
@@ -173,11 +163,103 @@ def end_the_process(cell, limit=None):
     os._exit(9)
 
 
-def test_a_worker_that_is_ended_from_outside_is_said(tmp_path):
+@pytest.mark.faults
+def test_a_killed_worker_is_reported(tmp_path):
     store = RowStore(tmp_path / "rows.jsonl")
-    with pytest.raises(ChildProcessError, match="for lack of memory most likely"):
+    with pytest.raises(ChildProcessError, match="most likely for lack of memory"):
         run.run_cells(cells(3), store, n_jobs=2, measure=end_the_process)
 
 
-def test_jobs_are_one_per_processor():
-    assert 1 <= run.default_jobs() <= (os.cpu_count() or 1)
+# What JSON and UTF-8 have no place for is replaced when a row is written.
+TEXT = st.text(st.characters(exclude_categories=["C"]), max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-1e6, 1e6) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+ROWS = st.lists(
+    st.dictionaries(TEXT, VALUES, max_size=3).map(lambda d: {**d, "fingerprint": "f"}),
+    min_size=1,
+    max_size=4,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    # Thousands of appends: whether they have reached the disk does not matter here.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda handle: None)
+        yield tmp_path_factory.mktemp("rows")
+
+
+@settings(max_examples=2, deadline=None)
+@given(rows=ROWS)
+def test_a_file_cut_at_any_byte_loses_the_last_row_only_and_can_be_appended_to(folder, rows):
+    path = folder / "rows.jsonl"
+    path.unlink(missing_ok=True)
+    store = RowStore(path)
+    ends = [0]
+    for number, row in enumerate(rows):
+        store.append({**row, "key": f"k{number}"})
+        ends.append(path.stat().st_size)
+    whole = path.read_bytes()
+    expected = [{**row, "key": f"k{number}"} for number, row in enumerate(rows)]
+    for size in range(len(whole) + 1):
+        path.write_bytes(whole[:size])
+        # The line break at the end of a row is no part of it.
+        n_whole = sum(size >= end - 1 for end in ends[1:])
+        assert store.read() == expected[:n_whole]
+        store.append({"key": "new", "fingerprint": "f"})
+        assert store.read() == [*expected[:n_whole], {"key": "new", "fingerprint": "f"}]
+
+
+def test_a_file_that_is_not_there_has_no_rows(tmp_path):
+    assert RowStore(tmp_path / "none.jsonl").read() == []
+
+
+def test_of_rows_with_the_same_key_and_source_the_last_one_counts(tmp_path):
+    store = RowStore(tmp_path / "rows.jsonl")
+    for fingerprint, value in [("a", 1), ("b", 2), ("a", 3)]:
+        store.append({"key": "k", "fingerprint": fingerprint, "value": value})
+    assert [row["value"] for row in store.read()] == [2, 3]
+
+
+def test_lines_that_are_no_rows_are_ignored(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'[1]\n{"no": "key"}\n\xff\xfe\n{"key": "k"}\n\n')
+    assert RowStore(path).read() == [{"key": "k"}]
+
+
+def test_what_json_does_not_have_becomes_null(tmp_path):
+    store = RowStore(tmp_path / "rows.jsonl")
+    store.append({"key": "k", "x": float("nan"), "deep": [{"y": float("nan")}], "z": (1, 2.5)})
+    (row,) = store.read()
+    assert row == {"key": "k", "x": None, "deep": [{"y": None}], "z": [1, 2.5]}
+    json.dumps(row, allow_nan=False)
+
+
+def test_rows_of_another_source_count_only_when_asked_for():
+    today = METHODS["1-NN"].fingerprint
+    rows = [
+        {"key": "a", "method": "1-NN", "fingerprint": today, "value": 1},
+        {"key": "a", "method": "1-NN", "fingerprint": "old", "value": 2},
+        {"key": "b", "method": "1-NN", "fingerprint": "old", "value": 3},
+        {"key": "b", "method": "1-NN", "fingerprint": "older", "value": 4},
+    ]
+    assert {k: r["value"] for k, r in current_rows(rows).items()} == {"a": 1}
+    found = current_rows(rows, any_version=True)
+    assert {k: r["value"] for k, r in found.items()} == {"a": 1, "b": 4}
+    assert [bool(found[k].get("is_older")) for k in "ab"] == [False, True]
+
+
+def test_cells_have_different_keys_unless_they_are_equal():
+    cells = [
+        Cell(task, dataset, method, split, chosen)
+        for task in ("judge", "embed")
+        for dataset in ("wine", "digits")
+        for method in ("IMKPL", "ISKPL")
+        for split in (0, 1)
+        for chosen in ((), (("sparsity", 1),), (("sparsity", 2),), (("max_kernels", None),))
+    ]
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert Cell("judge", "wine", "IMKPL", 0).key == Cell("judge", "wine", "IMKPL", 0).key

@@ -1,17 +1,29 @@
-"""Rows that were made up, and what is shown of them."""
+"""Made-up rows and what is shown of them, the test that decides what is bold, numbers in print."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
+from imkpl_paper.experiments.compare import find_best, paired_p_value, summarize
 from imkpl_paper.experiments.figures import rounds_to_settle
 from imkpl_paper.experiments.items import ITEMS
 from imkpl_paper.experiments.page import make_section
-from imkpl_paper.experiments.pieces import Picture, Table
-from imkpl_paper.experiments.plan import make_plan
-from imkpl_paper.experiments.spec import Size
+from imkpl_paper.experiments.plan import Size, make_plan
 from imkpl_paper.experiments.studies import STUDIES, load_samples
-from imkpl_paper.experiments.views import NOTHING, Found, unit_norm
+from imkpl_paper.experiments.views import (
+    NOTHING,
+    Found,
+    Picture,
+    Table,
+    published_values,
+    read_published,
+    unit_norm,
+)
 
 
 def found_for(name, make_row, *, quick=True):
@@ -147,14 +159,6 @@ def test_figures_are_the_same_bytes_every_time():
     assert first.pieces[0].svg == second.pieces[0].svg
 
 
-def test_without_matplotlib_tables_remain(monkeypatch):
-    monkeypatch.setattr("imkpl_paper.experiments.figures.has_matplotlib", lambda: False)
-    monkeypatch.setattr("imkpl_paper.experiments.page.has_matplotlib", lambda: False)
-    section = make_section(found_for("figure-convergence", lambda cell: {"objective": [2.0, 1.0]}))
-    assert [type(piece) for piece in section.pieces] == [Table]
-    assert any("pip install 'imkpl[plots]'" in note for note in section.notes)
-
-
 @pytest.mark.parametrize("name", list(ITEMS))
 def test_an_item_without_rows_has_a_section(name):
     section = make_section(Found(make_plan(ITEMS[name], quick=True), {}))
@@ -170,3 +174,141 @@ def test_the_round_that_settles():
 def test_weights_get_unit_length():
     assert unit_norm({"a": 3.0, "b": 4.0}) == {"a": 0.6, "b": 0.8}
     assert unit_norm({}) == {}
+
+
+VALUES = st.lists(st.floats(0, 100), min_size=3, max_size=10)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_the_paired_test_is_the_one_of_scipy(data):
+    first = np.array(data.draw(VALUES))
+    second = first + np.array(
+        data.draw(st.lists(st.floats(-5, 5), min_size=first.size, max_size=first.size))
+    )
+    difference = first - second
+    # Differences that are equal but for rounding have no test.
+    if difference.std() <= 1e-9 * max(1.0, abs(difference).max()):
+        return
+    expected = stats.ttest_rel(first, second).pvalue
+    assert paired_p_value(first, second) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_equal_values_do_not_differ_and_a_constant_difference_does():
+    assert paired_p_value([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == 1.0
+    assert paired_p_value([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]) == 0.0
+    assert paired_p_value([1.0], [5.0]) == 1.0
+
+
+def test_the_correction_is_the_formula_of_nadeau_and_bengio():
+    a, b = np.array([90.0, 92.0, 91.0, 95.0]), np.array([88.0, 91.5, 91.5, 92.0])
+    d = a - b
+    t = d.mean() / math.sqrt((1 / 4 + 0.2 / 0.8) * d.var(ddof=1))
+    expected = 2 * stats.t.sf(abs(t), 3)
+    assert paired_p_value(a, b, correction="nadeau-bengio") == pytest.approx(expected)
+    assert expected > paired_p_value(a, b)
+
+
+def test_values_of_different_splits_are_refused():
+    with pytest.raises(ValueError, match="3 and 2 values, expected one per split of both"):
+        paired_p_value([1.0, 2.0, 3.0], [1.0, 2.0])
+
+
+def by_split(*values):
+    return dict(enumerate(values))
+
+
+def test_the_best_is_bold_and_what_a_test_cannot_tell_from_it():
+    values = {
+        "best": by_split(95.0, 96.0, 97.0, 96.0),
+        "close": by_split(96.0, 95.0, 96.5, 95.5),
+        "worse": by_split(90.0, 91.5, 91.8, 91.0),
+    }
+    assert find_best(values) == {"best", "close"}
+
+
+def test_smaller_can_be_better():
+    values = {"few": by_split(10, 11, 12), "many": by_split(100, 105, 99)}
+    assert find_best(values, larger_is_better=False) == {"few"}
+    assert find_best(values) == {"many"}
+
+
+def test_ties_are_bold_together_even_with_one_split():
+    assert find_best({"a": {0: 90.0}, "b": {0: 90.0}, "c": {0: 89.0}}) == {"a", "b"}
+
+
+def test_only_common_splits_are_compared():
+    values = {"a": {0: 90.0, 1: 91.0, 2: 92.0}, "b": {2: 91.9, 3: 80.0}, "c": {0: 89.9, 1: 90.9}}
+    # b has one split in common with a, no test; c differs from a by the same in both.
+    assert find_best(values) == {"a"}
+
+
+def test_methods_without_values_are_never_bold():
+    assert find_best({"a": {0: 1.0}, "b": {}}) == {"a"}
+    assert find_best({}) == set()
+
+
+def test_the_correction_makes_more_methods_bold():
+    values = {"a": by_split(90.0, 92.0, 91.0, 95.0), "b": by_split(88.9, 91.4, 90.6, 93.4)}
+    assert find_best(values) == {"a"}
+    assert find_best(values, correction="nadeau-bengio") == {"a", "b"}
+
+
+def test_the_spread_is_that_of_one_split():
+    assert summarize([1.0, 2.0, 4.0]).spread == pytest.approx(np.std([1.0, 2.0, 4.0], ddof=1))
+    assert summarize([3.0]) == (3.0, 0.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("item", "dataset", "method", "measure", "value"),
+    [
+        ("table-2", "CLL_SUB", "IMKPL", "ip", 91),
+        ("table-2", "rcv1", "MKLDPL", "dr", 67),
+        ("table-2", "UTKinect", "DKMLD", "dr", 52),
+        ("table-2", "AUSLAN", "PS", "ip", 81),
+        ("table-3", "TOX_171", "IMKPL", "accuracy", 97.21),
+        ("table-3", "TOX_171", "MKLDPL", "accuracy", 94.72),
+        ("table-3", "Isolet", "IMKPL", "kernels", 141),
+        ("table-3", "PEMS", "MIDL", "kernels", 158),
+        ("table-3", "UTKinect", "AKGLVQ", "accuracy", 88.75),
+        ("table-5", "AUSLAN", "MIDL", "seconds", 1.38e7),
+        ("table-5", "rcv1", "PS", "seconds", 66.2),
+    ],
+)
+def test_numbers_are_those_in_print(item, dataset, method, measure, value):
+    assert published_values(item, dataset)[method][measure] == value
+
+
+def test_settings_are_those_in_print():
+    assert published_values("table-1", "Isolet") == {
+        "sparsity": 20,
+        "lambda": 0.2,
+        "mu": 0.2,
+        "tau": 0.3,
+        "samples": 1560,
+        "features": 617,
+        "classes": 26,
+    }
+
+
+def test_prototypes_per_class_sum_to_the_printed_total():
+    assert sum(published_values("table-4", "UTKinect").values()) == 50
+
+
+def test_dashes_in_print_are_left_out():
+    for dataset in ("CLL_SUB", "TOX_171", "Isolet", "rcv1", "UTKinect", "PEMS", "AUSLAN"):
+        for method in ("AKGLVQ", "PS"):
+            assert "dr" not in published_values("table-2", dataset)[method]
+        for method in ("ISKPL", "AKGLVQ", "PS"):
+            assert "kernels" not in published_values("table-3", dataset)[method]
+
+
+def test_every_item_has_its_place_in_print():
+    assert list(read_published()) == list(ITEMS)
+    printed = [read_published()[name]["printed"] for name in ITEMS]
+    assert printed[:5] == [f"Table {number}" for number in range(1, 6)]
+
+
+def test_what_was_not_published_is_empty():
+    assert published_values("table-3", "wine") == {}
+    assert published_values("table-9", "Isolet") == {}

@@ -1,4 +1,4 @@
-"""Why a model decided as it did: prototypes, real samples and features, and how much each."""
+"""Why a model decided as it did: prototypes, training samples and features behind a decision."""
 
 from imkpl.explanations.explanation import Explanation
 

@@ -1,4 +1,4 @@
-"""The reasons for some decisions, as an object."""
+"""The exact reasons for the decisions of a model."""
 
 from __future__ import annotations
 
@@ -10,46 +10,63 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.explanations.alignments import (
-    AlignedSample,
-    TimeShares,
-    align_with_support,
-    share_time,
-)
-from imkpl.explanations.frames import build_frame
-from imkpl.explanations.plain import as_plain
-from imkpl.explanations.shap import as_shap
-from imkpl.explanations.words import say_reasons
+from imkpl.explanations.exports import build_dict, build_frame, build_shap
+from imkpl.kernels import Averaged, ExpectedAlignment, GlobalAlignment, expected_alignment
 from imkpl.model.evidence import Evidence
+from imkpl.model.predictor import Predictor
+
+# The printed text names so many prototypes, samples per prototype and features.
+MOST_PROTOTYPES = MOST_SAMPLES = MOST_FEATURES = 3
+# A smaller part of a similarity would be printed as 0%.
+LEAST_PART = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class TimeShares:
+    """How the similarity of a series to its prototypes spreads over the time of one channel."""
+
+    times: FloatArray  # (n_steps,), in steps of the series
+    shares: FloatArray  # (n_steps,); those of all channels together sum to one
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedSample:
+    """A training series behind a decision, aligned with the new series."""
+
+    sample: Any  # its name
+    amount: float  # its coefficient in the code of the new series
+    alignments: dict[str, ExpectedAlignment]  # by kernel, or by channel where a kernel is a mean
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """Why some samples were classified as they were, exactly.
 
-    It is made by `explain` of a fitted estimator. A class score is the sum of a table with a row
-    per prototype and a column per kernel (`contributions`), and a prototype is a mix of real
-    training samples (`samples_behind`). Take single samples with ``explanation[i]``, print them for
-    a sentence or two, or turn them into data frames and dicts.
+    Returned by `explain` of a fitted estimator. A class score is the sum of a table with a row per
+    prototype and a column per kernel (`contributions`), and a prototype is a mix of training
+    samples (`samples_behind`). Index it to select samples, print it to read the reasons, or convert
+    it to data frames and dicts.
 
     Parameters
     ----------
     evidence : Evidence
-        The scores and what they are made of.
+        The scores and their parts.
+    kind : SampleKind
+        The kind of samples, which knows how to show them.
     classes : array of shape (n_classes,)
         Class labels.
     probabilities : array of shape (n_samples, n_classes)
         Probability of every class.
     sample_ids : array of shape (n_samples,)
-        What the samples are called: the index of the data frame, or their numbers.
+        Names of the samples: the index of the data frame, or row numbers.
     support_ids : array of shape (n_support,)
-        The same for the training samples of which prototypes are made.
+        Names of the training samples that prototypes are made of.
     support_classes : array of shape (n_support,)
         Their class labels.
     feature_names : tuple of str
         Names of the kernels of positive weight.
     novelty_threshold : float
-        The novelty that 99 % of the training samples stay within.
+        99 % of the training samples have at most this novelty.
 
     Examples
     --------
@@ -66,6 +83,7 @@ class Explanation:
     """
 
     evidence: Evidence
+    kind: Any
     classes: Any
     probabilities: FloatArray
     sample_ids: Any
@@ -81,8 +99,15 @@ class Explanation:
 
     @property
     def winners(self) -> IntArray:
-        """Place of the predicted class among `classes`, for every sample."""
+        """Index of the predicted class in `classes`, for every sample."""
         return np.asarray(np.argmax(self.scores, axis=1))
+
+    @property
+    def runners_up(self) -> IntArray:
+        """Index of the most probable other class, for every sample."""
+        others = self.probabilities.copy()
+        others[np.arange(len(self)), self.winners] = -1.0
+        return np.asarray(np.argmax(others, axis=1))
 
     @property
     def predicted(self) -> Any:
@@ -91,7 +116,7 @@ class Explanation:
 
     @property
     def shares(self) -> sp.csr_array:
-        """How much of each sample's code each prototype is: rows sum to one, or to zero."""
+        """Share of each prototype in the code of each sample; rows sum to one, or to zero."""
         codes = self.evidence.encoding.codes
         totals = codes.sum(axis=1)
         factors = 1.0 / np.where(totals > 0, totals, 1.0)
@@ -109,12 +134,12 @@ class Explanation:
 
     @property
     def novelty(self) -> FloatArray:
-        """The part of each sample that its prototypes leave unexplained: 1 is like nothing seen."""
+        """The part of each sample that its prototypes leave unexplained, from 0 to 1."""
         return self.evidence.encoding.errors
 
     @property
     def is_novel(self) -> BoolArray:
-        """Whether the novelty of a sample exceeds the threshold learned in training."""
+        """Whether the novelty of each sample exceeds `novelty_threshold`."""
         return np.asarray(self.novelty > self.novelty_threshold)
 
     def contributions(self, index: int) -> FloatArray:
@@ -123,7 +148,7 @@ class Explanation:
         Parameters
         ----------
         index : int
-            Which sample.
+            Index of the sample.
 
         Returns
         -------
@@ -133,27 +158,27 @@ class Explanation:
         return self.evidence.table(range(len(self))[index])
 
     def feature_contributions(self) -> FloatArray:
-        """What each feature adds to each class score, through all prototypes.
+        """What each feature adds to each class score, over all prototypes.
 
         Returns
         -------
         array of shape (n_samples, n_features, n_classes)
-            Summed over features they are the scores.
+            They sum to the scores over the features.
         """
         return self.evidence.by_kernel()
 
     def samples_behind(self, prototype: int) -> list[tuple[int, float]]:
-        """The training samples of which a prototype is a mix.
+        """The training samples in a prototype.
 
         Parameters
         ----------
         prototype : int
-            Which prototype.
+            Index of the prototype.
 
         Returns
         -------
         list of (int, float)
-            Places in `support_ids` and shares that sum to one, the largest share first.
+            Indices into `support_ids` and shares that sum to one, largest share first.
         """
         row = self.evidence.predictor.mixes[[prototype]].tocoo()
         shares = row.data / row.data.sum()
@@ -161,37 +186,63 @@ class Explanation:
         return [(int(row.coords[1][i]), float(shares[i])) for i in order]
 
     def align(self, index: int) -> list[AlignedSample]:
-        """Where in time a series is like the training series that its code is made of.
+        """Align a series with the training series in its code.
 
         Parameters
         ----------
         index : int
-            Which series.
+            Index of the series.
 
         Returns
         -------
         list of AlignedSample
-            The training series with the largest amount first, aligned kernel by kernel.
+            One per training series, aligned kernel by kernel, largest amount first.
         """
-        return align_with_support(self, range(len(self))[index])
+        evidence, row = self.evidence, range(len(self))[index]
+        bank, _ = _alignment_kernels(evidence.predictor)
+        one, support = evidence.samples[row], evidence.predictor.samples
+        names = bank.kernel_names(evidence.samples.channel_names)
+        amounts = (evidence.encoding.codes[[row]] @ evidence.predictor.mixes).toarray().ravel()
+        return [
+            AlignedSample(
+                self.support_ids[place],
+                float(amounts[place]),
+                {
+                    name: expected_alignment(bank, kernel, one, support[place])
+                    for kernel, name in enumerate(names)
+                },
+            )
+            for place in np.argsort(-amounts, kind="stable")
+            if amounts[place] > 0
+        ]
 
     def time_shares(self, index: int) -> dict[str, TimeShares]:
-        """How much of a series' similarity to its prototypes comes from each step of each channel.
+        """Share of each time step of each channel in the similarity of a series to its prototypes.
 
         Parameters
         ----------
         index : int
-            Which series.
+            Index of the series.
 
         Returns
         -------
         dict of TimeShares
-            By kernel. All shares sum to one.
+            By kernel; all shares together sum to one.
         """
-        return share_time(self, range(len(self))[index])
+        _, weights = _alignment_kernels(self.evidence.predictor)
+        times: dict[str, FloatArray] = {}
+        parts: dict[str, FloatArray] = {}
+        for aligned in self.align(index):
+            # Kernel l adds amount * weight_l * K_l to the similarity; the alignment spreads it.
+            for weight, (name, alignment) in zip(weights, aligned.alignments.items(), strict=True):
+                part = aligned.amount * weight * alignment.similarity * alignment.x_shares
+                parts[name] = parts.get(name, np.zeros(part.size)) + part
+                times[name] = alignment.x_times
+        whole = sum(float(part.sum()) for part in parts.values())
+        return {name: TimeShares(times[name], part / whole) for name, part in parts.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the full tables, in plain lists, numbers and strings.
+        """Convert to dicts, lists, numbers and strings, without the full tables.
 
         Returns
         -------
@@ -200,12 +251,12 @@ class Explanation:
             prediction, probabilities, scores, novelty, prototypes with shares and the training
             samples behind them, and features with what they add to every score. Ready for JSON.
         """
-        return as_plain(self)
+        return build_dict(self)
 
     def to_frame(
         self, part: str = "contributions", *, label: Any = None, backend: str = "pandas"
     ) -> Any:
-        """The reasons as a data frame.
+        """Convert to a data frame.
 
         Parameters
         ----------
@@ -214,28 +265,35 @@ class Explanation:
             prototype of its code; per sample, prototype of its code and training sample behind
             that; or per sample and class.
         label : class label, optional
-            The class whose score "contributions" and "features" add up to; the predicted class of
-            each sample by default.
+            The class whose score "contributions" and "features" break down; by default the
+            predicted class of each sample.
         backend : {"pandas", "polars", "pyarrow"}
-            What makes the frame.
+            Library of the data frame.
 
         Returns
         -------
         data frame
-            Of the library that was asked for.
+            A frame of that library.
         """
         return build_frame(self, part, label, backend)
 
     def to_shap(self) -> Any:
-        """The contributions of the features as SHAP's object, for SHAP's plots.
+        """Convert to a `shap.Explanation`, for SHAP's plots.
 
         Returns
         -------
         shap.Explanation
-            Values of shape (n_samples, n_features, n_classes). They are exact parts of the class
-            scores, not Shapley values; base values are those of a sample unlike anything.
+            Values of shape (n_samples, n_features, n_classes): exact parts of the class scores, not
+            Shapley values. Base values are the scores of a sample with an empty code.
         """
-        return as_shap(self)
+        return build_shap(self)
+
+    def _cells(self, row: int) -> list[Any] | None:
+        """The value that each kernel reads in a sample; None unless each reads a single one."""
+        cells: list[Any] | None = self.kind.cells(
+            self.evidence.predictor.bank, self.evidence.samples, row
+        )
+        return cells
 
     def __len__(self) -> int:
         return len(self.sample_ids)
@@ -253,7 +311,7 @@ class Explanation:
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        return "\n\n".join(say_reasons(self, index) for index in range(len(self)))
+        return "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]
@@ -261,3 +319,103 @@ class Explanation:
             f"Explanation({len(self)} samples, {len(self.classes)} classes, {n_prototypes} "
             f"prototypes, {len(self.feature_names)} features)"
         )
+
+
+def _alignment_kernels(predictor: Predictor) -> tuple[GlobalAlignment, FloatArray]:
+    """The alignment kernels of a model and their weights; a mean of kernels counts as its parts."""
+    bank, weights = predictor.bank, predictor.weights
+    if isinstance(bank, Averaged):
+        weights = weights @ bank.shares
+        bank = bank.bank
+    if not isinstance(bank, GlobalAlignment):
+        raise TypeError(
+            "Only alignment kernels compare series step by step, but the kernels of this model are "
+            f"{type(bank).__name__}. Fit TimeSeriesIMKPL, or use contributions() for these kernels."
+        )
+    return bank, np.asarray(weights)
+
+
+def _write_reasons(explanation: Explanation, row: int) -> str:
+    """Why one sample was classified as it was, in a few lines."""
+    winner, runner_up = int(explanation.winners[row]), int(explanation.runners_up[row])
+    probabilities = explanation.probabilities[row]
+    novelty, threshold = explanation.novelty[row], explanation.novelty_threshold
+    likeness = "Unlike" if explanation.is_novel[row] else "Similar to"
+    return "\n".join(
+        [
+            f"Sample {explanation.sample_ids[row]} is {explanation.classes[winner]} "
+            f"({probabilities[winner]:.0%}), ahead of {explanation.classes[runner_up]} "
+            f"({probabilities[runner_up]:.0%}).",
+            *_write_prototypes(explanation, row),
+            *_write_features(explanation, row, winner, runner_up),
+            f"{likeness} the training data: novelty {novelty:.2f}, usually at most "
+            f"{threshold:.2f}.",
+        ]
+    )
+
+
+def _write_prototypes(explanation: Explanation, row: int) -> list[str]:
+    shares = explanation.shares[[row]].tocoo()
+    order = np.argsort(-shares.data, kind="stable")
+    if order.size == 0:
+        return ["It resembles none of the prototypes."]
+    parts = explanation.evidence.similarity_parts(np.array([row]))[0]
+    lines = []
+    for place in order[:MOST_PROTOTYPES]:
+        prototype = int(shares.coords[1][place])
+        own, total = parts[prototype], parts[prototype].sum()
+        features = ", ".join(
+            f"{explanation.feature_names[i]} ({own[i] / total:.0%})"
+            for i in np.argsort(-own, kind="stable")[:MOST_FEATURES]
+            if own[i] > LEAST_PART * total > 0
+        )
+        lines.append(
+            f"  {shares.data[place]:.0%} like {_name_prototype(explanation, prototype)}"
+            f"{f', mainly in {features}' if features else ''}"
+        )
+    rest = order[MOST_PROTOTYPES:]
+    if rest.size:
+        prototypes = "prototype" if rest.size == 1 else "prototypes"
+        lines.append(f"  {shares.data[rest].sum():.0%} like {rest.size} more {prototypes}")
+    return lines
+
+
+def _name_prototype(explanation: Explanation, prototype: int) -> str:
+    """A prototype by the training samples behind it."""
+    label = explanation.prototype_classes[prototype]
+    behind = explanation.samples_behind(prototype)
+    if len(behind) == 1:
+        return f"training sample {explanation.support_ids[behind[0][0]]} ({label})"
+    named = [f"{explanation.support_ids[i]}: {share:.0%}" for i, share in behind[:MOST_SAMPLES]]
+    more = len(behind) - MOST_SAMPLES
+    return (
+        f"prototype {prototype} ({label}), a mix of training samples {', '.join(named)}"
+        f"{f' and {more} more' if more > 0 else ''}"
+    )
+
+
+def _write_features(explanation: Explanation, row: int, winner: int, runner_up: int) -> list[str]:
+    """What speaks for the winner over the runner-up, and what against it."""
+    evidence = explanation.evidence.take(np.array([row]))
+    by_feature = evidence.by_kernel()[0]
+    margins = by_feature[:, winner] - by_feature[:, runner_up]
+    cells = explanation._cells(row)
+    labels = explanation.classes
+    lines = []
+    for sign, word in ((1, "For"), (-1, "Against")):
+        named = [
+            f"{explanation.feature_names[i]}{'' if cells is None else format_value(cells[i])} "
+            f"({margins[i]:+.2g})"
+            for i in np.argsort(-sign * margins, kind="stable")[:MOST_FEATURES]
+            if sign * margins[i] > 0
+        ]
+        if named:
+            lines.append(f"{word} {labels[winner]} over {labels[runner_up]}: {', '.join(named)}.")
+    return lines
+
+
+def format_value(value: Any) -> str:
+    """The value of a feature, to be written after its name."""
+    if value is None:
+        return " (missing)"
+    return f" = {value:.4g}" if isinstance(value, float) else f" = {value}"

@@ -7,8 +7,9 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
@@ -18,12 +19,18 @@ from imkpl.kernels import _alignment_loops as loops
 from imkpl.kernels.base import (
     BaseKernelBank,
     BaseWrapper,
+    KernelTable,
     check_indices,
     check_pairs,
     check_sample_weight,
     find_columns,
 )
-from imkpl.kernels.per_feature import invert_rates, invert_roots, root_mean_squared_difference
+from imkpl.kernels.per_feature import (
+    check_widths,
+    invert_rates,
+    invert_roots,
+    root_mean_squared_difference,
+)
 from imkpl.kernels.precomputed import PackedKernels, Tabulated, unpack
 from imkpl.series import SeriesSet, difference, read_series, resample
 
@@ -34,6 +41,8 @@ LENGTH_SPREAD = 2 * np.sqrt(2)
 MOST_LOST = 0.05
 
 Groups = Mapping[str, Sequence[int | str]]
+# Numbers that may overflow, as mantissas and exponents of two.
+Powers: TypeAlias = tuple[FloatArray, IntArray]
 DTYPES = ("float64", "float32")
 # Pairs held at a time: their indices, mantissas and exponents take 50 bytes each.
 MOST_PAIRS = 2**20
@@ -46,7 +55,7 @@ ALIGNMENT_VERSION = "global alignment 2"
 
 
 @dataclass(frozen=True, eq=False)
-class ChannelKernels:
+class ChannelKernels(KernelTable):
     """The kernels of an adapted bank of time series, one entry per kernel."""
 
     channels: tuple[tuple[int, ...], ...]  # the input channels that each kernel reads
@@ -65,27 +74,10 @@ class ChannelKernels:
         """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
         return invert_rates(self.rates)
 
-    def at(self, indices: IntArray) -> ChannelKernels:
-        """The listed kernels in that order."""
-        return ChannelKernels(
-            tuple(self.channels[i] for i in indices),
-            tuple(self.labels[i] for i in indices),
-            self.is_group[indices],
-            self.is_difference[indices],
-            self.scales[indices],
-            self.rates[indices],
-            tuple(self.centers[i] for i in indices),
-            self.length,
-        )
-
     def prepare(self, index: int, series: SeriesSet, dtype: Any) -> SeriesSet:
         """What one kernel compares: no value missing, and a local kernel ``exp(-(x - y)**2)``."""
-        part = prepare_channels(
-            series,
-            self.channels[index],
-            length=self.length,
-            is_difference=bool(self.is_difference[index]),
-        )
+        is_difference = bool(self.is_difference[index])
+        part = prepare_channels(series, self.channels[index], self.length, is_difference)
         center = np.array(self.centers[index])[:, np.newaxis]
         scaled = (part.values - center) * self.rates[index]
         return SeriesSet(scaled.astype(dtype, copy=False), part.starts)
@@ -116,7 +108,7 @@ def find_channels(
 
 
 def prepare_channels(
-    series: SeriesSet, channels: Sequence[int], *, length: int | None, is_difference: bool
+    series: SeriesSet, channels: Sequence[int], length: int | None, is_difference: bool
 ) -> SeriesSet:
     """Some channels without missing values: at a common length, or at the steps observed."""
     part = series.channels(np.asarray(channels, dtype=np.intp))
@@ -160,7 +152,6 @@ def root_bandwidth(part: SeriesSet, sample_weight: Any) -> float:
     shares = check_sample_weight(sample_weight, len(part))
     per_step = np.repeat(shares / part.lengths, part.lengths)
     roots = root_mean_squared_difference(part.values.T, per_step)
-    # hypot keeps numbers of extreme size.
     return float(np.hypot.reduce(roots) * np.sqrt(shares @ part.lengths))
 
 
@@ -238,13 +229,11 @@ class GlobalAlignment(BaseKernelBank):
     cache_dir: str | None = None
     kernels: ChannelKernels | None = None
 
+    reads = "series"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
-        scales = np.asarray(self.scales, dtype=np.float64)
-        _require(
-            scales.ndim == 1 and scales.size > 0 and bool(np.all((scales > 0) & (scales < np.inf))),
-            f"scales={self.scales}) must be a tuple of positive numbers, such as (0.5, 1.0, 2.0). "
-            "Use (1.0,) for one kernel per channel",
-        )
+        check_widths("GlobalAlignment", self.scales, self.bandwidth, "channel")
         _require(
             self.length == "auto" if isinstance(self.length, str) else _is_count(self.length),
             f"length={self.length!r}) must be a positive whole number, 'auto' or None. Use 'auto' "
@@ -254,11 +243,6 @@ class GlobalAlignment(BaseKernelBank):
             _is_count(self.triangular),
             f"triangular={self.triangular!r}) must be a positive whole number of time steps. Leave "
             "it out to compare all steps with each other",
-        )
-        _require(
-            self.bandwidth is None or bool(np.all(np.asarray(self.bandwidth) > 0)),
-            f"bandwidth={self.bandwidth}) must be positive. Leave it out to learn it from the "
-            "training part",
         )
         _require(
             self.groups is None or len(self.groups) > 0,
@@ -271,11 +255,6 @@ class GlobalAlignment(BaseKernelBank):
                 f"{name}={getattr(self, name)!r}) must be 'float64' or 'float32'. Leave it out for "
                 "double precision",
             )
-
-    @property
-    def reads(self) -> str:
-        """Time series."""
-        return "series"
 
     @property
     def n_kernels(self) -> int:
@@ -308,14 +287,14 @@ class GlobalAlignment(BaseKernelBank):
         """The matrix of one base kernel."""
         chosen = int(check_indices([index], self.n_kernels)[0])
         left, right = self._check_samples(X, Y)
-        if Y is None:
-            single = self._table.at(np.array([chosen]))
-            packed = tabulate_alignment(single, left, self._width, dtype=self.dtype)
-            return unpack(packed.values[0], len(left))
         if self._table.rates[chosen] == 0:
             return np.ones((len(left), len(right)))
-        left, right = (self._table.prepare(chosen, part, self.dtype) for part in (left, right))
-        return align_cross(left, right, self._width)
+        part = self._table.prepare(chosen, left, self.dtype)
+        if Y is not None:
+            return align_cross(part, self._table.prepare(chosen, right, self.dtype), self._width)
+        norms = find_self_similarities(part, self._width)
+        bands = [align_triangle(part, self._width, norms, *rows) for rows in split_rows(part)]
+        return unpack(np.concatenate(bands), len(left))
 
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
@@ -354,10 +333,6 @@ class GlobalAlignment(BaseKernelBank):
         return names
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
-
-    @property
     def _columns(self) -> IntArray:
         return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *self._table.channels]))
 
@@ -370,14 +345,22 @@ class GlobalAlignment(BaseKernelBank):
 
     def _tabulate(self, X: Any) -> tuple[Tabulated, PackedKernels]:
         series, _ = self._check_samples(X, None)
-        packed = tabulate_alignment(
-            self._table,
-            series,
-            self._width,
-            dtype=self.dtype,
-            table_dtype=self.table_dtype,
-            cache_dir=self.cache_dir,
-        )
+        n_samples, n_done = len(series), 0
+        values = np.ones((self.n_kernels, n_samples * (n_samples - 1) // 2), self.table_dtype)
+        align = _align_block if self.cache_dir is None else _keep_blocks(self.cache_dir)
+        # The constant kernel is 1.
+        varying = np.flatnonzero(self._table.rates)
+        for index in varying:
+            part = self._table.prepare(int(index), series, self.dtype)
+            norms = functools.cache(functools.partial(find_self_similarities, part, self._width))
+            key = "" if self.cache_dir is None else _name_blocks(part, self._width)
+            for first, last in split_rows(part):
+                block = values[index, first * (first - 1) // 2 : last * (last - 1) // 2]
+                block[:] = align(key, first, last, self.table_dtype, part, self._width, norms)
+                n_done += block.size
+                total = max(1, varying.size * values.shape[1])
+                announce("kernels", f"{100 * n_done / total:.0f} % of {total}", n_done, total)
+        packed = PackedKernels(values, n_samples)
         return Tabulated(np.arange(self.n_kernels), tuple(self.kernel_names())), packed
 
     @property
@@ -412,9 +395,7 @@ class GlobalAlignment(BaseKernelBank):
         for channels, is_difference in zip(table.channels, table.is_difference, strict=True):
             source = (channels, bool(is_difference))
             if source not in known:
-                part = prepare_channels(
-                    series, channels, length=table.length, is_difference=source[1]
-                )
+                part = prepare_channels(series, channels, table.length, source[1])
                 center = tuple(np.median(part.values.astype(np.float64), axis=1).tolist())
                 known[source] = root_bandwidth(part, shares), center
             found.append(known[source])
@@ -466,18 +447,10 @@ def _require(condition: bool, problem: str) -> None:
         raise ValueError(f"GlobalAlignment({problem}.")
 
 
-@dataclass(frozen=True, eq=False)
-class SelfSimilarities:
-    """``A(x, x) = mantissas * 2.0**exponents`` of series; as numbers they would overflow."""
-
-    mantissas: FloatArray
-    exponents: IntArray
-
-
-def find_self_similarities(series: SeriesSet, width: int) -> SelfSimilarities:
+def find_self_similarities(series: SeriesSet, width: int) -> Powers:
     """The alignment kernel of every series with itself, before normalisation."""
     everyone = np.arange(len(series))
-    return SelfSimilarities(*_align(series, series, everyone, everyone, width))
+    return _align(series, series, everyone, everyone, width)
 
 
 def align_pairs(
@@ -486,15 +459,15 @@ def align_pairs(
     rows: IntArray,
     columns: IntArray,
     width: int,
-    norms: tuple[SelfSimilarities, SelfSimilarities],
+    norms: tuple[Powers, Powers],
 ) -> FloatArray:
     """Normalised kernels of the listed pairs."""
     rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(columns)
     values = np.empty(rows.size)
     for start in range(0, rows.size, MOST_PAIRS):
         part = slice(start, start + MOST_PAIRS)
-        mantissas, exponents = _align(left, right, rows[part], columns[part], width)
-        values[part] = _normalize(mantissas, exponents, norms, rows[part], columns[part])
+        found = _align(left, right, rows[part], columns[part], width)
+        values[part] = _normalize(found, norms, rows[part], columns[part])
     return values
 
 
@@ -512,7 +485,7 @@ def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
 
 
 def align_triangle(
-    series: SeriesSet, width: int, norms: SelfSimilarities, first: int, last: int
+    series: SeriesSet, width: int, norms: Powers, first: int, last: int
 ) -> FloatArray:
     """Normalised kernels of some rows with all series before them: a band of a triangle."""
     counts = np.arange(first, last)
@@ -523,8 +496,8 @@ def align_triangle(
 
 def _align(
     left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray, width: int
-) -> tuple[FloatArray, IntArray]:
-    """Mantissas and exponents of pairs, computed in an order in which lanes are full and alike."""
+) -> Powers:
+    """Kernels of pairs before normalisation, computed in an order that fills the lanes."""
     above, beside = left.lengths[rows], right.lengths[columns]
     n_runs = np.count_nonzero(np.diff(rows)) + 1
     is_shared = bool(n_runs * loops._LANES <= rows.size)
@@ -564,50 +537,17 @@ def _find_bounds(rows: IntArray, *, is_shared: bool) -> IntArray:
 
 
 def _normalize(
-    mantissas: FloatArray,
-    exponents: IntArray,
-    norms: tuple[SelfSimilarities, SelfSimilarities],
-    rows: IntArray,
-    columns: IntArray,
+    found: Powers, norms: tuple[Powers, Powers], rows: IntArray, columns: IntArray
 ) -> FloatArray:
-    left, right = norms
-    roots = np.sqrt(left.mantissas)[rows] * np.sqrt(right.mantissas)[columns]
+    (mantissas, exponents), (left, left_exponents), (right, right_exponents) = found, *norms
+    roots = np.sqrt(left)[rows] * np.sqrt(right)[columns]
     # Twice the exponent of the result, which may be a half; far below zero where nothing is alike.
-    doubled = 2 * exponents - left.exponents[rows] - right.exponents[columns]
+    doubled = 2 * exponents - left_exponents[rows] - right_exponents[columns]
     doubled = np.clip(doubled, -(2**14), 2**14)
     halves = np.where(doubled % 2 == 1, np.sqrt(2.0), 1.0)
     values = np.ldexp(mantissas / roots * halves, (doubled // 2).astype(np.int32))
     # Cauchy and Schwarz, but for the last bit.
     return np.asarray(np.minimum(values, 1.0))
-
-
-def tabulate_alignment(
-    table: ChannelKernels,
-    series: SeriesSet,
-    width: int,
-    *,
-    dtype: str = "float64",
-    table_dtype: str = "float64",
-    cache_dir: str | None = None,
-) -> PackedKernels:
-    """All alignment kernels between some series, in blocks that a cache may keep."""
-    n_samples, n_kernels = len(series), len(table.channels)
-    values = np.ones((n_kernels, n_samples * (n_samples - 1) // 2), dtype=table_dtype)
-    align = _open_cache(cache_dir)
-    # The constant kernel is 1.
-    varying, n_done = np.flatnonzero(table.rates), 0
-    for index in varying:
-        part = table.prepare(int(index), series, dtype)
-        key = "" if cache_dir is None else _fingerprint(part, width)
-        norms = functools.cache(functools.partial(find_self_similarities, part, width))
-        for first, last in split_rows(part.lengths):
-            block = values[index, first * (first - 1) // 2 : last * (last - 1) // 2]
-            block[:] = align(key, first, last, table_dtype, part, width, norms)
-            n_done += block.size
-            total = varying.size * values.shape[1]
-            if total > 0:
-                announce("kernels", f"{100 * n_done / total:.0f} % of {total}", n_done, total)
-    return PackedKernels(values, n_samples)
 
 
 def _align_block(
@@ -617,24 +557,16 @@ def _align_block(
     dtype: str,
     part: SeriesSet,
     width: int,
-    norms: Callable[[], SelfSimilarities],
+    norms: Callable[[], Powers],
 ) -> FloatArray:
-    """Kernels of some rows of a triangle; `key` stands for the series and the width in a cache."""
-    del key
+    """`align_triangle` as a cache calls it; `key` stands for the series and the width."""
     return align_triangle(part, width, norms(), first, last).astype(dtype, copy=False)
 
 
-def _open_cache(folder: str | None) -> Callable[..., FloatArray]:
-    """The computation of a block, kept on disk where a folder is given and can be written to."""
-    if folder is None:
-        return _align_block
-    from joblib import Memory
-
+def _keep_blocks(folder: str) -> Callable[..., FloatArray]:
+    """`_align_block` with results kept in a folder, if that can be written to."""
     try:
-        memory = Memory(folder, verbose=0)
-        cached: Callable[..., FloatArray] = memory.cache(
-            _align_block, ignore=["part", "width", "norms"]
-        )
+        memory = joblib.Memory(folder, verbose=0)
     except OSError as error:
         warnings.warn(
             f"Kernel values cannot be kept in {folder}: {error}. The result does not depend on "
@@ -642,17 +574,19 @@ def _open_cache(folder: str | None) -> Callable[..., FloatArray]:
             stacklevel=2,
         )
         return _align_block
+    cached: Callable[..., FloatArray] = memory.cache(
+        _align_block, ignore=["part", "width", "norms"]
+    )
     return cached
 
 
-def _fingerprint(part: SeriesSet, width: int) -> str:
-    from joblib import hash as hash_arrays
-
-    return str(hash_arrays((ALIGNMENT_VERSION, width, part.values, part.starts)))
+def _name_blocks(part: SeriesSet, width: int) -> str:
+    return str(joblib.hash((ALIGNMENT_VERSION, width, part.values, part.starts)))
 
 
-def split_rows(lengths: IntArray) -> Iterator[tuple[int, int]]:
+def split_rows(series: SeriesSet) -> Iterator[tuple[int, int]]:
     """Rows of a triangle, some seconds of work at a time."""
+    lengths = series.lengths
     before = np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
     first, total = 0, 0.0
     for row, n_cells in enumerate(lengths * before):
@@ -729,15 +663,21 @@ def expected_alignment(
     >>> int(np.argmax(found.visits[2])), bool(np.all(found.visits.sum(axis=1) > 1 - 1e-12))
     (1, True)
     """
-    index = _find_kernel(bank, channel)
-    table = bank.select([index]).kernels
-    if table is None:
-        raise ValueError("The bank has no kernels. Call adapt(X) and use the bank it returns.")
+    if isinstance(channel, str):
+        names = bank.kernel_names()
+        if channel not in names:
+            raise ValueError(
+                f"channel={channel!r} is none of the kernels {', '.join(names)}. Pass one of these "
+                "names, or a kernel's place in the bank."
+            )
+        channel = names.index(channel)
+    single = bank.select([channel])
+    table = single._table
     pair = [_read_one(series, name) for series, name in ((x, "x"), (y, "y"))]
     left, right = (table.prepare(0, series, np.float64)[0] for series in pair)
     local = _log_local(left, right, bank.triangular)
     visits = loops._visits(local, loops._log_alignments(local))
-    similarity = bank.select([index]).evaluate(0, *pair)[0, 0]
+    similarity = single.evaluate(0, *pair)[0, 0]
     # Steps outside the band have the local kernel 0, and no alignment passes them.
     losses = np.where(visits > 0, local, 0.0) * visits
     agreements = []
@@ -747,18 +687,6 @@ def expected_alignment(
         agreements.append(np.where(total > 0, np.exp(mean * total.size), 0.0))
     times = (_find_times(table, series) for series in pair)
     return ExpectedAlignment(float(similarity), visits, *times, *agreements)
-
-
-def _find_kernel(bank: GlobalAlignment, channel: int | str) -> int:
-    if not isinstance(channel, str):
-        return int(check_indices([channel], bank.n_kernels)[0])
-    names = bank.kernel_names()
-    if channel not in names:
-        raise ValueError(
-            f"channel={channel!r} is none of the kernels {', '.join(names)}. Pass one of these "
-            "names, or a kernel's place in the bank."
-        )
-    return names.index(channel)
 
 
 def _read_one(series: Any, name: str) -> SeriesSet:

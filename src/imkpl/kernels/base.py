@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -401,6 +401,20 @@ class BaseKernelBank(ABC):
                 "on the training part. Call adapt(X) first and use the bank that it returns."
             )
         return found
+
+
+class KernelTable:
+    """A data class whose arrays and tuples have one entry per kernel."""
+
+    def at(self, indices: IntArray) -> Self:
+        """The listed kernels in that order."""
+        found = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                value = tuple(value[i] for i in indices)
+            found[field.name] = value[indices] if isinstance(value, np.ndarray) else value
+        return type(self)(**found)
 
 
 class BaseWrapper(BaseKernelBank):

@@ -13,6 +13,7 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import _gaussian_loops as loops
 from imkpl.kernels.base import (
     BaseKernelBank,
+    KernelTable,
     check_indices,
     check_magnitude,
     check_pair_values,
@@ -39,7 +40,7 @@ SMALLEST_ROOT = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureKernels:
+class FeatureKernels(KernelTable):
     """The kernels of an adapted `PerFeatureGaussian`, one entry per kernel."""
 
     columns: IntArray  # the input column that each kernel reads
@@ -50,10 +51,6 @@ class FeatureKernels:
     def widths(self) -> FloatArray:
         """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
         return invert_rates(self.rates)
-
-    def at(self, indices: IntArray) -> FeatureKernels:
-        """The listed kernels in that order."""
-        return FeatureKernels(self.columns[indices], self.scales[indices], self.rates[indices])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +99,11 @@ class PerFeatureGaussian(BaseKernelBank):
     dtype: DTypeLike = np.float64
     kernels: FeatureKernels | None = None
 
+    reads = "columns"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
-        scales = np.asarray(self.scales, dtype=np.float64)
-        if scales.ndim != 1 or scales.size == 0 or not np.all((scales > 0) & (scales < np.inf)):
-            raise ValueError(
-                f"PerFeatureGaussian(scales={self.scales}) must be a tuple of positive numbers, "
-                "such as (0.5, 1.0, 2.0). Use (1.0,) for one kernel per feature."
-            )
-        if self.bandwidth is not None and not np.all(np.asarray(self.bandwidth) > 0):
-            raise ValueError(
-                f"PerFeatureGaussian(bandwidth={self.bandwidth}) must be positive. Leave it out "
-                "to learn it from the training part."
-            )
+        check_widths("PerFeatureGaussian", self.scales, self.bandwidth, "feature")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise ValueError(
                 f"PerFeatureGaussian(tolerance={self.tolerance}) must be at least 0 and below 1. "
@@ -124,11 +114,6 @@ class PerFeatureGaussian(BaseKernelBank):
                 f"PerFeatureGaussian(dtype={self.dtype}) must be float64 or float32. Leave it out "
                 "for float64."
             )
-
-    @property
-    def reads(self) -> str:
-        """Columns of a numeric 2-D array."""
-        return "columns"
 
     @property
     def n_kernels(self) -> int:
@@ -277,10 +262,6 @@ class PerFeatureGaussian(BaseKernelBank):
         return products
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
-
-    @property
     def _columns(self) -> IntArray:
         return np.unique(self._table.columns)
 
@@ -378,6 +359,21 @@ def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None)
 def invert_roots(roots: FloatArray) -> FloatArray:
     """``1 / roots``, and 0 where a root is 0 or denormal: the constant kernel 1."""
     return np.divide(1.0, roots, out=np.zeros_like(roots), where=roots >= SMALLEST_ROOT)
+
+
+def check_widths(owner: str, scales: Any, bandwidth: Any, unit: str) -> None:
+    """Refuse scales and bandwidths of a bank that are not positive."""
+    array = np.asarray(scales, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or not np.all((array > 0) & (array < np.inf)):
+        raise ValueError(
+            f"{owner}(scales={scales}) must be a tuple of positive numbers, such as "
+            f"(0.5, 1.0, 2.0). Use (1.0,) for one kernel per {unit}."
+        )
+    if bandwidth is not None and not np.all(np.asarray(bandwidth) > 0):
+        raise ValueError(
+            f"{owner}(bandwidth={bandwidth}) must be positive. Leave it out to learn it from the "
+            "training part."
+        )
 
 
 def invert_rates(rates: FloatArray) -> FloatArray:

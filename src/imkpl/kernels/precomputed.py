@@ -47,10 +47,9 @@ class Precomputed(BaseKernelBank):
 
     kernels: IntArray | None = None
 
-    @property
-    def reads(self) -> str:
-        """Similarities: a stack of matrices."""
-        return "similarities"
+    reads = "similarities"
+    # `adapt` refuses other stacks.
+    _has_unit_diagonal = True
 
     @property
     def n_kernels(self) -> int:
@@ -110,11 +109,6 @@ class Precomputed(BaseKernelBank):
         if feature_names is None:
             return [f"kernel {index}" for index in self._indices]
         return [str(feature_names[index]) for index in self._indices]
-
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        # `adapt` refuses other stacks.
-        return True
 
     def _take(self, X: Any, indices: ArrayLike) -> IntArray:
         return np.array(indices, dtype=np.intp)
@@ -262,10 +256,8 @@ class Tabulated(BaseKernelBank):
     kernels: IntArray  # which kernels of the table are used
     names: tuple[str, ...]  # of all kernels of the table
 
-    @property
-    def reads(self) -> str:
-        """A table of kernels, which nobody reads from a user."""
-        return "anything"
+    reads = "anything"
+    _has_unit_diagonal = True
 
     @property
     def n_kernels(self) -> int:
@@ -323,10 +315,6 @@ class Tabulated(BaseKernelBank):
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The names that the tabulated bank gave."""
         return [self.names[kernel] for kernel in self.kernels]
-
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
 
     def _take(self, X: Any, indices: ArrayLike) -> IntArray:
         return np.array(indices, dtype=np.intp)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
+    KernelTable,
     check_indices,
     check_sample_weight,
     find_columns,
@@ -34,7 +35,7 @@ Vocabulary = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnKernels:
+class ColumnKernels(KernelTable):
     """The kernels of an adapted `PerColumn`, one entry per kernel."""
 
     columns: IntArray  # the column that each kernel reads
@@ -43,17 +44,6 @@ class ColumnKernels:
     fills: FloatArray  # the number that stands for a missing one
     vocabularies: tuple[Vocabulary | None, ...]  # categories in training; None for numbers, marks
     labels: tuple[str, ...]  # names of the kernels
-
-    def at(self, indices: IntArray) -> ColumnKernels:
-        """The listed kernels in that order."""
-        return ColumnKernels(
-            self.columns[indices],
-            self.is_mark[indices],
-            self.rates[indices],
-            self.fills[indices],
-            tuple(self.vocabularies[i] for i in indices),
-            tuple(self.labels[i] for i in indices),
-        )
 
     def relearned(self, fresh: ColumnKernels) -> ColumnKernels:
         """These kernels with what was learned anew about all columns."""
@@ -99,8 +89,8 @@ class PerColumn(BaseKernelBank):
     """A kernel on each column of a table, so that a kernel's weight is a column's weight.
 
     Columns of numbers get the Gaussian kernel of `PerFeatureGaussian`. Columns of categories get
-    the overlap kernel, 1 for two equal categories and 0 for others. What is read as which is said
-    at :func:`imkpl.tables.read_table`.
+    the overlap kernel, 1 for two equal categories and 0 for others. Which columns are which:
+    :func:`imkpl.tables.read_table`.
 
     Missing cells follow one rule, in the training part and for new samples:
 
@@ -152,6 +142,9 @@ class PerColumn(BaseKernelBank):
     dtype: DTypeLike = np.float64
     kernels: ColumnKernels | None = None
 
+    reads = "tables"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
         listed = self.categorical
         is_list = listed is None or (not isinstance(listed, str) and np.ndim(listed) == 1)
@@ -162,11 +155,6 @@ class PerColumn(BaseKernelBank):
             )
         # Checks the settings that are passed on to it.
         PerFeatureGaussian(tolerance=self.tolerance, dtype=self.dtype)
-
-    @property
-    def reads(self) -> str:
-        """Rows of tables."""
-        return "tables"
 
     @property
     def n_kernels(self) -> int:
@@ -243,10 +231,6 @@ class PerColumn(BaseKernelBank):
         return [mark_name(n) if is_mark else n for n, is_mark in zip(names, marks, strict=True)]
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
-
-    @property
     def _columns(self) -> IntArray:
         return np.unique(self._table.columns)
 
@@ -257,8 +241,7 @@ class PerColumn(BaseKernelBank):
     def _take(self, X: Any, indices: ArrayLike) -> Table:
         return read_table(X)[np.asarray(indices, dtype=np.intp)]
 
-    def _subset(self, X: Any, indices: ArrayLike) -> Table:
-        return self._take(X, indices)
+    _subset = _take
 
     def _tabulate(self, X: Any) -> tuple[PerFeatureGaussian, FloatArray]:
         return self._bank, self._encode(X)[0]

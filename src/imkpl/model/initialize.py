@@ -110,7 +110,7 @@ class MarginStart:
             candidates, choice = better, self._choice_among(better)
             free = choice.choose(n_sufficient, shortfall)
         if choice.gain(free) < LEAST_GAIN:
-            return self._keep_alike(max_kernels)
+            return self._weigh_equally(max_kernels)
         live = np.flatnonzero(free)
         chosen = candidates[live]
         target = float(1 / free.sum())
@@ -150,7 +150,7 @@ class MarginStart:
         slopes[candidates[free > 0]] = np.inf
         return _largest(slopes, candidates.size)
 
-    def _keep_alike(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
+    def _weigh_equally(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Equal weights, for neighbourhoods that do not tell which kernels separate."""
         order = np.argsort(-self.alone, kind="stable")[:max_kernels]
         chosen = np.sort(order)

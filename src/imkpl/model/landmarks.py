@@ -41,10 +41,10 @@ def choose_landmarks(
         for members, n_chosen in zip(classes, shares, strict=True)
     ]
     if isinstance(X, ShardedSamples):
-        draw_together(bank, X, labels, draws)
+        draw_from_partitions(bank, X, labels, draws)
     else:
         for draw in draws:
-            draw_alone(bank, X, draw, working_memory)
+            draw_in_memory(bank, X, draw, working_memory)
     joined = np.concatenate([draw.members[draw.chosen] for draw in draws])
     weights = [share_weight(d.sample_weight[d.chosen], float(d.sample_weight.sum())) for d in draws]
     order = np.argsort(joined)
@@ -115,20 +115,24 @@ class ClassDraw:
         return self._is_complete
 
     def draw(self) -> IntArray:
-        """Draw candidates by weight times distance."""
+        """Draw candidates with replacement, in proportion to weight times distance."""
         n_drawn = min(max(FEWEST_DRAWN, self.chosen.size), MOST_DRAWN)
-        return _draw(self.sample_weight * self.distances, n_drawn, self.generator)
+        shares = self.sample_weight * self.distances
+        steps = np.cumsum(shares)
+        drawn = np.searchsorted(steps, self.generator.random(n_drawn) * steps[-1], side="right")
+        # Round-off may lead beyond the last member with a share.
+        return np.asarray(np.minimum(drawn, np.flatnonzero(shares)[-1]))
 
-    def take(self, drawn: IntArray, similarities: FloatArray) -> IntArray:
+    def accept(self, drawn: IntArray, similarities: FloatArray) -> IntArray:
         """Accept some of the candidates, given their similarities, as landmarks."""
         chances = self.generator.random(drawn.size)
-        is_taken = _thin(drawn, self.distances[drawn], similarities, chances)
-        new = drawn[is_taken][: self.n_chosen - self.chosen.size]
+        is_accepted = _accept_in_turn(drawn, self.distances[drawn], similarities, chances)
+        new = drawn[is_accepted][: self.n_chosen - self.chosen.size]
         self.chosen = np.concatenate([self.chosen, new])
         self._is_complete = self.chosen.size == self.n_chosen
         return np.asarray(new)
 
-    def approach(self, nearest: FloatArray) -> None:
+    def update_distances(self, nearest: FloatArray) -> None:
         """Update the distances; the draw is complete if all of them are zero."""
         self.distances = np.minimum(self.distances, nearest)
         self.distances[self.chosen] = 0.0
@@ -136,13 +140,13 @@ class ClassDraw:
         self._is_complete = not self.distances.any()
 
 
-def draw_alone(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: float) -> None:
+def draw_in_memory(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: float) -> None:
     """Draw the landmarks of one class from samples in memory."""
     average = np.full(bank.n_kernels, 1 / bank.n_kernels)
     members = draw.members
     while not draw.is_complete():
         drawn = draw.draw()
-        new = draw.take(drawn, bank.combine(average, bank._subset(X, members[drawn])))
+        new = draw.accept(drawn, bank.combine(average, bank._subset(X, members[drawn])))
         if draw.is_complete():
             return
         landmarks, nearest = bank._take(X, members[new]), np.empty(members.size)
@@ -150,10 +154,10 @@ def draw_alone(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: fl
         for block in iterate_blocks(members.size, row_bytes, working_memory):
             similarities = bank.combine(average, take_samples(X, members[block]), landmarks)
             nearest[block] = 1 - similarities.max(axis=1)
-        draw.approach(nearest)
+        draw.update_distances(nearest)
 
 
-def draw_together(
+def draw_from_partitions(
     bank: BaseKernelBank, X: ShardedSamples, labels: IntArray, draws: list[ClassDraw]
 ) -> None:
     """Draw the landmarks of all classes together, with one pass over the partitions per batch.
@@ -169,9 +173,9 @@ def draw_together(
         ends = np.cumsum([places.size for places in drawn.values()])
         landmarks: dict[int, FloatArray] = {}
         for (q, places), own in zip(drawn.items(), np.split(rows, ends[:-1]), strict=True):
-            new = draws[q].take(places, bank.combine(average, own))
+            new = draws[q].accept(places, bank.combine(average, own))
             if not draws[q].is_complete():
-                # A place may be drawn twice; its first row will do.
+                # A place may be drawn more than once; take its first row.
                 landmarks[q] = own[[int(np.flatnonzero(places == place)[0]) for place in new]]
         if not landmarks:
             return
@@ -182,7 +186,7 @@ def draw_together(
         nearest = join_rows(found, members.shape)
         ends = np.cumsum([draws[q].members.size for q in landmarks])
         for q, own in zip(landmarks, np.split(nearest, ends[:-1]), strict=True):
-            draws[q].approach(own)
+            draws[q].update_distances(own)
 
 
 def nearest_landmarks(
@@ -203,15 +207,7 @@ def nearest_landmarks(
     return nearest
 
 
-def _draw(shares: FloatArray, n_drawn: int, generator: np.random.Generator) -> IntArray:
-    """Indices drawn with replacement, in proportion to their shares."""
-    steps = np.cumsum(shares)
-    drawn = np.searchsorted(steps, generator.random(n_drawn) * steps[-1], side="right")
-    # Round-off may lead beyond the last index with a share.
-    return np.asarray(np.minimum(drawn, np.flatnonzero(shares)[-1]))
-
-
-def _thin(
+def _accept_in_turn(
     drawn: IntArray, distances: FloatArray, similarities: FloatArray, chances: FloatArray
 ) -> BoolArray:
     """Which candidates are accepted, one after the other, by how much of their distance is left.
@@ -219,10 +215,10 @@ def _thin(
     `distances` are those to the landmarks before the draw, `similarities` those of the candidates.
     """
     left = distances.copy()
-    is_taken = np.zeros(drawn.size, dtype=bool)
+    is_accepted = np.zeros(drawn.size, dtype=bool)
     for i in range(drawn.size):
         if chances[i] * distances[i] < left[i]:
-            is_taken[i] = True
+            is_accepted[i] = True
             np.minimum(left, 1 - similarities[i], out=left)
             left[(left < NO_DISTANCE) | (drawn == drawn[i])] = 0.0
-    return is_taken
+    return is_accepted

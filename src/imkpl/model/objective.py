@@ -17,7 +17,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.neighbors import Neighborhoods
 from imkpl.model.problem import Problem, State
 
 
@@ -67,16 +66,6 @@ def discrimination_term(
 def interpretability_term(prototypes: sp.csr_array) -> float:
     """``J_ip = ||L U||_1``, which is the sum of U because U is non-negative."""
     return float(prototypes.sum())
-
-
-def local_separation_term(
-    kernel: FloatArray, neighborhoods: Neighborhoods, sample_weight: FloatArray
-) -> float:
-    """``J_ls`` (Eq. 6): squared distances to same-class, similarities to other-class neighbours."""
-    same, other = neighborhoods.same, neighborhoods.other
-    distances = 2 - 2 * kernel[same.rows, same.columns]
-    similarities = kernel[other.rows, other.columns]
-    return float(sample_weight[same.rows] @ distances + sample_weight[other.rows] @ similarities)
 
 
 def evaluate(problem: Problem, state: State) -> ObjectiveParts:

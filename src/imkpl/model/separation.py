@@ -124,7 +124,10 @@ class MarginSeparation(BaseSeparation):
 def local_separation_slopes(
     bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> FloatArray:
-    """The paper's E_ls (Eq. 11): J_ls of every kernel alone, for kernels of unit diagonal."""
+    """The paper's E_ls (Eq. 11): J_ls (Eq. 6) of every kernel alone, for kernels of unit diagonal.
+
+    Squared distances to same-class neighbours plus similarities to other-class neighbours.
+    """
     same, other = neighborhoods.same, neighborhoods.other
     to_same, to_other = sample_weight[same.rows], sample_weight[other.rows]
     sums = bank.contract_pairs(

@@ -1,7 +1,7 @@
-"""Pictures of a fitted model and of its decisions, in the style of scikit-learn's displays.
+"""Displays of a fitted model and of its decisions, in the style of scikit-learn.
 
-Every display holds plain arrays. ``compute`` finds them without matplotlib, ``plot`` draws them,
-and ``from_estimator`` does both. Only what draws imports matplotlib.
+A display holds arrays. ``compute`` finds them without matplotlib, ``plot`` draws them, and
+``from_estimator`` does both.
 """
 
 from imkpl.plots.codes import CodesDisplay

@@ -1,4 +1,4 @@
-"""Which prototypes rebuild which samples."""
+"""Which prototypes reconstruct which samples."""
 
 from __future__ import annotations
 
@@ -6,46 +6,53 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.plots._canvas import require_pyplot, take_panels
-from imkpl.plots._model import check_model, choose_stratified, class_places, sort_prototypes
-from imkpl.plots._palette import SEQUENTIAL, literal, shorten_all
+from imkpl.plots._style import (
+    SEQUENTIAL,
+    check_model,
+    choose_stratified,
+    class_places,
+    literal,
+    require_pyplot,
+    shorten_all,
+    sort_prototypes,
+    take_panels,
+)
 
 WHO = "CodesDisplay"
-# More class names than this do not fit beside a picture.
+# Maximum number of class names along an axis.
 MOST_NAMES = 40
-# Names of so many characters in all fit side by side below it.
+# Longer names, in characters, are turned upright below the picture.
 WIDEST_NAMES = 60
 
 
 @dataclass(eq=False)
 class CodesDisplay:
-    """The codes of samples as a picture: samples against prototypes, both sorted by class.
+    """The codes of samples as an image: samples against prototypes, both sorted by class.
 
-    Where every sample is rebuilt from prototypes of its own class, all that is dark lies in blocks
+    If every sample is reconstructed from prototypes of its own class, all dark cells lie in blocks
     along the diagonal.
 
     Parameters
     ----------
     shares : array of shape (n_samples, n_prototypes)
-        How much of each sample's code each prototype is; rows sum to one, or to zero.
+        Share of each prototype in the code of each sample; rows sum to one, or to zero.
     sample_classes : int array of shape (n_samples,)
-        Places of the samples' classes among `classes`, in ascending order.
+        Indices of the samples' classes in `classes`, in ascending order.
     prototype_classes : int array of shape (n_prototypes,)
         The same for the prototypes.
     classes : array of shape (n_classes,)
         Class labels.
     rows, columns : int array, optional
-        Which samples and which prototypes of the model these are; counted from 0 by default.
+        Indices of the samples and prototypes; counted from 0 by default.
 
     Attributes
     ----------
     ax_, figure_ : Axes and Figure
-        Where it was drawn.
+        The axes, and their figure.
     image_ : AxesImage
-        The picture.
+        The image.
 
     Examples
     --------
@@ -71,14 +78,15 @@ class CodesDisplay:
         expected = (len(self.sample_classes), len(self.prototype_classes))
         if self.shares.shape != expected:
             raise ValueError(
-                f"The shares have shape {self.shares.shape}, expected {expected}: a row for every "
-                "sample's class and a column for every prototype's. Pass codes as they come."
+                f"The shares have shape {self.shares.shape}, expected {expected}: one row for each "
+                "of sample_classes and one column for each of prototype_classes. Pass matching "
+                "arrays."
             )
         for owners in (self.sample_classes, self.prototype_classes):
             if np.any(np.diff(owners) < 0):
                 raise ValueError(
-                    "Samples and prototypes must be sorted by class, expected their classes in "
-                    "ascending order. Sort them, or use CodesDisplay.compute."
+                    "Samples and prototypes must be sorted by class, expected classes in ascending "
+                    "order. Sort them, or use CodesDisplay.compute."
                 )
         self.rows = np.arange(expected[0]) if self.rows is None else self.rows
         self.columns = np.arange(expected[1]) if self.columns is None else self.columns
@@ -93,25 +101,25 @@ class CodesDisplay:
         max_samples: int | None = 500,
         random_state: Any = 0,
     ) -> Self:
-        """The sorted codes of samples, without drawing them.
+        """Compute the sorted codes of samples without drawing them.
 
         Parameters
         ----------
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`.
+            Samples in the form given to `fit`.
         y : array-like of shape (n_samples,), optional
-            Their classes; those that the model predicts by default.
+            Class labels; by default those that the model predicts.
         max_samples : int or None, default=500
-            At most so many samples, drawn so that every class keeps its share; None for all.
+            Maximum number of samples, chosen so that every class keeps its share; None for all.
         random_state : int or RandomState, default=0
-            Source of that draw.
+            Source of the random choice.
 
         Returns
         -------
         CodesDisplay
-            To be plotted.
+            The display, not drawn yet.
         """
         check_model(estimator, WHO)
         encoding = estimator._encode(X)
@@ -119,22 +127,16 @@ class CodesDisplay:
         labels = winners if y is None else class_places(estimator.classes_, y, codes.shape[0])
         chosen = choose_stratified(labels, max_samples, random_state)
         columns, owners = sort_prototypes(estimator, None)
-        # Within a class, samples of one main prototype stand together.
-        dense = _as_shares(codes[chosen])[:, columns]
+        # Within a class, samples with the same main prototype stay together.
+        totals = codes[chosen].sum(axis=1)[:, np.newaxis]
+        dense = codes[chosen].toarray()[:, columns] / np.where(totals > 0, totals, 1.0)
         order = np.lexsort((-dense.max(axis=1), np.argmax(dense, axis=1), labels[chosen]))
         rows = chosen[order]
         return cls(dense[order], labels[rows], owners, estimator.classes_, rows, columns)
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        max_samples: int | None = 500,
-        random_state: Any = 0,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the codes of samples.
 
@@ -143,15 +145,13 @@ class CodesDisplay:
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`.
+            Samples in the form given to `fit`.
         y : array-like of shape (n_samples,), optional
-            Their classes; those that the model predicts by default.
-        max_samples : int or None, default=500
-            At most so many samples, drawn so that every class keeps its share; None for all.
-        random_state : int or RandomState, default=0
-            Source of that draw.
+            Class labels; by default those that the model predicts.
         ax : Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw into; a new figure by default.
+        **options
+            Passed to `compute`.
 
         Returns
         -------
@@ -159,8 +159,7 @@ class CodesDisplay:
             The display.
         """
         require_pyplot(f"{WHO}.from_estimator")
-        display = cls.compute(estimator, X, y, max_samples=max_samples, random_state=random_state)
-        return display.plot(ax=ax)
+        return cls.compute(estimator, X, y, **options).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the codes.
@@ -168,7 +167,7 @@ class CodesDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw into; a new figure by default.
 
         Returns
         -------
@@ -192,19 +191,14 @@ class CodesDisplay:
         ax.tick_params(length=0)
         ax.set_xlabel(f"{self.shares.shape[1]} prototypes, by class")
         ax.set_ylabel(f"{self.shares.shape[0]} samples, by class")
-        ax.set_title("Codes: which prototypes rebuild which samples")
+        ax.set_title("Codes: which prototypes reconstruct which samples")
         bar = self.figure_.colorbar(self.image_, ax=ax, fraction=0.05, pad=0.02)
         bar.set_label("Share of the code")
         return self
 
 
-def _as_shares(codes: sp.csr_array) -> FloatArray:
-    totals = codes.sum(axis=1)
-    return np.asarray(codes.toarray() / np.where(totals > 0, totals, 1.0)[:, np.newaxis])
-
-
 def _name_groups(axis: Any, owners: IntArray, classes: Any) -> None:
-    """Class names at the centres of their groups; every other one where there are many."""
+    """Put class names at the centres of their groups, not all of them if there are many."""
     present = np.unique(owners)
     step = -(-present.size // MOST_NAMES)
     centers = [float(np.flatnonzero(owners == label).mean()) for label in present]

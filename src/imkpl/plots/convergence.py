@@ -1,4 +1,4 @@
-"""How the objective went down, term by term."""
+"""How the objective decreased, term by term."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from imkpl._typing import FloatArray
-from imkpl.plots._canvas import require_pyplot, take_panels
-from imkpl.plots._model import check_model
-from imkpl.plots._palette import class_color, class_marker, literal
+from imkpl.plots._style import (
+    check_model,
+    class_color,
+    class_marker,
+    hide_spines,
+    literal,
+    require_pyplot,
+    take_panels,
+)
 
 WHO = "ConvergenceDisplay"
 TOTAL = "total"
@@ -19,23 +25,22 @@ TOTAL = "total"
 
 @dataclass(eq=False)
 class ConvergenceDisplay:
-    """Every term of the objective and their total, round by round.
+    """The terms of the objective and their total after every round.
 
-    Terms differ by orders of magnitude, so that one panel shows their values on a logarithmic
-    scale, and one by how much they have changed since the first round. The changes of the terms
-    add up to that of the total.
+    The terms differ by orders of magnitude, so one panel shows their values on a logarithmic scale
+    and the other their change since the first round. The changes add up to that of the total.
 
     Parameters
     ----------
     history : dict of arrays of shape (n_rounds,)
-        Values after every round, by the name of the term; "total" is drawn in black.
+        Values after every round, by term; "total" is drawn in black.
 
     Attributes
     ----------
     axes_, figure_ : array of Axes, and Figure
-        Where it was drawn.
+        The two axes, and their figure.
     lines_ : dict of pairs of Line2D
-        By the name of the term, its lines in both panels.
+        The lines in both panels, by term.
 
     Examples
     --------
@@ -57,17 +62,17 @@ class ConvergenceDisplay:
         if len(lengths) != 1 or lengths == {0}:
             raise ValueError(
                 f"The terms of the history have {sorted(lengths)} rounds, expected the same number "
-                "for all, and one at least. Pass history_ of a fitted model."
+                "for all, at least one. Pass history_ of a fitted model."
             )
 
     @property
     def changes(self) -> dict[str, FloatArray]:
-        """By how much every term has changed since the first round."""
+        """Change of every term since the first round."""
         return {name: values - values[0] for name, values in self.history.items()}
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """The history of a model, without drawing it.
+        """Take the history of a model without drawing it.
 
         Parameters
         ----------
@@ -77,7 +82,7 @@ class ConvergenceDisplay:
         Returns
         -------
         ConvergenceDisplay
-            To be plotted.
+            The display, not drawn yet.
         """
         check_model(estimator, WHO)
         return cls(estimator.history_)
@@ -91,7 +96,7 @@ class ConvergenceDisplay:
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         ax : Axes or two Axes, optional
-            Where to draw; one is divided. A new figure by default.
+            Axes to draw into, a single one is divided; a new figure by default.
 
         Returns
         -------
@@ -107,7 +112,7 @@ class ConvergenceDisplay:
         Parameters
         ----------
         ax : Axes or two Axes, optional
-            Where to draw; one is divided. A new figure by default.
+            Axes to draw into, a single one is divided; a new figure by default.
 
         Returns
         -------
@@ -122,7 +127,7 @@ class ConvergenceDisplay:
         for name, values in self.history.items():
             style = _line_style(terms, name)
             rounds = np.arange(1, values.size + 1)
-            # A logarithm has no place for zero, and such a term has nothing to show.
+            # Zero has no logarithm.
             positive = np.where(values > 0, values, np.nan)
             pair = (
                 values_ax.plot(rounds, positive, **style),
@@ -136,8 +141,7 @@ class ConvergenceDisplay:
         for panel in panels:
             panel.set_xlabel("Round")
             panel.locator_params(axis="x", integer=True)
-            for side in ("top", "right"):
-                panel.spines[side].set_visible(False)
+            hide_spines(panel, "top", "right")
         changes_ax.legend(
             [lines[1] for lines in self.lines_.values()],
             [literal(name) for name in self.lines_],

@@ -9,52 +9,75 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.cells import read_cells
-from imkpl.plots._canvas import Place, require_pyplot, take_panels
-from imkpl.plots._decision_data import (
-    ChannelComparison,
-    PrototypeShare,
-    compare_channels,
-    list_prototypes,
+from imkpl.explanations.explanation import format_value
+from imkpl.plots._style import (
+    NEUTRAL,
+    REST,
+    Place,
+    check_model,
+    class_color,
+    draw_bars,
+    literal,
+    require_pyplot,
+    shorten,
+    shorten_all,
+    take_panels,
 )
-from imkpl.plots._decision_panels import (
-    draw_channel,
-    draw_features,
-    draw_probabilities,
-    draw_prototypes,
-)
-from imkpl.plots._model import check_model
 
 WHO = "DecisionDisplay"
+# Bars in a small panel, and samples named in a bar; the rest is counted.
+MOST_CLASSES = MOST_PROTOTYPES = 5
+MOST_SAMPLES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class PrototypeShare:
+    """One prototype in the code of a sample."""
+
+    prototype: int
+    owner: int  # index of its class
+    share: float  # of the code
+    samples: list[Any]  # names of its training samples, largest share first
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelComparison:
+    """One channel, or group of channels, of a series and of a training series."""
+
+    name: str
+    values: FloatArray  # (n_channels, length)
+    best_values: FloatArray  # the same channels of the training series
+    times: FloatArray  # (n_steps,)
+    shares: FloatArray  # (n_steps,), of the similarity to the prototypes
 
 
 @dataclass(eq=False)
 class DecisionDisplay:
     """The reasons for one decision: class probabilities, prototypes and features.
 
-    For a time series, its most important channels are drawn beside those of the training series
-    with the largest part in its code, the darker the more of the similarity comes from a step.
+    For a time series, the most important channels are drawn with those of the training series that
+    has the largest part in its code. Time steps are shaded by their share in the similarity.
 
     Parameters
     ----------
     sample : int or str
-        What the sample is called.
+        Name of the sample.
     classes : array of shape (n_classes,)
         Class labels.
     probabilities : array of shape (n_classes,)
         Probability of every class.
     winner, runner_up : int
-        Places of the predicted class, and of the most probable one of the others.
+        Indices of the predicted class and of the most probable other class.
     prototypes : list of PrototypeShare
-        The prototypes in its code, the largest share first.
+        The prototypes in its code, largest share first.
     feature_names : list of str
         Names of the kernels.
     feature_values : list or None
-        What each of them reads in the sample; None where that is not one value.
+        The value that each kernel reads in the sample; None unless it is a single value.
     margins : array of shape (n_features,)
-        What each adds to the score of the predicted class more than to the runner-up's.
+        What each feature adds to the score of the winner minus that of the runner-up.
     novelty, novelty_threshold : float
-        The part of the sample that its prototypes leave unexplained, and what is usual.
+        The part of the sample that its prototypes leave unexplained, and its usual maximum.
     best : int or str, optional
         For a series, the name of the training series with the largest part in its code.
     channels : list of ChannelComparison, optional
@@ -63,7 +86,7 @@ class DecisionDisplay:
     Attributes
     ----------
     axes_, figure_ : array of Axes, and Figure
-        Where it was drawn: probabilities, prototypes, features, then channels.
+        Axes of probabilities, prototypes, features and channels, and their figure.
 
     Examples
     --------
@@ -93,45 +116,40 @@ class DecisionDisplay:
 
     @classmethod
     def compute(cls, explanation: Explanation, index: int = 0, *, max_channels: int = 3) -> Self:
-        """The reasons for one decision, without drawing them.
+        """Collect the reasons for one decision without drawing them.
 
         Parameters
         ----------
         explanation : Explanation
             From `explain` of a fitted model.
         index : int, default=0
-            Which of its samples.
+            Index of the sample.
         max_channels : int, default=3
-            At most so many channels of a series.
+            Maximum number of channels of a series.
 
         Returns
         -------
         DecisionDisplay
-            To be plotted.
+            The display, not drawn yet.
         """
         if not isinstance(explanation, Explanation):
             raise TypeError(
                 f"{WHO} got a {type(explanation).__name__}, expected an Explanation. Pass "
                 "model.explain(X), or a fitted model and X to from_estimator."
             )
-        row = range(len(explanation))[index]
-        # The table of one sample only.
-        one = explanation[row]
-        evidence = one.evidence
-        winner, probabilities = int(one.winners[0]), one.probabilities[0]
-        others = np.argsort(-probabilities, kind="stable")
-        runner_up = int(others[others != winner][0])
+        one = explanation[range(len(explanation))[index]]
+        winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
         by_feature = one.feature_contributions()[0]
-        best, channels = compare_channels(one, 0, max_channels)
+        best, channels = _compare_channels(one, max_channels)
         return cls(
             sample=one.sample_ids[0],
             classes=one.classes,
-            probabilities=probabilities,
+            probabilities=one.probabilities[0],
             winner=winner,
             runner_up=runner_up,
-            prototypes=list_prototypes(one, 0),
+            prototypes=_list_prototypes(one),
             feature_names=list(one.feature_names),
-            feature_values=read_cells(evidence.predictor, evidence.samples, 0),
+            feature_values=one._cells(0),
             margins=by_feature[:, winner] - by_feature[:, runner_up],
             novelty=float(one.novelty[0]),
             novelty_threshold=one.novelty_threshold,
@@ -156,14 +174,13 @@ class DecisionDisplay:
         explanation : Explanation
             From `explain` of a fitted model.
         index : int, default=0
-            Which of its samples.
+            Index of the sample.
         max_features : int, default=10
-            At most so many features; the rest is summed in one more bar.
+            Maximum number of features; the others are summed in one more bar.
         max_channels : int, default=3
-            At most so many channels of a series.
+            Maximum number of channels of a series.
         ax : Axes, optional
-            Where to draw, divided into panels, which need about 11 by 6 inches; a new figure by
-            default.
+            Axes to divide into panels, about 11 by 6 inches; a new figure by default.
 
         Returns
         -------
@@ -175,16 +192,7 @@ class DecisionDisplay:
         return display.plot(max_features=max_features, ax=ax)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        index: int = 0,
-        *,
-        max_features: int = 10,
-        max_channels: int = 3,
-        ax: Any = None,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, index: int = 0, **options: Any) -> Self:
         """Draw the reasons for the decision on one sample.
 
         Parameters
@@ -192,16 +200,11 @@ class DecisionDisplay:
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`.
+            Samples in the form given to `fit`.
         index : int, default=0
-            Which of them.
-        max_features : int, default=10
-            At most so many features; the rest is summed in one more bar.
-        max_channels : int, default=3
-            At most so many channels of a series.
-        ax : Axes, optional
-            Where to draw, divided into panels, which need about 11 by 6 inches; a new figure by
-            default.
+            Index of the sample.
+        **options
+            Passed to `from_explanation`.
 
         Returns
         -------
@@ -209,13 +212,7 @@ class DecisionDisplay:
             The display.
         """
         check_model(estimator, WHO)
-        return cls.from_explanation(
-            estimator.explain(X),
-            index,
-            max_features=max_features,
-            max_channels=max_channels,
-            ax=ax,
-        )
+        return cls.from_explanation(estimator.explain(X), index, **options)
 
     def plot(self, *, max_features: int = 10, ax: Any = None) -> Self:
         """Draw the reasons.
@@ -223,10 +220,9 @@ class DecisionDisplay:
         Parameters
         ----------
         max_features : int, default=10
-            At most so many features; the rest is summed in one more bar.
+            Maximum number of features; the others are summed in one more bar.
         ax : Axes, optional
-            Where to draw, divided into panels, which need about 11 by 6 inches; a new figure by
-            default.
+            Axes to divide into panels, about 11 by 6 inches; a new figure by default.
 
         Returns
         -------
@@ -245,9 +241,169 @@ class DecisionDisplay:
             height_ratios=[1.0, 1.3] + [0.75] * n_channels,
         )
         self.axes_ = np.array(panels, dtype=object)
-        draw_probabilities(self, panels[0])
-        draw_prototypes(self, panels[1])
-        draw_features(self, panels[2], max_features)
+        self._draw_probabilities(panels[0])
+        self._draw_prototypes(panels[1])
+        self._draw_features(panels[2], max_features)
         for panel, channel in zip(panels[3:], self.channels, strict=True):
-            draw_channel(self, panel, channel)
+            self._draw_channel(panel, channel)
         return self
+
+    def _draw_probabilities(self, ax: Any) -> None:
+        order = np.argsort(-self.probabilities, kind="stable")
+        shown = [self.winner, *(int(i) for i in order if i != self.winner)][:MOST_CLASSES]
+        names = shorten_all([self.classes[i] for i in shown], 20)
+        values = [float(self.probabilities[i]) for i in shown]
+        colors = [class_color(i) for i in shown]
+        n_more = len(self.classes) - len(shown)
+        if n_more:
+            names.append(f"{n_more} more")
+            values.append(max(0.0, 1.0 - sum(values)))
+            colors.append(REST)
+        draw_bars(ax, names, values, [f"{value:.1%}" for value in values], colors)
+        ax.set_xlim(0.0, 1.18)
+        ax.set_xticks([0.0, 0.5, 1.0])
+        ax.set_xlabel("Probability")
+        label = shorten(self.classes[self.winner])
+        ax.set_title(literal(f"Sample {shorten(self.sample)} is {label}"))
+
+    def _draw_prototypes(self, ax: Any) -> None:
+        shown, rest = self.prototypes[:MOST_PROTOTYPES], self.prototypes[MOST_PROTOTYPES:]
+        names = []
+        for one in shown:
+            named = ", ".join(shorten(sample, 14) for sample in one.samples[:MOST_SAMPLES])
+            n_more = len(one.samples) - MOST_SAMPLES
+            names.append(
+                f"prototype {one.prototype} ({shorten(self.classes[one.owner], 18)})\n"
+                f"sample{'s' * (len(one.samples) > 1)} {named}"
+                f"{f', {n_more} more' if n_more > 0 else ''}"
+            )
+        values = [one.share for one in shown]
+        colors = [class_color(one.owner) for one in shown]
+        if rest:
+            names.append(f"{len(rest)} more")
+            values.append(sum(one.share for one in rest))
+            colors.append(REST)
+        draw_bars(ax, names, values, [f"{value:.0%}" for value in values], colors)
+        ax.tick_params(axis="y", labelsize="small")
+        is_novel = self.novelty > self.novelty_threshold
+        ax.set_xlabel(
+            f"Share of the code\nNovelty {self.novelty:.2f}, usually at most "
+            f"{self.novelty_threshold:.2f}{': unlike the training data' if is_novel else ''}"
+        )
+        ax.set_title("Similar prototypes" if shown else "It resembles none of the prototypes")
+
+    def _draw_features(self, ax: Any, max_features: int) -> None:
+        margins = np.asarray(self.margins)
+        order = np.argsort(-np.abs(margins), kind="stable")
+        shown, rest = order[:max_features], order[max_features:]
+        names = shorten_all([self.feature_names[i] for i in shown])
+        if self.feature_values is not None:
+            cells = [self.feature_values[i] for i in shown]
+            cells = [shorten(cell, 14) if isinstance(cell, str) else cell for cell in cells]
+            names = [name + format_value(cell) for name, cell in zip(names, cells, strict=True)]
+        values = [float(margins[i]) for i in shown]
+        colors = [class_color(self.winner if value > 0 else self.runner_up) for value in values]
+        if rest.size:
+            names.append(f"{rest.size} more")
+            values.append(float(margins[rest].sum()))
+            colors.append(REST)
+        draw_bars(ax, names, values, [f"{value:+.2g}" for value in values], colors, n_slots=8)
+        ax.axvline(0, color="black", linewidth=0.8)
+        winner, runner_up = (shorten(self.classes[i], 20) for i in (self.winner, self.runner_up))
+        ax.set_title(literal(f"What speaks for {winner}\nrather than {runner_up}"))
+        ax.set_xlabel(
+            literal(
+                f"Difference of the scores, {margins.sum():+.2g} in total\n"
+                f"\N{LEFTWARDS ARROW} {runner_up}      {winner} \N{RIGHTWARDS ARROW}"
+            )
+        )
+
+    def _draw_channel(self, ax: Any, channel: ChannelComparison) -> None:
+        own: dict[str, Any] = {
+            "color": class_color(self.winner),
+            "linestyle": "-",
+            "linewidth": 1.8,
+        }
+        other: dict[str, Any] = {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.3}
+        ax.plot(channel.best_values.T, **other)
+        ax.plot(channel.values.T, **own)
+        lowest, highest = ax.get_ylim()
+        ax.pcolormesh(
+            step_edges(channel.times),
+            [lowest, highest],
+            channel.shares[np.newaxis],
+            cmap="Greys",
+            vmin=0.0,
+            # Keep the lines visible on the darkest step.
+            vmax=2.5 * max(float(channel.shares.max()), 1e-300),
+            zorder=0,
+            rasterized=True,
+        )
+        ax.set_ylim(lowest, highest)
+        ax.locator_params(axis="x", integer=True)
+        share = f"{channel.shares.sum():.0%} of the similarity"
+        ax.set_title(literal(f"{shorten(channel.name)}: {share}"), fontsize="medium")
+        if channel is not self.channels[-1]:
+            return
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        ax.set_xlabel("Time step")
+        ax.legend(
+            [Line2D([], [], **own), Line2D([], [], **other), Patch(color="0.7")],
+            [
+                literal(f"sample {shorten(self.sample, 20)}"),
+                literal(f"training series {shorten(self.best, 20)}, largest part of its code"),
+                "similar to its prototypes",
+            ],
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.45),
+            frameon=False,
+            ncols=3,
+        )
+
+
+def _list_prototypes(one: Explanation) -> list[PrototypeShare]:
+    shares = one.shares[[0]].tocoo()
+    owners = one.evidence.predictor.encoder.classes
+    found = []
+    for place in np.argsort(-shares.data, kind="stable"):
+        prototype = int(shares.coords[1][place])
+        behind = [one.support_ids[i] for i, _ in one.samples_behind(prototype)]
+        share = float(shares.data[place])
+        found.append(PrototypeShare(prototype, int(owners[prototype]), share, behind))
+    return found
+
+
+def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[ChannelComparison]]:
+    """The training series with the largest part in the code of a series, and both by channel."""
+    evidence, predictor = one.evidence, one.evidence.predictor
+    amounts = (evidence.encoding.codes[[0]] @ predictor.mixes).toarray().ravel()
+    if one.kind.word != "series" or not np.any(amounts > 0):
+        return None, []
+    best = int(np.argmax(amounts))
+    time_shares = one.time_shares(0)
+    totals = [float(time_shares[name].shares.sum()) for name in one.feature_names]
+    found = []
+    for kernel in np.argsort(-np.array(totals), kind="stable")[:max_channels]:
+        name = one.feature_names[kernel]
+        channels = predictor.bank.select([kernel])._columns
+        found.append(
+            ChannelComparison(
+                name,
+                evidence.samples[0][channels],
+                predictor.samples[best][channels],
+                time_shares[name].times,
+                time_shares[name].shares,
+            )
+        )
+    return one.support_ids[best], found
+
+
+def step_edges(times: FloatArray) -> FloatArray:
+    """Borders halfway between time steps."""
+    if times.size == 1:
+        return np.array([times[0] - 0.5, times[0] + 0.5])
+    middles = (times[1:] + times[:-1]) / 2
+    first, last = 2 * times[0] - middles[0], 2 * times[-1] - middles[-1]
+    return np.concatenate([[first], middles, [last]])

@@ -1,4 +1,4 @@
-"""How classes lie to each other before and after the kernels were weighed."""
+"""Maps of the samples before and after the kernel weights were learned."""
 
 from __future__ import annotations
 
@@ -6,44 +6,63 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.manifold import TSNE
 
+from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.plots._canvas import put_class_legend, require_pyplot, take_panels
-from imkpl.plots._embedding_data import average_kernel, embed_kernel, is_training, learned_kernel
-from imkpl.plots._model import check_model, choose_stratified, class_places, sort_prototypes
-from imkpl.plots._palette import class_color, class_marker
+from imkpl.kernels import Normalized, resolve_bank
+from imkpl.kernels.base import take_samples
+from imkpl.plots._style import (
+    LEGEND_ROWS,
+    MOST_IN_LEGEND,
+    check_model,
+    choose_stratified,
+    class_color,
+    class_marker,
+    class_places,
+    literal,
+    require_pyplot,
+    shorten_all,
+    sort_prototypes,
+    take_panels,
+)
 
 WHO = "EmbeddingDisplay"
+PERPLEXITY = 30.0
+# The Barnes-Hut approximation of t-SNE pays off above so many points.
+EXACT_POINTS = 150
+# Standard deviation of the initial map, as in scikit-learn.
+START_SPREAD = 1e-4
 
 
 @dataclass(eq=False)
 class EmbeddingDisplay:
-    """Samples in two dimensions, by the average of all kernels and by the learned one.
+    """Samples in two dimensions, by the average of all kernels and by the learned kernel.
 
-    Both are t-SNE maps of the distances in the space of the kernel, as in the paper's figures.
-    Prototypes are stars, with the marker of their class inside.
+    Both are t-SNE maps of the distances in the feature space of the kernel, as in the paper's
+    figures. Prototypes are stars, with the marker of their class inside.
 
     Parameters
     ----------
     average, learned : array of shape (n_samples, 2)
-        Places of the samples.
+        Positions of the samples.
     labels : int array of shape (n_samples,)
-        Places of their classes among `classes`.
+        Indices of their classes in `classes`.
     classes : array of shape (n_classes,)
         Class labels.
     prototypes : int array of shape (n_prototypes,)
-        Which prototypes of the model follow. Where not all are drawn, the first of each class are.
+        Indices of the prototypes, most important first within a class.
     prototype_classes : int array of shape (n_prototypes,)
-        Places of their classes.
+        Indices of their classes.
     average_prototypes, learned_prototypes : array of shape (n_prototypes, 2), optional
-        Places of the prototypes; none are drawn by default.
+        Positions of the prototypes; none are drawn by default.
     n_kernels : (int, int), optional
-        How many kernels are in the average and in the learned one, for the titles.
+        Numbers of kernels in the average and in the learned kernel, for the titles.
 
     Attributes
     ----------
     axes_, figure_ : array of Axes, and Figure
-        Where it was drawn.
+        The two axes, and their figure.
 
     Examples
     --------
@@ -79,43 +98,53 @@ class EmbeddingDisplay:
         perplexity: float | None = None,
         random_state: Any = 0,
     ) -> Self:
-        """The two maps, without drawing them.
+        """Compute the two maps without drawing them.
 
         Parameters
         ----------
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`; the training samples, best of all.
+            Samples in the form given to `fit`, preferably the training samples.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Class labels.
         train : array-like of shape (n_train, n_features), optional
-            Where X is not the training part, that part. All kernels are then adapted to it and
-            the prototypes are drawn among the average kernel's samples too; without it kernels
-            of the average are adapted to X, and it has no prototypes.
+            The training samples, if X holds other samples. The average kernel is adapted to them,
+            and its map shows the prototypes. Without them the average kernel is adapted to X, and
+            its map has no prototypes.
         max_samples : int or None, default=500
-            At most so many samples, drawn so that every class keeps its share; None for all. Time
-            and memory grow with the square.
+            Maximum number of samples, chosen so that every class keeps its share; None for all.
+            Time and memory are quadratic in it.
         perplexity : float, optional
-            About how many neighbours of a point are kept; 30 by default, and a third of the points
-            where there are fewer than 90.
+            Effective number of neighbours of a point; by default 30, or a third of the points if
+            there are fewer than 90.
         random_state : int or RandomState, default=0
-            Source of the draws.
+            Source of the random choices.
 
         Returns
         -------
         EmbeddingDisplay
-            To be plotted.
+            The display, not drawn yet.
         """
         check_model(estimator, WHO)
         samples = estimator._read_new(X)
         labels = class_places(estimator.classes_, y, len(samples))
         chosen = choose_stratified(labels, max_samples, random_state)
-        if is_training(estimator, samples):
+        if is_training_data(estimator, samples):
             training = samples
+        elif estimator._samples.word == "similarities":
+            raise ValueError(
+                "The kernels are precomputed, and the similarities among new samples are unknown. "
+                "Pass the training similarities and labels as X and y."
+            )
         else:
             training = None if train is None else estimator._read_new(train)
-            _check_training(estimator, training)
+        if training is not None and not is_training_data(estimator, training):
+            raise ValueError(
+                f"train has {len(training)} samples that differ from the "
+                f"{estimator.prototypes_.shape[1]} training samples of the model, expected these "
+                "in the same order. Pass the data given to fit."
+            )
         averages, n_average = average_kernel(estimator, samples, chosen, training)
         learned = learned_kernel(estimator, samples, chosen)
         places = [embed_kernel(K, perplexity, random_state) for K in (averages, learned)]
@@ -135,17 +164,7 @@ class EmbeddingDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        train: Any = None,
-        max_samples: int | None = 500,
-        perplexity: float | None = None,
-        random_state: Any = 0,
-        max_stars: int = 60,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any, *, max_stars: int = 60, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the two maps.
 
@@ -154,25 +173,15 @@ class EmbeddingDisplay:
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`; the training samples, best of all.
+            Samples in the form given to `fit`, preferably the training samples.
         y : array-like of shape (n_samples,)
-            Their classes.
-        train : array-like of shape (n_train, n_features), optional
-            Where X is not the training part, that part. All kernels are then adapted to it and
-            the prototypes are drawn among the average kernel's samples too; without it kernels
-            of the average are adapted to X, and it has no prototypes.
-        max_samples : int or None, default=500
-            At most so many samples, drawn so that every class keeps its share; None for all. Time
-            and memory grow with the square.
-        perplexity : float, optional
-            About how many neighbours of a point are kept; 30 by default, and a third of the points
-            where there are fewer than 90.
-        random_state : int or RandomState, default=0
-            Source of the draws.
+            Class labels.
         max_stars : int, default=60
-            About so many prototypes are drawn, of each class those that codes use most.
+            Approximate maximum number of prototypes, the most important of each class first.
         ax : Axes or two Axes, optional
-            Where to draw; one is divided. A new figure by default.
+            Axes to draw into, a single one is divided; a new figure by default.
+        **options
+            Passed to `compute`, for instance ``train`` and ``max_samples``.
 
         Returns
         -------
@@ -180,16 +189,7 @@ class EmbeddingDisplay:
             The display.
         """
         require_pyplot(f"{WHO}.from_estimator")
-        display = cls.compute(
-            estimator,
-            X,
-            y,
-            train=train,
-            max_samples=max_samples,
-            perplexity=perplexity,
-            random_state=random_state,
-        )
-        return display.plot(max_stars=max_stars, ax=ax)
+        return cls.compute(estimator, X, y, **options).plot(max_stars=max_stars, ax=ax)
 
     def plot(self, *, max_stars: int = 60, ax: Any = None) -> Self:
         """Draw the two maps.
@@ -197,9 +197,9 @@ class EmbeddingDisplay:
         Parameters
         ----------
         max_stars : int, default=60
-            About so many prototypes are drawn, the first of each class; at least one of each.
+            Approximate maximum number of prototypes, at least one of each class.
         ax : Axes or two Axes, optional
-            Where to draw; one is divided. A new figure by default.
+            Axes to draw into, a single one is divided; a new figure by default.
 
         Returns
         -------
@@ -212,26 +212,33 @@ class EmbeddingDisplay:
         self.axes_ = np.array(panels, dtype=object)
         titles = ["Average kernel", "Learned kernel"]
         if self.n_kernels is not None:
-            titles = [f"{t} ({_count(n)})" for t, n in zip(titles, self.n_kernels, strict=True)]
+            titles = [
+                f"{title} ({n} kernel{'s' * (n != 1)})"
+                for title, n in zip(titles, self.n_kernels, strict=True)
+            ]
         maps = (
             (self.average, self.average_prototypes),
             (self.learned, self.learned_prototypes),
         )
         shown = self._choose_stars(max_stars)
         for panel, title, (points, stars) in zip(panels, titles, maps, strict=True):
-            self._draw_samples(panel, points)
+            for label in np.unique(self.labels):
+                members = points[self.labels == label]
+                style = {"color": class_color(label), "marker": class_marker(label)}
+                panel.scatter(*members.T, s=22, alpha=0.75, linewidths=0, **style)
+            panel.set(xticks=[], yticks=[], title=title)
+            panel.margins(0.05)
             if stars is not None:
                 self._draw_stars(panel, np.asarray(stars), shown)
-            panel.set_title(title)
         name = None
         if any(stars is not None for _, stars in maps):
             n_shown, whole = len(shown), len(self.prototypes)
             name = "prototypes" if n_shown == whole else f"{n_shown} of {whole} prototypes"
-        put_class_legend(panels[1], self.classes, name)
+        self._add_legend(panels[1], name)
         return self
 
     def _choose_stars(self, max_stars: int) -> IntArray:
-        """The first prototypes of every class, about so many in all."""
+        """The first prototypes of every class."""
         owners = np.asarray(self.prototype_classes)
         if owners.size <= max_stars:
             return np.arange(owners.size)
@@ -239,41 +246,142 @@ class EmbeddingDisplay:
         n_each = max(1, max_stars // present.size)
         return np.concatenate([np.flatnonzero(owners == label)[:n_each] for label in present])
 
-    def _draw_samples(self, panel: Any, points: FloatArray) -> None:
-        for label in np.unique(self.labels):
-            members = points[self.labels == label]
-            style = {"color": class_color(label), "marker": class_marker(label)}
-            panel.scatter(*members.T, s=22, alpha=0.75, linewidths=0, **style)
-        panel.set_xticks([])
-        panel.set_yticks([])
-        panel.margins(0.05)
-
     def _draw_stars(self, panel: Any, stars: FloatArray, shown: IntArray) -> None:
-        # Many stars are drawn smaller, or they hide the samples.
+        # Many large stars would hide the samples.
         area = float(np.clip(6000 / shown.size, 120, 270))
         owners = np.asarray(self.prototype_classes)[shown]
         for label in np.unique(owners):
             members = stars[shown[owners == label]]
             star = {"s": area, "color": class_color(label), "marker": "*", "linewidths": 0.6}
             panel.scatter(*members.T, edgecolors="black", zorder=3, **star)
-            # Not by colour alone: the marker of the class is drawn within the star.
+            # Not by colour alone: the marker of the class is drawn inside the star.
             inner = {"s": 0.06 * area, "color": "white", "marker": class_marker(label)}
             panel.scatter(*members.T, edgecolors="black", linewidths=0.5, zorder=4, **inner)
 
+    def _add_legend(self, panel: Any, stars: str | None) -> None:
+        from matplotlib.lines import Line2D
 
-def _count(n_kernels: int) -> str:
-    return f"{n_kernels} kernel" if n_kernels == 1 else f"{n_kernels} kernels"
-
-
-def _check_training(estimator: Any, training: Any) -> None:
-    if estimator._predictor.bank.reads == "similarities":
-        raise ValueError(
-            "The kernels are precomputed, and new samples have no similarities to each other. Pass "
-            "the training similarities and labels as X and y."
+        names = [literal(name) for name in shorten_all(list(self.classes))][:MOST_IN_LEGEND]
+        handles = [
+            Line2D([], [], linestyle="none", marker=class_marker(i), color=class_color(i))
+            for i in range(len(names))
+        ]
+        if len(self.classes) > len(names):
+            names.append(f"{len(self.classes) - len(names)} more classes")
+            handles.append(Line2D([], [], linestyle="none"))
+        if stars is not None:
+            names.append(stars)
+            star = Line2D([], [], linestyle="none", marker="*", markersize=12, color="white")
+            star.set_markeredgecolor("black")
+            handles.append(star)
+        panel.legend(
+            handles,
+            names,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0.0,
+            frameon=False,
+            ncols=-(-len(names) // LEGEND_ROWS),
+            fontsize="small" if len(names) > LEGEND_ROWS else None,
+            columnspacing=1.0,
+            handletextpad=0.2,
         )
-    if training is not None and not is_training(estimator, training):
+
+
+def is_training_data(model: Any, samples: Any) -> bool:
+    """Whether these are the samples that the model was fitted to."""
+    predictor, kind = model._predictor, model._samples
+    if len(samples) != model.prototypes_.shape[1]:
+        return False
+    if kind.word == "similarities":
+        return True
+    behind = take_samples(samples, predictor.rows)
+    if predictor.columns is not None:
+        behind = behind[:, predictor.columns]
+    # Objects without keys need not define equality.
+    return bool(kind.keys(behind) == kind.keys(predictor.samples))
+
+
+def average_kernel(
+    estimator: Any, samples: Any, chosen: IntArray, training: Any
+) -> tuple[FloatArray, int]:
+    """The average of all kernels among chosen samples and prototypes, and the number of kernels."""
+    predictor = estimator._predictor
+    with limited_threads(estimator.n_jobs):
+        bank = resolve_bank(estimator.kernels).adapt(samples if training is None else training)
+        if not bank._has_unit_diagonal:
+            bank = Normalized(bank)
+        weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
+        kernel = bank.combine(weights, bank._subset(samples, chosen))
+        if training is None:
+            return kernel, bank.n_kernels
+        support = bank._take(training, predictor.rows)
+        across = bank.combine(weights, take_samples(samples, chosen), support) @ predictor.mixes.T
+        between = bank.combine(weights, bank._subset(training, predictor.rows))
+    gram = predictor.mixes @ between @ predictor.mixes.T
+    return _join(kernel, across, gram), bank.n_kernels
+
+
+def learned_kernel(estimator: Any, samples: Any, chosen: IntArray) -> FloatArray:
+    """The learned kernel among chosen samples and prototypes."""
+    predictor = estimator._predictor
+    bank = predictor.bank
+    cut = samples if predictor.columns is None else samples[:, predictor.columns]
+    with limited_threads(estimator.n_jobs):
+        kernel = bank.combine(predictor.weights, bank._subset(cut, chosen))
+        across = predictor.similarities(take_samples(samples, chosen))
+    return _join(kernel, across, predictor.encoder.gram)
+
+
+def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArray:
+    """One matrix of samples and prototypes, with prototypes of unit norm."""
+    norms = np.sqrt(np.diagonal(gram))
+    return np.block([[kernel, across / norms], [(across / norms).T, gram / np.outer(norms, norms)]])
+
+
+def kernel_distances(kernel: FloatArray) -> FloatArray:
+    """Distances in the feature space of a kernel."""
+    norms = np.diagonal(kernel)
+    squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
+    np.fill_diagonal(squares, 0.0)
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any) -> FloatArray:
+    """A t-SNE map of the distances in the feature space of a kernel.
+
+    It starts from the first two principal components, so maps of the same data are comparable.
+    """
+    n_points = len(kernel)
+    if n_points < 4:
         raise ValueError(
-            f"train has {len(training)} samples that are not those the model was fitted to "
-            f"({estimator.prototypes_.shape[1]}), expected these in their order. Pass the data "
-            "that was given to fit."
+            f"There are {n_points} samples and prototypes to embed, expected at least 4. Pass more "
+            "samples."
         )
+    if perplexity is None:
+        perplexity = min(PERPLEXITY, (n_points - 1) / 3)
+    if not 0 < perplexity < n_points:
+        raise ValueError(
+            f"perplexity={perplexity}, expected a positive number below the {n_points} samples and "
+            "prototypes. Leave it out for a suitable one."
+        )
+    tsne = TSNE(
+        perplexity=perplexity,
+        metric="precomputed",
+        init=_principal_components(kernel),
+        method="exact" if n_points <= EXACT_POINTS else "barnes_hut",
+        random_state=random_state,
+    )
+    return np.asarray(tsne.fit_transform(kernel_distances(kernel)), dtype=np.float64)
+
+
+def _principal_components(kernel: FloatArray) -> FloatArray:
+    means = kernel.mean(axis=0)
+    centered = kernel - means - means[:, np.newaxis] + means.mean()
+    values, vectors = np.linalg.eigh(centered)
+    vectors = vectors[:, -2:][:, ::-1] * np.sqrt(np.maximum(values[-2:][::-1], 0.0))
+    # The sign of an eigenvector is arbitrary; make the largest entry positive.
+    largest = vectors[np.argmax(np.abs(vectors), axis=0), [0, 1]]
+    vectors = vectors * np.where(largest < 0, -1.0, 1.0)
+    spread = vectors[:, 0].std()
+    return np.asarray(vectors / (spread if spread > 0 else 1.0) * START_SPREAD, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Which kernels the model uses, and how much."""
+"""Which kernels the model uses."""
 
 from __future__ import annotations
 
@@ -9,30 +9,35 @@ import numpy as np
 
 from imkpl._checks import check_lengths
 from imkpl._typing import FloatArray
-from imkpl.plots._canvas import draw_bars, require_pyplot, take_panels
-from imkpl.plots._model import check_model
-from imkpl.plots._palette import COLORS, shorten_all
+from imkpl.plots._style import (
+    COLORS,
+    check_model,
+    draw_bars,
+    require_pyplot,
+    shorten_all,
+    take_panels,
+)
 
 WHO = "KernelWeightsDisplay"
 
 
 @dataclass(eq=False)
 class KernelWeightsDisplay:
-    """Kernel weights as bars, the largest first.
+    """Kernel weights as bars, largest first.
 
-    With one kernel per feature or channel they say which features the model reads.
+    With one kernel per feature or channel they show which features the model uses.
 
     Parameters
     ----------
     weights : array of shape (n_kernels,)
-        Weights of 0 or more.
+        Nonnegative weights.
     names : sequence of str
-        What the kernels are called.
+        Names of the kernels.
 
     Attributes
     ----------
     ax_, figure_ : Axes and Figure
-        Where it was drawn.
+        The axes, and their figure.
     bars_ : BarContainer
         The bars.
 
@@ -56,7 +61,7 @@ class KernelWeightsDisplay:
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """The weights of a model, without drawing them.
+        """Take the weights of a model without drawing them.
 
         Parameters
         ----------
@@ -66,7 +71,7 @@ class KernelWeightsDisplay:
         Returns
         -------
         KernelWeightsDisplay
-            To be plotted.
+            The display, not drawn yet.
         """
         check_model(estimator, WHO)
         return cls(estimator.kernel_weights_, estimator.kernel_names_)
@@ -80,9 +85,9 @@ class KernelWeightsDisplay:
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         max_kernels : int, default=20
-            At most so many bars; the rest is counted.
+            Maximum number of bars.
         ax : Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw into; a new figure by default.
 
         Returns
         -------
@@ -98,12 +103,12 @@ class KernelWeightsDisplay:
         Parameters
         ----------
         max_kernels : int
-            At most so many.
+            Maximum number of kernels.
 
         Returns
         -------
         list of (str, float)
-            The largest first; kernels without weight are left out.
+            Largest first, without kernels of weight zero.
         """
         order = np.argsort(-self.weights, kind="stable")[:max_kernels]
         return [(self.names[i], float(self.weights[i])) for i in order if self.weights[i] > 0]
@@ -114,9 +119,9 @@ class KernelWeightsDisplay:
         Parameters
         ----------
         max_kernels : int, default=20
-            At most so many bars; the rest is counted.
+            Maximum number of bars.
         ax : Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw into; a new figure by default.
 
         Returns
         -------
@@ -133,7 +138,7 @@ class KernelWeightsDisplay:
         self.bars_ = draw_bars(self.ax_, names, values, texts, [COLORS[0]] * len(shown))
         rest = ""
         if n_live > len(shown):
-            # A bar of their sum would dwarf the others.
+            # A bar for their sum would dwarf the others.
             left_out = float(self.weights.sum()) - sum(values)
             rest = f"\n{n_live - len(shown)} more have {left_out:.1%} together"
         self.ax_.set_xlabel(f"Weight in the combined kernel{rest}")

@@ -1,4 +1,4 @@
-"""What the prototypes are."""
+"""What the prototypes look like."""
 
 from __future__ import annotations
 
@@ -6,59 +6,74 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_array
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.plots._canvas import require_pyplot
-from imkpl.plots._model import check_model, sort_prototypes
-from imkpl.plots._prototype_data import (
-    MixedSample,
-    list_samples,
-    live_columns,
-    mix_images,
-    mix_vectors,
+from imkpl.plots._style import (
+    DIVERGING,
+    check_model,
+    class_color,
+    hide_spines,
+    literal,
+    require_pyplot,
+    shorten,
+    shorten_all,
+    sort_prototypes,
+    take_panels,
 )
-from imkpl.plots._prototype_panels import draw_heat_map, draw_images, draw_series
-from imkpl.series import SeriesSet
 
 WHO = "PrototypesDisplay"
-# At most so many prototypes of a class, and features or channels, where the caller does not say.
+# Default numbers of prototypes per class, and of features or channels.
 MOST_PROTOTYPES = {"vectors": 10, "images": 10, "series": 2}
 MOST_FEATURES = {"vectors": 20, "series": 3}
+# Cells show their values, and rows their names, up to so many of them.
+MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
+# The colour scale of a heat map ends at so many standard deviations.
+LARGEST_DEVIATION = 2.5
+
+
+@dataclass(frozen=True, eq=False)
+class MixedSample:
+    """One training sample in a prototype."""
+
+    sample: Any  # its name
+    share: float  # shares of a prototype sum to one
+    values: FloatArray | None = None  # (n_channels, length), the drawn channels of a series
 
 
 @dataclass(eq=False)
 class PrototypesDisplay:
-    """The prototypes, class by class: vectors as a heat map, series as series, images as images.
+    """The prototypes by class: vectors as a heat map, series as series, images as images.
 
-    A prototype is a mix of training samples. A vector or image shows their weighted mean. Series
-    are drawn one by one, the wider the larger their share, as a mean of series out of step is
-    like none of them.
+    A prototype is a mix of training samples. Vectors and images are shown as the weighted mean.
+    Series are drawn one by one, with a width that grows with their share, because the mean of
+    series that are out of step resembles none of them.
 
     Parameters
     ----------
     kind : {"vectors", "series", "images"}
-        What samples are.
+        Kind of samples.
     classes : array of shape (n_classes,)
         Class labels.
     prototypes : int array of shape (n_shown,)
-        Which prototypes of the model are shown.
+        Indices of the prototypes shown.
     owners : int array of shape (n_shown,)
-        Places of their classes, in ascending order.
+        Indices of their classes, in ascending order.
     samples : list of lists of MixedSample
-        The training samples in each. For "series" with the values of the drawn channels.
+        The training samples in each, with the values of the drawn channels for "series".
     n_of_class : int array of shape (n_classes,)
-        How many prototypes the model has of each class.
+        Number of prototypes of each class in the model.
     names : list of str
         Names of the drawn features or channels.
     values : array of shape (n_shown, n_features) or (n_shown, height, width), optional
-        For "vectors" and "images" the weighted means.
+        Weighted means, for "vectors" and "images".
     standardized : array of shape (n_shown, n_features), optional
-        For "vectors" the means in standard deviations above the mean of the data.
+        Weighted means in standard deviations above the mean of the data, for "vectors".
 
     Attributes
     ----------
     axes_, figure_ : array of Axes, and Figure
-        Where it was drawn.
+        The axes, and their figure.
 
     Examples
     --------
@@ -92,28 +107,28 @@ class PrototypesDisplay:
         max_prototypes: int | None = None,
         max_features: int | None = None,
     ) -> Self:
-        """The prototypes of a model, without drawing them.
+        """Compute the prototypes of a model without drawing them.
 
         Parameters
         ----------
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         X : array-like of shape (n_samples, n_features), optional
-            For images the training samples, all pixels. For vectors samples by which values are
-            standardised; those in prototypes by default. Series are kept with the model.
+            For images, the training samples with all pixels. For vectors, the samples that values
+            are standardized by; by default those in prototypes. Not needed for series.
         image_shape : tuple of int, optional
             (height, width) of images, or (height, width, 3) for colours.
         max_prototypes : int, optional
-            At most so many of each class, those first that the codes of training samples use
-            most; 10 by default, 2 for series.
+            Maximum number per class, most used by the codes of training samples first; by default
+            10, or 2 for series.
         max_features : int, optional
-            At most so many features or channels, those with the largest weights first; 20 by
-            default, 3 for series.
+            Maximum number of features or channels, largest weights first; by default 20, or 3 for
+            series.
 
         Returns
         -------
         PrototypesDisplay
-            To be plotted.
+            The display, not drawn yet.
         """
         check_model(estimator, WHO)
         kind = _find_kind(estimator, image_shape)
@@ -123,27 +138,20 @@ class PrototypesDisplay:
         shared = (kind, estimator.classes_, chosen, owners)
         counts = np.bincount(places, minlength=estimator.classes_.size)
         if image_shape is not None:
-            images = mix_images(estimator, chosen, X, image_shape)
-            return cls(*shared, list_samples(estimator, chosen), counts, [], images)
-        columns, names, _ = live_columns(estimator)
+            images = _mix_images(estimator, chosen, X, image_shape)
+            return cls(*shared, _list_samples(estimator, chosen), counts, [], images)
+        columns, names = _sort_columns(estimator)
         most = MOST_FEATURES[kind] if max_features is None else max_features
         columns, names = columns[:most], names[:most]
         if kind == "series":
-            return cls(*shared, list_samples(estimator, chosen, columns), counts, names)
-        values, standardized = mix_vectors(estimator, chosen, columns, X)
-        samples = list_samples(estimator, chosen)
+            return cls(*shared, _list_samples(estimator, chosen, columns), counts, names)
+        values, standardized = _mix_vectors(estimator, chosen, columns, X)
+        samples = _list_samples(estimator, chosen)
         return cls(*shared, samples, counts, names, values, standardized)
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        *,
-        image_shape: tuple[int, ...] | None = None,
-        max_prototypes: int | None = None,
-        max_features: int | None = None,
-        ax: Any = None,
+        cls, estimator: Any, X: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the prototypes of a model.
 
@@ -152,18 +160,12 @@ class PrototypesDisplay:
         estimator : estimator
             A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
         X : array-like of shape (n_samples, n_features), optional
-            For images the training samples, all pixels. For vectors samples by which values are
-            standardised; those in prototypes by default. Series are kept with the model.
-        image_shape : tuple of int, optional
-            (height, width) of images, or (height, width, 3) for colours.
-        max_prototypes : int, optional
-            At most so many of each class, those first that the codes of training samples use
-            most; 10 by default, 2 for series.
-        max_features : int, optional
-            At most so many features or channels, those with the largest weights first; 20 by
-            default, 3 for series.
+            For images, the training samples with all pixels. For vectors, the samples that values
+            are standardized by; by default those in prototypes. Not needed for series.
         ax : Axes, optional
-            Where to draw, divided where several panels are needed; a new figure by default.
+            Axes to draw into, divided if several are needed; a new figure by default.
+        **options
+            Passed to `compute`, for instance ``image_shape`` and ``max_prototypes``.
 
         Returns
         -------
@@ -171,14 +173,7 @@ class PrototypesDisplay:
             The display.
         """
         require_pyplot(f"{WHO}.from_estimator")
-        display = cls.compute(
-            estimator,
-            X,
-            image_shape=image_shape,
-            max_prototypes=max_prototypes,
-            max_features=max_features,
-        )
-        return display.plot(ax=ax)
+        return cls.compute(estimator, X, **options).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the prototypes.
@@ -186,30 +181,244 @@ class PrototypesDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw, divided where several panels are needed; a new figure by default.
+            Axes to draw into, divided if several are needed; a new figure by default.
 
         Returns
         -------
         PrototypesDisplay
             The display.
         """
-        draw = {"vectors": draw_heat_map, "series": draw_series, "images": draw_images}[self.kind]
-        self.figure_, panels = draw(self, ax, WHO)
+        kinds = {
+            "vectors": self._draw_heat_map,
+            "series": self._draw_series,
+            "images": self._draw_images,
+        }
+        self.figure_, panels = kinds[self.kind](ax)
         self.axes_ = np.array(panels, dtype=object)
         return self
 
+    def _draw_heat_map(self, ax: Any) -> tuple[Any, list[Any]]:
+        values, colors = np.asarray(self.values), np.asarray(self.standardized)
+        n_rows, n_columns = values.shape
+        size = (
+            float(np.clip(3.4 + 0.62 * n_columns, 6.4, 15.0)),
+            float(np.clip(2.4 + 0.27 * n_rows, 3.6, 14.0)),
+        )
+        figure, (ax,) = take_panels(ax, (1, 1), size, WHO)
+        limit = LARGEST_DEVIATION
+        image = ax.imshow(colors, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
+        ax.set_xticks(
+            np.arange(n_columns),
+            labels=[literal(name) for name in shorten_all(self.names)],
+            rotation=45,
+            ha="right",
+            rotation_mode="anchor",
+        )
+        self._name_rows(ax)
+        for border in np.flatnonzero(np.diff(self.owners)):
+            ax.axhline(border + 0.5, color="black", linewidth=1.2)
+        if values.size <= MOST_WRITTEN_CELLS:
+            for (row, column), value in np.ndenumerate(values):
+                is_dark = abs(colors[row, column]) > 0.6 * limit
+                ax.text(
+                    column,
+                    row,
+                    # No exponent where a number is short without it.
+                    f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}",
+                    ha="center",
+                    va="center",
+                    fontsize="x-small",
+                    color="white" if is_dark else "black",
+                )
+        ax.tick_params(length=0)
+        ax.set_title(f"Prototypes: weighted means of their samples{self._count_shown()}")
+        bar = figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
+        bar.set_label("Standard deviations above the mean")
+        return figure, [ax]
+
+    def _name_rows(self, ax: Any) -> None:
+        """Name every row, or every class if there are too many rows."""
+        owners = np.asarray(self.owners)
+        names = shorten_all([self.classes[label] for label in owners], 18)
+        if owners.size <= MOST_NAMED_ROWS:
+            labels = [
+                f"class {literal(name)}, #{prototype} ({len(samples)} sample"
+                f"{'s' * (len(samples) > 1)})"
+                for name, prototype, samples in zip(
+                    names, self.prototypes, self.samples, strict=True
+                )
+            ]
+            ax.set_yticks(np.arange(owners.size), labels=labels)
+            return
+        present, first = np.unique(owners, return_index=True)
+        centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
+        ax.set_yticks(centers, labels=[literal(names[place]) for place in first])
+
+    def _count_shown(self) -> str:
+        whole, shown = int(np.sum(self.n_of_class)), len(self.prototypes)
+        return "" if shown == whole else f"\n{shown} of {whole} prototypes, most used first"
+
+    def _draw_images(self, ax: Any) -> tuple[Any, list[Any]]:
+        """Draw one row per class."""
+        images, owners = np.asarray(self.values), np.asarray(self.owners)
+        present, rows = np.unique(owners, return_inverse=True)
+        columns = np.concatenate([np.arange(count) for count in np.bincount(rows)])
+        shape = (present.size, int(columns.max()) + 1)
+        places = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
+        size = (min(1.6 + 0.85 * max(shape[1], 4), 16.0), min(0.7 + 0.95 * shape[0], 18.0))
+        figure, panels = take_panels(ax, shape, size, WHO, places=places)
+        names = shorten_all([self.classes[label] for label in present], 14)
+        lowest, highest = float(images.min()), float(images.max())
+        is_color = images.ndim == 4
+        for panel, image, prototype, (row, column) in zip(
+            panels, images, self.prototypes, places, strict=True
+        ):
+            # matplotlib expects colours between 0 and 1.
+            shown = (image - lowest) / max(highest - lowest, 1e-300) if is_color else image
+            panel.imshow(shown, cmap="gray", vmin=lowest, vmax=highest)
+            panel.set(xticks=[], yticks=[])
+            panel.set_title(f"{prototype}", fontsize="x-small", pad=2)
+            if column == 0:
+                n_shown = int(np.count_nonzero(rows == row))
+                whole = int(self.n_of_class[present[row]])
+                count = "" if n_shown == whole else f"\n{n_shown} of {whole}"
+                style = {"rotation": 0, "ha": "right", "va": "center", "fontsize": "small"}
+                panel.set_ylabel(literal(names[row]) + count, **style)
+        if ax is None:
+            figure.suptitle("Prototypes by class and number: weighted means of their samples")
+        return figure, panels
+
+    def _draw_series(self, ax: Any) -> tuple[Any, list[Any]]:
+        """Draw one row per prototype and one column per channel."""
+        shape = (len(self.prototypes), len(self.names))
+        size = (min(1.8 + 2.7 * shape[1], 15.0), min(1.0 + 1.15 * shape[0], 20.0))
+        figure, panels = take_panels(ax, shape, size, WHO)
+        grid = np.array(panels, dtype=object).reshape(shape)
+        names = shorten_all([self.classes[label] for label in self.owners], 18)
+        for row, samples in enumerate(self.samples):
+            color = class_color(int(self.owners[row]))
+            largest = max(sample.share for sample in samples)
+            for column, panel in enumerate(grid[row]):
+                # The largest share is drawn last, on top.
+                for sample in reversed(samples):
+                    part = sample.share / largest
+                    style = {"linewidth": 0.5 + 1.5 * part, "alpha": 0.25 + 0.75 * part}
+                    panel.plot(np.asarray(sample.values)[column], color=color, **style)
+                panel.tick_params(labelsize="small", labelbottom=row == shape[0] - 1)
+                panel.locator_params(axis="x", integer=True)
+                hide_spines(panel, "top", "right")
+            grid[row, 0].set_ylabel(
+                f"class {literal(names[row])}\nprototype {self.prototypes[row]}\n"
+                f"{len(samples)} series",
+                rotation=0,
+                ha="right",
+                va="center",
+                fontsize="small",
+            )
+        limits = np.array([panel.get_xlim() for panel in panels])
+        for column, name in enumerate(self.names):
+            grid[0, column].set_title(literal(shorten(name)), fontsize="medium")
+            grid[-1, column].set_xlabel("Time step")
+            heights = np.array([panel.get_ylim() for panel in grid[:, column]])
+            for panel in grid[:, column]:
+                panel.set_xlim(limits[:, 0].min(), limits[:, 1].max())
+                panel.set_ylim(heights[:, 0].min(), heights[:, 1].max())
+        if ax is None:
+            figure.suptitle(f"Prototypes: the series that they are made of{self._count_shown()}")
+        return figure, panels
+
 
 def _find_kind(estimator: Any, image_shape: Any) -> str:
-    samples = estimator._predictor.samples
     if image_shape is not None:
         return "images"
-    if isinstance(samples, SeriesSet):
-        return "series"
-    if isinstance(samples, np.ndarray) and samples.ndim == 2 and samples.dtype.kind == "f":
-        return "vectors"
+    word = estimator._samples.word
+    if word in ("vectors", "columns", "series"):
+        return "series" if word == "series" else "vectors"
     raise TypeError(
         f"The kernels of this model ({type(estimator._predictor.bank).__name__}) read neither "
         "vectors nor series, expected one of these to draw prototypes. Pass image_shape and the "
         "training images if samples are images; the samples behind each prototype are in "
         "prototypes_."
     )
+
+
+def _mix_shares(estimator: Any, prototypes: IntArray) -> FloatArray:
+    """Shares of the support samples in prototypes."""
+    mixes = estimator._predictor.mixes[prototypes].toarray()
+    return np.asarray(mixes / mixes.sum(axis=1, keepdims=True))
+
+
+def _sort_columns(estimator: Any) -> tuple[IntArray, list[str]]:
+    """The columns or channels that the model keeps and their names, largest weight first."""
+    predictor = estimator._predictor
+    columns = predictor.columns
+    if columns is None:
+        columns = np.arange(predictor.samples.shape[1])
+    weights = np.zeros(columns.size)
+    if estimator._kernel_columns is not None:
+        weights = estimator.feature_importances_[columns]
+    order = np.argsort(-weights, kind="stable")
+    known = getattr(estimator, "feature_names_in_", None)
+    prefix = "channel " if estimator._samples.word == "series" else "x"
+    return order, [f"{prefix}{c}" if known is None else str(known[c]) for c in columns[order]]
+
+
+def _list_samples(
+    estimator: Any, prototypes: IntArray, channels: IntArray | None = None
+) -> list[list[MixedSample]]:
+    """The training samples in every prototype, largest share first."""
+    predictor = estimator._predictor
+    names = estimator.support_ids_[np.searchsorted(estimator.support_, predictor.rows)]
+    return [
+        [
+            MixedSample(
+                names[i],
+                float(shares[i]),
+                None if channels is None else predictor.samples[int(i)][channels],
+            )
+            for i in np.argsort(-shares, kind="stable")
+            if shares[i] > 0
+        ]
+        for shares in _mix_shares(estimator, prototypes)
+    ]
+
+
+def _mix_vectors(
+    estimator: Any, prototypes: IntArray, columns: IntArray, X: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted means of vectors, as they are and standardized."""
+    predictor = estimator._predictor
+    cells = everyone = predictor.samples[:, columns]
+    if X is not None:
+        whole = columns if predictor.columns is None else predictor.columns[columns]
+        everyone = np.asarray(estimator._read_new(X)[:, whole], dtype=np.float64)
+    values = np.asarray(_mix_shares(estimator, prototypes) @ cells)
+    center, spread = everyone.mean(axis=0), everyone.std(axis=0)
+    return values, np.asarray((values - center) / np.where(spread > 0, spread, 1.0))
+
+
+def _mix_images(
+    estimator: Any, prototypes: IntArray, X: Any, image_shape: tuple[int, ...]
+) -> FloatArray:
+    """Weighted means of images."""
+    n_train, predictor = estimator.prototypes_.shape[1], estimator._predictor
+    if len(image_shape) not in (2, 3) or (len(image_shape) == 3 and image_shape[2] not in (3, 4)):
+        raise ValueError(
+            f"image_shape={image_shape}, expected (height, width), or (height, width, 3) for "
+            "colours. Pass the shape of one image."
+        )
+    if X is None:
+        raise ValueError(
+            "image_shape needs whole images, but the model keeps only the pixels that it reads. "
+            "Pass the training samples: from_estimator(model, X_train, image_shape=...)."
+        )
+    pixels = check_array(X, dtype=np.float64)
+    n_pixels = int(np.prod(image_shape))
+    if pixels.shape != (n_train, n_pixels):
+        raise ValueError(
+            f"X has shape {pixels.shape}, expected ({n_train}, {n_pixels}): the {n_train} training "
+            f"samples with the {n_pixels} pixels of image_shape={tuple(image_shape)}. Pass the "
+            "training samples, and the shape of one image."
+        )
+    mixed = _mix_shares(estimator, prototypes) @ pixels[predictor.rows]
+    return np.asarray(mixed).reshape(-1, *image_shape)

@@ -1,52 +1,40 @@
-"""What a report is about: a model, samples that it has not seen, and what it makes of them."""
+"""What a report is about: a model, held-out samples and, if given, the training data."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import platform
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 
-from imkpl._typing import IntArray
+from imkpl import __version__
+from imkpl._typing import BoolArray, IntArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.cells import as_plain_label, read_cells
-from imkpl.kernels import BaseKernelBank
+from imkpl.explanations.exports import to_label
+from imkpl.model.predictor import Predictor
+
+# Held-out samples found in the training data that are named.
+MOST_NAMED = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Some samples and, where known, their classes.
+    """Samples as the kernels read them, and their labels if known."""
 
-    Parameters
-    ----------
-    given : samples
-        In the form that the kernels read, with all columns.
-    live : samples
-        Cut down to the columns that the model reads.
-    labels : list or None
-        Class labels as plain objects.
-    """
-
-    given: Any
-    live: Any
+    given: Any  # all columns
+    live: Any  # the columns that the model reads
     labels: list[Any] | None
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model with held-out samples, its decisions on them, and perhaps the training part.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    explanation : Explanation
-        Of all held-out samples.
-    held_out : Samples
-        These.
-    train : Samples, optional
-        What the model was fitted to.
-    """
+    """A fitted model, held-out samples with their explanation, and perhaps the training data."""
 
     model: Any
     explanation: Explanation
@@ -54,56 +42,66 @@ class Subject:
     train: Samples | None
 
     @property
-    def bank(self) -> BaseKernelBank:
-        """The kernels of positive weight."""
-        return self.explanation.evidence.predictor.bank
+    def predictor(self) -> Predictor:
+        """The fitted model below the estimator."""
+        return self.explanation.evidence.predictor
 
-    @property
-    def classes(self) -> list[Any]:
-        """Labels of the classes that the model knows, as plain objects."""
-        return [as_plain_label(label) for label in self.explanation.classes]
-
-    @property
-    def n_held_out(self) -> int:
-        """How many samples the model is shown here."""
-        return len(self.explanation)
-
-    @property
+    @cached_property
     def kind(self) -> str:
         """What the kernels read: "columns", "series", "similarities" or "objects"."""
-        if self.bank.reads == "series":
-            return "series"
-        if self.bank.reads == "similarities":
-            return "similarities"
-        support = self.explanation.evidence.predictor.samples
-        cells = read_cells(self.explanation.evidence.predictor, support, 0)
-        return "objects" if cells is None else "columns"
+        word = self.explanation.kind.word
+        if word in ("series", "similarities"):
+            return str(word)
+        return "objects" if self.read_cells(self.predictor.samples, 0) is None else "columns"
 
-    @property
-    def right(self) -> IntArray | None:
-        """1 for a sample classified as its label says, else 0; None without labels."""
+    @cached_property
+    def classes(self) -> list[Any]:
+        """Class labels as built-in objects."""
+        return [to_label(label) for label in self.explanation.classes]
+
+    @cached_property
+    def predicted(self) -> list[Any]:
+        """Predicted labels of the held-out samples."""
+        return [self.classes[place] for place in self.explanation.winners]
+
+    @cached_property
+    def right(self) -> BoolArray | None:
+        """Whether each held-out sample is classified correctly; None without labels."""
         if self.held_out.labels is None:
             return None
-        found = [as_plain_label(label) for label in self.explanation.predicted]
-        return np.array([a == b for a, b in zip(found, self.held_out.labels, strict=True)], int)
+        return np.array(
+            [a == b for a, b in zip(self.predicted, self.held_out.labels, strict=True)], dtype=bool
+        )
+
+    def read_cells(self, samples: Any, row: int) -> list[Any] | None:
+        """The value that each kernel reads in a sample; None unless each reads a single one."""
+        cells: list[Any] | None = self.explanation.kind.cells(self.predictor.bank, samples, row)
+        return cells
+
+    @cached_property
+    def main_prototypes(self) -> IntArray:
+        """The prototype with the largest share in each code; -1 for an empty code."""
+        shares = self.explanation.shares
+        mains = np.asarray(shares.argmax(axis=1)).ravel()
+        return np.where(np.diff(shares.indptr) > 0, mains, -1)
 
 
 def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Subject:
-    """Explain held-out samples, and check that labels and training part belong to them."""
+    """Explain the held-out samples, and check that labels and training data belong to the model."""
     if not callable(getattr(model, "explain", None)):
         raise TypeError(
             f"A report describes a prototype model such as IMKPL, got {type(model).__name__}. For "
-            "a pipeline pass its last step, and samples that went through the steps before it."
+            "a pipeline pass its last step, and samples transformed by the steps before it."
         )
     explanation = model.explain(X)
-    n_samples = len(explanation)
-    held_out = _read_samples(model, X, _read_labels(y, n_samples, "y", "samples in X"))
+    labels = _read_labels(y, len(explanation), "y", "samples in X")
+    held_out = _read_samples(model, X, labels)
     if train is None:
         return Subject(model, explanation, held_out, None)
     if not isinstance(train, tuple | list) or len(train) != 2:
         raise ValueError(
             "train must be the pair (X_train, y_train) that the model was fitted to. Leave it out "
-            "for a report without the training part."
+            "for a report without the training data."
         )
     given = _read_samples(model, train[0], None)
     n_expected, n_train = int(model.prototypes_.shape[1]), len(given.live)
@@ -116,8 +114,25 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
     return Subject(model, explanation, held_out, Samples(given.given, given.live, labels))
 
 
+def _read_samples(model: Any, X: Any, labels: list[Any] | None) -> Samples:
+    given, columns = model._read_new(X), model._predictor.columns
+    return Samples(given, given if columns is None else given[:, columns], labels)
+
+
+def _read_labels(y: Any, n_expected: int, name: str, of: str) -> list[Any] | None:
+    if y is None:
+        return None
+    labels = [to_label(label) for label in np.asarray(y, dtype=object).ravel()]
+    if len(labels) != n_expected:
+        raise ValueError(
+            f"There are {len(labels)} labels in {name} for {n_expected} {of}, expected one each. "
+            "Check that both were split in the same way."
+        )
+    return labels
+
+
 def choose_evenly(labels: list[Any], most: int) -> IntArray:
-    """At most so many rows, of every class its share, evenly spaced within it.
+    """At most so many rows, evenly spaced within classes that keep their shares.
 
     Examples
     --------
@@ -127,24 +142,107 @@ def choose_evenly(labels: list[Any], most: int) -> IntArray:
     if len(labels) <= most:
         return np.arange(len(labels))
     names = np.array([str(label) for label in labels], dtype=object)
-    # Rows sorted by class, then every n-th: a class gets its share of them.
+    # Sort the rows by class and take every n-th.
     order = np.argsort(names, kind="stable")
     places = (2 * np.arange(most) + 1) * len(labels) // (2 * most)
     return np.asarray(np.sort(order[places]))
 
 
-def _read_samples(model: Any, X: Any, labels: list[Any] | None) -> Samples:
-    given, columns = model._read_new(X), model._predictor.columns
-    return Samples(given, given if columns is None else given[:, columns], labels)
+def describe_size(subject: Subject) -> dict[str, Any]:
+    """How many prototypes, samples and features the model keeps."""
+    model = subject.model
+    columns, weights = model._kernel_columns, model.kernel_weights_
+    if columns is None:
+        kept, total, word = int(np.count_nonzero(weights)), weights.size, "kernel"
+    else:
+        kept, total = np.unique(columns[weights > 0]).size, model.n_features_in_
+        word = "channel" if subject.kind == "series" else "feature"
+    return {
+        "n_prototypes": int(model.prototypes_.shape[0]),
+        "n_support": int(model.support_.size),
+        "n_train": int(model.prototypes_.shape[1]),
+        "n_features": int(total),
+        "n_features_kept": kept,
+        "feature_word": word,
+    }
 
 
-def _read_labels(y: Any, n_expected: int, name: str, of: str) -> list[Any] | None:
-    if y is None:
+def describe_repeats(subject: Subject) -> dict[str, Any] | None:
+    """Duplicates within the training data, and held-out samples that occur in it."""
+    if subject.train is None or subject.kind == "similarities":
         return None
-    labels = [as_plain_label(label) for label in np.asarray(y, dtype=object).ravel()]
-    if len(labels) != n_expected:
-        raise ValueError(
-            f"There are {len(labels)} labels in {name} for {n_expected} {of}, expected one each. "
-            "Check that both were split in the same way."
-        )
-    return labels
+    kind = subject.explanation.kind
+    train, held_out = kind.keys(subject.train.given), kind.keys(subject.held_out.given)
+    if train is None or held_out is None:
+        return None
+    owners: dict[bytes, list[int]] = {}
+    for row, key in enumerate(train):
+        owners.setdefault(key, []).append(row)
+    labels = subject.train.labels or [None] * len(train)
+    repeated = [rows for rows in owners.values() if len(rows) > 1]
+    conflicting = [rows for rows in repeated if len({str(labels[row]) for row in rows}) > 1]
+    leaked = [row for row, key in enumerate(held_out) if key in owners]
+    ids = subject.explanation.sample_ids
+    return {
+        "n_repeated": sum(len(rows) - 1 for rows in repeated),
+        "n_conflicting": len(conflicting),
+        "n_leaked": len(leaked),
+        "leaked": [to_label(ids[row]) for row in leaked[:MOST_NAMED]],
+    }
+
+
+def describe_provenance(subject: Subject, created: datetime | None) -> dict[str, Any]:
+    """Settings, versions, fingerprints of the data and the time."""
+    import sklearn
+
+    when = (created or datetime.now(UTC)).astimezone(UTC)
+    settings = sorted(subject.model.get_params(deep=False).items())
+    texts = [(name, repr(value)) for name, value in settings]
+    parts = (("held-out", subject.held_out), ("training", subject.train))
+    return {
+        "created": when.strftime("%Y-%m-%d %H:%M UTC"),
+        "estimator": type(subject.model).__name__,
+        "settings": [
+            {"name": name, "value": text if len(text) <= 300 else f"{text[:297]}..."}
+            for name, text in texts
+        ],
+        "versions": {
+            "imkpl": __version__,
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+            "python": platform.python_version(),
+        },
+        "data": [
+            {"part": part, **find_fingerprint(subject, one)}
+            for part, one in parts
+            if one is not None
+        ],
+    }
+
+
+def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
+    """The SHA-256 of samples and labels, their shape, and what it covers.
+
+    Equal values have equal fingerprints, whatever held them: an array in any memory order or a data
+    frame.
+    """
+    kind, covers = subject.explanation.kind, "all values"
+    keys = kind.keys(samples.given)
+    if keys is None and subject.kind == "similarities":
+        keys = [np.ascontiguousarray(samples.given, dtype="<f8").tobytes()]
+    elif keys is None:
+        covers, keys = "the columns that the model reads", kind.keys(samples.live)
+    if keys is None:
+        covers = "nothing: the samples are objects"
+        return {"shape": [len(samples.given)], "sha256": None, "covers": covers}
+    shape = [int(size) for size in samples.given.shape]
+    lengths = sorted({len(key) for key in keys})
+    digest = hashlib.sha256(f"{json.dumps(shape)}\n".encode())
+    for key in keys:
+        # Keys of different lengths are told apart by them.
+        digest.update(key if len(lengths) == 1 else f"{len(key)}\n".encode() + key)
+    if samples.labels is not None:
+        digest.update(json.dumps(samples.labels, default=str).encode() + b"\n")
+        covers += " and labels"
+    return {"shape": shape, "sha256": digest.hexdigest(), "covers": covers}

@@ -1,26 +1,29 @@
-"""A model and samples as one plain dict: all that a report shows."""
+"""A model and its decisions as one dict: everything that a report shows."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-import numpy as np
+from imkpl._json import to_json
+from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
+from imkpl.report.learned import (
+    describe_curves,
+    describe_embedding,
+    describe_features,
+    describe_prototypes,
+)
+from imkpl.report.subject import (
+    describe_provenance,
+    describe_repeats,
+    describe_size,
+    read_subject,
+)
 
-from imkpl.report.accuracy import describe_accuracy, describe_measures
-from imkpl.report.curves import describe_curves
-from imkpl.report.embedding import describe_embedding
-from imkpl.report.features import describe_features
-from imkpl.report.plain import as_json_ready
-from imkpl.report.prototypes import describe_prototypes
-from imkpl.report.provenance import describe_provenance
-from imkpl.report.repeats import describe_repeats
-from imkpl.report.samples import describe_samples
-from imkpl.report.sentences import say_summary, say_warnings
-from imkpl.report.subject import Subject, read_subject
-
-# Raised when the meaning of a key changes.
+# Version of the format, increased when the meaning of a key changes.
 FORMAT = 1
+# Six digits halve the size of a page and are more than anyone reads.
+DIGITS = 6
 
 
 def summarize(
@@ -32,27 +35,27 @@ def summarize(
     title: str | None = None,
     created: datetime | None = None,
 ) -> dict[str, Any]:
-    """Everything that a report shows, as plain dicts, lists, numbers and strings.
+    """Collect everything that a report shows.
 
     Parameters
     ----------
     model : estimator
         A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
     X : samples
-        Samples that it has not seen, in the form that was given to `fit`.
+        Held-out samples, in the form given to `fit`.
     y : array-like of shape (n_samples,), optional
-        Their classes. Without them there is nothing about accuracy.
+        Class labels. Without them the report has no accuracy.
     train : tuple (X, y), optional
-        What the model was fitted to: for the distributions of features, the map, and equal samples.
+        The data given to `fit`, for the distributions of features, the maps and duplicates.
     title : str, optional
-        The heading.
+        Title of the report.
     created : datetime, optional
-        When the report was made; now by default.
+        Time of the report; now by default.
 
     Returns
     -------
     dict
-        Ready for JSON. Numbers have six digits.
+        Dicts, lists, strings and numbers of six digits, ready for JSON.
     """
     subject = read_subject(model, X, y, train)
     found: dict[str, Any] = {
@@ -71,26 +74,85 @@ def summarize(
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject, created),
     }
-    found["summary"] = say_summary(found)
-    found["warnings"] = say_warnings(found)
-    plain: dict[str, Any] = as_json_ready(found)
-    return plain
+    found["summary"] = write_summary(found)
+    found["warnings"] = write_warnings(found)
+    ready: dict[str, Any] = to_json(found, DIGITS)
+    return ready
 
 
-def describe_size(subject: Subject) -> dict[str, Any]:
-    """How much the model kept, and of how much."""
-    model = subject.model
-    columns, weights = model._kernel_columns, model.kernel_weights_
-    if columns is None:
-        kept, total, word = int(np.count_nonzero(weights)), weights.size, "kernel"
+def write_summary(found: dict[str, Any]) -> list[str]:
+    """What the model is, how accurate it is and what it ignores, in a few sentences."""
+    size, accuracy = found["size"], found["accuracy"]
+    word, n = size["feature_word"], found["samples"]["n"]
+    sentences = [
+        f"The model compares new samples with {_count(size['n_support'], 'training sample')}, "
+        f"combined into {_count(size['n_prototypes'], 'prototype')} of "
+        f"{_count(len(found['classes']), 'class', 'classes')}.",
+        f"It uses {size['n_features_kept']} of {_count(size['n_features'], word)}.",
+    ]
+    if accuracy is not None:
+        low, high = accuracy["interval"]
+        sentences.append(
+            f"It is right for {accuracy['n_right']} of {_count(accuracy['n'], 'held-out sample')}: "
+            f"{_percent(accuracy['accuracy'])} (95 % interval: {_percent(low)} to "
+            f"{_percent(high)})."
+        )
+    n_abstained = found["measures"]["n_abstained"]
+    if n_abstained == 0:
+        sentences.append("All held-out samples resemble the training data.")
     else:
-        kept, total = np.unique(columns[weights > 0]).size, model.n_features_in_
-        word = "channel" if subject.kind == "series" else "feature"
-    return {
-        "n_prototypes": int(model.prototypes_.shape[0]),
-        "n_support": int(model.support_.size),
-        "n_train": int(model.prototypes_.shape[1]),
-        "n_features": int(total),
-        "n_features_kept": kept,
-        "feature_word": word,
-    }
+        verb = "is" if n_abstained == 1 else "are"
+        sentences.append(
+            f"{n_abstained} of {_count(n, 'held-out sample')} {verb} unlike the training data; the "
+            "model can abstain there."
+        )
+    n_unused = size["n_train"] - size["n_support"]
+    sentences.append(
+        f"It ignores {_count(size['n_features'] - size['n_features_kept'], word)} and {n_unused} "
+        f"of {_count(size['n_train'], 'training sample')}."
+    )
+    return sentences
+
+
+def write_warnings(found: dict[str, Any]) -> list[str]:
+    """What a reader should know before trusting the numbers."""
+    sentences = []
+    accuracy, repeats = found["accuracy"], found["repeats"]
+    if accuracy is not None and accuracy["unseen_classes"]:
+        names = ", ".join(str(label) for label in accuracy["unseen_classes"])
+        sentences.append(
+            f"Held-out samples of classes missing from the training data ({names}) count as wrong."
+        )
+    if repeats is not None and repeats["n_leaked"]:
+        names = ", ".join(str(label) for label in repeats["leaked"])
+        more = repeats["n_leaked"] - len(repeats["leaked"])
+        verb = "is" if repeats["n_leaked"] == 1 else "are"
+        sentences.append(
+            f"{_count(repeats['n_leaked'], 'held-out sample')} {verb} also in the training data, "
+            f"so the accuracy is too optimistic: {names}{f' and {more} more' if more else ''}."
+        )
+    if repeats is not None and repeats["n_repeated"]:
+        verb = "duplicates" if repeats["n_repeated"] == 1 else "duplicate"
+        n_sets = repeats["n_conflicting"]
+        differ = "has" if n_sets == 1 else "have"
+        clash = f"; {_count(n_sets, 'set')} of equal samples {differ} different classes"
+        sentences.append(
+            f"{_count(repeats['n_repeated'], 'training sample')} {verb} another one exactly"
+            f"{clash if n_sets else ''}."
+        )
+    sentences += [
+        f"Prototype {prototype['prototype']}: {warning['text']}"
+        for prototype in found["prototypes"]
+        for warning in prototype["warnings"]
+        # A pair of duplicates is mentioned once.
+        if prototype["prototype"] < warning.get("other", len(found["prototypes"]))
+    ]
+    return sentences
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _count(number: int, word: str, plural: str | None = None) -> str:
+    return f"{number} {word if number == 1 else plural or word + 's'}"

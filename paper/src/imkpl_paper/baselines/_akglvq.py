@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import RandomState
+from scipy.special import expit
 
-from imkpl.estimators._compat import Interval
+from imkpl_paper._imkpl import FloatArray, IntArray, Interval
+from imkpl_paper.baselines import _akglvq_loops as loops
 from imkpl_paper.baselines._base import BaseBaseline, Learned, Task
-from imkpl_paper.baselines._glvq import Prototypes, learn_prototypes
-from imkpl_paper.baselines._kmeans import cluster_means
+from imkpl_paper.baselines._kernels import cluster_means
 from imkpl_paper.baselines._readers import NearestPrototype
+
+# No step moves a prototype by more than this part of its distance to the sample.
+LARGEST_STEP = 0.5
+# Learning has settled when the cost changes by less than `tol` over this many epochs.
+PATIENCE = 5
 
 
 class AKGLVQ(BaseBaseline):
@@ -21,7 +29,7 @@ class AKGLVQ(BaseBaseline):
     classification*, International Journal of Neural Systems 21 (2011), on the average of the
     kernels. The model, the cost and the stochastic update are those of kernel GLVQ. How prototypes
     are made sparse, the sigmoid, the start and the schedule are ours: the published
-    approximation technique was not at hand.
+    approximation technique was not available.
 
     Prototypes are mixes of training samples whose coefficients sum to one and may be negative. Each
     sample attracts the nearest prototype of its class and repels the nearest one of another class.
@@ -30,25 +38,26 @@ class AKGLVQ(BaseBaseline):
     Parameters
     ----------
     kernels : str, kernel bank, kernel, callable or list of these, default="per_feature_gaussian"
-        What compares samples, as for :class:`imkpl.IMKPL`. All kernels weigh the same.
+        Kernels, as for :class:`imkpl.IMKPL`. All have the same weight.
     n_per_class : int, default=1
-        At most so many prototypes per class; fewer where there are fewer distinct samples.
+        Maximum number of prototypes per class; fewer where there are fewer distinct samples.
     sparsity : int, default=20
-        At most so many samples in a prototype; None for all, which is plain kernel GLVQ. Too few
-        for the number of prototypes cost accuracy, so tune it.
+        Maximum number of samples per prototype; None for all, which is plain kernel GLVQ. Too few
+        cost accuracy, so tune it.
     learning_rate : float, default=0.25
-        The rate of the first epoch. Epoch t has this divided by ``1 + 0.05 t``.
+        Learning rate of the first epoch; epoch t has this divided by ``1 + 0.05 t``.
     max_iter : int, default=200
-        At most so many epochs. In the first half prototypes are dense; in the second half they are
-        cut to the largest coefficients after every epoch, and those of the lowest cost are kept.
+        Maximum number of epochs. In the first half prototypes are dense; in the second half only
+        their largest coefficients are kept after every epoch, and the epoch of lowest cost wins.
     tol : float, default=1e-4
-        Either half ends early when the cost changes by less than this part of it over five epochs.
+        Either half stops early when the relative change of the cost over five epochs is below this
+        value.
     n_jobs : int, default=None
         Number of threads for the kernels; all by default. Results do not depend on it.
     verbose : int, default=0
-        Whether to write a line per stage to standard error.
+        Whether to write progress to standard error.
     random_state : int, RandomState instance or None, default=None
-        Source of the start and of the order of samples. None is the same as 0.
+        Seeds the start and of the order of samples. None is the same as 0.
 
     Attributes
     ----------
@@ -133,7 +142,7 @@ class AKGLVQ(BaseBaseline):
             tol=self.tol,
             random=task.random,
         )
-        task.say(f"{len(costs)} epochs, cost {costs[-1]:.6g}")
+        task.log(f"{len(costs)} epochs, cost {costs[-1]:.6g}")
         counts = np.bincount(labels)
         reader = NearestPrototype(prototypes.norms, prototypes.owners, counts / counts.sum())
         return Learned(
@@ -145,3 +154,128 @@ class AKGLVQ(BaseBaseline):
             history=costs,
             n_iter=len(costs),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Prototypes:
+    """Prototypes in feature space, with what it takes to move them in O(n_samples)."""
+
+    mixes: FloatArray  # the coefficients psi, (n_prototypes, n_samples); rows sum to one
+    owners: IntArray  # classes
+    products: FloatArray  # K psi
+    norms: FloatArray  # psi' K psi
+
+    @classmethod
+    def from_mixes(cls, mixes: FloatArray, owners: IntArray, kernel: FloatArray) -> Prototypes:
+        """Prototypes with given coefficients."""
+        products = mixes @ kernel
+        return cls(mixes, owners, products, np.einsum("js,js->j", products, mixes))
+
+    def margins(self, kernel: FloatArray, labels: IntArray) -> FloatArray:
+        """The relative differences mu of the distances to the nearest own and other prototype."""
+        distances = np.diagonal(kernel) - 2 * self.products + self.norms[:, np.newaxis]
+        distances = np.maximum(distances, 0.0)
+        is_own = np.equal.outer(self.owners, labels)
+        own = np.where(is_own, distances, np.inf).min(axis=0)
+        other = np.where(is_own, np.inf, distances).min(axis=0)
+        total = own + other
+        return np.asarray((own - other) / np.where(total > 0, total, 1.0))
+
+
+def choose_slope(margins: FloatArray) -> float:
+    """A slope of the sigmoid at which the margins of the start are neither flat nor saturated."""
+    size = float(np.abs(margins).mean())
+    return float(np.clip(2 / max(size, 1e-12), 1.0, 50.0))
+
+
+def squashed_cost(margins: FloatArray, slope: float) -> float:
+    """``sum_i (4 / slope) sigmoid(slope mu_i)``."""
+    return float(4 / slope * expit(slope * margins).sum())
+
+
+def run_epoch(
+    prototypes: Prototypes,
+    kernel: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    rate: float,
+    slope: float,
+) -> Prototypes:
+    """Move the two nearest prototypes of every sample, one sample after the other."""
+    mixes, products = prototypes.mixes.copy(), prototypes.products.copy()
+    norms = prototypes.norms.copy()
+    loops._run_epoch_inplace(
+        kernel,
+        labels,
+        prototypes.owners,
+        mixes,
+        products,
+        norms,
+        order,
+        rate,
+        slope,
+        LARGEST_STEP,
+    )
+    return Prototypes(mixes, prototypes.owners, products, norms)
+
+
+def keep_largest_coefficients(mixes: FloatArray, sparsity: int | None) -> FloatArray:
+    """The largest coefficients of every prototype, scaled to sum to one."""
+    if sparsity is None or sparsity >= mixes.shape[1]:
+        return mixes
+    kept = np.argsort(-np.abs(mixes), axis=1, kind="stable")[:, :sparsity]
+    values = np.take_along_axis(mixes, kept, axis=1)
+    totals = values.sum(axis=1, keepdims=True)
+    # Positive and negative coefficients that cancel leave no sum to scale: then all are shifted.
+    cancels = totals < 0.1 * np.abs(values).sum(axis=1, keepdims=True)
+    values = np.where(
+        cancels, values + (1 - totals) / sparsity, values / np.where(cancels, 1.0, totals)
+    )
+    sparse = np.zeros_like(mixes)
+    np.put_along_axis(sparse, kept, values, axis=1)
+    return sparse
+
+
+def learn_prototypes(
+    prototypes: Prototypes,
+    kernel: FloatArray,
+    labels: IntArray,
+    *,
+    learning_rate: float,
+    sparsity: int | None,
+    max_iter: int,
+    tol: float,
+    random: RandomState,
+) -> tuple[Prototypes, list[float]]:
+    """Epochs with all coefficients, then epochs that end with the largest alone."""
+    slope = choose_slope(prototypes.margins(kernel, labels))
+    costs: list[float] = []
+    best = prototypes
+    for limit in [None] if sparsity is None else [None, sparsity]:
+        first, best_cost = len(costs), np.inf
+        last = (max_iter + 1) // 2 if limit != sparsity else max_iter
+        while len(costs) < last and not _is_settled(costs[first:], tol):
+            rate = learning_rate / (1 + 0.05 * len(costs))
+            order = random.permutation(labels.size)
+            prototypes = run_epoch(prototypes, kernel, labels, order, rate, slope)
+            if limit is not None:
+                prototypes = _sparse(prototypes, kernel, limit)
+            costs.append(squashed_cost(prototypes.margins(kernel, labels), slope))
+            # Cutting makes the cost jump from epoch to epoch; dense prototypes settle.
+            if limit is None or costs[-1] < best_cost:
+                best, best_cost = prototypes, costs[-1]
+    # With one epoch there was no second half. Products and norms are computed anew, so that no
+    # rounding of many small steps is left.
+    return _sparse(best, kernel, sparsity), costs
+
+
+def _sparse(prototypes: Prototypes, kernel: FloatArray, sparsity: int | None) -> Prototypes:
+    mixes = keep_largest_coefficients(prototypes.mixes, sparsity)
+    return Prototypes.from_mixes(mixes, prototypes.owners, kernel)
+
+
+def _is_settled(costs: list[float], tol: float) -> bool:
+    if len(costs) <= PATIENCE:
+        return False
+    recent = costs[-PATIENCE - 1 :]
+    return bool(max(recent) - min(recent) <= tol * abs(recent[-1]))

@@ -1,9 +1,9 @@
-"""What the baselines share: input, prediction and the fitted attributes."""
+"""What the baselines share: input, prediction and fitted attributes."""
 
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -21,106 +21,103 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from imkpl._progress import announce
-from imkpl._threads import limited_threads
-from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._compat import fit_context, wants_data_frame
-from imkpl.estimators._input import INPUT_ATTRIBUTES, kind_of
-from imkpl.estimators._monitor import FitMonitor
-from imkpl.estimators._training import (
+from imkpl.kernels import BaseKernelBank, resolve_bank
+from imkpl_paper._imkpl import (
+    INPUT_ATTRIBUTES,
+    FitMonitor,
+    FloatArray,
+    IntArray,
     TrainingData,
     adapt_kernels,
+    announce,
     check_varying,
+    fit_context,
+    kind_of,
+    limited_threads,
     read_training,
+    wants_data_frame,
 )
-from imkpl_paper.baselines._operator import KernelOperator
+from imkpl_paper.baselines._kernels import KernelOperator
 from imkpl_paper.baselines._readers import DictionaryReader, Reader
-from imkpl_paper.baselines._support import Support
 
+# Number of samples compared with the support at a time.
+BLOCK_ROWS = 4096
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
 CONSTANT = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a method learns from.
-
-    Parameters
-    ----------
-    operator : KernelOperator
-        The kernels between the training samples.
-    average : array of shape (n_samples, n_samples)
-        Their average, which tells samples apart.
-    labels : int array of shape (n_samples,)
-        Classes, counted from 0; every class has two samples or more.
-    random : RandomState
-        Source of draws.
-    say : function (str) -> None
-        Writes a line where `verbose` asks for it.
-    """
+    """What a method learns from."""
 
     operator: KernelOperator
-    average: FloatArray
-    labels: IntArray
+    average: FloatArray  # the average kernel, (n_samples, n_samples)
+    labels: IntArray  # classes counted from 0; every class has two samples or more
     random: RandomState
-    say: Callable[[str], None]
+    log: Callable[[str], None]  # announces progress
 
     @property
     def members(self) -> list[IntArray]:
-        """The samples of every class."""
+        """Samples of every class."""
         return [np.flatnonzero(self.labels == q) for q in range(self.n_classes)]
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
+        """Number of classes."""
         return int(self.labels.max()) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a method has learned from n samples.
+    """What a method has learned from n samples."""
 
-    Parameters
-    ----------
-    weights : array of shape (n_kernels,)
-        Weights of all kernels, which sum to one.
-    prototypes : array of shape (n_prototypes, n_samples)
-        Mixes of samples, of any sign.
-    owners : int array of shape (n_prototypes,)
-        Their classes.
-    reader : Reader
-        Scores new samples.
-    kernel : array of shape (n_samples, n_samples)
-        The combined kernel.
-    history : list of float
-        The objective after every iteration.
-    n_iter : int
-        The number of iterations.
-    analysis : array of shape (n_analysis, n_samples), optional
-        Further mixes that the reader compares with, after the prototypes.
-    spans : array of shape (n_prototypes, n_samples), optional
-        The samples that each prototype stands for, where these are not those it is made of.
-    attributes : dict
-        Further attributes of the estimator.
-    """
-
-    weights: FloatArray
-    prototypes: FloatArray
-    owners: IntArray
+    weights: FloatArray  # of all kernels, sum to one
+    prototypes: FloatArray  # mixes of samples of any sign, (n_prototypes, n_samples)
+    owners: IntArray  # their classes
     reader: Reader
-    kernel: FloatArray
-    history: list[float]
+    kernel: FloatArray  # the combined kernel
+    history: list[float]  # the objective after every iteration
     n_iter: int
-    analysis: FloatArray | None = None
-    spans: FloatArray | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
+    analysis: FloatArray | None = None  # further mixes for the reader, after the prototypes
+    spans: FloatArray | None = None  # samples that prototypes stand for, if not their own
+    attributes: dict[str, Any] = field(default_factory=dict)  # further fitted attributes
 
     @property
     def mixes(self) -> FloatArray:
-        """All that new samples are compared with."""
+        """All mixes that new samples are compared with."""
         if self.analysis is None:
             return self.prototypes
         return np.concatenate([self.prototypes, self.analysis])
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """What remains of a fit: compares new samples with mixes of training samples."""
+
+    bank: BaseKernelBank  # the kernels of positive weight
+    weights: FloatArray
+    columns: IntArray | None  # the input columns that they read; None for all
+    samples: Any  # the support samples, these columns only
+    mixes: FloatArray  # (n_mixes, n_support)
+
+    @classmethod
+    def build(
+        cls, bank: BaseKernelBank, weights: FloatArray, X: Any, rows: IntArray, mixes: FloatArray
+    ) -> Support:
+        """Keep the kernels, samples and columns that are needed."""
+        used, live = np.flatnonzero(mixes.any(axis=0)), np.flatnonzero(weights)
+        live_bank, samples = bank.select(live), bank._take(X, rows[used])
+        columns = live_bank._columns
+        if columns is not None:
+            samples, live_bank = samples[:, columns], live_bank._on_columns(columns)
+        return cls(live_bank, weights[live], columns, samples, mixes[:, used])
+
+    def similarities(self, X: Any) -> Iterator[FloatArray]:
+        """Inner products of samples and mixes, a block of samples at a time."""
+        for start in range(0, len(X), BLOCK_ROWS):
+            block = X[start : start + BLOCK_ROWS]
+            cut = block if self.columns is None else block[:, self.columns]
+            yield self.bank.combine(self.weights, cut, self.samples) @ self.mixes.T
 
 
 class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -169,10 +166,10 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             task = Task(operator, average, data.labels, random, partial(announce, name))
             learned = self._learn(task)
             support = Support.build(data.bank, learned.weights, data.X, data.kept, learned.mixes)
-        for attribute in INPUT_ATTRIBUTES:
-            vars(self).pop(attribute, None)
         used = np.flatnonzero(learned.mixes.any(axis=0))
-        vars(self).update(data.input)
+        for attribute in INPUT_ATTRIBUTES:
+            self.__dict__.pop(attribute, None)
+        self.__dict__.update(data.input)
         self.classes_ = data.classes
         self.kernel_names_ = data.bank.kernel_names(data.input.get("feature_names_in_"))
         self.kernel_weights_ = learned.weights
@@ -226,11 +223,15 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return "_support" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Tags that tell scikit-learn about precomputed kernels."""
+        """Tags that tell scikit-learn what the kernels read."""
         tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
-        tags.input_tags.three_d_array = is_precomputed
+        try:
+            reads = resolve_bank(self.kernels).reads
+        # Wrong kernels are refused by `fit`.
+        except (TypeError, ValueError):
+            return tags
+        tags.input_tags.pairwise = tags.input_tags.three_d_array = reads == "similarities"
+        tags.input_tags.sparse = reads == "columns"
         return tags
 
     def _scores(self, X: Any) -> FloatArray:
@@ -250,7 +251,7 @@ class BaseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseBase
     _reader: DictionaryReader
 
     def transform(self, X: Any) -> Any:
-        """The codes: how much of each prototype rebuilds each sample, in a code over all of them.
+        """Codes: how much of each prototype rebuilds each sample.
 
         Parameters
         ----------
@@ -269,11 +270,6 @@ class BaseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseBase
     @property
     def _n_features_out(self) -> int:
         return int(self.prototypes_.shape[0])
-
-
-def is_level(history: list[float], tol: float) -> bool:
-    """Whether the last iteration changed the objective by little."""
-    return len(history) > 1 and abs(history[-2] - history[-1]) <= tol * abs(history[-1])
 
 
 def sort_samples(data: TrainingData) -> TrainingData:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import eigh
 
-from imkpl._typing import FloatArray
-from imkpl.estimators._compat import Interval, StrOptions
-from imkpl_paper.baselines._base import BaseDictionary, Learned, Task, is_level
-from imkpl_paper.baselines._kmeans import cluster_means
-from imkpl_paper.baselines._midl_steps import (
-    ClassDictionary,
-    class_cost,
-    cross_gradient,
-    error_matrix,
-    scale_atoms,
-    update_atoms,
-    update_codes,
-)
-from imkpl_paper.baselines._readers import SparseCodes
-from imkpl_paper.baselines._simplex_qp import Weighting, default_ridge, learn_weights
+from imkpl_paper._imkpl import FloatArray, IntArray, Interval, StrOptions
+from imkpl_paper.baselines._base import BaseDictionary, Learned, Task
+from imkpl_paper.baselines._kernels import Weighting, cluster_means, default_ridge, learn_weights
+from imkpl_paper.baselines._readers import SparseCodes, orthogonal_pursuit
+
+# Added to the diagonal of the two factors of the atom step.
+JITTER = 1e-6
+# An atom whose squared norm is below this is unused.
+DEAD = 1e-12
 
 
 class MIDL(BaseDictionary):
@@ -31,7 +27,7 @@ class MIDL(BaseDictionary):
     A reconstruction from the published description. The method that the IMKPL paper compares with
     is, to the best of our knowledge, Shrivastava, Pillai and Patel, *Multiple kernel-based
     dictionary learning for weakly supervised classification*, Pattern Recognition 48 (2015), with
-    one instance per bag. Its formulas were not at hand: the objective is rebuilt from the
+    one instance per bag. Its formulas were not available: the objective is rebuilt from the
     statement that it learns kernel weights and class-isolated dictionaries together, each
     class orthogonal to the dictionaries of the others. Take figures as those of such a method, not
     of the published program.
@@ -43,34 +39,34 @@ class MIDL(BaseDictionary):
     Parameters
     ----------
     kernels : str, kernel bank, kernel, callable or list of these, default="per_feature_gaussian"
-        What compares samples, as for :class:`imkpl.IMKPL`.
+        Kernels, as for :class:`imkpl.IMKPL`.
     n_per_class : int, default=10
-        At most so many prototypes per class; fewer where there are fewer distinct samples. Half as
-        many as samples rebuild them by any kernels, and the kernel weights then say little.
+        Maximum number of prototypes per class; fewer where there are fewer distinct samples. With
+        half as many as samples, any kernels rebuild them, and the kernel weights mean little.
     code_sparsity : int, default=10
-        At most so many prototypes in a code.
+        Maximum number of prototypes per code.
     incoherence : float, default=0.1
         Weight of the similarity to other classes (eta). Above 10 it hurts the reconstruction.
     ridge : float, default=None
         Weight of the ridge, relative to the spread of the errors of single kernels; it sets how
         many kernels are kept. 0.3 for up to 1000 kernels and 0.03 for more by default.
     max_kernels : int, default=None
-        At most so many kernels are kept: those with the largest weights after the first weight
-        step in which there are more. The step is repeated for them, and the others stay out.
+        Maximum number of kernels. After the first weight step with more, only those with the
+        largest weights are kept, for good, and the step is repeated for them.
     rule : {"residual", "contribution"}, default="residual"
         How a sample is classified: by the class whose prototypes rebuild it best on their own, or
         by the class whose samples have the largest signed sum of coefficients in a code over all
         prototypes.
     max_iter : int, default=10
-        At most so many rounds of codes, prototypes and weights.
+        Maximum number of rounds of codes, prototypes and weights.
     tol : float, default=1e-4
-        Rounds end when the objective changes by less than this part of it.
+        Stop when the relative change of the objective is below this value.
     n_jobs : int, default=None
         Number of threads for the kernels; all by default. Results do not depend on it.
     verbose : int, default=0
-        Whether to write a line per stage to standard error.
+        Whether to write progress to standard error.
     random_state : int, RandomState instance or None, default=None
-        Source of the clusters to start from. None is the same as 0.
+        Seeds the clusters to start from. None is the same as 0.
 
     Attributes
     ----------
@@ -160,9 +156,9 @@ class MIDL(BaseDictionary):
             cost = sum(class_cost(part, kernel, self.incoherence) for part in parts)
             history.append(cost + weighting.cost)
             n_kernels = np.count_nonzero(weighting.weights)
-            task.say(f"objective {history[-1]:.6g}, {n_kernels} kernels")
+            task.log(f"objective {history[-1]:.6g}, {n_kernels} kernels")
             parts = [scale_atoms(part, kernel) for part in parts]
-            if is_level(history, self.tol):
+            if len(history) > 1 and abs(history[-2] - history[-1]) <= self.tol * abs(history[-1]):
                 break
         weights = weighting.operator.spread(weighting.weights)
         return self._finish(task, weights, kernel, parts, history)
@@ -207,3 +203,107 @@ class MIDL(BaseDictionary):
             n_nonzero=self.code_sparsity,
         )
         return Learned(weights, prototypes, owners, reader, kernel, history, len(history))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDictionary:
+    """Atoms made of the samples of one class, and the codes of these samples."""
+
+    members: IntArray  # samples of the class
+    others: IntArray  # all other samples
+    atoms: FloatArray  # U_q, (n_members, n_atoms)
+    codes: FloatArray  # Gamma_q, (n_atoms, n_members)
+
+    @property
+    def balance(self) -> float:
+        """w_q, which makes the cross term n_q times the mean squared similarity."""
+        return float(self.members.size / (self.others.size * self.atoms.shape[1]))
+
+    @property
+    def residual(self) -> FloatArray:
+        """``I - U_q Gamma_q``."""
+        return np.eye(self.members.size) - self.atoms @ self.codes
+
+    def own(self, kernel: FloatArray) -> FloatArray:
+        """The kernel between the samples of the class."""
+        return np.asarray(kernel[np.ix_(self.members, self.members)])
+
+    def cross(self, kernel: FloatArray) -> FloatArray:
+        """The kernel between the samples of the class and all others."""
+        return np.asarray(kernel[np.ix_(self.members, self.others)])
+
+
+def class_cost(part: ClassDictionary, kernel: FloatArray, incoherence: float) -> float:
+    """Reconstruction error of a class, plus the similarity of its atoms to other classes."""
+    residual = part.residual
+    error = np.vdot(residual, part.own(kernel) @ residual)
+    similarity = part.atoms.T @ part.cross(kernel)
+    return float(error + incoherence * part.balance * np.vdot(similarity, similarity))
+
+
+def scale_atoms(part: ClassDictionary, kernel: FloatArray) -> ClassDictionary:
+    """Atoms of unit norm; their norms move into the codes, and dead atoms are replaced."""
+    part = _revive_atoms(part, kernel)
+    norms = np.sqrt(_squared_norms(part, kernel))
+    return replace(part, atoms=part.atoms / norms, codes=part.codes * norms[:, np.newaxis])
+
+
+def update_codes(part: ClassDictionary, kernel: FloatArray, n_nonzero: int) -> ClassDictionary:
+    """Codes of the samples of a class by orthogonal matching pursuit."""
+    similarities = part.own(kernel) @ part.atoms
+    codes = orthogonal_pursuit(part.atoms.T @ similarities, similarities, n_nonzero)
+    return replace(part, codes=codes.T)
+
+
+def update_atoms(part: ClassDictionary, kernel: FloatArray, incoherence: float) -> ClassDictionary:
+    """All atoms of a class at once, exactly, for fixed codes.
+
+    Stationarity is ``K U (G G') + eta w N U = K G'`` with ``N = K[q, -q] K[-q, q]``, a Sylvester
+    equation in ``K^-1 N`` and ``G G'``. Both have real eigenvalues, in which it is diagonal.
+    """
+    cross = part.cross(kernel)
+    own = part.own(kernel) + JITTER * np.eye(part.members.size)
+    # V' own V = I and V' (cross cross') V = diag(slopes).
+    slopes, V = eigh(cross @ cross.T, own)
+    slopes = incoherence * part.balance * np.maximum(slopes, 0.0)
+    sizes, Q = np.linalg.eigh(part.codes @ part.codes.T + JITTER * np.eye(part.codes.shape[0]))
+    rotated = V.T @ own @ part.codes.T @ Q
+    return replace(part, atoms=V @ (rotated / np.add.outer(slopes, sizes)) @ Q.T)
+
+
+def error_matrix(parts: list[ClassDictionary], n_samples: int) -> FloatArray:
+    """The matrix whose inner product with a kernel is the reconstruction error of all classes."""
+    matrix = np.zeros((n_samples, n_samples))
+    for part in parts:
+        residual = part.residual
+        matrix[np.ix_(part.members, part.members)] = residual @ residual.T
+    return matrix
+
+
+def cross_gradient(
+    parts: list[ClassDictionary], incoherence: float, kernel: FloatArray
+) -> FloatArray:
+    """The derivative of the similarity to other classes with respect to the kernel."""
+    matrix = np.zeros_like(kernel)
+    for part in parts:
+        block = part.atoms @ (part.atoms.T @ part.cross(kernel))
+        matrix[np.ix_(part.members, part.others)] = 2 * incoherence * part.balance * block
+    return matrix
+
+
+def _squared_norms(part: ClassDictionary, kernel: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", part.atoms, part.own(kernel) @ part.atoms))
+
+
+def _revive_atoms(part: ClassDictionary, kernel: FloatArray) -> ClassDictionary:
+    """The samples that are rebuilt worst in the place of atoms without length."""
+    dead = np.flatnonzero(_squared_norms(part, kernel) < DEAD)
+    if dead.size == 0:
+        return part
+    residual = part.residual
+    errors = np.einsum("ij,ij->j", residual, part.own(kernel) @ residual)
+    atoms, codes = part.atoms.copy(), part.codes.copy()
+    worst = np.argsort(-errors, kind="stable")[: dead.size]
+    atoms[:, dead] = np.eye(part.members.size)[:, worst]
+    codes[dead] = 0.0
+    return replace(part, atoms=atoms, codes=codes)

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
-from imkpl._typing import FloatArray
-from imkpl.estimators._compat import Interval, StrOptions
+from imkpl_paper._imkpl import FloatArray, IntArray, Interval, StrOptions
 from imkpl_paper.baselines._base import BaseDictionary, Learned, Task
-from imkpl_paper.baselines._pair_steps import (
-    Coordinates,
-    Pair,
-    Strengths,
-    answer_gradient,
-    bound_atoms,
-    pair_cost,
-    pair_errors,
-    update_analysis,
-    update_pair_codes,
-    update_synthesis,
-)
+from imkpl_paper.baselines._kernels import Weighting, default_ridge, learn_weights
 from imkpl_paper.baselines._readers import AnalysisCodes
-from imkpl_paper.baselines._simplex_qp import Weighting, default_ridge, learn_weights
 
 # Rounds of codes, analysis and synthesis between two weight steps.
 SWEEPS = 8
 # An atom of a smaller norm rebuilds nothing.
 DEAD = 1e-10
+ANALYSIS_STEPS = 15
+SYNTHESIS_STEPS = 30
+# Directions in which the kernel is flatter than this part of its largest eigenvalue are dropped.
+FLAT = 1e-10
 
 
 class MKLDPL(BaseDictionary):
@@ -48,14 +40,14 @@ class MKLDPL(BaseDictionary):
     Parameters
     ----------
     kernels : str, kernel bank, kernel, callable or list of these, default="per_feature_gaussian"
-        What compares samples, as for :class:`imkpl.IMKPL`.
+        Kernels, as for :class:`imkpl.IMKPL`.
     n_per_class : int, default=10
-        So many prototypes per class; never more than samples. Half as many as samples rebuild
-        them by any kernels, and the kernel weights then say little.
+        Number of prototypes per class, at most that of its samples. With half as many as samples,
+        any kernels rebuild them, and the kernel weights mean little.
     fidelity : float, default=0.05
         Weight of the agreement of analysis and codes (tau).
     suppression : float, default=0.003
-        Weight of the answers of an analysis dictionary to other classes (lambda).
+        Weight of the response of an analysis dictionary to other classes (lambda).
     rank_penalty : float, default=1e-4
         Weight of the nuclear norm of the analysis dictionaries (gamma).
     ridge : float, default=None
@@ -63,21 +55,21 @@ class MKLDPL(BaseDictionary):
         kernels; it sets how many kernels are kept. 0.3 for up to 1000 kernels and 0.03 for more by
         default.
     max_kernels : int, default=None
-        At most so many kernels are kept: those with the largest weights after the first weight
-        step in which there are more. The step is repeated for them, and the others stay out.
+        Maximum number of kernels. After the first weight step with more, only those with the
+        largest weights are kept, for good, and the step is repeated for them.
     rule : {"residual", "contribution"}, default="residual"
         How a sample is classified: by the class whose prototypes rebuild it best from its codes,
         or by the class whose samples have the largest signed sum of coefficients in them.
     max_iter : int, default=4
-        At most so many rounds of dictionaries and weights.
+        Maximum number of rounds of dictionaries and weights.
     tol : float, default=1e-3
-        Rounds end when the weights change by less than this in sum.
+        Stop when the sum of the absolute changes of the weights is below this value.
     n_jobs : int, default=None
         Number of threads for the kernels; all by default. Results do not depend on it.
     verbose : int, default=0
-        Whether to write a line per stage to standard error.
+        Whether to write progress to standard error.
     random_state : int, RandomState instance or None, default=None
-        Source of the samples to start from. None is the same as 0.
+        Seeds the samples to start from. None is the same as 0.
 
     Attributes
     ----------
@@ -170,7 +162,7 @@ class MKLDPL(BaseDictionary):
             mixes = [coordinates.to_mixes(pair.analysis) for pair in pairs]
             errors = pair_errors(pairs, task.labels.size)
             before = weighting.operator.spread(weighting.weights)
-            gradient = partial(answer_gradient, pairs, mixes, strengths)
+            gradient = partial(response_gradient, pairs, mixes, strengths)
             weighting = learn_weights(weighting, errors, gradient, self.max_kernels)
             weights = weighting.operator.spread(weighting.weights)
             kernel = weighting.operator.combine(weighting.weights)
@@ -182,7 +174,7 @@ class MKLDPL(BaseDictionary):
             points = coordinates.points
             cost = sum(pair_cost(pair, kernel, points, strengths) for pair in pairs)
             history.append(cost + weighting.cost)
-            task.say(f"objective {history[-1]:.6g}, {np.count_nonzero(weights)} kernels")
+            task.log(f"objective {history[-1]:.6g}, {np.count_nonzero(weights)} kernels")
             if np.abs(weights - before).sum() < self.tol:
                 break
         return self._finish(task, weights, kernel, coordinates, pairs, history)
@@ -253,3 +245,169 @@ def _carry_over(pair: Pair, mix: FloatArray, kernel: FloatArray, coordinates: Co
     """The dictionaries of a class in the space of a new kernel."""
     own = kernel[np.ix_(pair.members, pair.members)]
     return replace(pair, atoms=bound_atoms(pair.atoms, own), analysis=coordinates.from_mixes(mix))
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """Weights of the terms of the objective."""
+
+    fidelity: float  # of the agreement of analysis and codes (tau)
+    suppression: float  # of the analysis of other classes (lambda)
+    rank: float  # of the nuclear norm of the analysis dictionaries (gamma)
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Samples as points of a Euclidean space whose inner products are the kernel."""
+
+    variances: FloatArray  # eigenvalues w of the kernel
+    axes: FloatArray  # eigenvectors V, (n_samples, n_axes)
+
+    @classmethod
+    def of(cls, kernel: FloatArray) -> Coordinates:
+        """Coordinates for a kernel."""
+        variances, axes = np.linalg.eigh(kernel)
+        kept = variances > FLAT * variances[-1]
+        return cls(variances[kept], axes[:, kept])
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """``Z = diag(w)^1/2 V'``, one sample per column."""
+        return np.asarray(np.sqrt(self.variances)[:, np.newaxis] * self.axes.T)
+
+    def to_mixes(self, analysis: FloatArray) -> FloatArray:
+        """Linear forms on the points as mixes of samples."""
+        return np.asarray((analysis / np.sqrt(self.variances)) @ self.axes.T)
+
+    def from_mixes(self, mixes: FloatArray) -> FloatArray:
+        """Mixes of samples as linear forms on the points."""
+        return np.asarray((mixes @ self.axes) * np.sqrt(self.variances))
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The two dictionaries of one class, and the codes of its samples."""
+
+    members: IntArray  # samples of the class
+    atoms: FloatArray  # synthesis dictionary U_q of norm 1 or less, (n_members, n_atoms)
+    codes: FloatArray  # G_q, (n_atoms, n_members)
+    analysis: FloatArray  # analysis dictionary P_q, (n_atoms, n_axes)
+
+    @property
+    def residual(self) -> FloatArray:
+        """``I - U_q G_q``."""
+        return np.eye(self.members.size) - self.atoms @ self.codes
+
+
+def pair_cost(pair: Pair, kernel: FloatArray, points: FloatArray, strengths: Strengths) -> float:
+    """The terms of one class."""
+    own, residual = kernel[np.ix_(pair.members, pair.members)], pair.residual
+    responses = pair.analysis @ points
+    is_own = np.zeros(points.shape[1], dtype=bool)
+    is_own[pair.members] = True
+    miss = responses[:, is_own] - pair.codes
+    return float(
+        np.vdot(residual, own @ residual)
+        + strengths.fidelity * np.vdot(miss, miss)
+        + strengths.suppression * np.vdot(responses[:, ~is_own], responses[:, ~is_own])
+        + strengths.rank * np.linalg.svd(pair.analysis, compute_uv=False).sum()
+    )
+
+
+def update_pair_codes(pair: Pair, kernel: FloatArray, points: FloatArray, fidelity: float) -> Pair:
+    """Codes between what rebuilds the samples and what the analysis says, exactly."""
+    similarities = pair.atoms.T @ kernel[np.ix_(pair.members, pair.members)]
+    system = similarities @ pair.atoms + fidelity * np.eye(pair.atoms.shape[1])
+    target = similarities + fidelity * pair.analysis @ points[:, pair.members]
+    return replace(pair, codes=np.linalg.solve(system, target))
+
+
+class AnalysisSystem:
+    """Solves ``P (2 lam diag(w) + 2 (tau - lam) Z_q Z_q' + r I) = M``.
+
+    The matrix is a diagonal plus one of rank n_members, because ``Z Z'`` is diagonal; it is
+    inverted by the Woodbury formula. Here w are `variances`, Z_q is `own` and r the `penalty`.
+    """
+
+    def __init__(
+        self, variances: FloatArray, own: FloatArray, strengths: Strengths, penalty: float
+    ) -> None:
+        factor = 2 * (strengths.fidelity - strengths.suppression)
+        self.diagonal = 2 * strengths.suppression * variances + penalty
+        self.own = own
+        scaled = own.T / self.diagonal
+        inner = np.eye(own.shape[1]) + factor * scaled @ own
+        self.correction = factor * np.linalg.solve(inner, scaled)
+
+    def solve(self, M: FloatArray) -> FloatArray:
+        """P for one right-hand side."""
+        scaled = M / self.diagonal
+        return np.asarray(scaled - (scaled @ self.own) @ self.correction)
+
+
+def update_analysis(pair: Pair, coordinates: Coordinates, strengths: Strengths) -> Pair:
+    """The analysis dictionary, by alternating directions of multipliers."""
+    penalty = float(np.clip(10 * strengths.rank, 1e-3, 1e-2))
+    own = coordinates.points[:, pair.members]
+    system = AnalysisSystem(coordinates.variances, own, strengths, penalty)
+    target = 2 * strengths.fidelity * pair.codes @ own.T
+    low_rank, multiplier = pair.analysis, np.zeros_like(pair.analysis)
+    for _ in range(ANALYSIS_STEPS):
+        analysis = system.solve(target + penalty * (low_rank - multiplier))
+        low_rank = shrink_singular_values(analysis + multiplier, strengths.rank / penalty)
+        multiplier = multiplier + analysis - low_rank
+    return replace(pair, analysis=low_rank)
+
+
+def shrink_singular_values(matrix: FloatArray, threshold: float) -> FloatArray:
+    """The proximal map of the nuclear norm."""
+    left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray((left * np.maximum(values - threshold, 0.0)) @ right)
+
+
+def update_synthesis(pair: Pair, kernel: FloatArray) -> Pair:
+    """The synthesis dictionary with atoms of norm 1 or less, by alternating directions."""
+    own = kernel[np.ix_(pair.members, pair.members)]
+    inner = pair.codes @ pair.codes.T
+    bounded, multiplier, penalty = pair.atoms, np.zeros_like(pair.atoms), 1.0
+    for _ in range(SYNTHESIS_STEPS):
+        factor = cho_factor(inner + penalty * np.eye(inner.shape[0]))
+        target = pair.codes.T + penalty * (bounded - multiplier)
+        atoms = cho_solve(factor, target.T).T
+        new = bound_atoms(atoms + multiplier, own)
+        multiplier = multiplier + atoms - new
+        penalty *= 1.2
+        is_done = np.abs(new - bounded).max() <= 1e-8 and np.abs(atoms - new).max() <= 1e-8
+        bounded = new
+        if is_done:
+            break
+    return replace(pair, atoms=bounded)
+
+
+def bound_atoms(atoms: FloatArray, own: FloatArray) -> FloatArray:
+    """Atoms scaled down to norm 1 where they are longer."""
+    norms = np.sqrt(np.maximum(np.einsum("ij,ij->j", atoms, own @ atoms), 0.0))
+    return np.asarray(atoms / np.maximum(norms, 1.0))
+
+
+def pair_errors(pairs: list[Pair], n_samples: int) -> FloatArray:
+    """The matrix whose inner product with a kernel is the reconstruction error of all classes."""
+    matrix = np.zeros((n_samples, n_samples))
+    for pair in pairs:
+        residual = pair.residual
+        matrix[np.ix_(pair.members, pair.members)] = residual @ residual.T
+    return matrix
+
+
+def response_gradient(
+    pairs: list[Pair], mixes: list[FloatArray], strengths: Strengths, kernel: FloatArray
+) -> FloatArray:
+    """The derivative of the two analysis terms with respect to the kernel."""
+    matrix = np.zeros_like(kernel)
+    for pair, mix in zip(pairs, mixes, strict=True):
+        errors = mix @ kernel
+        errors[:, pair.members] -= pair.codes
+        factors = np.full(kernel.shape[0], strengths.suppression)
+        factors[pair.members] = strengths.fidelity
+        matrix += 2 * mix.T @ (factors * errors)
+    return matrix

@@ -1,4 +1,8 @@
-"""PrototypeSelection: training samples that cover their class and no other."""
+"""PrototypeSelection: training samples that cover their class and no other.
+
+Which samples to take is a prize-collecting set cover problem, solved greedily or by rounding its
+linear relaxation.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,19 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.random import RandomState
+from scipy.optimize import linprog
 from sklearn.model_selection import StratifiedKFold
 
-from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.estimators._compat import Interval, StrOptions
+from imkpl_paper._imkpl import BoolArray, FloatArray, IntArray, Interval, StrOptions
 from imkpl_paper.baselines._base import BaseBaseline, Learned, Task
-from imkpl_paper.baselines._cover import cover_by_rounding, cover_cost, cover_greedily
 from imkpl_paper.baselines._readers import NearestPrototype
 
-# Per cent of the distances between training samples that the radii in the search exceed.
+# Percentiles of the distances between training samples that are tried as radii.
 PERCENTILES = (0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30)
+# Maximum number of times that the linear programme is rounded.
+MAX_DRAWS = 50
 
 
 class PrototypeSelection(BaseBaseline):
@@ -35,7 +41,7 @@ class PrototypeSelection(BaseBaseline):
     Parameters
     ----------
     kernels : str, kernel bank, kernel, callable or list of these, default="per_feature_gaussian"
-        What compares samples, as for :class:`imkpl.IMKPL`. All kernels weigh the same.
+        Kernels, as for :class:`imkpl.IMKPL`. All have the same weight.
     method : {"greedy", "lp"}, default="greedy"
         How the objective is lowered: a prototype at a time, or by rounding linear programmes, one
         per class, radius and part of the cross-validation.
@@ -44,15 +50,15 @@ class PrototypeSelection(BaseBaseline):
         between training samples that classifies best in cross-validation, the smaller one of ties.
         Small radii give many prototypes: look at their number as well.
     price : float, default=None
-        What a prototype costs (lambda); one over the number of training samples by default.
+        Cost of a prototype (lambda); one over the number of training samples by default.
     cv : int, default=5
-        The number of parts in the cross-validation; fewer where a class has fewer samples.
+        Number of folds of the cross-validation; fewer where a class has fewer samples.
     n_jobs : int, default=None
         Number of threads for the kernels; all by default. Results do not depend on it.
     verbose : int, default=0
-        Whether to write a line per stage to standard error.
+        Whether to write progress to standard error.
     random_state : int, RandomState instance or None, default=None
-        Source of the parts of the cross-validation and of the rounding. None is the same as 0.
+        Seeds the folds of the cross-validation and the rounding. None is the same as 0.
 
     Attributes
     ----------
@@ -123,7 +129,7 @@ class PrototypeSelection(BaseBaseline):
         labels, kernel = task.labels, task.average
         distances = np.sqrt(np.maximum(2 - 2 * kernel, 0.0))
         eps = self.eps or self._find_radius(distances, labels, task.random)
-        task.say(f"choosing prototypes with eps={eps:.4g}")
+        task.log(f"choosing prototypes with eps={eps:.4g}")
         covers = distances < eps
         chosen, gains = self._choose(covers, labels, task.n_classes, task.random)
         objective = cover_cost(covers, labels, chosen, self._price(labels.size))
@@ -176,3 +182,96 @@ class PrototypeSelection(BaseBaseline):
                     predicted = np.full(test.size, np.argmax(np.bincount(labels[train])))
                 errors[place] += np.sum(predicted != labels[test])
         return float(grid[np.argmin(errors)])
+
+
+def cover_cost(covers: BoolArray, labels: IntArray, chosen: BoolArray, price: float) -> float:
+    """The objective: samples left uncovered, wrong coverings, and the price of every prototype."""
+    counts = covers.astype(np.float64) @ chosen
+    own = counts[np.arange(labels.size), labels]
+    return float(np.sum(own == 0) + counts.sum() - own.sum() + price * chosen.sum())
+
+
+def cover_greedily(
+    covers: BoolArray, labels: IntArray, n_classes: int, price: float
+) -> tuple[BoolArray, list[float]]:
+    """Add the prototype that lowers the objective most, until none does."""
+    near = covers.astype(np.float64)
+    is_member = np.equal.outer(labels, np.arange(n_classes))
+    # Own samples newly covered minus samples of other classes covered; the second never changes.
+    scores = near.T @ (2.0 * is_member - 1.0)
+    chosen = np.zeros_like(scores, dtype=bool)
+    is_covered = np.zeros(labels.size, dtype=bool)
+    gains: list[float] = []
+    while True:
+        candidate, owner = np.unravel_index(np.argmax(scores), scores.shape)
+        gain = float(scores[candidate, owner]) - price
+        if gain <= 0:
+            return chosen, gains
+        chosen[candidate, owner] = True
+        gains.append(gain)
+        new = covers[:, candidate] & is_member[:, owner] & ~is_covered
+        is_covered |= new
+        scores[:, owner] -= near[new].sum(axis=0)
+
+
+def cover_by_rounding(
+    covers: BoolArray, labels: IntArray, n_classes: int, price: float, random: RandomState
+) -> BoolArray:
+    """Solve the linear relaxation class by class and round it at random."""
+    chosen = np.zeros((covers.shape[1], n_classes), dtype=bool)
+    for owner in range(n_classes):
+        is_member = labels == owner
+        costs = price + covers[~is_member].sum(axis=0)
+        chosen[:, owner] = _cover_class(covers[is_member], costs, random)
+    return chosen
+
+
+def relax_class(covers: BoolArray, costs: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """The linear relaxation for one class."""
+    n_members = covers.shape[0]
+    shares = np.zeros(costs.size)
+    # A candidate that costs as much as it covers is no better than leaving members uncovered.
+    useful = np.flatnonzero(covers.sum(axis=0) > costs)
+    if useful.size == 0:
+        return shares, np.ones(n_members), float(n_members)
+    # sum_j covers_ij a_j + xi_i >= 1
+    own = sp.csr_array(covers[:, useful].astype(np.float64))
+    result = linprog(
+        np.concatenate([costs[useful], np.ones(n_members)]),
+        A_ub=-sp.csr_array(sp.hstack([own, sp.eye_array(n_members)])),
+        b_ub=-np.ones(n_members),
+        bounds=(0, 1),
+        method="highs",
+    )
+    solution = np.clip(result.x, 0, 1)
+    shares[useful] = solution[: useful.size]
+    return shares, solution[useful.size :], float(result.fun)
+
+
+def _cover_class(covers: BoolArray, costs: FloatArray, random: RandomState) -> BoolArray:
+    """One class: the first rounding within 2 log n of the relaxation, or the best of many."""
+    shares, missed, bound = relax_class(covers, costs)
+    factor = max(1.0, 2 * np.log(covers.shape[0]))
+    best, best_cost = np.zeros(costs.size, dtype=bool), float(covers.shape[0])
+    for draw in range(MAX_DRAWS):
+        rounded = _round(covers, shares, missed, int(np.ceil(factor)), random)
+        cost = float(costs[rounded].sum() + np.sum(~covers[:, rounded].any(axis=1)))
+        if draw == 0 or cost < best_cost:
+            best, best_cost = rounded, cost
+        if best_cost <= factor * bound:
+            break
+    return best
+
+
+def _round(
+    covers: BoolArray, shares: FloatArray, missed: FloatArray, n_draws: int, random: RandomState
+) -> BoolArray:
+    """Draw until every member is covered or given up, a limited number of times."""
+    rounded = np.zeros(shares.size, dtype=bool)
+    is_given_up = np.zeros(missed.size, dtype=bool)
+    for _ in range(n_draws):
+        rounded |= random.random_sample(shares.size) < shares
+        is_given_up |= random.random_sample(missed.size) < missed
+        if np.all(is_given_up | covers[:, rounded].any(axis=1)):
+            break
+    return rounded

@@ -1,14 +1,38 @@
-"""From similarities between samples and prototypes to class scores and codes."""
+"""From inner products of samples and prototypes to codes and class scores."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.linear_model import orthogonal_mp_gram
 
-from imkpl._typing import FloatArray, IntArray
-from imkpl_paper.baselines._pursuit import levelwise_pursuit, orthogonal_pursuit
+from imkpl_paper._imkpl import FloatArray, IntArray
+
+
+def orthogonal_pursuit(gram: FloatArray, similarities: FloatArray, n_nonzero: int) -> FloatArray:
+    """Codes over atoms of unit norm by orthogonal matching pursuit, one row per sample."""
+    n_samples, n_atoms = similarities.shape
+    with warnings.catch_warnings():
+        # The pursuit of a sample that is rebuilt exactly ends early, which is no problem.
+        warnings.filterwarnings("ignore", "\\s*Orthogonal matching pursuit ended", RuntimeWarning)
+        codes = orthogonal_mp_gram(gram, similarities.T, n_nonzero_coefs=min(n_nonzero, n_atoms))
+    return np.reshape(codes, (n_atoms, n_samples)).T
+
+
+def levelwise_pursuit(gram: FloatArray, similarities: FloatArray, levels: IntArray) -> FloatArray:
+    """One atom of every level: the one most like what the levels before have left."""
+    codes, residual = np.zeros_like(similarities), similarities.copy()
+    everyone = np.arange(similarities.shape[0])
+    for level in np.unique(levels):
+        atoms = np.flatnonzero(levels == level)
+        best = atoms[np.argmax(np.abs(residual[:, atoms]), axis=1)]
+        values = residual[everyone, best]
+        codes[everyone, best] += values
+        residual -= values[:, np.newaxis] * gram[best]
+    return codes
 
 
 class Reader(ABC):
@@ -21,32 +45,20 @@ class Reader(ABC):
 
 @dataclass(frozen=True, eq=False)
 class NearestPrototype(Reader):
-    """Every class scores minus the squared distance of its nearest prototype.
+    """Every class scores minus the squared distance of its nearest prototype."""
 
-    Parameters
-    ----------
-    norms : array of shape (n_prototypes,)
-        Squared norms of the prototypes.
-    owners : int array of shape (n_prototypes,)
-        Their classes.
-    class_shares : array of shape (n_classes,)
-        How many of the training samples are in each class: the scores if there is no prototype.
-    """
-
-    norms: FloatArray
-    owners: IntArray
-    class_shares: FloatArray
+    norms: FloatArray  # squared norms of the prototypes
+    owners: IntArray  # their classes
+    class_shares: FloatArray  # of the training samples: the scores if there is no prototype
 
     def scores(self, similarities: FloatArray) -> FloatArray:
-        """Minus the squared distances; for a class without prototypes, minus the largest possible."""
+        """Minus squared distances; minus the largest possible one without prototypes."""
         if self.owners.size == 0:
             return np.tile(self.class_shares, (similarities.shape[0], 1))
         distances = 1 + self.norms - 2 * similarities
         # Between vectors of norm 1 and sqrt(norms).
-        scores = np.full(
-            (similarities.shape[0], self.class_shares.size),
-            -float((1 + np.sqrt(self.norms.max())) ** 2),
-        )
+        farthest = float((1 + np.sqrt(self.norms.max())) ** 2)
+        scores = np.full((similarities.shape[0], self.class_shares.size), -farthest)
         for owner in np.unique(self.owners):
             scores[:, owner] = -distances[:, self.owners == owner].min(axis=1)
         return scores
@@ -54,36 +66,25 @@ class NearestPrototype(Reader):
 
 @dataclass(frozen=True, eq=False)
 class DictionaryReader(Reader):
-    """What the readers of all dictionaries share: atoms that belong to a class each.
+    """Atoms that belong to one class each.
 
-    Parameters
-    ----------
-    gram : array of shape (n_atoms, n_atoms)
-        Inner products of the atoms.
-    owners : int array of shape (n_atoms,)
-        Their classes.
-    sums : array of shape (n_atoms,)
-        The sum of the coefficients of each.
-    n_classes : int
-        The number of classes.
-    rule : {"residual", "contribution"}
-        What counts: how well the atoms of a class rebuild a sample on their own, or how much of the
-        code over all atoms comes from samples of the class.
+    By the rule "residual", a class scores how well its atoms alone rebuild a sample; by
+    "contribution", how much of the code over all atoms comes from its samples.
     """
 
-    gram: FloatArray
-    owners: IntArray
-    sums: FloatArray
+    gram: FloatArray  # inner products of the atoms
+    owners: IntArray  # their classes
+    sums: FloatArray  # sums of their coefficients
     n_classes: int
     rule: str
 
-    @abstractmethod
     def codes(self, similarities: FloatArray) -> FloatArray:
         """Codes over all atoms."""
+        return self.codes_within(similarities, np.arange(self.owners.size))
 
     @abstractmethod
     def codes_within(self, similarities: FloatArray, atoms: IntArray) -> FloatArray:
-        """Codes over the atoms of one class alone."""
+        """Codes over some atoms alone."""
 
     def scores(self, similarities: FloatArray) -> FloatArray:
         """Scores of the classes by the rule."""
@@ -103,56 +104,32 @@ class DictionaryReader(Reader):
 
 @dataclass(frozen=True, eq=False)
 class SparseCodes(DictionaryReader):
-    """Codes by orthogonal matching pursuit.
+    """Codes by orthogonal matching pursuit."""
 
-    Parameters
-    ----------
-    n_nonzero : int
-        At most so many atoms in a code.
-    """
-
-    n_nonzero: int
-
-    def codes(self, similarities: FloatArray) -> FloatArray:
-        """Codes over all atoms."""
-        return orthogonal_pursuit(self.gram, similarities, self.n_nonzero)
+    n_nonzero: int  # maximum number of atoms per code
 
     def codes_within(self, similarities: FloatArray, atoms: IntArray) -> FloatArray:
-        """Codes over the atoms of one class alone."""
+        """Codes over some atoms alone."""
         gram = self.gram[np.ix_(atoms, atoms)]
         return orthogonal_pursuit(gram, similarities[:, atoms], self.n_nonzero)
 
 
 @dataclass(frozen=True, eq=False)
 class LevelCodes(DictionaryReader):
-    """Codes by a pursuit that takes one atom of every level.
+    """Codes by a pursuit that takes one atom of every level."""
 
-    Parameters
-    ----------
-    levels : int array of shape (n_atoms,)
-        The level of each atom.
-    """
-
-    levels: IntArray
-
-    def codes(self, similarities: FloatArray) -> FloatArray:
-        """Codes over all atoms."""
-        return levelwise_pursuit(self.gram, similarities, self.levels)
+    levels: IntArray  # of each atom
 
     def codes_within(self, similarities: FloatArray, atoms: IntArray) -> FloatArray:
-        """Codes over the atoms of one class alone."""
+        """Codes over some atoms alone."""
         gram = self.gram[np.ix_(atoms, atoms)]
         return levelwise_pursuit(gram, similarities[:, atoms], self.levels[atoms])
 
 
 @dataclass(frozen=True, eq=False)
 class AnalysisCodes(DictionaryReader):
-    """Codes that are read off: mix j + n_atoms is the analysis atom of atom j."""
-
-    def codes(self, similarities: FloatArray) -> FloatArray:
-        """Codes over all atoms."""
-        return similarities[:, self.gram.shape[0] :]
+    """Codes that need no search: mix j + n_atoms is the analysis atom of atom j."""
 
     def codes_within(self, similarities: FloatArray, atoms: IntArray) -> FloatArray:
-        """Codes over the atoms of one class alone: the same."""
-        return similarities[:, self.gram.shape[0] + atoms]
+        """Codes over some atoms alone."""
+        return similarities[:, self.owners.size + atoms]

@@ -1,22 +1,28 @@
-"""Real data sets by name."""
+"""Real data sets by name: found in a folder or downloaded, read and checked."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pathlib
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+from scipy.io import loadmat
 
-from imkpl._typing import IntArray
-from imkpl_paper.datasets.fetch import fetch, find_served
-from imkpl_paper.datasets.formats import READERS, as_series, read_npz, read_signs
+from imkpl.series import SeriesSet, read_series
+from imkpl_paper._imkpl import IntArray
 from imkpl_paper.datasets.registry import DATASETS, DatasetInfo
 
 DOWNLOADS = pathlib.Path("~/.cache/imkpl")
+Stored = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,18 +119,18 @@ def load(name: str, *, folder: Any = None, download: bool = True) -> Dataset:
         served = find_served(info, place)
         if served is not None:
             return _build(info, _read_served(info, served))
-    told = [str(DOWNLOADS) if place == DOWNLOADS.expanduser() else str(place) for place in places]
-    looked = " and ".join(told)
+    names = [str(DOWNLOADS) if place == DOWNLOADS.expanduser() else str(place) for place in places]
+    looked = " and ".join(names)
     hint = "" if named else " (IMKPL_DATA is not set)"
     if not info.url:
         raise FileNotFoundError(
             f"{info.name} cannot be downloaded by a program. Looked for {info.file}.npz in "
-            f"{looked}{hint}. Get the data from {info.home}, store {_say_arrays(info)} as "
+            f"{looked}{hint}. Get the data from {info.home}, store {_describe_arrays(info)} as "
             f"{info.file}.npz with numpy.savez, and name its folder in IMKPL_DATA."
         )
     if not download:
         raise FileNotFoundError(
-            f"{info.name} is not at hand: looked for {info.file}.npz and {info.served_file} in "
+            f"{info.name} is not available: looked for {info.file}.npz and {info.served_file} in "
             f"{looked}{hint}. Get {info.url} and name its folder in IMKPL_DATA, or allow the "
             "download."
         )
@@ -192,7 +198,7 @@ def _read_served(info: DatasetInfo, path: pathlib.Path) -> dict[str, Any]:
     return (read_signs if info.name == "AUSLAN" else READERS[path.suffix])(path)
 
 
-def _say_arrays(info: DatasetInfo) -> str:
+def _describe_arrays(info: DatasetInfo) -> str:
     """The arrays that a file made by hand has to hold."""
     n_samples, n_columns, n_labels = info.shape
     last = ", n_steps), NaN after the end of a series," if info.kind == "series" else ")"
@@ -218,3 +224,135 @@ def _build(info: DatasetInfo, stored: dict[str, Any]) -> Dataset:
     known = {"X", "y", "train_idx", "test_idx", "lengths", "channel_names", "source"}
     extras = {key: value for key, value in stored.items() if key not in known}
     return Dataset(X, y, info, stored.get("train_idx"), stored.get("test_idx"), extras)
+
+
+def find_served(info: DatasetInfo, folder: pathlib.Path) -> pathlib.Path | None:
+    """The file of a data set as its home serves it, if it is in a folder."""
+    path = folder / info.served_file
+    if not info.url or not path.exists():
+        return None
+    stored = _checksum_file(path)
+    return path if not stored.exists() or _digest(path) == stored.read_text().strip() else None
+
+
+def fetch(info: DatasetInfo, folder: pathlib.Path) -> pathlib.Path:
+    """The file of a data set as its home serves it, downloaded if it is not there yet.
+
+    The archives publish no checksums. The one of the first download is kept beside the file, so
+    that a file that changes later is noticed; what it holds is checked by `load`.
+    """
+    try:
+        import pooch
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"{info.name} is not in the data folder, and pooch is not installed, which downloads "
+            f"it. Install it with pip install 'imkpl-paper[datasets]', or get {info.url} by hand "
+            "and name its folder in IMKPL_DATA."
+        ) from error
+    name = info.served_file
+    stored = _checksum_file(folder / name)
+    known = stored.read_text().strip() if stored.exists() else None
+    try:
+        path = pathlib.Path(
+            pooch.retrieve(info.url, known_hash=known, fname=name, path=folder, progressbar=True)
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"{folder / name} is not the file that was downloaded first: its checksum differs from "
+            f"{stored.name}. Remove both to download {info.name} again."
+        ) from error
+    # requests, which pooch uses, raises subclasses of OSError for everything about the network.
+    except OSError as error:
+        raise OSError(
+            f"{info.name} could not be downloaded from {info.url} ({type(error).__name__}). Check "
+            f"the network, or get {name} by hand and name its folder in IMKPL_DATA; {info.home} "
+            "describes the data."
+        ) from error
+    if known is None:
+        stored.write_text(_digest(path))
+    return path
+
+
+def _checksum_file(path: pathlib.Path) -> pathlib.Path:
+    """Where the checksum of the first download is kept."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _digest(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_npz(path: pathlib.Path) -> Stored:
+    """The arrays of an npz file; nothing in it is executed."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def read_mat(path: pathlib.Path) -> Stored:
+    """Samples X and labels Y of the feature selection repository."""
+    arrays = loadmat(path)
+    return {"X": np.asarray(arrays["X"], dtype=np.float32), "y": np.ravel(arrays["Y"])}
+
+
+def read_archive(path: pathlib.Path) -> Stored:
+    """Training and test part of the UEA and UCR archives, one after the other."""
+    from aeon.datasets import load_from_ts_file
+
+    parts = []
+    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
+        for ending in ("_TRAIN.ts", "_TEST.ts"):
+            (member,) = (name for name in archive.namelist() if name.endswith(ending))
+            # Only the content is taken: a name inside an archive must not choose the place.
+            target = pathlib.Path(folder) / f"part{ending}"
+            target.write_bytes(archive.read(member))
+            parts.append(load_from_ts_file(str(target)))
+    series = [np.asarray(one) for X, _ in parts for one in X]
+    sizes = [len(labels) for _, labels in parts]
+    return {
+        "X": SeriesSet.from_list(series),
+        "y": np.concatenate([labels for _, labels in parts]),
+        "train_idx": np.arange(sizes[0]),
+        "test_idx": np.arange(sizes[0], sum(sizes)),
+    }
+
+
+def read_signs(path: pathlib.Path) -> Stored:
+    """The Australian signs: a folder per session, a file of 22 columns per recording."""
+    series, labels, sessions = [], [], []
+    with zipfile.ZipFile(path) as outer:
+        (member,) = (name for name in outer.namelist() if name.endswith("tctodd.tar.gz"))
+        with tarfile.open(fileobj=io.BytesIO(outer.read(member))) as inner:
+            files = sorted(
+                (one for one in inner.getmembers() if one.name.endswith(".tsd")),
+                key=lambda one: one.name,
+            )
+            for file in files:
+                content = inner.extractfile(file)
+                if content is None:
+                    continue
+                # Files are named after the sign and the repetition: alive-1.tsd.
+                place = pathlib.PurePosixPath(file.name)
+                labels.append(place.stem.rsplit("-", 1)[0])
+                sessions.append(place.parent.name)
+                series.append(np.loadtxt(content, dtype=np.float32, ndmin=2).T)
+    return {
+        "X": SeriesSet.from_list(series),
+        "y": np.array(labels),
+        "session": np.array(sessions),
+    }
+
+
+READERS: dict[str, Callable[[pathlib.Path], Stored]] = {
+    ".npz": read_npz,
+    ".mat": read_mat,
+    ".zip": read_archive,
+}
+
+
+def as_series(stored: Stored) -> SeriesSet:
+    """The samples of stored series, without what was added after their ends."""
+    series = read_series(stored["X"])
+    names = stored.get("channel_names")
+    if names is None:
+        return series
+    return SeriesSet(series.values, series.starts, tuple(str(name) for name in names))

@@ -124,7 +124,7 @@ _ALL = (
         in_paper=True,
         note=(
             "Every document has several of 101 topics, the paper speaks of 101 classes. "
-            "imkpl_paper.datasets.rarest_label makes one class of them. The 944 terms are yes or no."
+            "imkpl_paper.datasets.rarest_label makes one class of them. The 944 terms are binary."
         ),
     ),
     _uea("PEMS-SF", (440, 963, 7), in_paper=True),
@@ -169,7 +169,7 @@ _ALL = (
         home="https://doi.org/10.1038/ng765",
         file="MLL_Leukemia3",
         checksum="013bad50a852a941d3ed34f5d7fbd484543388fdd3a52842dab661f717d01b96",
-        note="Stands in for CLL_SUB_111 where that is not at hand.",
+        note="Stands in for CLL_SUB_111 where that is not available.",
     ),
     _asu(
         "ALLAML",
@@ -204,7 +204,7 @@ _ALL = (
         "DodgerLoopDay",
         (158, 1, 7),
         _UCR_ARCHIVE,
-        note="Values are missing inside series. Stands in for PEMS-SF where that is not at hand.",
+        note="Values are missing inside series. Stands in for PEMS-SF where that is not available.",
     ),
     DatasetInfo(
         name="Cricket",

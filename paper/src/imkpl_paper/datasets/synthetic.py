@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl._typing import FloatArray
+from imkpl_paper._imkpl import FloatArray
 
 CHANNEL_NAMES = tuple(f"f{number}" for number in range(1, 10))
 CLASSES = 4

@@ -1,30 +1,35 @@
-"""Figures of rows, drawn where matplotlib is installed."""
+"""Figures of rows."""
 
 from __future__ import annotations
 
-import importlib.util
 import io
+from functools import cache
 from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from imkpl.plots import EmbeddingDisplay
-from imkpl.plots._canvas import require_pyplot
 from imkpl_paper.datasets import make_paper_series
 from imkpl_paper.experiments.compare import summarize
-from imkpl_paper.experiments.pieces import Entry, Picture, Table, entries
-from imkpl_paper.experiments.published import published_values
-from imkpl_paper.experiments.store import Row
+from imkpl_paper.experiments.protocol import Row
 from imkpl_paper.experiments.studies import STUDIES
 from imkpl_paper.experiments.views import (
     LETTERS,
     NOTHING,
     TABLES,
+    Entry,
     Found,
+    Picture,
     Pieces,
+    Table,
     View,
-    head_dataset,
-    note_dataset,
+    dataset_heading,
+    dataset_notes,
+    entries,
+    published_values,
     unit_norm,
     values_by_split,
 )
@@ -34,24 +39,11 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#00
 MARKERS = "osD^vP*X"
 
 
-def has_matplotlib() -> bool:
-    """Whether figures can be drawn."""
-    return importlib.util.find_spec("matplotlib") is not None
-
-
-def new_figure(width: float, height: float) -> Any:
-    """An empty figure, which `as_svg` closes."""
-    plt = require_pyplot("imkpl_paper.experiments")
-    return plt.figure(figsize=(width, height), layout="constrained")
-
-
-def as_svg(figure: Any, name: str) -> bytes:
+def as_svg(figure: Figure, name: str) -> bytes:
     """The drawing as SVG, the same bytes every time."""
-    plt = require_pyplot("imkpl_paper.experiments")
     buffer = io.BytesIO()
-    with plt.rc_context({"svg.hashsalt": name}):
+    with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    plt.close(figure)
     return buffer.getvalue()
 
 
@@ -70,10 +62,10 @@ def show_synthetic(found: Found) -> Pieces:
     for k, channel in enumerate(f"f{number}" for number in range(1, 10)):
         line = [channel]
         for _, rows in columns:
-            line.append(_say_weight(rows, f"channel {k}"))
+            line.append(_format_weight(rows, f"channel {k}"))
         weight = paper["weights"].get(channel, 0)
         lines.append(entries(*line, f"{weight:g}"))
-    accuracy = [_say_accuracy(rows) for _, rows in columns]
+    accuracy = [_format_accuracy(rows) for _, rows in columns]
     lines.append(entries("Acc (%)", *accuracy, f"{paper['accuracy']:g}"))
     header = ("channel", *(title for title, _ in columns), "paper")
     notes = (
@@ -82,25 +74,24 @@ def show_synthetic(found: Found) -> Pieces:
         STUDIES["synthetic"].note,
     )
     table = Table("Weights", header, tuple(lines), notes)
-    return (*_draw_curves(), table)
+    return (_draw_curves(), table)
 
 
-def _say_weight(rows: list[Row], name: str) -> str:
+def _format_weight(rows: list[Row], name: str) -> str:
     if not rows:
         return NOTHING
     weights = [unit_norm(row["weights"]).get(name, 0.0) for row in rows]
     return f"{np.mean(weights):.2f} ({np.count_nonzero(weights)}/{len(weights)})"
 
 
-def _say_accuracy(rows: list[Row]) -> str:
+def _format_accuracy(rows: list[Row]) -> str:
     return f"{np.mean([row['accuracy'] for row in rows]):.1f}" if rows else NOTHING
 
 
-def _draw_curves() -> tuple[Picture, ...]:
-    if not has_matplotlib():
-        return ()
+@cache
+def _draw_curves() -> Picture:
     X, y = make_paper_series(5, random_state=0)
-    figure = new_figure(9, 9)
+    figure = Figure(figsize=(9, 9), layout="constrained")
     panels = figure.subplots(X.shape[1], 4, sharex=True, sharey=True)
     for k in range(X.shape[1]):
         for label in range(4):
@@ -111,7 +102,7 @@ def _draw_curves() -> tuple[Picture, ...]:
     for label in range(4):
         panels[0, label].set_title(f"class {label + 1}")
     caption = "Five samples of each class, by channel."
-    return (Picture("synthetic", caption, as_svg(figure, "synthetic")),)
+    return Picture("synthetic", caption, as_svg(figure, "synthetic"))
 
 
 def show_embedding(found: Found) -> Pieces:
@@ -120,10 +111,10 @@ def show_embedding(found: Found) -> Pieces:
     (method,) = found.plan.size.methods
     for choice in found.plan.choices:
         rows = found.pick(choice.name, method)
-        if not rows or not has_matplotlib():
+        if not rows:
             continue
         svg = _draw_maps(rows[0]["maps"], choice.name)
-        notes = " ".join((f"{head_dataset(choice)}.", *note_dataset(choice)))
+        notes = " ".join((f"{dataset_heading(choice)}.", *dataset_notes(choice)))
         pictures.append(Picture(f"embedding-{choice.name}", notes, svg))
     return tuple(pictures)
 
@@ -136,7 +127,7 @@ def _draw_maps(maps: Row, name: str) -> bytes:
     }
     counts = maps["n_kernels"]
     display = EmbeddingDisplay(**arrays, n_kernels=tuple(counts) if counts else None)
-    figure = new_figure(12, 5)
+    figure = Figure(figsize=(12, 5), layout="constrained")
     display.plot(ax=figure.subplots(1, 2))
     return as_svg(figure, f"embedding-{name}")
 
@@ -161,16 +152,16 @@ def show_sensitivity(found: Found) -> Pieces:
                     means.append(summary.mean)
                 curves.setdefault(name, []).append((float(value or 0), means[0], means[1]))
                 lines.append((*entries(*line), Entry(str(len(rows)))))
-        if curves and has_matplotlib():
+        if curves:
             svg = _draw_sensitivity(curves, choice.name)
-            pieces.append(Picture(f"sensitivity-{choice.name}", head_dataset(choice), svg))
+            pieces.append(Picture(f"sensitivity-{choice.name}", dataset_heading(choice), svg))
         header = ("paper's letter", "parameter", "value", "Acc (%)", "IP (%)", "splits")
-        pieces.append(Table(head_dataset(choice), header, tuple(lines), note_dataset(choice)))
+        pieces.append(Table(dataset_heading(choice), header, tuple(lines), dataset_notes(choice)))
     return tuple(pieces)
 
 
 def _draw_sensitivity(curves: dict[str, list[tuple[float, float, float]]], name: str) -> bytes:
-    figure = new_figure(3.2 * len(curves), 3.2)
+    figure = Figure(figsize=(3.2 * len(curves), 3.2), layout="constrained")
     panels = figure.subplots(1, len(curves), squeeze=False, sharey=True)[0]
     for panel, (parameter, points) in zip(panels, curves.items(), strict=True):
         x, accuracy, ip = np.array(points).T
@@ -191,19 +182,19 @@ def show_convergence(found: Found) -> Pieces:
     curves, lines, notes = {}, [], []
     for choice in found.plan.choices:
         rows = found.pick(choice.name, method, tol=0.0)
-        notes += [note for note in note_dataset(choice) if note not in notes]
+        notes += [note for note in dataset_notes(choice) if note not in notes]
         if not rows:
             continue
         objectives = [np.array(row["objective"]) for row in rows]
         first = objectives[0]
-        curves[head_dataset(choice)] = np.abs(np.diff(first)) / abs(first[0])
+        curves[dataset_heading(choice)] = np.abs(np.diff(first)) / abs(first[0])
         rounds = f"{np.mean([one.size for one in objectives]):.1f}"
         needed = f"{np.mean([rounds_to_settle(one) for one in objectives]):.1f}"
         falls = f"{first[0]:.4g} to {first[-1]:.4g}"
-        lines.append(entries(head_dataset(choice), needed, rounds, f"< {limit}", falls))
+        lines.append(entries(dataset_heading(choice), needed, rounds, f"< {limit}", falls))
     header = ("data set", "rounds to a change below 0.001", "to the end", "paper", "objective")
     table = Table("Rounds", header, tuple(lines), tuple(notes))
-    if not curves or not has_matplotlib():
+    if not curves:
         return (table,)
     caption = "Change of the objective in a round, relative to its first value; first split."
     return (Picture("convergence", caption, _draw_convergence(curves)), table)
@@ -224,7 +215,7 @@ def rounds_to_settle(objective: Any, tol: float = 1e-3) -> int:
 
 
 def _draw_convergence(curves: dict[str, Any]) -> bytes:
-    figure = new_figure(7, 4.2)
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
     panel = figure.subplots()
     for k, (name, changes) in enumerate(curves.items()):
         x = np.arange(2, changes.size + 2)
@@ -235,7 +226,7 @@ def _draw_convergence(curves: dict[str, Any]) -> bytes:
         color, marker = COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
         panel.plot(x[is_shown], changes[is_shown], color=color, marker=marker, label=label)
     panel.set_yscale("log")
-    panel.xaxis.get_major_locator().set_params(integer=True)
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     panel.set_xlabel("round")
     panel.set_ylabel("relative change of the objective")
     panel.legend()

@@ -2,56 +2,61 @@
 
 from __future__ import annotations
 
-import importlib
+import ast
+import hashlib
+import importlib.metadata
 import importlib.util
+import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
+import imkpl
+import imkpl_paper
+from imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
+from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 from imkpl_paper.experiments import peers
-from imkpl_paper.experiments.fingerprint import versions_fingerprint
 from imkpl_paper.experiments.studies import Study
-from imkpl_paper.experiments.tuning import GRID
 
 Make = Callable[[Study, Mapping[str, Any], int], Any]
 Group = Literal["ours", "baseline", "peer"]
 EVERYTHING = frozenset({"ip", "dr", "kernels", "per_class"})
 SELECTING = frozenset({"kernels"})
+WITHOUT_CODES = frozenset({"ip", "per_class"})
 BOTH = frozenset({"vectors", "series"})
 VECTORS, SERIES = frozenset({"vectors"}), frozenset({"series"})
+# Parts of imkpl that show, store or describe models, and change no number.
+SILENT = frozenset(
+    {"_archive", "archives", "cli", "explanations", "files", "plots", "readers", "report"}
+)
+# The modules here that decide on a number; for peers, their adapters too.
+MEASURING = ("methods.py", "protocol.py", "studies.py")
+# Module -> distribution, where the names differ.
+DISTRIBUTIONS = {"interpret": "interpret-core"}
+# Candidates of the settings that are tuned, in this order, each with the best values of those
+# before it. T0 comes first: it sets the number of prototypes. Our terms are relative to the
+# variance, so these values do not compare with the paper's.
+GRID: dict[str, tuple[float | int, ...]] = {
+    "sparsity": (3, 5, 10, 20),
+    "separation": (10.0, 100.0, 1000.0),
+    "discrimination": (0.1, 0.5, 1.0),
+    "interpretability": (0.3, 1.2, 3.0),
+}
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the comparison.
+    """A method of the comparison."""
 
-    Parameters
-    ----------
-    name : str
-        As in the paper's tables.
-    make : function (study, settings, seed) -> estimator
-        The estimator, not yet fitted.
-    group : {"ours", "baseline", "peer"}
-        Whose it is.
-    kinds : frozenset of {"vectors", "series"}
-        What it reads.
-    measures : frozenset of {"ip", "dr", "kernels", "per_class"}
-        What can be said of it, beside accuracy and time.
-    requires : tuple of str
-        Modules that have to be installed.
-    package : str
-        What to install for them.
-    grid : dict of str to tuple
-        Settings that are found by cross-validation in the training part, with their candidates.
-    """
-
-    name: str
-    make: Make
+    name: str  # as in the paper's tables
+    make: Make  # makes an estimator from a study, settings and a seed
     group: Group = "peer"
-    kinds: frozenset[str] = VECTORS
-    measures: frozenset[str] = frozenset()
-    requires: tuple[str, ...] = ()
-    package: str = ""
+    kinds: frozenset[str] = VECTORS  # what it reads
+    measures: frozenset[str] = frozenset()  # beside accuracy and time
+    requires: tuple[str, ...] = ()  # modules that have to be installed
+    package: str = ""  # what to install for them
+    # Settings that are found by cross-validation in the training part, with their candidates.
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def missing(self) -> str:
@@ -65,7 +70,7 @@ class Method:
     @property
     def fingerprint(self) -> str:
         """Changes when its rows have to be measured again."""
-        return versions_fingerprint(self.group, self.requires)
+        return source_fingerprint(self.group, self.requires)
 
 
 def _is_installed(module: str) -> bool:
@@ -75,27 +80,69 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _make_imkpl(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
-    from imkpl import IMKPL, TimeSeriesIMKPL
+@cache
+def source_fingerprint(group: Group, requires: tuple[str, ...]) -> str:
+    """A digest of what the rows of a method depend on.
 
+    Of imkpl and this package the source counts, without comments and docstrings: all parts for our
+    methods, with the baselines for these, and kernels, series and adapters for peers. Of other
+    packages the version counts.
+    """
+    digest = hashlib.sha256()
+    for package in (imkpl, imkpl_paper):
+        (folder,) = package.__path__
+        for path in sorted(pathlib.Path(folder).rglob("*.py")):
+            parts = (package.__name__, *path.relative_to(folder).parts)
+            if _counts(parts, group):
+                source = _without_docstrings(path.read_text(encoding="utf-8"))
+                digest.update(f"{'/'.join(parts)}\n{source}\n".encode())
+    for module in requires:
+        try:
+            version = importlib.metadata.version(DISTRIBUTIONS.get(module, module))
+        except importlib.metadata.PackageNotFoundError:
+            version = "unknown"
+        digest.update(version.encode())
+    return digest.hexdigest()[:12]
+
+
+def _counts(parts: tuple[str, ...], group: Group) -> bool:
+    """Whether a file decides on the numbers of a group of methods."""
+    package, home = parts[0], parts[1].removesuffix(".py")
+    if package == "imkpl":
+        return home in ("kernels", "series") if group == "peer" else home not in SILENT
+    if home == "experiments":
+        return parts[-1] in MEASURING or (group == "peer" and parts[-1] == "peers.py")
+    return home in ("datasets", "skeletons") or (home == "baselines" and group == "baseline")
+
+
+@cache
+def _without_docstrings(source: str) -> str:
+    """The syntax tree in words."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and ast.get_docstring(node, clean=False):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _make_imkpl(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
     kind = TimeSeriesIMKPL if study.kind == "series" else IMKPL
     chosen = {"sparsity": study.sparsity, "max_kernels": study.max_kernels, **settings}
     return kind(study.kernels, random_state=seed, n_jobs=1, **chosen)
 
 
 def _make_iskpl(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
-    from imkpl import ISKPL
-
     chosen = {"sparsity": study.sparsity, **settings}
     return ISKPL(study.kernels, random_state=seed, n_jobs=1, **chosen)
 
 
-def _baseline(name: str, count: str = "") -> Make:
+def _baseline(kind: type, count: str = "") -> Make:
     """A baseline with T0 prototypes per class, by the parameter that counts them."""
 
     def make(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
         chosen = {count: study.sparsity} if count else {}
-        kind = getattr(importlib.import_module("imkpl_paper.baselines"), name)
         return kind(study.kernels, random_state=seed, n_jobs=1, **chosen, **settings)
 
     return make
@@ -108,32 +155,23 @@ def _peer(kind: type[peers.BasePeer]) -> Make:
     return make
 
 
-_BASELINES = ("imkpl_paper.baselines",)
 _ALL = (
     Method("IMKPL", _make_imkpl, "ours", BOTH, EVERYTHING),
     Method("IMKPL tuned", _make_imkpl, "ours", BOTH, EVERYTHING, grid=GRID),
     Method("ISKPL", _make_iskpl, "ours", BOTH, EVERYTHING - SELECTING),
-    Method("MKLDPL", _baseline("MKLDPL", "n_per_class"), "baseline", BOTH, EVERYTHING, _BASELINES),
-    Method("DKMLD", _baseline("DKMLD", "n_levels"), "baseline", BOTH, EVERYTHING, _BASELINES),
-    Method("MIDL", _baseline("MIDL", "n_per_class"), "baseline", BOTH, EVERYTHING, _BASELINES),
+    Method("MKLDPL", _baseline(MKLDPL, "n_per_class"), "baseline", BOTH, EVERYTHING),
+    Method("DKMLD", _baseline(DKMLD, "n_levels"), "baseline", BOTH, EVERYTHING),
+    Method("MIDL", _baseline(MIDL, "n_per_class"), "baseline", BOTH, EVERYTHING),
     Method(
         "AKGLVQ",
-        _baseline("AKGLVQ"),
+        _baseline(AKGLVQ),
         "baseline",
         BOTH,
-        frozenset({"ip", "per_class"}),
-        _BASELINES,
-        # How many samples a prototype is cut to decides its accuracy more than anything else.
+        WITHOUT_CODES,
+        # The number of samples per prototype decides its accuracy more than anything else.
         grid={"sparsity": (20, 50, None)},
     ),
-    Method(
-        "PS",
-        _baseline("PrototypeSelection"),
-        "baseline",
-        BOTH,
-        frozenset({"ip", "per_class"}),
-        _BASELINES,
-    ),
+    Method("PS", _baseline(PrototypeSelection), "baseline", BOTH, WITHOUT_CODES),
     Method("1-NN", _peer(peers.NearestNeighbor)),
     Method("SVM, average kernel", _peer(peers.AverageKernelSVM), kinds=BOTH),
     Method("sparse logistic regression", _peer(peers.SparseLogistic), measures=SELECTING),

@@ -6,12 +6,12 @@ import base64
 import pathlib
 import re
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
 
-from imkpl_paper.experiments.figures import VIEWS, has_matplotlib
-from imkpl_paper.experiments.pieces import Entry, Picture, Section, Table
-from imkpl_paper.experiments.published import read_published
-from imkpl_paper.experiments.views import Found
+from jinja2 import Environment, PackageLoader
+
+from imkpl_paper.experiments.figures import VIEWS
+from imkpl_paper.experiments.views import Entry, Found, Picture, Pieces, Table, read_published
 
 TITLE = "The paper's tables and figures, measured again"
 MARK = "<!-- rows -->"
@@ -22,18 +22,17 @@ TESTS = {
         "the overlap of training parts"
     ),
 }
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
-caption { text-align: left; font-weight: 600; padding: 0.4rem 0; }
-th, td { padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child { text-align: left; }
-figure { margin: 1rem 0; } img { max-width: 100%; background: white; }
-.pieces { display: flex; flex-wrap: wrap; gap: 1.5rem; } .pieces > div { overflow-x: auto; }
-.notes { font-size: 0.85rem; opacity: 0.85; max-width: 50rem; }
-.mark { background: #e69f0033; padding: 0.5rem 1rem; border-left: 4px solid #e69f00; }
-"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """An item on the page."""
+
+    name: str
+    title: str
+    printed: str  # what it is called in the paper
+    pieces: Pieces
+    notes: tuple[str, ...] = ()
 
 
 def make_section(found: Found) -> Section:
@@ -47,15 +46,10 @@ def make_section(found: Found) -> Section:
         notes.append(f"Not measured yet: {n_missing} of {len(found.plan.cells)} cells.")
     if n_older:
         notes.append(f"Measured with another version of the source: {n_older} cells.")
-    if item.name.startswith("figure") and not has_matplotlib():
-        notes.append(
-            "Figures are left out: matplotlib is not installed. Install it with "
-            "pip install 'imkpl[plots]'."
-        )
     notes += [f"Skipped: {reason}" for reason in found.plan.skipped]
     notes += found.failures()
     where = f"{printed['printed']} of the paper, {printed['label']}"
-    return Section(item.name, item.title, where, VIEWS[item.renderer](found), tuple(notes))
+    return Section(item.name, item.title, where, VIEWS[item.view](found), tuple(notes))
 
 
 def introduce(*, quick: bool, correction: str = "none") -> tuple[str, ...]:
@@ -66,7 +60,7 @@ def introduce(*, quick: bool, correction: str = "none") -> tuple[str, ...]:
         "Bold: the best mean, and all that do not differ from it at the 5 % level by "
         f"{TESTS[correction]}.",
         "Columns named paper have the published numbers. An asterisk marks a data set that stands "
-        "in for one that is not at hand.",
+        "in for one that is not available.",
     )
     if not quick:
         return parts
@@ -115,52 +109,10 @@ def _plain(text: str) -> str:
 
 def as_html(sections: Sequence[Section], introduction: Sequence[str]) -> str:
     """The page in HTML, with style and figures inside; it loads nothing and runs nothing."""
-    links = "".join(f'<li><a href="#{escape(s.name)}">{escape(s.title)}</a></li>' for s in sections)
-    head = "".join(f"<p>{escape(text)}</p>" for text in introduction)
-    body = "".join(_section_html(section) for section in sections)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(TITLE)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{escape(TITLE)}</h1>{head}<nav><ul>{links}</ul></nav>{body}</body></html>\n"
-    )
-
-
-def _section_html(section: Section) -> str:
-    pieces = "".join(f"<div>{_piece_html(piece)}</div>" for piece in section.pieces)
-    return (
-        f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>'
-        f"<p>{escape(section.printed)}.</p>"
-        f'<div class="pieces">{pieces}</div>{_notes_html(section.notes)}</section>'
-    )
-
-
-def _piece_html(piece: Table | Picture) -> str:
-    if isinstance(piece, Picture):
-        data = base64.b64encode(piece.svg).decode()
-        caption = escape(piece.caption)
-        # An image cannot run scripts, whatever is in the drawing.
-        return (
-            f'<figure><img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
-            f"<figcaption>{caption}</figcaption></figure>"
-        )
-    caption = f"<caption>{escape(piece.caption)}</caption>" if piece.caption else ""
-    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in piece.header)
-    rows = "".join(f"<tr>{''.join(map(_entry_html, row))}</tr>" for row in piece.rows)
-    return (
-        f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
-        f"{_notes_html(piece.notes)}"
-    )
-
-
-def _entry_html(entry: Entry) -> str:
-    text = escape(entry.text)
-    return f"<td><strong>{text}</strong></td>" if entry.is_bold else f"<td>{text}</td>"
-
-
-def _notes_html(notes: Sequence[str]) -> str:
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f'<ul class="notes">{items}</ul>' if notes else ""
+    environment = Environment(loader=PackageLoader(__package__, "."), autoescape=True)
+    environment.filters["base64"] = lambda content: base64.b64encode(content).decode()
+    template = environment.get_template("page.html")
+    return template.render(title=TITLE, sections=sections, introduction=introduction)
 
 
 def write_page(

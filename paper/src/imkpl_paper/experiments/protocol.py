@@ -11,21 +11,25 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from imkpl._threads import limited_threads
+from imkpl.estimators import discrimination_scorer, interpretability_scorer
+from imkpl.plots import EmbeddingDisplay
+from imkpl_paper._imkpl import limited_threads
 from imkpl_paper.experiments.methods import METHODS, Method
-from imkpl_paper.experiments.spec import Cell
-from imkpl_paper.experiments.store import Row
+from imkpl_paper.experiments.plan import Cell
 from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
-from imkpl_paper.experiments.tuning import tune
 
-# Rows name the kernels that were kept where there are no more than this many kernels.
+Row = dict[str, Any]
+N_FOLDS = 5
+# Rows hold the weights of all kernels if there are no more than this many.
 FEW_KERNELS = 50
 
 
@@ -51,8 +55,8 @@ def measure(cell: Cell, limit: float | None = None) -> Row:
         text = " ".join(str(error).split())
         row |= {"status": "failed", "reason": f"{type(error).__name__}: {text}"}
     else:
-        told = sorted({f"{one.category.__name__}: {one.message}" for one in caught})
-        row |= {"status": "done", **found, "warnings": told[:5]}
+        seen = sorted({f"{one.category.__name__}: {one.message}" for one in caught})
+        row |= {"status": "done", **found, "warnings": seen[:5]}
     return row | {"cell_seconds": time.perf_counter() - start}
 
 
@@ -65,8 +69,6 @@ def judge(cell: Cell, method: Method) -> Row:
 
 def embed(cell: Cell, method: Method) -> Row:
     """Maps of the training samples by the average kernel and by the learned one."""
-    from imkpl.plots import EmbeddingDisplay
-
     X, y = load_samples(cell.dataset)
     train, _ = split_samples(y, cell.split)
     model, row, _, _ = fit_cell(cell, method)
@@ -102,10 +104,54 @@ def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
     return model, row, X[test], y[test]
 
 
+class Tuned(NamedTuple):
+    """What cross-validation has found."""
+
+    settings: dict[str, Any]
+    accuracy: float  # mean on the left-out folds, in per cent
+    n_fits: int
+
+
+def tune(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    n_folds: int = N_FOLDS,
+    seed: int = 0,
+) -> Tuned:
+    """Settings that classify best in cross-validation inside the training part.
+
+    Coordinate search: one setting at a time is varied, the others being the best so far, from the
+    settings of the estimator. A tie keeps the current value.
+    """
+    y = np.asarray(y)
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    splitter = StratifiedKFold(max(2, min(n_folds, smallest)), shuffle=True, random_state=seed)
+    folds = list(splitter.split(np.zeros(y.size), y))
+
+    def score(settings: Mapping[str, Any]) -> float:
+        accuracies = []
+        for train, test in folds:
+            model = clone(estimator).set_params(**settings).fit(X[train], y[train])
+            accuracies.append(np.mean(model.predict(X[test]) == y[test]))
+        return 100 * float(np.mean(accuracies))
+
+    best = {name: estimator.get_params()[name] for name in grid}
+    accuracy, n_candidates = score(best), 1
+    for name, values in grid.items():
+        others = [value for value in values if value != best[name]]
+        for candidate in [{**best, name: value} for value in others]:
+            found = score(candidate)
+            n_candidates += 1
+            if found > accuracy:
+                best, accuracy = candidate, found
+    return Tuned(best, accuracy, n_candidates * len(folds))
+
+
 def describe(model: Any, method: Method, X: Any, y: Any) -> Row:
     """What can be said of a fitted model, beside its accuracy."""
-    from imkpl.estimators import discrimination_scorer, interpretability_scorer
-
     row: Row = {}
     if "ip" in method.measures:
         row["ip"] = interpretability_scorer(model)

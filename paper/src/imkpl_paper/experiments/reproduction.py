@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from joblib import cpu_count
+
+from imkpl_paper._imkpl import Progress, listening, write_line
 from imkpl_paper.experiments.compare import Correction
 from imkpl_paper.experiments.items import ITEMS
 from imkpl_paper.experiments.page import introduce, make_section, write_document, write_page
-from imkpl_paper.experiments.plan import Plan, make_plan, unique_cells
-from imkpl_paper.experiments.progress import show_progress
-from imkpl_paper.experiments.run import default_jobs, find_missing, fingerprints, run_cells
-from imkpl_paper.experiments.store import RowStore, current_rows
+from imkpl_paper.experiments.plan import make_plan, unique_cells
+from imkpl_paper.experiments.run import RowStore, current_rows, find_missing, run_cells
 from imkpl_paper.experiments.views import Found
 
 ALL = "all"
@@ -80,29 +81,29 @@ def reproduce(
     Parameters
     ----------
     names : str or iterable of str
-        Of `available()`, or "all".
+        Names from `available()`, or "all".
     quick : bool
         Small data and few splits, less than a minute for each item.
     folder : path
         Where rows and the page go; quick rows and the quick page to a folder inside.
     n_jobs : int or None
-        Cells at a time, each on one thread; as many as there are processors by default.
+        Number of cells measured at a time, each on one thread; one per processor by default.
     n_splits : int or None
-        Splits in the place of the declared number.
+        Number of splits; that of the declaration by default.
     datasets : sequence of str or None
-        Of the data sets of the items only these.
+        Use only these of the data sets of the items.
     limit : float or None
-        Seconds after which a cell is given up and counts as failed.
+        Time limit of a cell in seconds; a cell that takes longer counts as failed.
     retry_failed : bool
-        Whether failures are tried again.
+        Whether to try failed cells again.
     any_version : bool
-        Whether rows of another version of the source count.
+        Whether to use rows of other versions of the source.
     measure : bool
-        Whether to measure what is missing; otherwise the page is made of what is there.
+        Whether to measure what is missing, or only to write the page.
     correction : {"none", "nadeau-bengio"}
-        Of the paired test that decides what is bold; the paper's plain test by default.
+        Correction of the paired test that decides what is bold; none by default, as in the paper.
     document : path, optional
-        A Markdown document that gets the tables too, below what was written there by hand.
+        A Markdown document into which the tables are written too, below its mark.
 
     Returns
     -------
@@ -110,8 +111,19 @@ def reproduce(
         The page, and how many cells were measured.
     """
     items = [ITEMS[name] for name in check_names(names)]
-    _check_counts(n_jobs=n_jobs, n_splits=n_splits)
-    _check_datasets(datasets, [name for item in items for name in item.size(quick).datasets])
+    for count_name, count in (("n_jobs", n_jobs), ("n_splits", n_splits)):
+        if count is not None and count < 1:
+            raise ValueError(
+                f"{count_name} is {count}, expected a whole number of at least 1. Leave it out for "
+                "the default."
+            )
+    known = list(dict.fromkeys(name for item in items for name in item.size(quick).datasets))
+    for name in datasets or ():
+        if name not in known:
+            raise ValueError(
+                f"There is no data set {name!r} in these tables and figures."
+                f"{_suggest(name, known)} Choose from {', '.join(known)}."
+            )
     plans = [make_plan(item, quick=quick, n_splits=n_splits, datasets=datasets) for item in items]
     place = pathlib.Path(folder) / "quick" if quick else pathlib.Path(folder)
     store = RowStore(place / "rows.jsonl")
@@ -120,13 +132,16 @@ def reproduce(
     if measure:
         missing = find_missing(cells, store, retry_failed=retry_failed, any_version=any_version)
     try:
-        with show_progress() as show:
-            n_failed = run_cells(
-                missing, store, n_jobs=n_jobs or default_jobs(), limit=limit, show=show
-            )
+        with listening(_write_own):
+            n_failed = run_cells(missing, store, n_jobs=n_jobs or cpu_count(), limit=limit)
     finally:
         # A run that is interrupted leaves a page of what is there.
-        page = _write(plans, store, place, quick, any_version, correction, document)
+        rows = current_rows(store.read(), any_version=any_version)
+        sections = [make_section(Found(plan, rows, correction)) for plan in plans]
+        introduction = introduce(quick=quick, correction=correction)
+        page = write_page(sections, introduction, place)
+        if document is not None:
+            write_document(sections, introduction, pathlib.Path(document))
     return Outcome(page, len(cells), len(missing), n_failed)
 
 
@@ -139,47 +154,19 @@ def check_names(names: str | Iterable[str]) -> list[str]:
         )
     for name in wanted:
         if name != ALL and name not in ITEMS:
-            near = get_close_matches(str(name), [*ITEMS, ALL], n=1, cutoff=0.4)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"There is no table or figure {name!r}.{hint} Known are {', '.join(ITEMS)}, "
-                f"and {ALL} for all of them."
+                f"There is no table or figure {name!r}.{_suggest(name, [*ITEMS, ALL])} Choose from "
+                f"{', '.join(ITEMS)}, or {ALL} for all of them."
             )
     return [name for name in ITEMS if ALL in wanted or name in wanted]
 
 
-def _check_counts(**counts: int | None) -> None:
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise ValueError(
-                f"{name} is {count}, expected a whole number of at least 1. Leave it out for the "
-                "default."
-            )
+def _suggest(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(str(name), known, n=1, cutoff=0.4)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def _check_datasets(wanted: Sequence[str] | None, known: Sequence[str]) -> None:
-    for name in wanted or ():
-        if name not in known:
-            near = get_close_matches(str(name), known, n=1, cutoff=0.4)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(
-                f"There is no data set {name!r} in these tables and figures.{hint} They have "
-                f"{', '.join(dict.fromkeys(known))}."
-            )
-
-
-def _write(
-    plans: list[Plan],
-    store: RowStore,
-    place: pathlib.Path,
-    quick: bool,
-    any_version: bool,
-    correction: Correction,
-    document: Any,
-) -> pathlib.Path:
-    rows = current_rows(store.read(), fingerprints(), any_version=any_version)
-    sections = [make_section(Found(plan, rows, correction)) for plan in plans]
-    introduction = introduce(quick=quick, correction=correction)
-    if document is not None:
-        write_document(sections, introduction, pathlib.Path(document))
-    return write_page(sections, introduction, place)
+def _write_own(progress: Progress) -> None:
+    # Fits announce their rounds too.
+    if progress.source == "reproduce":
+        write_line(progress)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import sklearn.datasets
+from sklearn.model_selection import train_test_split
 
-from imkpl._typing import IntArray
 from imkpl.kernels import Averaged, GlobalAlignment
 from imkpl.series import read_series
 from imkpl_paper import datasets
+from imkpl_paper._imkpl import IntArray
+from imkpl_paper.skeletons import SkeletonNormalizer
 from imkpl_paper.skeletons.bones import KINECT_JOINTS
 
 Kind = Literal["vectors", "series"]
@@ -22,15 +25,7 @@ QUICK_SAMPLES = 300
 
 
 class Samples(NamedTuple):
-    """What a study has to learn from.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features) or SeriesSet
-        The samples.
-    y : array of shape (n_samples,)
-        Class labels; their names where they have names.
-    """
+    """Samples and their class labels."""
 
     X: Any
     y: Any
@@ -38,38 +33,16 @@ class Samples(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """A data set as it is used in the experiments.
+    """A data set as it is used in the experiments."""
 
-    Parameters
-    ----------
-    name : str
-        The paper's name where the paper has it.
-    read : function () -> Samples
-        Raises FileNotFoundError where the data are not at hand.
-    kind : {"vectors", "series"}
-        Which methods apply.
-    sparsity : int
-        T0, the paper's where it has the data set.
-    max_kernels : int or None
-        At most so many kernels; the paper's count where that is known.
-    kernels : str or kernel bank
-        What compares samples.
-    stand_in : str
-        The study that takes its place where the data are not at hand; empty for none.
-    stands_for : str
-        The paper's data set that this one takes the place of; empty for none.
-    note : str
-        What a reader has to know.
-    """
-
-    name: str
-    read: Callable[[], Samples]
+    name: str  # the paper's where the paper has it
+    read: Callable[[], Samples]  # raises FileNotFoundError if the data are not available
     kind: Kind = "vectors"
-    sparsity: int = 10
-    max_kernels: int | None = None
+    sparsity: int = 10  # T0, the paper's where it has the data set
+    max_kernels: int | None = None  # the paper's count where that is known
     kernels: Any = "per_feature_gaussian"
-    stand_in: str = ""
-    stands_for: str = ""
+    stand_in: str = ""  # the study that takes its place if the data are not available
+    stands_for: str = ""  # the paper's data set that this one takes the place of
     note: str = ""
 
 
@@ -83,9 +56,6 @@ def _stored(name: str) -> Callable[[], Samples]:
 
 def _embedded(name: str, n_samples: int | None = None) -> Callable[[], Samples]:
     def read() -> Samples:
-        import sklearn.datasets
-        from sklearn.model_selection import train_test_split
-
         data = getattr(sklearn.datasets, f"load_{name}")()
         X, y = data.data, np.asarray(data.target_names).astype(str)[data.target]
         if n_samples is not None and n_samples < y.size:
@@ -122,8 +92,6 @@ ACTIONS = {
 
 
 def _read_utkinect() -> Samples:
-    from imkpl import SkeletonNormalizer
-
     data = datasets.load("UTKinect", download=False)
     y = np.array([ACTIONS.get(name, name) for name in data.y.tolist()])
     # Every series is treated on its own: nothing is learned from test samples.
@@ -199,7 +167,7 @@ _ALL = (
         sparsity=3,
         max_kernels=3,
         kernels="global_alignment",
-        note="The paper's curves are not in print; imkpl_paper.datasets.make_paper_series says what is.",
+        note="The paper does not print its curves; see imkpl_paper.datasets.make_paper_series.",
     ),
     Study(
         "synthetic_small",
@@ -215,25 +183,15 @@ STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
 
 @dataclass(frozen=True)
 class Choice:
-    """Which study is run for one that was asked for.
-
-    Parameters
-    ----------
-    asked : str
-        Name of the study.
-    name : str
-        Name of the one that is run; empty where there is none.
-    reason : str
-        Why that is another one, or none.
-    """
+    """Which study is run for one that was asked for."""
 
     asked: str
-    name: str
-    reason: str = field(default="")
+    name: str  # empty if there is none
+    reason: str = ""  # why that is another one, or none
 
 
 def choose_study(name: str) -> Choice:
-    """The study itself where its data are at hand, or its stand-in, or none with a reason."""
+    """The study itself if its data are available, or its stand-in, or none with a reason."""
     study = STUDIES[name]
     try:
         load_samples(name)
@@ -256,8 +214,6 @@ def load_samples(name: str) -> Samples:
 
 def split_samples(y: Any, split: int) -> tuple[IntArray, IntArray]:
     """Rows to train on and rows to judge: 80/20, stratified, the split's number as seed."""
-    from sklearn.model_selection import train_test_split
-
     rows = np.arange(len(y))
     train, test = train_test_split(rows, test_size=0.2, stratify=y, random_state=split)
     return np.asarray(train), np.asarray(test)

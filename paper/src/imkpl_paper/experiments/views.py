@@ -2,46 +2,79 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from imkpl_paper.experiments.compare import Correction, find_best, summarize
-from imkpl_paper.experiments.pieces import Entry, Picture, Table, entries
 from imkpl_paper.experiments.plan import Plan
-from imkpl_paper.experiments.published import published_values
-from imkpl_paper.experiments.store import Row
+from imkpl_paper.experiments.protocol import Row
 from imkpl_paper.experiments.studies import STUDIES, Choice
 
-Pieces = tuple[Table | Picture, ...]
+Pieces = tuple["Table | Picture", ...]
 NOTHING = "\N{EN DASH}"
 PAPER_COLUMNS = ("paper", "difference")
 
 
 @dataclass(frozen=True)
-class Measure:
-    """How a column of rows is shown.
+class Entry:
+    """The text in one place of a table, not escaped."""
 
-    Parameters
-    ----------
-    title : str
-        Heading.
-    digits : int
-        After the point.
-    larger_is_better : bool
-        Decides what is bold.
-    style : str
-        How numbers are written: "f" for fixed digits, "g" for significant ones.
-    """
+    text: str
+    is_bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; every row has one entry per column."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure."""
+
+    name: str  # a file name without ending
+    caption: str
+    svg: bytes
+
+
+def entries(*texts: str) -> tuple[Entry, ...]:
+    """A row of plain texts."""
+    return tuple(Entry(text) for text in texts)
+
+
+@cache
+def read_published() -> dict[str, Any]:
+    """Everything in published.toml."""
+    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
+
+
+def published_values(item: str, dataset: str) -> dict[str, Any]:
+    """The paper's numbers for a data set in an item."""
+    values = read_published().get(item, {}).get("values", {})
+    return dict(values.get(dataset, {}))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a column of rows is shown."""
 
     title: str
     digits: int = 1
     larger_is_better: bool = True
-    style: str = "f"
+    style: str = "f"  # "f" for fixed digits, "g" for significant ones
 
-    def say(self, value: float) -> str:
+    def format(self, value: float) -> str:
         """A number in the digits of this measure."""
         return f"{value:.{self.digits}{self.style}}"
 
@@ -58,21 +91,11 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Found:
-    """The rows of an item.
-
-    Parameters
-    ----------
-    plan : Plan
-        What was asked for.
-    rows : dict of str to dict
-        By key.
-    correction : {"none", "nadeau-bengio"}
-        Of the test that decides what is bold.
-    """
+    """The rows of an item."""
 
     plan: Plan
-    rows: Mapping[str, Row] = field(repr=False)
-    correction: Correction = "none"
+    rows: Mapping[str, Row] = field(repr=False)  # by key
+    correction: Correction = "none"  # of the test that decides what is bold
 
     def pick(self, dataset: str, method: str, **settings: Any) -> list[Row]:
         """Rows of a data set and method that are done, by split."""
@@ -124,25 +147,27 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
     for method in plan.size.methods:
         line = [Entry(method)]
         for name in names:
-            line.append(_say_own(name, values[name].get(method, {}), method in bold[name]))
+            line.append(_own_entry(name, values[name].get(method, {}), method in bold[name]))
             if published:
                 paper = published.get(method, {}).get(name)
-                line += _say_paper(name, values[name].get(method, {}), paper)
+                line += _paper_entries(name, values[name].get(method, {}), paper)
         n_splits = len(rows.get(method, ()))
         if n_splits or method in published:
             lines.append((*line, Entry(str(n_splits))))
-    return Table(head_dataset(choice), (*header, "splits"), tuple(lines), note_dataset(choice))
+    return Table(dataset_heading(choice), (*header, "splits"), tuple(lines), dataset_notes(choice))
 
 
-def _say_own(name: str, values: Mapping[int, float], is_bold: bool) -> Entry:
+def _own_entry(name: str, values: Mapping[int, float], is_bold: bool) -> Entry:
     if not values:
         return Entry(NOTHING)
     measure, summary = MEASURES[name], summarize(list(values.values()))
-    spread = f" ± {measure.say(summary.spread)}" if summary.n_splits > 1 else ""
-    return Entry(measure.say(summary.mean) + spread, is_bold)
+    spread = f" ± {measure.format(summary.spread)}" if summary.n_splits > 1 else ""
+    return Entry(measure.format(summary.mean) + spread, is_bold)
 
 
-def _say_paper(name: str, values: Mapping[int, float], paper: float | None) -> tuple[Entry, ...]:
+def _paper_entries(
+    name: str, values: Mapping[int, float], paper: float | None
+) -> tuple[Entry, ...]:
     if paper is None:
         return entries(NOTHING, NOTHING)
     measure = MEASURES[name]
@@ -155,16 +180,16 @@ def _say_paper(name: str, values: Mapping[int, float], paper: float | None) -> t
     return entries(theirs, f"{mean - paper:+.{measure.digits}f}")
 
 
-def head_dataset(choice: Choice) -> str:
+def dataset_heading(choice: Choice) -> str:
     """The name of a data set, with its stand-in."""
     if choice.name == choice.asked:
         return choice.asked
     if not choice.name:
-        return f"{choice.asked}: not at hand"
+        return f"{choice.asked}: not available"
     return f"{choice.asked}*: {choice.name} stands in"
 
 
-def note_dataset(choice: Choice) -> tuple[str, ...]:
+def dataset_notes(choice: Choice) -> tuple[str, ...]:
     """What a reader has to know about a data set."""
     notes = []
     if choice.name != choice.asked:
@@ -198,8 +223,8 @@ def show_settings(found: Found) -> Pieces:
     for choice in found.plan.choices:
         rows = found.pick(choice.name, method)
         paper = published_values("table-1", choice.asked)
-        notes += [note for note in note_dataset(choice) if note not in notes]
-        line = [head_dataset(choice)]
+        notes += [note for note in dataset_notes(choice) if note not in notes]
+        line = [dataset_heading(choice)]
         if rows:
             first = rows[0]
             line += [
@@ -244,7 +269,7 @@ def show_per_class(found: Found) -> Pieces:
             lines.append(_count_line(name, counts, paper))
         lines.append(_count_line("all", counts, paper))
         header = ("class", "first split", "mean ± spread", "least to most", "paper")
-        tables.append(Table(head_dataset(choice), header, tuple(lines), note_dataset(choice)))
+        tables.append(Table(dataset_heading(choice), header, tuple(lines), dataset_notes(choice)))
     return tuple(tables)
 
 

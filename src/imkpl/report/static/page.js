@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const rows = data.samples.rows;
   const PAGE = 15;
-  // So many lines are printed.
+  // Rows on paper.
   const PRINTED = 100;
   const state = { query: "", onlyWrong: false, onlyNovel: false, key: null, sign: 1, page: 0, size: PAGE };
   const find = (id) => document.getElementById(id);
@@ -65,7 +65,7 @@
       predicted.className = "wrong";
       predicted.append(" (wrong)");
     }
-    const novelty = row.novelty.toFixed(2) + (row.is_novel ? " (unlike training)" : "");
+    const novelty = row.novelty.toFixed(2) + (row.is_novel ? " (novel)" : "");
     tr.append(
       predicted,
       make("td", { class: "n" }, percent(row.probability)),
@@ -93,7 +93,7 @@
     }
   };
 
-  // Columns hold numbers, but for the first and those listed in `worded`.
+  // All columns hold numbers except the first and those in `worded`.
   const grid = (caption, head, lines, worded = []) => {
     const side = (place) => (place === 0 ? {} : { class: worded.includes(place) ? "text" : "n" });
     const heading = make("tr");
@@ -149,10 +149,10 @@
       digits(one.similarity, 3),
       mixOf(one.prototype),
     ]);
-    return grid("Prototypes it is like", ["Prototype", "Class", "Share", "Similarity", "Mix of training samples"], lines, [4]);
+    return grid("Similar prototypes", ["Prototype", "Class", "Share", "Similarity", "Training samples"], lines, [4]);
   };
   const values = (reasons) => {
-    // The real sample with the largest part in each of the first prototypes.
+    // The training sample with the largest share in each of the first prototypes.
     const beside = reasons.prototypes.slice(0, 3).map((one) => data.prototypes[one.prototype]);
     const heads = beside.map(({ samples: [first] }) => `Training sample ${first.sample} (${first.class})`);
     const head = [Feature, "This sample", ...heads];
@@ -161,7 +161,7 @@
       cell(one.value),
       ...beside.map((prototype) => cell(prototype.cells[one.feature])),
     ]);
-    return grid("Its values beside those of real samples", head, lines);
+    return grid("Its values compared with training samples", head, lines);
   };
   const contributions = (reasons) => {
     const winner = String(data.classes[reasons.winner]);
@@ -180,7 +180,7 @@
     }
     const [a, b] = [reasons.scores[reasons.winner], reasons.scores[reasons.runner_up]];
     lines.push(["Score", digits(a, 4), digits(b, 4), signed(a - b)]);
-    return grid(`What each ${data.feature_word} adds to the scores of ${winner} and ${second}`, [Feature, winner, second, "Difference"], lines);
+    return grid(`Contribution of each ${data.feature_word} to the scores of ${winner} and ${second}`, [Feature, winner, second, "Difference"], lines);
   };
   const fullTable = (reasons) => {
     const { table: cut } = reasons;
@@ -192,7 +192,7 @@
     const lines = labels.map((label, place) => [label, ...columns.map((column) => signed(column[place]))]);
     const sums = columns.map((column) => column.reduce((sum, value) => sum + value, 0));
     lines.push(["Sum", ...sums.map(signed)]);
-    return grid(`What ${data.feature_word}s add to the score of ${data.classes[reasons.winner]} through each prototype`, head, lines);
+    return grid(`Contributions to the score of ${data.classes[reasons.winner]} by ${data.feature_word} and prototype`, head, lines);
   };
 
   const SVG = "http://www.w3.org/2000/svg";
@@ -201,14 +201,14 @@
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-  // A series with the spans of time shaded by their share.
+  // A series whose time steps are shaded by their share.
   const overTime = (channel) => {
     const [width, height] = [320, 64];
     const end = Math.max(channel.end, 1);
     const largest = Math.max(...channel.steps);
     const place = channel.steps.indexOf(largest);
     const about = Math.round(channel.starts[place]);
-    const text = `${channel.name}: ${percent(channel.share)} of the similarity, the largest share near step ${about}.`;
+    const text = `${channel.name}: ${percent(channel.share)} of the similarity, most of it near step ${about}.`;
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": text, class: "time" });
     channel.starts.forEach((start, span) => {
       const stop = span + 1 < channel.starts.length ? channel.starts[span + 1] : end;
@@ -237,18 +237,18 @@
     find("explanation-title").textContent = `Why sample ${row.sample} is ${row.predicted}`;
     const parts = [];
     if (reasons === null) {
-      parts.push(make("p", { class: "absent" }, `The explanation of this sample is not included. model.explain(X[${row.row}:${row.row + 1}]) gives it.`));
+      parts.push(make("p", { class: "absent" }, `This sample has no explanation here. Use model.explain(X[${row.row}:${row.row + 1}]).`));
     } else {
-      if (row.right === false) parts.push(make("p", { class: "flags", dir: "auto" }, `Wrong: its class is ${row.true}.`));
+      if (row.right === false) parts.push(make("p", { class: "flags", dir: "auto" }, `Wrong: the true class is ${row.true}.`));
       parts.push(said(reasons.words), probabilities(reasons));
       if (reasons.prototypes.length) parts.push(prototypes(reasons));
       if (data.kind === "columns" && reasons.prototypes.length) parts.push(values(reasons));
       parts.push(contributions(reasons), fullTable(reasons));
       if (reasons.time && reasons.time.length) {
-        parts.push(make("h4", {}, "Where in time it is like its prototypes"), ...reasons.time.map(overTime));
+        parts.push(make("h4", {}, "When it resembles its prototypes"), ...reasons.time.map(overTime));
       }
-      const side = row.is_novel ? "more than" : "within";
-      parts.push(make("p", {}, `Novelty ${row.novelty.toFixed(2)}: ${side} what is usual, which is up to ${data.threshold.toFixed(2)}.`));
+      const side = row.is_novel ? "above" : "within";
+      parts.push(make("p", {}, `Novelty ${row.novelty.toFixed(2)}, ${side} the usual maximum of ${data.threshold.toFixed(2)}.`));
     }
     find("explanation-body").replaceChildren(...parts);
     find("explanation").hidden = false;
@@ -262,7 +262,7 @@
     const line = body.querySelector(`tr[data-place="${chosen}"]`);
     chosen = null;
     line?.classList.remove("chosen");
-    // The line may be on another page by now.
+    // The row may be on another page by now.
     (line?.querySelector("button") ?? find("search")).focus();
   };
 

@@ -1,28 +1,19 @@
-"""One small file per table or figure: a declaration and nothing else."""
+"""The tables and figures by name, in the order of the page."""
 
-from imkpl_paper.experiments.items import (
-    figure_convergence,
-    figure_embedding,
-    figure_sensitivity,
-    figure_synthetic,
-    prototypes_per_class,
-    table_1,
-    table_2,
-    table_3,
-    table_5,
-)
-from imkpl_paper.experiments.spec import Item
+from imkpl_paper.experiments.items import figures, tables
+from imkpl_paper.experiments.plan import Item
 
-_MODULES = (
-    table_1,
-    table_2,
-    table_3,
-    prototypes_per_class,
-    table_5,
-    figure_synthetic,
-    figure_embedding,
-    figure_sensitivity,
-    figure_convergence,
-)
-
-ITEMS: dict[str, Item] = {module.ITEM.name: module.ITEM for module in _MODULES}
+ITEMS: dict[str, Item] = {
+    item.name: item
+    for item in (
+        tables.TABLE_1,
+        tables.TABLE_2,
+        tables.TABLE_3,
+        tables.TABLE_4,
+        tables.TABLE_5,
+        figures.SYNTHETIC,
+        figures.EMBEDDING,
+        figures.SENSITIVITY,
+        figures.CONVERGENCE,
+    )
+}

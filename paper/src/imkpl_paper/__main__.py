@@ -1,0 +1,5 @@
+"""``python -m imkpl_paper`` is the command ``imkpl-paper``."""
+
+from imkpl_paper.cli import main
+
+main()

@@ -1,0 +1,89 @@
+"""The paper's figures: declarations and nothing else."""
+
+from imkpl_paper.experiments.items.tables import ALL_DATA
+from imkpl_paper.experiments.plan import Item, Size
+
+LIMITS = (("max_kernels", (3, None)),)
+
+SYNTHETIC = Item(
+    name="figure-synthetic",
+    title="Synthetic series: which channels are kept",
+    full=Size(datasets=("synthetic",), methods=("IMKPL",), n_splits=10, grid=LIMITS),
+    quick=Size(datasets=("synthetic_small",), methods=("IMKPL",), n_splits=3, grid=LIMITS),
+    measures=("weights", "accuracy"),
+    view="synthetic",
+    notes=(
+        "f7 is a replica of f6 with slight variations, f8 and f9 are the same in all samples. The "
+        "paper keeps f3, f4 and f6.",
+    ),
+)
+
+EMBEDDING = Item(
+    name="figure-embedding",
+    title="Classes before and after kernels were weighed",
+    full=Size(datasets=("UTKinect", "TOX_171"), methods=("IMKPL",), n_splits=1),
+    quick=Size(datasets=("wine", "digits"), methods=("IMKPL",), n_splits=1),
+    measures=("maps",),
+    view="embedding",
+    task="embed",
+    notes=("Maps of the training part of the first split; stars are prototypes.",),
+)
+
+SENSITIVITY = Item(
+    name="figure-sensitivity",
+    title="Sensitivity to the parameters",
+    full=Size(
+        datasets=("Isolet",),
+        methods=("IMKPL",),
+        n_splits=3,
+        grid=(
+            ("discrimination", (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)),
+            ("separation", (0.0, 1.0, 10.0, 100.0, 1000.0)),
+            ("interpretability", (0.0, 0.3, 0.6, 1.2, 2.5, 5.0)),
+            ("sparsity", (1, 2, 5, 10, 20, 30)),
+        ),
+    ),
+    quick=Size(
+        datasets=("digits",),
+        methods=("IMKPL",),
+        n_splits=2,
+        grid=(
+            ("discrimination", (0.0, 0.5, 2.0)),
+            ("separation", (0.0, 10.0, 100.0)),
+            ("interpretability", (0.0, 1.2, 5.0)),
+            ("sparsity", (1, 5, 10)),
+        ),
+    ),
+    measures=("accuracy", "ip"),
+    view="sensitivity",
+    notes=(
+        "One parameter is changed, the others are at the study's T0 and the defaults. Values of "
+        "lambda, mu and tau do not compare with the paper's.",
+    ),
+)
+
+# To the end, where no round changes anything, or 20 rounds.
+TO_THE_END = (("tol", (0.0,)),)
+
+CONVERGENCE = Item(
+    name="figure-convergence",
+    title="Convergence",
+    full=Size(
+        datasets=ALL_DATA,
+        methods=("IMKPL",),
+        n_splits=3,
+        grid=TO_THE_END,
+    ),
+    quick=Size(
+        datasets=("wine", "breast_cancer", "digits", "synthetic_small"),
+        methods=("IMKPL",),
+        n_splits=3,
+        grid=TO_THE_END,
+    ),
+    measures=("objective",),
+    view="convergence",
+    notes=(
+        "Run with tol=0 and at most 20 rounds. By default a search ends when a round lowers the "
+        "objective by less than a thousandth of it.",
+    ),
+)

@@ -1,0 +1,218 @@
+"""What all displays share: colours, names, panels, and checks of the model that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from imkpl._typing import IntArray
+from imkpl.estimators import IMKPL, ISKPL
+from imkpl.explanations.exports import to_label
+
+# The colours of Okabe and Ito, distinct for every kind of colour vision. Yellow, pale on white,
+# comes last.
+COLORS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#000000",
+    "#F0E442",
+)
+# Eleven and eight are coprime, so 88 classes differ in colour or marker, the first eight in both.
+# The star is reserved for prototypes.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+# Bars and lines that belong to no class.
+NEUTRAL, REST = "#595959", "#BFBFBF"
+# Maps whose ends differ in lightness.
+DIVERGING, SEQUENTIAL = "PuOr_r", "Blues"
+
+LONGEST_NAME = 28
+# A legend names so many classes, in columns of so many rows.
+MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
+
+Place = tuple[Any, Any]
+
+
+def class_color(place: int) -> str:
+    """The colour of a class."""
+    return COLORS[place % len(COLORS)]
+
+
+def class_marker(place: int) -> str:
+    """The marker of a class."""
+    return MARKERS[place % len(MARKERS)]
+
+
+def shorten(name: Any, longest: int = LONGEST_NAME) -> str:
+    """A name on one line, with its middle cut out if it is long.
+
+    Examples
+    --------
+    >>> shorten("mean corpuscular haemoglobin concentration", 20)
+    'mean corpusc…tration'
+    """
+    text = " ".join(str(name).split())
+    if len(text) <= longest:
+        return text
+    n_last = (longest - 1) * 2 // 5
+    return f"{text[: longest - 1 - n_last].rstrip()}…{text[-n_last:].lstrip()}"
+
+
+def shorten_all(names: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
+    """Shortened names; names that differ stay different.
+
+    Examples
+    --------
+    >>> shorten_all(["sensor of the left hand", "sensor of the lost hand", "foot"], 11)
+    ['sensor…hand (1)', 'sensor…hand (2)', 'foot']
+    """
+    short = [shorten(name, longest) for name in names]
+    whole: dict[str, list[str]] = {}
+    for text, name in zip(short, names, strict=True):
+        known = whole.setdefault(text, [])
+        if str(name) not in known:
+            known.append(str(name))
+    return [
+        text if len(whole[text]) == 1 else f"{text} ({whole[text].index(str(name)) + 1})"
+        for text, name in zip(short, names, strict=True)
+    ]
+
+
+def literal(text: str) -> str:
+    """A text that matplotlib draws as it is: no formula, and no label hidden from legends."""
+    escaped = text.replace("$", r"\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
+
+
+def require_pyplot(who: str) -> Any:
+    """The module pyplot, or a sentence about how to install it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"{who} draws with matplotlib, which is not installed. Install it with pip install "
+            "'imkpl[plots]'; compute() of the display gives the numbers without it."
+        ) from error
+    return plt
+
+
+def take_panels(
+    ax: Any,
+    shape: tuple[int, int],
+    size: tuple[float, float],
+    who: str,
+    *,
+    places: Sequence[Place] | None = None,
+    **spacing: Any,
+) -> tuple[Any, list[Any]]:
+    """The figure and the axes to draw into: new ones, those given, or one given and divided."""
+    plt = require_pyplot(f"{who}.plot")
+    if places is None:
+        places = [(row, column) for row in range(shape[0]) for column in range(shape[1])]
+    if ax is None:
+        figure = plt.figure(figsize=size, layout="constrained")
+        grid = figure.add_gridspec(*shape, **spacing)
+        return figure, [figure.add_subplot(grid[place]) for place in places]
+    given = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(given) == len(places):
+        return given[0].figure, given
+    spec = given[0].get_subplotspec() if len(given) == 1 else None
+    if spec is None:
+        raise ValueError(
+            f"{who} draws {len(places)} panels, but ax holds {len(given)} axes. Pass one axes of "
+            f"plt.subplots(), which is divided, a sequence of {len(places)}, or None."
+        )
+    figure = given[0].figure
+    given[0].set_axis_off()
+    grid = spec.subgridspec(*shape, **spacing)
+    return figure, [figure.add_subplot(grid[place]) for place in places]
+
+
+def draw_bars(
+    ax: Any,
+    names: Sequence[str],
+    values: Any,
+    texts: Sequence[str],
+    colors: Sequence[str],
+    *,
+    n_slots: int = 3,
+) -> Any:
+    """Horizontal bars from top to bottom, with names at the axis and texts at their ends."""
+    places = np.arange(len(names))
+    bars = ax.barh(places, values, color=colors, height=0.7)
+    ax.set_yticks(places, labels=[literal(name) for name in names])
+    ax.set_ylim(max(len(names), n_slots) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.bar_label(bars, labels=[literal(text) for text in texts], padding=3, fontsize="small")
+    # Leave room for the texts, on the left only where there are negative bars.
+    ends = np.concatenate([[0.0], np.asarray(values, dtype=np.float64)])
+    lowest, highest = float(ends.min()), float(ends.max())
+    room = 0.2 * ((highest - lowest) or 1.0)
+    ax.set_xlim(lowest - 1.5 * room if lowest < 0 else 0.0, highest + room)
+    ax.locator_params(axis="x", nbins=6)
+    hide_spines(ax, "top", "right", "left")
+    return bars
+
+
+def hide_spines(ax: Any, *sides: str) -> None:
+    """Remove some sides of the frame."""
+    for side in sides:
+        ax.spines[side].set_visible(False)
+
+
+def check_model(estimator: Any, who: str) -> None:
+    """Raise unless this is a fitted estimator with prototypes."""
+    if not isinstance(estimator, IMKPL | ISKPL):
+        raise TypeError(
+            f"{who} got a {type(estimator).__name__}, expected a fitted IMKPL, IMKPLCV, ISKPL or "
+            "TimeSeriesIMKPL. Pass the last step of a pipeline (pipeline[-1]), or estimator_ of a "
+            "selector."
+        )
+    check_is_fitted(
+        estimator,
+        msg="This %(name)s is not fitted yet, expected a fitted model to draw. Call fit first.",
+    )
+
+
+def class_places(classes: Any, y: Any, n_samples: int) -> IntArray:
+    """The index of every label in the classes."""
+    labels = column_or_1d(y)
+    check_consistent_length(np.empty(n_samples), labels)
+    is_known = np.isin(labels, classes)
+    if not np.all(is_known):
+        unknown = to_label(labels[~is_known][0])
+        raise ValueError(
+            f"y contains the label {unknown!r}, expected only classes that the model was fitted "
+            "to. Leave these samples out."
+        )
+    return np.asarray(np.searchsorted(classes, labels))
+
+
+def choose_stratified(labels: IntArray, n_chosen: int | None, random_state: Any) -> IntArray:
+    """A random choice of samples in which every class keeps its share, and at least one sample."""
+    if n_chosen is None or labels.size <= n_chosen:
+        return np.arange(labels.size)
+    rng = check_random_state(random_state)
+    # The rank of a sample within its class, as a fraction of the class; the first has 0.
+    places = np.empty(labels.size)
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        places[members] = np.arange(members.size) / members.size
+    return np.sort(np.argsort(places, kind="stable")[:n_chosen])
+
+
+def sort_prototypes(estimator: Any, n_per_class: int | None) -> tuple[IntArray, IntArray]:
+    """Prototypes and their classes, sorted by class and then by use in the codes."""
+    owners = np.searchsorted(estimator.classes_, estimator.prototype_classes_)
+    use = np.asarray(estimator.codes_.sum(axis=0)).ravel()
+    order = np.lexsort((-use, owners))
+    members = [order[owners[order] == label][:n_per_class] for label in np.unique(owners)]
+    chosen = np.concatenate(members)
+    return chosen, owners[chosen]

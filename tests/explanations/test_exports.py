@@ -1,0 +1,89 @@
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_contributions_sum_to_the_predicted_score_in_every_frame(fitted, backend):
+    model, X = fitted
+    frame = model.explain(X[:3]).to_frame(backend=backend)
+    table = frame if backend == "polars" else pl.DataFrame(_columns(frame))
+    totals = table.group_by("sample", maintain_order=True).agg(pl.col("contribution").sum())
+    expected = model.decision_function(X[:3]).max(axis=1)
+    assert_allclose(totals["contribution"].to_numpy(), expected, atol=1e-10)
+    assert totals["sample"].to_list() == X.index[:3].tolist()
+    n_rows = 3 * model.prototypes_.shape[0] * np.count_nonzero(model.kernel_weights_)
+    assert table.height == n_rows
+    assert set(table["class"]) <= set(model.classes_)
+
+
+def _columns(frame):
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
+    return {name: np.asarray(frame[name]).tolist() for name in names}
+
+
+def test_a_label_chooses_the_class_that_is_shared_out(fitted):
+    model, X = fitted
+    explanation = model.explain(X[:3])
+    for place, label in enumerate(model.classes_):
+        for part in ("contributions", "features"):
+            frame = explanation.to_frame(part, label=label)
+            assert set(frame["class"]) == {label}
+            total = frame.groupby("sample", sort=False)["contribution"].sum()
+            assert_allclose(total, model.decision_function(X[:3])[:, place], atol=1e-10)
+
+
+def test_views_have_a_row_for_each_thing(fitted):
+    model, X = fitted
+    explanation = model.explain(X[:5])
+    scores = explanation.to_frame("scores")
+    assert_allclose(scores["probability"].to_numpy().reshape(5, 3), model.predict_proba(X[:5]))
+    prototypes = explanation.to_frame("prototypes")
+    assert_allclose(prototypes.groupby("sample")["share"].sum(), 1.0)
+    assert len(prototypes) == model.transform(X[:5]).nnz
+    samples = explanation.to_frame("samples")
+    assert_allclose(samples.groupby("sample")["share"].sum(), 1.0)
+    assert_allclose(samples.groupby(["sample", "prototype"])["weight"].sum(), 1.0)
+    assert set(samples["training_sample"]) <= set(model.support_ids_)
+
+
+def test_a_sample_like_nothing_has_empty_views(fitted):
+    model, X = fitted
+    explanation = model.explain(X[:1] + 1e6)
+    for part in ("prototypes", "samples"):
+        assert len(explanation.to_frame(part)) == 0
+
+
+def test_wrong_names_get_a_sentence(fitted, monkeypatch):
+    model, X = fitted
+    explanation = model.explain(X[:1])
+    with pytest.raises(ValueError, match="part='reasons' is unknown, expected one of 'contri"):
+        explanation.to_frame("reasons")
+    with pytest.raises(ValueError, match="backend='excel' is unknown, expected 'pandas'"):
+        explanation.to_frame(backend="excel")
+    with pytest.raises(ValueError, match="label='Merlot' is not a class, expected one of Barbera"):
+        explanation.to_frame(label="Merlot")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ModuleNotFoundError, match="needs polars, which is not installed"):
+        explanation.to_frame(backend="polars")
+
+
+def test_shap_reads_the_contributions(fitted):
+    shap = pytest.importorskip("shap")
+    model, X = fitted
+    found = model.explain(X[:4]).to_shap()
+    assert isinstance(found, shap.Explanation)
+    total = found.values.sum(axis=1) + found.base_values
+    assert_allclose(total, model.decision_function(X[:4]), atol=1e-10)
+    assert_allclose(found.data, X[:4][list(found.feature_names)])
+    assert list(found.output_names) == model.classes_.tolist()
+
+
+def test_without_shap_there_is_a_sentence(fitted, monkeypatch):
+    model, X = fitted
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'imkpl\[shap\]'"):
+        model.explain(X[:1]).to_shap()

@@ -1,0 +1,208 @@
+"""Prototypes, features and maps, against direct computation."""
+
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from imkpl.plots import EmbeddingDisplay
+from imkpl.report import learned
+from imkpl.report.learned import (
+    QUANTILES,
+    describe_embedding,
+    describe_features,
+    describe_prototypes,
+    describe_values,
+    find_duplicates,
+)
+from imkpl.report.summarize import write_warnings
+
+from .conftest import describe
+
+
+def test_prototypes_are_made_of_the_samples_of_the_model(wine):
+    model, X_train = wine.model, wine.train[0]
+    for index, prototype in enumerate(wine.found["prototypes"]):
+        row = model.prototypes_[[index]].tocoo()
+        shares = row.data / row.data.sum()
+        expected = dict(zip(X_train.index[row.coords[1]], shares, strict=True))
+        found = {one["sample"]: one["share"] for one in prototype["samples"]}
+        assert found == pytest.approx(expected, abs=1e-5)
+        assert prototype["class"] == model.prototype_classes_[index]
+
+
+def test_real_samples_show_the_values_they_were_given_with(wine):
+    X_train, explanation = wine.train[0], wine.model.explain(wine.X[:1])
+    sample = wine.found["prototypes"][0]["samples"][0]
+    expected = [X_train.loc[sample["sample"], name] for name in explanation.feature_names]
+    assert sample["cells"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_use_is_counted_on_the_codes(wine):
+    codes = wine.model.transform(wine.X).toarray()
+    mains, is_right = codes.argmax(axis=1), wine.model.predict(wine.X) == wine.y
+    for index, prototype in enumerate(wine.found["prototypes"]):
+        led = mains == index
+        assert prototype["n_using"] == np.count_nonzero(codes[:, index])
+        assert prototype["n_main"] == led.sum()
+        assert prototype["n_right"] == is_right[led].sum()
+        wrong = led & (wine.y != prototype["class"])
+        assert sum(one["n"] for one in prototype["mistaken"]) == wrong.sum()
+
+
+def test_duplicates_are_found_by_their_cosine():
+    vectors = np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 3.0], [1.0, 1.0]])
+    found = find_duplicates(vectors @ vectors.T)
+    assert [[other for other, _ in row] for row in found] == [[1], [0], [], []]
+    assert found[0][0][1] == pytest.approx(2 / np.sqrt(4.01))
+
+
+@pytest.fixture
+def spoiled(wine):
+    """The wine model with a copied prototype, an impure one, and labels that make one wrong."""
+    model = copy(wine.model)
+    predictor = model._predictor
+    gram = predictor.encoder.gram.copy()
+    last = len(gram) - 1
+    gram[0, last] = gram[last, 0] = 0.97 * np.sqrt(gram[0, 0] * gram[last, last])
+    shares = model.class_shares_.copy()
+    shares[1] = [0.0, 0.0, 0.0]
+    shares[1, [0, 1]] = 0.4, 0.1
+    model.class_shares_ = shares
+    model._predictor = replace(predictor, encoder=replace(predictor.encoder, gram=gram))
+    return model
+
+
+def test_weak_and_repeated_prototypes_are_flagged(wine, spoiled):
+    prototypes = describe(describe_prototypes, spoiled, wine.X, wine.y)
+    last = len(prototypes) - 1
+    twin = next(w for w in prototypes[0]["warnings"] if w["kind"] == "duplicate")
+    assert twin["other"] == last
+    assert twin["similarity"] == pytest.approx(0.97)
+    assert not twin["same_class"]
+    assert f"97% similar to prototype {last} of another class" in twin["text"]
+    assert "impure" in [warning["kind"] for warning in prototypes[1]["warnings"]]
+    warnings = write_warnings({**wine.found, "prototypes": prototypes})
+    about_twins = [text for text in warnings if "of another class" in text]
+    assert len(about_twins) == 1
+
+
+def test_a_prototype_that_leads_to_errors_is_flagged(wine):
+    mains = wine.model.transform(wine.X).toarray().argmax(axis=1)
+    led = np.flatnonzero(mains == 0)
+    assert led.size >= 2
+    y = wine.y.copy()
+    y[led[: max(2, led.size // 2)]] = next(c for c in wine.model.classes_ if c != y[led[0]])
+    warnings = describe(describe_prototypes, wine.model, wine.X, y)[0]["warnings"]
+    assert "errors" in [warning["kind"] for warning in warnings]
+
+
+def test_a_prototype_that_nobody_uses_is_flagged(wine):
+    own = wine.model.prototype_classes_[0]
+    others = wine.model.predict(wine.X) != own
+    prototype = describe(describe_prototypes, wine.model, wine.X[others], wine.y[others])[0]
+    assert prototype["n_using"] == 0
+    assert prototype["warnings"][0]["text"].startswith("Unused")
+
+
+def test_features_are_ordered_by_weight_and_all_are_there(wine):
+    features = wine.found["features"]["features"]
+    weights = [one["weight"] for one in features]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1, abs=1e-4)
+    kept = np.array(wine.model.kernel_names_)[wine.model.kernel_weights_ > 0]
+    assert sorted(one["name"] for one in features) == sorted(kept)
+
+
+def test_quantiles_are_those_of_the_training_samples(wine):
+    X_train, y_train = wine.train
+    assert wine.found["features"]["described_on"] == "training samples"
+    for feature in wine.found["features"]["features"]:
+        for one in feature["distribution"]["classes"]:
+            values = X_train.loc[y_train == one["label"], feature["name"]]
+            assert one["quantiles"] == pytest.approx(np.quantile(values, QUANTILES), rel=1e-5)
+
+
+def test_marks_are_the_values_of_the_samples_behind_prototypes(wine):
+    X_train = wine.train[0]
+    for feature in wine.found["features"]["features"]:
+        assert len(feature["marks"]) == wine.model.support_.size
+        for mark in feature["marks"]:
+            expected = X_train.loc[mark["sample"], feature["name"]]
+            assert mark["value"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_without_the_training_part_held_out_samples_are_described(wine):
+    found = describe(describe_features, wine.model, wine.X, wine.y)
+    assert found["described_on"] == "held-out samples"
+    values = wine.X.loc[wine.y == "Barolo", found["features"][0]["name"]]
+    described = found["features"][0]["distribution"]["classes"]
+    barolo = next(one for one in described if one["label"] == "Barolo")
+    assert barolo["quantiles"][3] == pytest.approx(np.median(values), rel=1e-5)
+
+
+def test_missing_numbers_are_counted_and_left_out():
+    found = describe_values([1.0, None, float("nan"), 4], ["a", "a", "b", "b"], ["a", "b", "c"])
+    assert found["kind"] == "number"
+    assert [one["n_missing"] for one in found["classes"]] == [1, 1, 0]
+    assert [one["quantiles"] and one["quantiles"][3] for one in found["classes"]] == [
+        1.0,
+        4.0,
+        None,
+    ]
+
+
+def test_categories_are_counted_in_every_class():
+    values = ["x", "y", "x", None, "y", *(f"rare {i}" for i in range(9))]
+    labels = ["a", "a", "a", "a", "b", *"b" * 9]
+    found = describe_values(values, labels, ["a", "b"])
+    assert found["kind"] == "category"
+    assert found["categories"][:2] == ["x", "y"]
+    assert found["n_other_categories"] == 3
+    a, b = found["classes"]
+    assert (a["counts"][:2], a["n_missing"]) == ([2, 1], 1)
+    assert (sum(b["counts"]), b["counts"][-1]) == (10, 3)
+
+
+def test_booleans_are_categories():
+    assert describe_values([True, False], ["a", "a"], ["a"])["categories"] == ["True", "False"]
+
+
+def test_maps_show_training_samples_and_prototypes(wine):
+    found = wine.found["embedding"]
+    assert found["whose"] == "training samples"
+    assert [one["title"] for one in found["maps"]] == ["average", "learned"]
+    for one in found["maps"]:
+        assert np.shape(one["points"]) == (len(wine.train[1]), 2)
+        assert np.shape(one["prototypes"]) == (wine.model.prototypes_.shape[0], 2)
+    assert found["labels"] == list(wine.train[1])
+
+
+def test_without_the_training_part_the_average_has_no_prototypes(wine):
+    found = describe(describe_embedding, wine.model, wine.X, wine.y)
+    assert found["whose"] == "held-out samples"
+    assert found["maps"][0]["prototypes"] is None
+    assert np.shape(found["maps"][1]["prototypes"])[1] == 2
+
+
+def test_large_data_are_thinned_out(wine, monkeypatch):
+    monkeypatch.setattr(learned, "MOST_POINTS", 20)
+    found = describe(describe_embedding, wine.model, wine.X, wine.y)
+    assert (found["n"], found["n_all"], len(found["labels"])) == (20, len(wine.y), 20)
+
+
+def test_maps_are_those_of_the_display(wine):
+    X_train, y_train = wine.train
+    display = EmbeddingDisplay.compute(wine.model, X_train, y_train, max_samples=None)
+    for one, places in zip(
+        wine.found["embedding"]["maps"], (display.average, display.learned), strict=True
+    ):
+        assert np.array(one["points"]) == pytest.approx(places, rel=1e-4, abs=1e-4)
+
+
+def test_other_training_samples_have_no_prototypes_in_the_average(wine):
+    X_train, y_train = wine.train
+    moved = X_train + 1.0
+    found = describe(describe_embedding, wine.model, wine.X, wine.y, (moved, y_train))
+    assert found["maps"][0]["prototypes"] is None

@@ -1,0 +1,102 @@
+"""Fingerprints, settings, duplicates, and data that do not belong to the model."""
+
+import json
+
+import numpy as np
+import pytest
+
+import imkpl
+from imkpl import IMKPL
+from imkpl.report import summarize
+from imkpl.report.subject import describe_provenance, describe_repeats
+from imkpl.report.summarize import write_warnings
+
+from .conftest import describe
+
+
+def fingerprint(model, X, y):
+    return describe(lambda subject: describe_provenance(subject, None), model, X, y)["data"][0]
+
+
+def test_equal_values_have_equal_fingerprints(wine):
+    first = wine.found["provenance"]["data"][0]
+    assert first["shape"] == list(wine.X.shape)
+    assert first["covers"] == "all values and labels"
+    copied = wine.X.copy()
+    copied.index = range(len(copied))
+    assert fingerprint(wine.model, copied, list(wine.y))["sha256"] == first["sha256"]
+
+
+@pytest.mark.parametrize("part", ["value", "label", "order"])
+def test_another_value_label_or_order_has_another_fingerprint(wine, part):
+    X, y = wine.X[:12].copy(), wine.y[:12].copy()
+    first = fingerprint(wine.model, X, y)["sha256"]
+    if part == "value":
+        X.iloc[3, 2] += 1e-9
+    elif part == "label":
+        y[0] = "Barbera"
+    else:
+        X = X.iloc[::-1]
+    assert fingerprint(wine.model, X, y)["sha256"] != first
+
+
+def test_settings_and_versions_are_there(wine):
+    provenance = wine.found["provenance"]
+    settings = {one["name"]: one["value"] for one in provenance["settings"]}
+    assert settings == {name: repr(v) for name, v in wine.model.get_params(deep=False).items()}
+    assert provenance["versions"]["imkpl"] == imkpl.__version__
+    assert provenance["versions"]["numpy"] == np.__version__
+    assert provenance["created"] == "2026-01-02 03:04 UTC"
+
+
+def test_the_dict_is_json_and_comes_back_the_same(wine):
+    assert json.loads(json.dumps(wine.found, allow_nan=False)) == wine.found
+
+
+def test_samples_that_repeat_are_reported(wine):
+    X_train, y_train = wine.train
+    assert wine.found["repeats"]["n_leaked"] == 0
+    X = wine.X.copy()
+    X.iloc[5] = X_train.iloc[3]
+    repeats = describe(describe_repeats, wine.model, X, wine.y, (X_train, y_train))
+    assert repeats["n_leaked"] == 1
+    assert repeats["leaked"] == [X.index[5]]
+    warnings = write_warnings({**wine.found, "repeats": repeats})
+    assert any(f"too optimistic: {X.index[5]}." in text for text in warnings)
+
+
+def test_training_samples_that_contradict_each_other_are_reported(wine):
+    X_train, y_train = wine.train[0].copy(), wine.train[1]
+    X_train.iloc[0] = X_train.iloc[-1]
+    repeats = describe(describe_repeats, wine.model, wine.X, wine.y, (X_train, y_train))
+    assert (repeats["n_repeated"], repeats["n_conflicting"]) == (1, 1)
+    texts = write_warnings({**wine.found, "repeats": repeats})
+    assert texts == [
+        "1 training sample duplicates another one exactly; 1 set of equal samples has different "
+        "classes."
+    ]
+
+
+def test_other_models_are_refused_with_a_way_out():
+    with pytest.raises(TypeError, match=r"such as IMKPL, got dict\. For a pipeline pass its last"):
+        summarize({}, [[0.0]])
+
+
+def test_labels_must_belong_to_the_samples(wine):
+    with pytest.raises(ValueError, match="3 labels in y for 89 samples in X, expected one each"):
+        summarize(wine.model, wine.X, wine.y[:3])
+
+
+def test_the_training_part_must_be_the_one_of_fit(wine):
+    X_train, y_train = wine.train
+    with pytest.raises(ValueError, match="train has 10 samples, but the model was fitted to 89"):
+        summarize(wine.model, wine.X, wine.y, train=(X_train[:10], y_train[:10]))
+    with pytest.raises(ValueError, match="must be the pair"):
+        summarize(wine.model, wine.X, wine.y, train=(X_train,))
+    with pytest.raises(ValueError, match="4 labels in the y of train for 89 training samples"):
+        summarize(wine.model, wine.X, wine.y, train=(X_train, y_train[:4]))
+
+
+def test_an_unfitted_model_says_so(wine):
+    with pytest.raises(Exception, match="not fitted yet"):
+        summarize(IMKPL(), wine.X, wine.y)
