@@ -24,6 +24,7 @@ from imkpl.kernels.base import (
     check_pairs,
     check_sample_weight,
     find_columns,
+    require_columns,
 )
 from imkpl.kernels.per_feature import (
     check_widths,
@@ -59,7 +60,7 @@ class ChannelKernels(KernelTable):
     """The kernels of an adapted bank of time series, one entry per kernel."""
 
     channels: tuple[tuple[int, ...], ...]  # the input channels that each kernel reads
-    labels: tuple[str, ...]  # what each reads, in words
+    labels: tuple[str, ...]  # what each reads
     is_group: BoolArray  # whether the channels are a named group
     is_difference: BoolArray  # whether the kernel compares first differences
     scales: FloatArray  # the factor on its bandwidth
@@ -181,13 +182,12 @@ class GlobalAlignment(BaseKernelBank):
         steps, after resampling or without the missing ones.
     length : "auto", int or None
         Resample every series to this number of steps, linearly. "auto" takes the mean length of the
-        training part if lengths differ so much that they alone would lower the mean kernel by 5 %,
-        and leaves series as they are otherwise. None never resamples: the kernel then
-        compares lengths more than anything else.
+        training part if differences in length alone would lower the mean kernel by 5 %, and does
+        not resample otherwise. None never resamples: the kernel then mostly compares lengths.
     triangular : int, optional
-        Width of the triangular kernel on time steps: a step is compared with those less than so
-        many steps away, the less the farther. Faster, and series whose lengths differ by as much
-        have similarity 0.
+        Width of the triangular kernel on time steps: a step is compared only with those fewer
+        steps away than this, with weights that fall with the distance. Faster, and series whose
+        lengths differ by as much have similarity 0.
     bandwidth : float or array, optional
         ``2 sigma**2``, the squared width in squared units of the channels; learned from the
         training part when None. An array has one entry per channel or group, then one per
@@ -418,13 +418,7 @@ class GlobalAlignment(BaseKernelBank):
         # A set is taken as it is: channels that no kernel reads may hold anything.
         left = X if isinstance(X, SeriesSet) else read_series(X)
         right = Y if isinstance(Y, SeriesSet) else left if Y is None else read_series(Y)
-        n_needed = int(self._columns.max(initial=-1)) + 1
-        n_found = min(left.n_channels, right.n_channels)
-        if n_found < n_needed:
-            raise ValueError(
-                f"The series have {n_found} channels, but a kernel reads channel {n_needed - 1}. "
-                "Pass series with the channels of the training part."
-            )
+        require_columns(self._columns, min(left.n_channels, right.n_channels), "channel")
         return left, right
 
 
