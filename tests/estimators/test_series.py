@@ -242,7 +242,7 @@ def test_groups_have_no_importances_of_channels(train):
 def test_progress_is_told(train, capsys):
     TimeSeriesIMKPL(sparsity=2, verbose=1, max_iter=1).fit(*train)
     told = capsys.readouterr().err
-    assert "[TimeSeriesIMKPL] kernels: 100 % of" in told
+    assert "[kernels] 100 % of" in told
     assert "[TimeSeriesIMKPL] round 1/1" in told
 
 
