@@ -421,15 +421,16 @@ def test_a_folder_that_cannot_be_written_is_a_warning(series, tmp_path):
     assert_array_equal(found, dataclasses.replace(bank, cache_dir=None)._tabulate(series)[1].values)
 
 
-@pytest.mark.parametrize("content", [b"", b"something else"])
-@pytest.mark.filterwarnings("ignore:Exception while loading")
-def test_a_damaged_block_is_computed_again(series, tmp_path, monkeypatch, content):
+@pytest.mark.parametrize("spoil", [lambda c: b"", lambda c: b"other", lambda c: c[:-1] + b"x"])
+def test_a_damaged_block_is_computed_again(series, tmp_path, monkeypatch, spoil):
     bank = GlobalAlignment(cache_dir=str(tmp_path)).adapt(series)
     expected = bank._tabulate(series)[1].values
-    sorted(tmp_path.rglob("output.pkl"))[0].write_bytes(content)
+    path = min(path for path in tmp_path.rglob("*") if path.is_file())
+    path.write_bytes(spoil(path.read_bytes()))
     computed = count_blocks(monkeypatch)
-    assert_array_equal(bank._tabulate(series)[1].values, expected)
-    assert len(computed) == 1
+    for _ in range(2):
+        assert_array_equal(bank._tabulate(series)[1].values, expected)
+        assert len(computed) == 1
 
 
 # The expected alignment is the gradient of the log kernel
