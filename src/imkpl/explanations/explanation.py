@@ -11,7 +11,13 @@ import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.kernels import Averaged, ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.kernels import (
+    Averaged,
+    BaseKernelBank,
+    ExpectedAlignment,
+    GlobalAlignment,
+    expected_alignment,
+)
 from imkpl.model.evidence import Evidence
 from imkpl.model.predictor import Predictor
 
@@ -322,17 +328,21 @@ class Explanation:
 
 
 def _alignment_kernels(predictor: Predictor) -> tuple[GlobalAlignment, FloatArray]:
-    """The alignment kernels of a model and their weights; a mean of kernels counts as its parts."""
-    bank, weights = predictor.bank, predictor.weights
-    if isinstance(bank, Averaged):
-        weights = weights @ bank.shares
-        bank = bank.bank
+    bank, weights = unfold_means(predictor)
     if not isinstance(bank, GlobalAlignment):
         raise TypeError(
             "Only alignment kernels compare series step by step, but the kernels of this model are "
             f"{type(bank).__name__}. Fit TimeSeriesIMKPL, or use contributions() for these kernels."
         )
-    return bank, np.asarray(weights)
+    return bank, weights
+
+
+def unfold_means(predictor: Predictor) -> tuple[BaseKernelBank, FloatArray]:
+    """The kernels of a model and their weights, with the parts in place of means of kernels."""
+    bank, weights = predictor.bank, predictor.weights
+    if not isinstance(bank, Averaged):
+        return bank, weights
+    return bank.bank, np.asarray(weights @ bank.shares)
 
 
 def _write_reasons(explanation: Explanation, row: int) -> str:

@@ -341,13 +341,7 @@ class Tabulated(BaseKernelBank):
 
 
 def find_places(rows: IntArray, columns: IntArray) -> IntArray:
-    """Where pairs of different samples stand in a packed matrix.
-
-    Examples
-    --------
-    >>> find_places(np.array([1, 2, 0]), np.array([0, 0, 3]))
-    array([0, 1, 3])
-    """
+    """Where pairs of different samples stand in a packed matrix."""
     larger, smaller = np.maximum(rows, columns), np.minimum(rows, columns)
     places = larger * (larger - 1) // 2 + smaller
     return np.where(rows == columns, 0, places)
@@ -359,14 +353,7 @@ def pack(matrix: FloatArray) -> FloatArray:
 
 
 def unpack(packed: FloatArray, n_samples: int, diagonal: float = 1.0) -> FloatArray:
-    """The symmetric matrix of packed entries.
-
-    Examples
-    --------
-    >>> unpack(np.array([0.5]), 2)
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
+    """The symmetric matrix of packed entries."""
     matrix = np.empty((n_samples, n_samples))
     for i in range(n_samples):
         row = packed[i * (i - 1) // 2 : i * (i + 1) // 2]

@@ -16,6 +16,7 @@ from imkpl.kernels.base import (
     check_indices,
     check_sample_weight,
     find_columns,
+    require_columns,
 )
 from imkpl.kernels.per_feature import (
     FeatureKernels,
@@ -173,7 +174,7 @@ class PerColumn(BaseKernelBank):
         if known is None:
             is_category = self._find_categorical(table)
         else:
-            self._check_width(table)
+            require_columns(known.columns, table.shape[1])
             is_category = np.array([column.categories is not None for column in table.columns])
             is_value = ~known.is_mark
             is_category[known.columns[is_value]] = [
@@ -276,16 +277,8 @@ class PerColumn(BaseKernelBank):
     def _encode(self, X: Any, Y: Any = None) -> tuple[FloatArray, ...]:
         tables = [read_table(samples) for samples in (X, Y) if samples is not None]
         for table in tables:
-            self._check_width(table)
+            require_columns(self._table.columns, table.shape[1])
         return self._table.encode(*tables)
-
-    def _check_width(self, table: Table) -> None:
-        n_needed = int(self._table.columns.max(initial=-1)) + 1
-        if table.shape[1] < n_needed:
-            raise ValueError(
-                f"The table has {table.shape[1]} columns, but a kernel reads column "
-                f"{n_needed - 1}. Pass a table with the columns of the training part."
-            )
 
     def _find_categorical(self, table: Table) -> BoolArray:
         """Which columns are compared as categories."""

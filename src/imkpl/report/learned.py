@@ -9,8 +9,8 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
+from imkpl.explanations.explanation import unfold_means
 from imkpl.explanations.exports import to_label
-from imkpl.kernels import Averaged
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
 from imkpl.plots.embedding import (
@@ -295,10 +295,7 @@ def describe_time(one: Explanation) -> list[dict[str, Any]] | None:
 
 def _find_channels(predictor: Predictor) -> dict[str, int]:
     """The channel that each kernel reads, by name, largest weight first."""
-    bank, weights = predictor.bank, predictor.weights
-    if isinstance(bank, Averaged):
-        weights = np.asarray(weights @ bank.shares)
-        bank = bank.bank
+    bank, weights = unfold_means(predictor)
     columns = bank.kernel_columns
     if columns is None:
         return {}
