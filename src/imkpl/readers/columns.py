@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, categories, the target, row names, or nothing of use."""
+"""What the columns of a table are: numbers, categories, the target, row names, or useless."""
 
 from __future__ import annotations
 
