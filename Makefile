@@ -78,12 +78,12 @@ lock: $(VENV)/tools/bin/uv
 locked: $(VENV)/bin/python
 	$(RUN)/python -m venv --clear $(VENV)/locked
 	$(VENV)/locked/bin/python -m pip install --quiet --require-hashes --requirement $(LOCK)
-	$(VENV)/locked/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(VENV)/locked/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable . --editable paper
 	$(VENV)/locked/bin/python -m pytest -n 2 -q
 
 # The tests of what other packages touch most, with the lowest versions that pyproject.toml allows,
 # and with the newest there are.
-CORE := tests/files tests/solvers tests/kernels tests/model tests/tables tests/estimators
+CORE := tests/files tests/solvers tests/kernels tests/model tests/test_tables.py tests/estimators
 minimum: $(VENV)/bin/python $(VENV)/tools/bin/uv
 	$(RUN)/python -m venv --clear $(VENV)/minimum
 	$(COMPILE) --resolution lowest-direct --extra test pyproject.toml --output-file $(VENV)/minimum.txt
@@ -104,9 +104,9 @@ $(VENV)/tools/bin/uv: | $(VENV)/bin/python
 	$(RUN)/python -m venv $(VENV)/tools
 	$(VENV)/tools/bin/python -m pip install --quiet uv pip-audit
 
-# What a fit of 10^8 samples on a cluster would cost: measured constants, simulated graphs.
+# What a fit of 10^8 samples on a cluster would cost, from constants measured here.
 scaling: $(VENV)/.dev
-	NUMBA_NUM_THREADS=1 PYTHONPATH=benchmarks $(RUN)/python -m scaling
+	NUMBA_NUM_THREADS=1 $(RUN)/python benchmarks/scaling.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
@@ -119,5 +119,5 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml paper/pyproject.toml
-	$(RUN)/python -m pip install --quiet --editable ".[dev]" --editable "paper[datasets]"
+	$(RUN)/python -m pip install --quiet --editable ".[dev]" --editable paper
 	touch $@

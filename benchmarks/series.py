@@ -1,21 +1,19 @@
 """Accuracy on time series, beside the paper's figures and the nearest neighbour under DTW.
 
-``make series`` runs what is missing, prints the table and writes docs/series.md. Rows go to
-results/series.csv as they are found, so that a run can be stopped and taken up again; our rows are
-redone when the source has changed. Data sets are read by `imkpl_paper.datasets.load` from the folder that
-IMKPL_DATA names, and left out with a note when they are not there.
+``make series`` measures what is missing, prints the table and writes docs/series.md. Rows are
+appended to results/series.csv, so that an interrupted run continues; our rows are measured again
+when the source changes. Data sets are read by `imkpl_paper.datasets.load` from the folder
+IMKPL_DATA and skipped with a note if missing.
 
-Where the archive has a split it is used; other data sets are split at random ten times, 80/20,
-stratified, with the split's number as seed. Everything is learned on the training part; where a
-study lists several banks, one is chosen by stratified cross-validation there. DTW is
-dependent, with squared differences and the full window, on series as they are; its distances come
-from aeon.
+The split of the archive is used where there is one; other data sets are split at random ten times,
+80/20, stratified, with the split's number as seed. Everything is learned on the training part; if a
+study lists several banks, one is chosen by stratified cross-validation there. DTW is dependent,
+with squared differences and the full window, on the series as they are; aeon computes it.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib.util
 import time
 from collections.abc import Callable
@@ -34,7 +32,7 @@ from imkpl_paper.datasets import Dataset
 from imkpl_paper.experiments.peers import NearestNeighborDTW
 from imkpl_paper.experiments.studies import JOINTS, split_samples
 from imkpl_paper.skeletons import SkeletonNormalizer
-from quality import ROOT, fingerprint
+from shared import PEER, ROOT, add_row, as_table, fingerprint, read_rows, write_page
 
 ROWS = ROOT / "results" / "series.csv"
 PAGE = ROOT / "docs" / "series.md"
@@ -46,27 +44,14 @@ N_FOLDS = 5
 
 @dataclass(frozen=True)
 class Study:
-    """How a data set is read, and with which settings it is learned.
+    """How a data set is prepared, and the settings it is learned with."""
 
-    Parameters
-    ----------
-    banks : tuple of kernel banks
-        The kernels; of several, those that do best in cross-validation on the training part.
-    sparsity : int
-        The paper's, where it has the data set.
-    max_kernels : int or None
-        How many kernels may be kept.
-    prepare : function
-        From the stored series to those that are learned from, every series on its own.
-    paper : str
-        Accuracy and number of kernels in the paper.
-    """
-
+    # Of several banks, the best in cross-validation on the training part is used.
     banks: tuple[BaseKernelBank, ...] = (GlobalAlignment(), GlobalAlignment(differences=True))
-    sparsity: int = 10
+    sparsity: int = 10  # the paper's, if it has the data set
     max_kernels: int | None = None
     prepare: Callable[[SeriesSet], SeriesSet] = read_series
-    paper: str = ""
+    paper: str = ""  # accuracy and number of kernels
 
 
 STUDIES = {
@@ -91,7 +76,7 @@ STUDIES = {
 
 
 def load(name: str) -> Dataset | None:
-    """A data set, or None when its file is not there."""
+    """A data set, or None if its file is missing."""
     try:
         return datasets.load(name, download=False)
     except FileNotFoundError:
@@ -99,7 +84,7 @@ def load(name: str) -> Dataset | None:
 
 
 def find_split(data: Dataset, split: int) -> tuple[Any, Any]:
-    """Rows to train on and rows to judge: the archive's, or random ones."""
+    """Rows to train and to test on: those of the archive, or random ones."""
     return (data.train, data.test) if data.train is not None else split_samples(data.y, split)
 
 
@@ -116,7 +101,7 @@ def choose_bank(study: Study, model: TimeSeriesIMKPL, series: SeriesSet, y: Any)
 
 
 def measure(name: str, method: str, split: int) -> dict[str, Any]:
-    """One row: learn on the training part, judge on the rest."""
+    """One row: fit on the training part, test on the rest."""
     data, study = load(name), STUDIES[name]
     assert data is not None
     train, test = find_split(data, split)
@@ -126,7 +111,7 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
     if method == DTW:
         peer = NearestNeighborDTW().fit(series[train], y[train])
         is_right = peer.predict(series[test]) == y[test]
-        row |= {"fingerprint": "peer", "kernels": series.n_channels}
+        row |= {"fingerprint": PEER, "kernels": series.n_channels}
     else:
         model = TimeSeriesIMKPL(sparsity=study.sparsity, max_kernels=study.max_kernels)
         model.set_params(kernels=choose_bank(study, model, series[train], y[train]))
@@ -135,7 +120,7 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
         model.fit(series[train], y[train])
         is_right = model.predict(series[test]) == y[test]
         row |= {
-            "fingerprint": fingerprint(method),
+            "fingerprint": fingerprint(),
             "kernels": int(np.count_nonzero(model.kernel_weights_)),
             "ip": interpretability_scorer(model),
             "dr": discrimination_scorer(model, series[test], y[test]),
@@ -152,7 +137,7 @@ def score_published_distances(n_splits: int) -> str | None:
     accuracies, kept = [], []
     for split in range(n_splits):
         train, test = find_split(data, split)
-        # exp(-d^2 / mean) is no kernel in general; what is negative in its spectrum is cut off.
+        # exp(-d^2 / mean) is no kernel in general; negative eigenvalues are clipped.
         means = squares[np.ix_(train, train)].mean(axis=(0, 1))
         similar = np.exp(-squares / means)
         stack = np.stack([_clip(similar[:, :, j], train) for j in range(similar.shape[2])], axis=-1)
@@ -178,35 +163,20 @@ def _clip(similarities: Any, train: Any) -> Any:
     return clipped
 
 
-def read_rows() -> list[dict[str, str]]:
-    """The rows found so far that still count."""
-    if not ROWS.exists():
-        return []
-    with ROWS.open(newline="") as file:
-        current = {OURS: fingerprint(OURS), DTW: "peer"}
-        return [row for row in csv.DictReader(file) if row["fingerprint"] == current[row["method"]]]
-
-
 def run(names: list[str], methods: list[str], n_splits: int) -> None:
     """Measure what is missing, one line per row."""
-    done = {(row["dataset"], row["method"], int(row["split"])) for row in read_rows()}
+    done = {(row["dataset"], row["method"], int(row["split"])) for row in read_rows(ROWS)}
     for name in names:
         data = load(name)
         if data is None:
-            print(f"{name} is not in the folder that IMKPL_DATA names, left out")
+            print(f"Skipped {name}, which is not in the folder IMKPL_DATA")
             continue
         for split in range(n_splits if data.train is None else 1):
             for method in methods:
                 if (name, method, split) in done:
                     continue
                 row = measure(name, method, split)
-                is_new = not ROWS.exists()
-                ROWS.parent.mkdir(exist_ok=True)
-                with ROWS.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, FIELDS)
-                    if is_new:
-                        writer.writeheader()
-                    writer.writerow(row)
+                add_row(ROWS, FIELDS, row)
                 print(
                     f"{name} {method} split {split}: {row['accuracy']:.2f} %, {row['kernels']} "
                     f"kernels, {row['seconds']:.1f} s",
@@ -216,11 +186,8 @@ def run(names: list[str], methods: list[str], n_splits: int) -> None:
 
 def table() -> str:
     """The table as Markdown, from the rows on disk."""
-    rows = read_rows()
-    lines = [
-        f"| data set | {OURS} | kernels | IP | DR | seconds | splits | paper | {DTW} |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = read_rows(ROWS)
+    lines = []
     for name, study in STUDIES.items():
         own = [row for row in rows if row["dataset"] == name]
         found = {m: [row for row in own if row["method"] == m] for m in (OURS, DTW)}
@@ -244,8 +211,9 @@ def table() -> str:
             study.paper,
             peer,
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    header = ["data set", OURS, "kernels", "IP", "DR", "seconds", "splits", "paper", DTW]
+    return as_table(header, lines)
 
 
 def main() -> None:
@@ -257,7 +225,7 @@ def main() -> None:
     arguments = parser.parse_args()
     methods = arguments.methods
     if DTW in methods and not importlib.util.find_spec("aeon"):
-        print("DTW comes from aeon, which is not installed: pip install 'imkpl[series]'.")
+        print("DTW needs aeon, which is not installed: pip install 'imkpl[series]'.")
         methods = [OURS]
     run(arguments.datasets, methods, arguments.splits)
     page = table()
@@ -266,8 +234,7 @@ def main() -> None:
         page += f"\n\nCricket, precomputed kernels from the published DTW distances: {published}."
     print(f"\n{page}")
     if arguments.write:
-        head = PAGE.read_text().split("<!-- table -->")[0] if PAGE.exists() else "# Time series\n\n"
-        PAGE.write_text(f"{head}<!-- table -->\n\n{page}\n")
+        write_page(PAGE, "Time series", "<!-- table -->", page)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,6 @@ def name_of(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_modules_stay_short(path):
-    assert len(path.read_text().splitlines()) <= 400
-
-
-@pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_numba_is_imported_by_loops_only(path):
     if path.name.endswith("_loops.py") or path.name == "_threads.py":
         return

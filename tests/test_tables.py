@@ -207,9 +207,7 @@ def test_columns_without_names_of_text_are_numbered():
 )
 def test_dates_are_refused_with_a_sentence(column):
     frame = (pl if isinstance(column, pl.Series) else pd).DataFrame({"when": column})
-    with pytest.raises(
-        TypeError, match=r"Column 'when' holds dates, .* Convert it to"
-    ):
+    with pytest.raises(TypeError, match=r"Column 'when' holds dates, .* Convert it to"):
         read_table(frame)
 
 

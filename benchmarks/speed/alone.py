@@ -1,4 +1,4 @@
-"""Jobs that are measured in a process of their own: seconds, and the peak of their memory.
+"""Jobs measured in a process of their own: seconds, and peak memory.
 
 ``python benchmarks/speed/alone.py JOB JSON`` writes one line of JSON; `run_alone` reads it.
 """
@@ -9,38 +9,31 @@ import json
 import pathlib
 import subprocess
 import sys
-import time
 
 import numpy as np
 
-# This file is a script in one process and a module in the other.
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import data
+
+from shared import timed
 
 
 def run_alone(job, **options):
-    """Run a job in a fresh process and return what it measured."""
+    """Run a job in a fresh process and return its measurements."""
     command = [sys.executable, __file__, job, json.dumps(options)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def peak_gigabytes():
-    """The largest resident size of this process so far."""
-    # Not resource.getrusage: in a new process it begins with the peak of its parent.
+    """Peak resident size of this process."""
+    # resource.getrusage would start with the peak of the parent process.
     status = pathlib.Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 2**20
 
 
-def timed(call):
-    """Seconds that a call takes, and what it returns."""
-    start = time.perf_counter()
-    result = call()
-    return time.perf_counter() - start, result
-
-
 def load_compiled_code():
-    """Load the compiled loops, so that no compiler is in what comes after."""
+    """Load the compiled loops, so that no later time includes compilation."""
     from imkpl import IMKPL
 
     X, y, _, _ = data.make_clusters(400, 20)
@@ -49,7 +42,7 @@ def load_compiled_code():
 
 
 def fit(kind, n_samples, n_features, n_test=0, **settings):
-    """A whole fit on made-up data, after the compiled code was loaded."""
+    """A whole fit on synthetic data, compilation excluded."""
     from imkpl import IMKPL
 
     if kind == "clusters":
@@ -84,7 +77,7 @@ def fit_wide(path, n_samples, n_features, y, informative, **settings):
 
 
 def fit_wine():
-    """The first fit of a fresh process, and the import before it."""
+    """The first fit of a fresh process, and the import of imkpl."""
     from sklearn.datasets import load_wine
 
     X, y = load_wine(return_X_y=True)

@@ -1,13 +1,16 @@
-"""Every benchmark records a row; rows are kept in results/speed.json and printed as a table."""
+"""Every benchmark records a row in results/speed.json; all rows are printed as a table."""
 
 from __future__ import annotations
 
 import json
 import pathlib
+import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from shared import ROOT, as_table
+
 ROWS = ROOT / "results" / "speed.json"
 
 
@@ -18,7 +21,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture
 def record():
-    """A function that keeps a row: name, what is wanted, what was found, and details."""
+    """A function that stores a row: name, target, result, and details."""
 
     def keep(name, *, asked, found, met, details=""):
         rows = load_rows()
@@ -30,22 +33,17 @@ def record():
 
 
 def load_rows():
-    """The rows found so far, of this run and of those before."""
+    """Rows of this run and of earlier ones."""
     return json.loads(ROWS.read_text()) if ROWS.is_file() else {}
 
 
-def as_table(rows):
-    """The rows as a Markdown table."""
-    lines = ["| what | asked | found | |", "|---|---|---|---|"]
-    for name, row in rows.items():
-        found = row["found"] + ("" if row["met"] else " (missed)")
-        lines.append(f"| {name} | {row['asked']} | {found} | {row['details']} |")
-    return "\n".join(lines)
-
-
 def pytest_terminal_summary(terminalreporter, config):
-    """Print the table, and put it into the page where that was asked for."""
-    table = as_table(load_rows())
+    """Print the table, and write the page if asked to."""
+    rows = [
+        [name, row["asked"], row["found"] + ("" if row["met"] else " (missed)"), row["details"]]
+        for name, row in load_rows().items()
+    ]
+    table = as_table(["what", "asked", "found", ""], rows)
     terminalreporter.section("speed")
     terminalreporter.write_line(table)
     if config.getoption("--write"):

@@ -1,4 +1,4 @@
-"""Data of the shapes that the speed table names."""
+"""Data of the shapes in the speed table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_terms(n_samples=6000, n_features=944, n_classes=101, seed=0):
 
 
 def make_shifts(n_samples=6000, n_features=944, n_classes=101, seed=0):
-    """Gaussian features without any structure but a shift of a tenth of them in every class."""
+    """Gaussian features, a tenth of them shifted in every class."""
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_samples - n_classes)])
     shape = (n_classes, n_features)
@@ -32,7 +32,7 @@ def make_shifts(n_samples=6000, n_features=944, n_classes=101, seed=0):
 
 
 def make_clusters(n_samples, n_features=50, n_test=0, seed=0):
-    """Four classes of three clusters each, in 12 of the features; and others for the accuracy."""
+    """Training and test samples of four classes with three clusters each, in 12 of the features."""
     X, y = make_classification(
         n_samples + n_test,
         n_features,
@@ -47,7 +47,7 @@ def make_clusters(n_samples, n_features=50, n_test=0, seed=0):
 
 
 def write_wide(path, n_samples=900, n_features=860_000, n_informative=40, seed=0):
-    """A memory-mapped table on disk, three classes that differ in few of the columns."""
+    """A memory-mapped table of three classes that differ in few of the columns."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n_samples)
     informative = np.sort(rng.choice(n_features, n_informative, replace=False))
@@ -64,7 +64,7 @@ def write_wide(path, n_samples=900, n_features=860_000, n_informative=40, seed=0
 
 
 def make_wine_like(n_samples, seed=0):
-    """Samples drawn from a Gaussian for each cultivar of wine."""
+    """Samples drawn from one Gaussian per cultivar of wine."""
     X, y = load_wine(return_X_y=True)
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, n_samples, p=np.bincount(y) / y.size)
@@ -77,7 +77,7 @@ def make_wine_like(n_samples, seed=0):
 
 
 def load_isolet():
-    """The training part of one split of Isolet, or data of its shape where it is not at hand."""
+    """The training part of one split of Isolet, or data of its shape if it is missing."""
     try:
         data = datasets.load("Isolet", download=False)
         X, y, name = data.X, data.y, "Isolet"

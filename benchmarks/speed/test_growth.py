@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import alone
 import data
@@ -12,6 +12,7 @@ from weight_step import make_state
 
 from imkpl import IMKPL
 from imkpl.model.updates import kernel_costs
+from shared import timed
 
 
 def exponent(sizes, values):
@@ -32,12 +33,7 @@ def test_weight_step(code_sparsity, record):
         X = data.make_shifts(n_samples, 200)[0]
         case = make_state(X, n_samples // 20, 10, code_sparsity)
         kernel_costs(*case)
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            kernel_costs(*case)
-            times.append(time.perf_counter() - start)
-        found.append(np.median(times))
+        found.append(np.median([timed(partial(kernel_costs, *case))[0] for _ in range(5)]))
     slope = exponent(sizes, found)
     record(
         f"growth of the weight step with N, 200 features, codes of {code_sparsity}",
@@ -80,9 +76,7 @@ def test_predict(record):
     for n_samples in sizes:
         X, _ = data.make_wine_like(n_samples, seed=1)
         model.predict(X)
-        start = time.perf_counter()
-        model.predict(X)
-        found.append(time.perf_counter() - start)
+        found.append(timed(partial(model.predict, X))[0])
     record(
         "growth of `predict` with samples",
         asked="",

@@ -1,11 +1,9 @@
-"""The speed table: what each part takes, as a ratio to a peer in the same run where there is one.
+"""The speed table: time of each part, relative to a peer in the same run if there is one.
 
-``make bench`` runs it and prints the table. Nothing here fails for being slow.
+``make bench`` prints the table. No test fails for being slow.
 """
 
 from __future__ import annotations
-
-import time
 
 import alone
 import data
@@ -23,12 +21,7 @@ from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model.updates import kernel_costs
 from imkpl.solvers import solve_nqp_batch
-
-
-def seconds(call):
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+from shared import timed
 
 
 def test_weight_step(benchmark, record):
@@ -37,9 +30,8 @@ def test_weight_step(benchmark, record):
     ours = benchmark.pedantic(kernel_costs, (problem, state), rounds=5, warmup_rounds=1)
     # Every feature takes the same time.
     some = np.arange(0, 944, 16)
-    start = time.perf_counter()
-    direct = contract_directly(problem.select(some), state)
-    peer = (time.perf_counter() - start) * 944 / some.size
+    peer, direct = timed(lambda: contract_directly(problem.select(some), state))
+    peer *= 944 / some.size
     error = np.max(np.abs(ours[some] - direct) / np.abs(direct))
     mean = benchmark.stats.stats.median
     record(
@@ -61,9 +53,9 @@ def test_nqp_against_nnls(benchmark, record):
     benchmark.pedantic(solve_nqp_batch, (H, C), {"sparsity": 10}, rounds=5, warmup_rounds=1)
     ours = benchmark.stats.stats.median
     n_some = 200
-    peer = seconds(lambda: [nnls(A, B[:, i]) for i in range(n_some)]) * B.shape[1] / n_some
+    peer = timed(lambda: [nnls(A, B[:, i]) for i in range(n_some)])[0] * B.shape[1] / n_some
     omp_settings = {"gram": H, "cov": -C.T, "algorithm": "omp", "n_nonzero_coefs": 10}
-    omp = seconds(lambda: sparse_encode(B.T, A.T, n_jobs=2, **omp_settings))
+    omp, _ = timed(lambda: sparse_encode(B.T, A.T, n_jobs=2, **omp_settings))
     record(
         "`solve_nqp_batch`, 10,000 problems, n = 500, sparsity 10, against a loop of `nnls`",
         asked="100x",
@@ -86,7 +78,7 @@ def test_isolet(benchmark, record):
     benchmark.pedantic(lambda: IMKPL(sparsity=20).fit(X, y), rounds=3)
     ours = benchmark.stats.stats.median
     grid = {"C": [1, 10, 100], "gamma": [1e-4, 1e-3, 1e-2]}
-    peer = seconds(lambda: GridSearchCV(SVC(), grid, cv=5, n_jobs=2).fit(X, y))
+    peer, _ = timed(lambda: GridSearchCV(SVC(), grid, cv=5, n_jobs=2).fit(X, y))
     record(
         f"whole fit, {name}, against a search over 9 settings of `SVC`, five folds, two jobs",
         asked="no slower",
@@ -103,10 +95,10 @@ def test_predict(benchmark, record):
     model, peer = IMKPL().fit(X, y), SVC().fit(X / scale, y)
     benchmark.pedantic(model.predict, (new,), rounds=5, warmup_rounds=1)
     ours = benchmark.stats.stats.median
-    theirs = np.median([seconds(lambda: peer.predict(new / scale)) for _ in range(5)])
+    theirs = np.median([timed(lambda: peer.predict(new / scale))[0] for _ in range(5)])
     large, labels = data.make_wine_like(20_000, seed=1)
     many = IMKPL().fit(large, labels), SVC().fit(large / scale, labels)
-    pair = seconds(lambda: many[0].predict(new)), seconds(lambda: many[1].predict(new / scale))
+    pair = timed(lambda: many[0].predict(new))[0], timed(lambda: many[1].predict(new / scale))[0]
     record(
         "`predict` on 100,000 samples like wine, against `SVC`",
         asked="faster",

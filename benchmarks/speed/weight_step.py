@@ -1,4 +1,4 @@
-"""The sums of the weight step: a state to take them at, and their direct evaluation."""
+"""The sums of the weight step: a state to evaluate them at, and their direct evaluation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imkpl.model.separation import LinearSeparation
 
 
 def make_state(X, n_prototypes, sparsity, code_sparsity, n_classes=3, seed=0):
-    """A problem and a state as they are in the middle of a fit, but for the combined kernel."""
+    """A problem and a state in the middle of a fit, without the combined kernel."""
     rng = np.random.default_rng(seed)
     n_samples = len(X)
     labels = np.sort(rng.integers(0, n_classes, n_samples))

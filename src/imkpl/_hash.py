@@ -45,6 +45,9 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
             obj = ("code", obj.co_code, obj.co_consts, obj.co_names)
         elif isinstance(obj, np.ndarray) and not obj.flags.c_contiguous:
             obj = np.ascontiguousarray(obj)
+        elif type(obj) is dict:
+            # joblib passes over values of a dict that cannot be pickled.
+            obj = ("dict", sorted(obj.items(), key=lambda item: repr(item[0])))
         elif is_dataclass(obj) and not isinstance(obj, type):
             # Not its state, which may hold what it has computed so far.
             kept = [(f.name, getattr(obj, f.name)) for f in fields(obj) if f.compare]

@@ -109,21 +109,13 @@ PARTS = _by_name(
 )
 
 # NumPy scalars: a Python value and its type say everything about them.
-SCALARS = _by_name(
-    np.bool_,
-    np.int8,
-    np.int16,
-    np.int32,
-    np.int64,
-    np.uint8,
-    np.uint16,
-    np.uint32,
-    np.uint64,
-    np.float16,
-    np.float32,
-    np.float64,
-    np.str_,
-)
+SCALARS: Mapping[str, type[Any]] = {
+    "str_": np.str_,
+    **{
+        np.dtype(code).name: np.dtype(code).type
+        for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+    },
+}
 
 # Types that the `dtype` of a bank may be, besides a name.
 NUMBER_TYPES = _by_name(float, np.float32, np.float64)
@@ -384,6 +376,8 @@ def _refuse(value: Any, where: str, owner: str) -> ModelFileError:
 
 # A letter for the kind and a size, such as <f8 or <M8[ns]; no records.
 SIMPLE_DTYPE = re.compile(r"[<>|][a-zA-Z]\d*(\[\w+\])?")
+# Fields of parts in older files that did not change what a model says, and are gone.
+FORMER_FIELDS = frozenset({"working_memory"})
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -462,8 +456,9 @@ class TreeReader:
 
     def _read_part(self, node: dict[str, Any], depth: int) -> Any:
         kind = _look_up(PARTS, node["class"])
-        _check_names(node["fields"], [field.name for field in fields(kind)], kind.__name__)
-        return kind(**self._read_named(node["fields"], depth))
+        values = {k: v for k, v in node["fields"].items() if k not in FORMER_FIELDS}
+        _check_names(values, [field.name for field in fields(kind)], kind.__name__)
+        return kind(**self._read_named(values, depth))
 
     def _read_estimator(self, node: dict[str, Any], depth: int) -> Any:
         kind = _look_up(ESTIMATORS, node["class"])

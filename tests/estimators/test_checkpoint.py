@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV
 
 import imkpl
 from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
-from imkpl.estimators import _cv, _landmarks, _search
-from imkpl.estimators._digest import digest
+from imkpl._hash import hash_values
+from imkpl.estimators import _cv, _landmarks
+from imkpl.estimators._checkpoint import Checkpoint
 from imkpl.kernels import FunctionKernel, Gaussian, SparseColumns, alignment
-from imkpl.model.initialize import MarginStart
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -70,7 +70,7 @@ CASES = {
 def everything(model):
     """All that a model has learned, to the last bit."""
     learned = {name: v for name, v in vars(model).items() if name not in model.get_params()}
-    return {name: digest(value) for name, value in learned.items()}
+    return {name: hash_values(value) for name, value in learned.items()}
 
 
 @contextmanager
@@ -98,10 +98,10 @@ def test_a_fit_that_ends_after_any_round_goes_on_to_the_same_model(case, samples
     plain = clone(model).fit(X, y)
     expected, n_rounds = everything(plain), plain.n_iter_
     assert n_rounds > 1
-    for n_done in range(n_rounds + 1):
+    for n_done in range(1, n_rounds + 1):
         folder = tmp_path / str(n_done)
         kept = clone(model).set_params(checkpoint=folder)
-        with cut_off(_search, "keep_round" if n_done else "keep_start", n_done or 1):
+        with cut_off(Checkpoint, "save_round", n_done):
             kept.fit(X, y)
         assert "kernel_weights_" not in vars(kept)
         capsys.readouterr()
@@ -114,7 +114,7 @@ def test_a_fit_that_ends_after_any_round_goes_on_to_the_same_model(case, samples
 
 def test_model_files_of_both_are_the_same(wine, tmp_path):
     model = IMKPL(checkpoint=tmp_path / "kept", **COMMON)
-    with cut_off(_search, "keep_round", 2):
+    with cut_off(Checkpoint, "save_round", 2):
         model.fit(wine.X, wine.y)
     plain, again = IMKPL(**COMMON).fit(wine.X, wine.y), model.fit(wine.X, wine.y)
     imkpl.save(plain, tmp_path / "plain.imkpl")
@@ -136,7 +136,7 @@ def test_single_precision_is_kept(wine, tmp_path, monkeypatch):
     monkeypatch.setattr("imkpl.model.problem.MANY_VALUES", 1)
     expected = everything(IMKPL(**COMMON).fit(wine.X, wine.y))
     model = IMKPL(checkpoint=tmp_path, **COMMON)
-    with cut_off(_search, "keep_round", 2):
+    with cut_off(Checkpoint, "save_round", 2):
         model.fit(wine.X, wine.y)
     assert everything(model.fit(wine.X, wine.y)) == expected
 
@@ -144,7 +144,6 @@ def test_single_precision_is_kept(wine, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("case", "module", "name"),
     [
-        ("IMKPL", MarginStart, "__call__"),
         ("landmarks", _landmarks, "choose_landmarks"),
         ("series", alignment, "align_triangle"),
     ],
@@ -153,7 +152,7 @@ def test_the_expensive_stages_are_not_repeated(case, module, name, samples, tmp_
     kind, model = CASES[case]
     X, y = samples[kind]
     kept = clone(model).set_params(checkpoint=tmp_path)
-    with cut_off(_search, "keep_round", 1):
+    with cut_off(Checkpoint, "save_round", 1):
         kept.fit(X, y)
 
     def repeat(*arguments, **more):
@@ -220,7 +219,7 @@ def test_other_settings_begin_anew_and_are_said(change, difference, wine, tmp_pa
     model = IMKPL(checkpoint=tmp_path, verbose=1, **COMMON | change)
     model.fit(wine.X, wine.y)
     lines = capsys.readouterr().err
-    assert f"[IMKPL] {tmp_path} has checkpoints of {difference}\n" in lines
+    assert f"[checkpoint] {tmp_path} has checkpoints of {difference}\n" in lines
     assert "resumed" not in lines
     assert everything(model) == everything(IMKPL(**COMMON | change).fit(wine.X, wine.y))
 
@@ -244,7 +243,7 @@ def test_other_versions_begin_anew_and_are_said(wine, tmp_path, capsys, monkeypa
 def test_threads_and_silence_do_not_count(wine, tmp_path, capsys):
     IMKPL(checkpoint=tmp_path, **COMMON).fit(wine.X, wine.y)
     IMKPL(checkpoint=str(tmp_path), n_jobs=1, verbose=1, **COMMON).fit(wine.X, wine.y)
-    assert "has round, start of this fit\n" in capsys.readouterr().err
+    assert "has round of this fit\n" in capsys.readouterr().err
 
 
 def test_a_search_over_settings_shares_the_folder(wine, tmp_path):
@@ -258,7 +257,7 @@ def test_a_search_over_settings_shares_the_folder(wine, tmp_path):
             np.testing.assert_array_equal(kept.cv_results_[name], plain.cv_results_[name])
         assert everything(kept.best_estimator_) == everything(plain.best_estimator_)
     # Two settings on two folds, and the best on all samples.
-    assert len(list(tmp_path.glob("IMKPL-*-start.checkpoint"))) == 5
+    assert len(list(tmp_path.glob("IMKPL-*-round.checkpoint"))) == 5
 
 
 PATH = {"sparsity": (1, 2), "cv": 2, "max_iter": 2}
@@ -279,7 +278,7 @@ def test_the_path_goes_on_with_the_next_split(max_kernels, wine, tmp_path, monke
 
     monkeypatch.setattr(_cv, "follow_path", count)
     again = model.set_params(verbose=1).fit(wine.X, wine.y)
-    assert "[IMKPLCV] resumed with the scores of 1 of 2 splits\n" in capsys.readouterr().err
+    assert "[checkpoint] resumed with the scores of 1 of 2 splits\n" in capsys.readouterr().err
     assert len(calls) == 1
     assert everything(again) == everything(plain)
 
@@ -306,7 +305,7 @@ def test_the_folder_is_made_and_holds_little(wine, tmp_path):
     folder = tmp_path / "new" / "folder"
     IMKPL(checkpoint=folder, **COMMON).fit(wine.X, wine.y)
     sizes = {path.name.split("-")[-1]: path.stat().st_size for path in folder.iterdir()}
-    assert set(sizes) == {"start.checkpoint", "round.checkpoint"}
+    assert set(sizes) == {"round.checkpoint"}
     # The kernel of a round is made again, not kept.
     assert sizes["round.checkpoint"] < 8 * len(wine.y) ** 2
 
@@ -328,7 +327,7 @@ class TestCallbacks:
         from estimators.test_progress import Recorder, expected_events
 
         model = IMKPL(checkpoint=tmp_path, **COMMON)
-        with cut_off(_search, "keep_round", 3):
+        with cut_off(Checkpoint, "save_round", 3):
             model.fit(wine.X, wine.y)
         for n_left in (1, 0):
             recorder = Recorder()

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
 
 from imkpl import IMKPL, ISKPL, IMKPLSelector
 from imkpl.kernels import FunctionKernel
@@ -208,6 +210,26 @@ def test_predict_before_fit(kind, method, iris):
         _ = kind().feature_importances_
 
 
+REFUSED = {
+    "another number of kernels": (lambda K: (np.dstack([K, K[..., :1]]), [0] * len(K))),
+    "other rows than columns": (lambda K: (K[:-1], None)),
+    "a single class": (lambda K: (K[..., :1], [0] * len(K))),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_refit_leaves_a_fitted_model_as_it_was(case, iris):
+    K = np.stack([rbf_kernel(iris.X[:, [column]]) for column in range(2)], axis=-1)
+    model = IMKPL("precomputed").fit(K, iris.y)
+    before, proba = dict(vars(model)), model.predict_proba(K)
+    X, y = REFUSED[case](K)
+    with pytest.raises(ValueError, match="expected"):
+        model.fit(X, iris.y if y is None else y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    assert_array_equal(model.predict_proba(K), proba)
+
+
 def test_fit_that_failed_leaves_no_fitted_model(iris):
     model = IMKPL(n_neighbors=500)
     with pytest.raises(ValueError, match="n_neighbors=500"):
@@ -217,9 +239,9 @@ def test_fit_that_failed_leaves_no_fitted_model(iris):
 
 
 @KINDS
-def test_sparse_input(kind, iris):
+def test_kernels_of_whole_rows_refuse_sparse_input(kind, iris):
     with pytest.raises(TypeError, match=r"Sparse data was passed.*Use '.toarray\(\)'"):
-        kind().fit(sp.csr_array(iris.X), iris.y)
+        kind("rbf").fit(sp.csr_array(iris.X), iris.y)
 
 
 def test_labels_that_are_no_classes(iris):

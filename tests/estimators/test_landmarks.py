@@ -9,8 +9,9 @@ from sklearn.datasets import make_classification
 
 from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.estimators import _landmarks as module
-from imkpl.estimators._landmarks import calibration_samples, count_landmarks
-from imkpl.kernels import FunctionKernel, PerFeatureGaussian, resolve_bank
+from imkpl.estimators._landmarks import add_other_samples, count_landmarks, learn_bandwidths
+from imkpl.estimators._training import read_training
+from imkpl.kernels import FunctionKernel, PerFeatureGaussian
 from imkpl.solvers import solve_nqp_batch
 from reference.kernels import gaussian_stack
 
@@ -26,11 +27,9 @@ def assert_equal_models(left, right, new):
     assert_array_equal(left.transform(new).toarray(), right.transform(new).toarray())
 
 
-def landmarks_of(model, X, y, sample_weight=None):
-    """The part that a fitted model learned from."""
-    bank = resolve_bank(model.kernels)
-    part = model._find_training_part(bank, X, y, sample_weight)
-    return model._adapt(bank, X, part)[2]
+def landmarks_of(model, X, y):
+    """The landmarks that a model was learned from."""
+    return learn_bandwidths(model, read_training(model, X, y))
 
 
 @pytest.mark.parametrize("n_landmarks", [60, 1000, None])
@@ -147,14 +146,11 @@ def test_the_number_of_samples_decides_for_auto(wine, monkeypatch):
 
 
 def test_the_default_number_of_landmarks_grows_with_the_classes(rng):
-    labels = np.tile(np.arange(300), 50)
-    part = ISKPL()._find_training_part(PerFeatureGaussian(), np.arange(15000.0)[:, None], labels, 1)
-    assert count_landmarks("auto", None, part) == 6000
-    assert count_landmarks("exact", None, part) is None
-    two = ISKPL()._find_training_part(
-        PerFeatureGaussian(), np.arange(15000.0)[:, None], labels % 2, 1
-    )
-    assert count_landmarks("auto", None, two) == 4000
+    X = rng.standard_normal((12_000, 1))
+    many = read_training(IMKPL(), X, np.arange(12_000) % 300)
+    assert count_landmarks("auto", None, many) == 6000
+    assert count_landmarks("exact", None, many) is None
+    assert count_landmarks("auto", None, read_training(IMKPL(), X, np.arange(12_000) % 2)) == 4000
 
 
 def test_the_seed_decides_and_none_is_a_seed(wine):
@@ -191,10 +187,10 @@ def test_calibration_keeps_the_shares_of_classes(rng, monkeypatch):
     seen = []
 
     def spy(*arguments):
-        seen.append((arguments[2], calibration_samples(*arguments)))
+        seen.append((arguments[1], add_other_samples(*arguments)))
         return seen[-1][1]
 
-    monkeypatch.setattr("imkpl.estimators._fitted.calibration_samples", spy)
+    monkeypatch.setattr("imkpl.estimators._fitted.add_other_samples", spy)
     y = np.repeat([0, 1, 2], [300, 200, 8])
     X = rng.standard_normal((y.size, 3)) + 2.0 * np.eye(3)[y]
     weight = rng.uniform(0.5, 1.5, y.size)

@@ -8,8 +8,16 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GroupKFold, StratifiedShuffleSplit
 
 from imkpl import IMKPL, IMKPLCV
-from imkpl.estimators._path import choose_smallest, follow_path, halving_sizes
+from imkpl.estimators import _cv
+from imkpl.estimators._cv import choose_smallest, halving_sizes
+from imkpl.estimators._training import read_training
 from imkpl.kernels import PerFeatureGaussian
+
+
+def follow_path(model, X, y, weight, limits, sparsities):
+    """The path of models learned from arrays."""
+    return _cv.follow_path(model, read_training(model, X, y, weight), limits, sparsities)
+
 
 SMALL = IMKPLCV(sparsity=(1, 3), max_kernels=(2, 5), cv=3)
 

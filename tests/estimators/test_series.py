@@ -189,7 +189,7 @@ def test_a_cache_gives_the_same_model(model, train, new, tmp_path):
     for _ in range(2):
         cached = TimeSeriesIMKPL(kernels, sparsity=3).fit(*train)
         assert_array_equal(cached.predict_proba(new[0]), model.predict_proba(new[0]))
-    assert len(list(tmp_path.rglob("output.pkl"))) == 3
+    assert sum(path.is_file() for path in tmp_path.rglob("*")) == 3
 
 
 def test_single_precision_tables_change_little(model, train, new):
@@ -242,7 +242,7 @@ def test_groups_have_no_importances_of_channels(train):
 def test_progress_is_told(train, capsys):
     TimeSeriesIMKPL(sparsity=2, verbose=1, max_iter=1).fit(*train)
     told = capsys.readouterr().err
-    assert "[TimeSeriesIMKPL] kernels: 100 % of" in told
+    assert "[kernels] 100 % of" in told
     assert "[TimeSeriesIMKPL] round 1/1" in told
 
 

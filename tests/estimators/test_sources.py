@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from imkpl import IMKPL, ISKPL
-from imkpl.kernels import ArrayColumns, SparseColumns
+from imkpl.kernels import ArrayColumns
 
 
 @pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL(sparsity=3)], ids=repr)
@@ -50,11 +50,21 @@ def test_labels_must_fit_the_source(wine):
         IMKPL().fit(ArrayColumns(wine.X), wine.y[:-1])
 
 
-def test_a_sparse_matrix_is_read_by_columns(wine):
-    sparse = SparseColumns(sp.csr_array(wine.X))
-    model = IMKPL(sparsity=3).fit(sparse, wine.y)
-    dense = IMKPL(sparsity=3).fit(ArrayColumns(wine.X), wine.y)
-    assert_allclose(model.predict_proba(sparse), dense.predict_proba(ArrayColumns(wine.X)))
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+@pytest.mark.parametrize("is_small", [True, False])
+def test_sparse_input_gives_the_model_of_the_array(form, is_small, wine):
+    X = np.where(np.median(wine.X, axis=0) < wine.X, wine.X, 0.0)
+    # A table is sorted first; a source keeps its order.
+    order = np.lexsort(np.column_stack([wine.y, X]).T[::-1])
+    X, y = X[order], wine.y[order]
+    new = np.where(wine.new > np.median(wine.X, axis=0), wine.new, 0.0)
+    dense = IMKPL(sparsity=3).fit(X, y)
+    # Above the working memory blocks of columns are read, and the whole is never dense.
+    with config_context(working_memory=1 if is_small else 1e-3):
+        model = IMKPL(sparsity=3).fit(form(X), y)
+        found = model.predict_proba(form(new))
+    assert_allclose(model.kernel_weights_, dense.kernel_weights_, atol=1e-12)
+    assert_allclose(found, dense.predict_proba(new), atol=1e-9)
 
 
 @pytest.mark.parametrize("library", ["h5py", "zarr"])

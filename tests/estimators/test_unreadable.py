@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
-from imkpl.estimators._weights import combine_weights
+from imkpl.estimators._training import combine_weights
 
 KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL, IMKPLSelector])
 
@@ -42,7 +42,7 @@ def test_samples_that_are_no_table_at_predict(two_blobs):
 def test_masked_cells_are_not_read_as_if_they_were_there(two_blobs):
     X, y = two_blobs
     masked = np.ma.masked_less(X, 0)
-    sentence = r"X has \d+ masked cells, expected all of them.*kernels=\"per_column\""
+    sentence = r"X has \d+ masked cells, expected none.*kernels=\"per_column\""
     with pytest.raises(ValueError, match=sentence):
         IMKPL().fit(masked, y)
     with pytest.raises(ValueError, match=sentence):

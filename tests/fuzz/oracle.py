@@ -192,6 +192,8 @@ def check_answers(model, X, n_new):
         require(np.all((errors >= 0) & (errors <= 1)), "errors outside 0 to 1")
         rejecting = model.predict(X, reject=True)
         require(len(rejecting) == n_new, "another number of answers with reject")
+    if hasattr(model, "explain"):
+        _check_explanation(model, X, n_new)
 
 
 def _check_probabilities(model, X, predicted):
@@ -204,7 +206,7 @@ def _check_probabilities(model, X, predicted):
     require(np.array_equal(best, np.array(own).reshape(best.shape)), "predict is not most probable")
 
 
-def check_explanation(model, X, n_new):
+def _check_explanation(model, X, n_new):
     """Raise findings unless an explanation adds up to the scores and can be printed."""
     explanation = model.explain(X)
     scores = explanation.scores - explanation.evidence.base_scores

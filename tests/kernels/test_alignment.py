@@ -1,6 +1,7 @@
-"""Global alignment kernels: the laws of banks, and the recursion against its twins."""
+"""Global alignment kernels: laws, the recursion against its twins, caches, expected alignments."""
 
 import dataclasses
+import pathlib
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln, logsumexp
 
 from contracts.bank import check_bank
+from imkpl._progress import listening
 from imkpl._threads import limited_threads
-from imkpl.kernels import GlobalAlignment, resolve_bank
+from imkpl.kernels import GlobalAlignment, alignment, expected_alignment, resolve_bank
 from imkpl.kernels.alignment import (
     align_cross,
     align_pairs,
@@ -78,17 +80,17 @@ def test_the_recursion_sums_over_all_alignments(rng):
 
 @pytest.mark.parametrize("bandwidth", [0.1, 30.0, 4000.0])
 def test_long_series_agree_with_log_space(rng, bandwidth):
-    times = np.linspace(0, 1, 1200)
+    times = np.linspace(0, 1, 600)
     arrays = [
-        np.zeros(1200),
-        np.ones(1200),
-        rng.standard_normal(1200),
+        np.zeros(600),
+        np.ones(600),
+        rng.standard_normal(600),
         np.sin(40 * times),
         np.sin(40 * times**1.5),
-        # A level of its own for 300 steps, and an outlier that no step of another series is near.
+        # A level of its own for 150 steps, and an outlier that no step of another series is near.
         np.where(times < 0.25, 8.0, np.sin(40 * times)),
-        np.where(np.arange(1200) == 700, 1e9, 0.0),
-        np.sin(40 * times[:150]),
+        np.where(np.arange(600) == 350, 1e9, 0.0),
+        np.sin(40 * times[:75]),
         [0.5],
     ]
     series = scaled(*(np.asarray(a) / np.sqrt(bandwidth) for a in arrays))
@@ -117,24 +119,25 @@ def test_five_thousand_steps_neither_overflow_nor_vanish(rng):
     series = scaled(
         np.zeros(5000), np.full(5000, level), np.zeros(4900), noise, noise, rng.permutation(noise)
     )
-    found = align_cross(series, series, 0)
-    assert np.all((found >= 0) & (found <= 1))
-    assert_allclose(found[3, 4], 1.0, rtol=1e-14)
-    assert found[3, 5] > 0.1
+    norms = find_self_similarities(series, 0)
+    rows, columns = np.array([0, 0, 3, 3]), np.array([1, 2, 4, 5])
+    found = align_pairs(series, series, rows, columns, 0, (norms, norms))
+    assert_allclose(found[2], 1.0, rtol=1e-14)
+    assert 0.1 < found[3] < 1
     norm = log_constant_alignment(5000, 5000, 0.0)
     e = np.exp(-(level**2))
     unlike = np.exp(log_constant_alignment(5000, 5000, np.log(e / (2 - e))) - norm)
-    assert_allclose(found[0, 1], unlike, rtol=0, atol=1e-9)
+    assert_allclose(found[0], unlike, rtol=0, atol=1e-9)
     shorter = log_constant_alignment(5000, 4900, 0.0)
     expected = np.exp(shorter - (norm + log_constant_alignment(4900, 4900, 0.0)) / 2)
     assert 0.1 < expected < 0.9
-    assert_allclose(found[0, 2], expected, rtol=0, atol=1e-9)
+    assert_allclose(found[1], expected, rtol=0, atol=1e-9)
 
 
-def test_five_thousand_steps_agree_with_log_space(rng):
-    walk = rng.standard_normal(5000).cumsum() / 3000
-    noise = rng.standard_normal(5000) / 100
-    arrays = [np.zeros(5000), np.full(5000, 0.007), noise, walk, walk[1500:4500]]
+def test_two_thousand_steps_agree_with_log_space(rng):
+    walk = rng.standard_normal(2000).cumsum() / 1200
+    noise = rng.standard_normal(2000) / 60
+    arrays = [np.zeros(2000), np.full(2000, 0.01), noise, walk, walk[600:1800]]
     series = scaled(*arrays)
     norms = find_self_similarities(series, 0)
     # Identical, constant, unrelated, and of unequal lengths.
@@ -297,12 +300,12 @@ def test_given_bandwidths_are_kept(rng):
         ({"table_dtype": float}, "float64"),
     ],
 )
-def test_bad_settings_are_told_what_is_wrong(settings, message):
+def test_bad_settings_are_explained(settings, message):
     with pytest.raises(ValueError, match=message):
         GlobalAlignment(**settings)
 
 
-def test_bad_samples_are_told_what_is_wrong(rng):
+def test_bad_samples_are_explained(rng):
     X = random_series(rng, [4, 5], 2)
     with pytest.raises(ValueError, match="Call adapt"):
         GlobalAlignment().kernel_names()
@@ -312,6 +315,8 @@ def test_bad_samples_are_told_what_is_wrong(rng):
         GlobalAlignment(groups={"a": ["u"]}).adapt(X)
     with pytest.raises(ValueError, match="has shape \\(3,\\)"):
         GlobalAlignment(bandwidth=[1.0, 2.0, 3.0]).adapt(X)
+    with pytest.raises(ValueError, match=r"numbers of up to .* expected at most 1e\+150"):
+        GlobalAlignment().adapt(SeriesSet(X.values * 1e200, X.starts))
     bank = GlobalAlignment().adapt(X)
     with pytest.raises(ValueError, match="reads channel 1"):
         bank.evaluate(0, X[:, [0]])
@@ -333,3 +338,192 @@ def test_settings_do_not_change(rng):
     bank = GlobalAlignment().adapt(random_series(rng, [4, 7]))
     with pytest.raises(dataclasses.FrozenInstanceError):
         bank.scales = (2.0,)
+
+
+# Tables and their cache
+
+
+@pytest.fixture
+def series(rng):
+    arrays = [rng.standard_normal((2, length)).cumsum(axis=1) for length in (5, 9, 12, 6, 9, 7, 11)]
+    return SeriesSet.from_list(arrays)
+
+
+def test_blocks_do_not_change_the_table(series, monkeypatch):
+    bank = GlobalAlignment().adapt(series)
+    whole = bank._tabulate(series)[1].values
+    told = []
+    monkeypatch.setattr(alignment, "BLOCK_PAIRS", 3)
+    assert_array_equal(bank._tabulate(series)[1].values, whole)
+    monkeypatch.setattr(alignment, "BLOCK_CELLS", 200)
+    with listening(told.append):
+        assert_array_equal(bank._tabulate(series)[1].values, whole)
+    shares = [progress.done / progress.total for progress in told]
+    assert len(shares) > 4
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def count_blocks(monkeypatch):
+    """Counts the blocks that are computed, not read."""
+    computed = []
+    original = alignment.align_triangle
+
+    def counting(*args):
+        computed.append(args[-2:])
+        return original(*args)
+
+    monkeypatch.setattr(alignment, "align_triangle", counting)
+    return computed
+
+
+def test_a_second_table_is_read_from_the_cache(series, tmp_path, monkeypatch):
+    bank = GlobalAlignment(cache_dir=str(tmp_path / "cache")).adapt(series)
+    computed = count_blocks(monkeypatch)
+    first = bank._tabulate(series)[1].values
+    assert len(computed) == 2
+    assert_array_equal(bank._tabulate(series)[1].values, first)
+    assert len(computed) == 2
+    # Another width, another table: nothing is found.
+    dataclasses.replace(bank, triangular=3)._tabulate(series)
+    dataclasses.replace(bank, dtype="float32")._tabulate(series)
+    bank._tabulate(series[::-1])
+    assert len(computed) == 8
+
+
+def test_a_killed_run_is_resumed(series, tmp_path, monkeypatch):
+    monkeypatch.setattr(alignment, "BLOCK_CELLS", 200)
+    bank = GlobalAlignment(cache_dir=str(tmp_path)).adapt(series)
+    expected = dataclasses.replace(bank, cache_dir=None)._tabulate(series)[1].values
+    told = []
+
+    def stop_at_third(progress):
+        told.append(progress)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), listening(stop_at_third):
+        bank._tabulate(series)
+    computed = count_blocks(monkeypatch)
+    told.clear()
+    with listening(told.append):
+        assert_array_equal(bank._tabulate(series)[1].values, expected)
+    assert len(computed) == len(told) - 3
+
+
+def test_a_folder_that_cannot_be_written_is_a_warning(series, tmp_path):
+    blocked = pathlib.Path(tmp_path / "file")
+    blocked.write_text("not a folder")
+    bank = GlobalAlignment(cache_dir=str(blocked)).adapt(series)
+    with pytest.warns(UserWarning, match="Choose another cache_dir") as record:
+        found = bank._tabulate(series)[1].values
+    assert len(record) == 1
+    assert_array_equal(found, dataclasses.replace(bank, cache_dir=None)._tabulate(series)[1].values)
+
+
+@pytest.mark.parametrize("spoil", [lambda c: b"", lambda c: b"other", lambda c: c[:-1] + b"x"])
+def test_a_damaged_block_is_computed_again(series, tmp_path, monkeypatch, spoil):
+    bank = GlobalAlignment(cache_dir=str(tmp_path)).adapt(series)
+    expected = bank._tabulate(series)[1].values
+    path = min(path for path in tmp_path.rglob("*") if path.is_file())
+    path.write_bytes(spoil(path.read_bytes()))
+    computed = count_blocks(monkeypatch)
+    for _ in range(2):
+        assert_array_equal(bank._tabulate(series)[1].values, expected)
+        assert len(computed) == 1
+
+
+# The expected alignment is the gradient of the log kernel
+
+
+@pytest.fixture
+def pair(rng):
+    return rng.standard_normal((2, 6)), rng.standard_normal((2, 8))
+
+
+@pytest.mark.parametrize("triangular", [None, 4])
+def test_visits_are_the_gradient_by_finite_differences(pair, triangular):
+    x, y = pair
+    bank = GlobalAlignment(
+        length=None, triangular=triangular, groups={"both": [0, 1]}, bandwidth=2.0
+    ).adapt([x, y])
+    local = log_local(x, y, 2.0, triangular)
+    gradient, step = np.zeros(local.shape), 1e-5
+    for cell in np.ndindex(local.shape):
+        change = np.zeros(local.shape)
+        change[cell] = step
+        rise = log_alignment(local + change) - log_alignment(local - change)
+        gradient[cell] = rise / (2 * step)
+    found = expected_alignment(bank, "both", x, y)
+    assert_allclose(found.visits, gradient, atol=1e-8)
+    assert_allclose(found.similarity, bank.evaluate(0, [x], [y])[0, 0], rtol=1e-14)
+
+
+def test_every_step_is_aligned_at_least_once(pair):
+    bank = GlobalAlignment(length=None, differences=True).adapt(list(pair))
+    for kernel in range(4):
+        visits = expected_alignment(bank, kernel, *pair).visits
+        assert_allclose(visits[[0, -1], [0, -1]], 1.0, rtol=1e-12)
+        assert np.all((visits >= 0) & (visits <= 1 + 1e-12))
+        assert visits.sum(axis=0).min() >= 1 - 1e-12
+        assert visits.sum(axis=1).min() >= 1 - 1e-12
+        # No alignment has more steps than there are cells on the longest way.
+        assert visits.sum() <= sum(visits.shape) - 1
+
+
+def test_two_thousand_unlike_steps_are_safe(rng):
+    x, y = rng.standard_normal((1, 2000)), rng.standard_normal((1, 1500)) + 30
+    bank = GlobalAlignment(length=None, bandwidth=1.0).adapt([x, y])
+    found = expected_alignment(bank, 0, x, y)
+    assert np.all(np.isfinite(found.visits))
+    assert_allclose(found.visits[-1, -1], 1.0)
+    assert found.visits.sum(axis=1).min() > 1 - 1e-9
+    assert_allclose(found.x_shares.sum(), 1.0)
+
+
+def test_agreement_shows_where_series_differ(rng):
+    x = np.sin(np.arange(40) / 4)[np.newaxis]
+    y = x.copy()
+    y[0, 20:25] += 3
+    bank = GlobalAlignment().adapt([x, y, rng.standard_normal((1, 40))])
+    found = expected_alignment(bank, 0, x, y)
+    assert 20 <= np.argmin(found.y_agreement) < 25
+    assert_allclose(found.y_shares.sum(), 1.0)
+    assert found.x_agreement[:10].min() > found.y_agreement[20:25].max()
+    assert np.all((found.x_agreement >= 0) & (found.x_agreement <= 1))
+
+
+def test_times_are_those_of_the_given_series():
+    x = np.array([[0.0, np.nan, 2.0, 4.0]])
+    y = np.array([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
+    raw = GlobalAlignment(length=None, differences=True).adapt([x, y])
+    assert_array_equal(expected_alignment(raw, 0, x, y).x_times, [0, 2, 3])
+    assert_array_equal(expected_alignment(raw, 1, x, y).x_times, [1, 2.5])
+    even = GlobalAlignment(length=4).adapt([x, y])
+    assert_array_equal(expected_alignment(even, 0, x, y).y_times, [0, 2, 4, 6])
+    one = GlobalAlignment(length=1).adapt([x, y])
+    assert_array_equal(expected_alignment(one, 0, x, y).y_times, [3])
+
+
+def test_series_out_of_reach_have_no_alignment():
+    x, y = np.zeros((1, 3)), np.ones((1, 9))
+    bank = GlobalAlignment(length=None, triangular=2).adapt([x, y])
+    found = expected_alignment(bank, 0, x, y)
+    assert found.similarity == 0
+    assert_array_equal(found.visits, 0.0)
+    assert_allclose(found.x_shares, 1 / 3)
+
+
+def test_a_bad_pair_is_explained(pair):
+    x, y = pair
+    bank = GlobalAlignment().adapt([x, y])
+    with pytest.raises(ValueError, match="none of the kernels channel 0, channel 1"):
+        expected_alignment(bank, "u", x, y)
+    with pytest.raises(ValueError, match="kernel indices"):
+        expected_alignment(bank, 2, x, y)
+    with pytest.raises(ValueError, match="x has shape \\(6,\\)"):
+        expected_alignment(bank, 0, x[0], y)
+    with pytest.raises(ValueError, match="y has 2 series"):
+        expected_alignment(bank, 0, x, SeriesSet.from_list([y, y]))
+    with pytest.raises(ValueError, match="Call adapt"):
+        expected_alignment(GlobalAlignment(), 0, x, y)

@@ -1,9 +1,19 @@
+"""Kernel matrices of a user, and tables of kernels that a fit computes once."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.kernels import Precomputed, normalize_stack
+from imkpl.kernels import (
+    GlobalAlignment,
+    PerFeatureGaussian,
+    Precomputed,
+    VarianceNormalized,
+    normalize_stack,
+)
+from imkpl.kernels.precomputed import PackedKernels, pack, unpack
+from imkpl.series import SeriesSet
 from reference.kernels import gaussian_stack
 
 
@@ -87,3 +97,62 @@ def changed(index, value):
 def test_bad_input_is_explained(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.fixture
+def series(rng):
+    arrays = [rng.standard_normal((2, length)).cumsum(axis=1) for length in (5, 9, 12, 6, 9, 7, 11)]
+    return SeriesSet.from_list(arrays)
+
+
+def stack_of(bank, X):
+    return np.stack([bank.evaluate(i, X) for i in range(bank.n_kernels)], axis=-1)
+
+
+def test_laws_of_tables(series):
+    bank = GlobalAlignment(scales=(1.0, 0.3)).adapt(series)
+    table, packed = bank._tabulate(series)
+    whole = stack_of(bank, series)
+    some = np.array([3, 0, 3, 6])
+    assert table.kernel_names() == bank.kernel_names()
+    check_bank(
+        table, packed, some, lambda X, Y: stack_of(table, X) if Y is None else whole[:, some]
+    )
+    assert_array_equal(stack_of(table, packed), whole)
+
+
+def test_a_table_in_single_precision_is_half_as_large(series):
+    bank = GlobalAlignment(table_dtype="float32").adapt(series)
+    table, packed = bank._tabulate(series)
+    assert packed.values.dtype == np.float32
+    assert_allclose(stack_of(table, packed), stack_of(bank, series), atol=1e-7)
+
+
+def test_a_subset_may_list_a_sample_twice(series):
+    bank = GlobalAlignment().adapt(series)
+    table, packed = bank._tabulate(series)
+    chosen = [4, 1, 4, 0]
+    found = table.evaluate(0, table._subset(packed, chosen))
+    assert_array_equal(found, bank.evaluate(0, series)[np.ix_(chosen, chosen)])
+
+
+def test_packing_is_undone_by_unpacking(rng):
+    for n in (0, 1, 2, 5):
+        K = rng.standard_normal((n, n))
+        K = K + K.T
+        np.fill_diagonal(K, 1.0)
+        assert_array_equal(unpack(pack(K), n), K)
+
+
+def test_cheap_banks_are_left_as_they_are(two_blobs):
+    X, _ = two_blobs
+    bank = PerFeatureGaussian().adapt(X)
+    assert bank._tabulate(X) == (bank, X)
+
+
+def test_wrappers_pass_tables_on(series):
+    bank = GlobalAlignment().adapt(series)
+    wrapper = VarianceNormalized(bank)._measure(series)
+    table, packed = wrapper._tabulate(series)
+    assert isinstance(packed, PackedKernels)
+    assert_allclose(stack_of(table, packed), stack_of(wrapper, series), rtol=1e-14)

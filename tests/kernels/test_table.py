@@ -321,7 +321,7 @@ def test_a_column_of_missing_cells_is_no_column_of_numbers():
 
 
 def test_a_table_with_too_few_columns_is_refused(bank):
-    with pytest.raises(ValueError, match="table has 2 columns, but a kernel reads column 4"):
+    with pytest.raises(ValueError, match="samples have 2 columns, but a kernel reads column 4"):
         bank.evaluate(4, [[1.0, "red"]] * 2)
 
 

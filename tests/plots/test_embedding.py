@@ -4,13 +4,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from imkpl import IMKPL
-from imkpl.explanations.samples import is_training_data
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.plots import EmbeddingDisplay
 from imkpl.plots._style import class_color
 from imkpl.plots.embedding import (
     average_kernel,
     embed_kernel,
+    is_training_data,
     kernel_distances,
     learned_kernel,
 )

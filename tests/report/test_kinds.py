@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
-from imkpl.kernels import Averaged, FunctionKernel, GlobalAlignment
+from imkpl.kernels import Averaged, FunctionKernel, GlobalAlignment, PerColumn
 from imkpl.report import render_report, summarize
 from imkpl.report.decisions import describe_samples
 from imkpl.report.learned import describe_embedding
@@ -158,3 +158,13 @@ def test_equal_rows_of_tables_are_found_by_their_cells(table):
     repeats = describe(describe_repeats, model, X_new, None, (X[:40], y[:40]))
     assert repeats["n_leaked"] == 1
     assert repeats["leaked"] == [int(X_new.index[0])]
+
+
+def test_means_of_table_columns_have_no_single_value(table):
+    _, X, y = table
+    bank = Averaged(PerColumn(), {"blood and site": [0, 1], "habits": [2]})
+    model = IMKPL(bank, sparsity=2).fit(X[:40].dropna(), y[:40][X[:40]["crp"].notna()])
+    found = summarize(model, X[40:].dropna())
+    assert found["kind"] == "objects"
+    assert found["provenance"]["data"][0]["covers"] == "all values"
+    assert found["samples"]["rows"][0]["reasons"]["features"][0]["value"] is None

@@ -72,7 +72,7 @@ def test_training_samples_that_contradict_each_other_are_reported(wine):
     assert (repeats["n_repeated"], repeats["n_conflicting"]) == (1, 1)
     texts = write_warnings({**wine.found, "repeats": repeats})
     assert texts == [
-        "1 training sample duplicates another one exactly; 1 set of equal samples with different "
+        "1 training sample duplicates another one exactly; 1 set of equal samples has different "
         "classes."
     ]
 

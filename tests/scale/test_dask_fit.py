@@ -206,6 +206,7 @@ BAD = [
         lambda X: da.from_array(np.where(X > 2, np.nan, X), chunks=(150, 8)),
         "Partition 0 of X has NaN",
     ),
+    (lambda X: da.from_array(X * 1e151, chunks=(150, 8)), "X holds numbers of up to"),
     (lambda X: da.from_array(X[:, 0]), "1 dimensions, expected 2"),
     (lambda X: da.from_array(X.astype(str), chunks=(150, 8)), "The array has type <U32, expected"),
     (lambda X: da.from_array(X).map_blocks(sp.csr_array), "of type csr_array, expected NumPy"),

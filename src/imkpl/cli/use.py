@@ -474,7 +474,7 @@ def _expected_columns(model: Any) -> ExpectedColumns | None:
         names=tuple(str(name) for name in names),
         live=tuple(live),
         categories=categories,
-        reads_missing=bool(getattr(predictor.bank, "reads_tables", False)),
+        reads_missing=predictor.bank.reads == "tables",
     )
 
 

@@ -314,6 +314,7 @@ class BasePrototypeClassifier(
         live = np.flatnonzero(self.kernel_weights_)
         return Explanation(
             evidence=evidence,
+            kind=self._samples,
             classes=self.classes_,
             probabilities=np.asarray(softmax(self.temperature_ * evidence.encoding.scores, axis=1)),
             sample_ids=row_labels(X, len(evidence.similarities)),

@@ -342,7 +342,7 @@ class IMKPLCV(IMKPL):
             rows.append((score, point.n_kernels, point.n_prototypes))
         announce(
             type(self).__name__,
-            f"{len(rows)} models of {train.size} samples, {self.scoring} on {test.size} others at "
+            f"{len(rows)} models of {len(train)} samples, {self.scoring} on {len(test)} others at "
             f"best {max(rows)[0]:.3f}",
         )
         return {

@@ -55,9 +55,13 @@ class SampleKind(ABC):
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
         """Samples and labels for `fit`; what is learned about their form is set on `reader`."""
 
-    @abstractmethod
     def read_new(self, model: Any, X: Any) -> Any:
         """New samples, checked against what a fitted model has seen."""
+        refuse_partitions(X, "This method")
+        return self._read_new(model, X)
+
+    @abstractmethod
+    def _read_new(self, model: Any, X: Any) -> Any: ...
 
     def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
         """The first of equal samples of a class among `rows`, sorted, and every row's group."""
@@ -110,8 +114,7 @@ class Vectors(SampleKind):
             )
         return samples, labels
 
-    def read_new(self, model: Any, X: Any) -> Any:
-        refuse_partitions(X, "This method")
+    def _read_new(self, model: Any, X: Any) -> Any:
         with explained_conversion(X):
             return validate_data(model, X, dtype=np.float64, order=self.order, reset=False)
 
@@ -151,11 +154,10 @@ class Columns(Vectors):
         set_input(reader, source.shape[1], source.feature_names)
         return source, labels
 
-    def read_new(self, model: Any, X: Any) -> Any:
-        refuse_partitions(X, "This method")
+    def _read_new(self, model: Any, X: Any) -> Any:
         source = open_source(X)
         if not isinstance(source, ColumnSource):
-            return super().read_new(model, source)
+            return super()._read_new(model, source)
         check_width(source, model.n_features_in_)
         return source
 
@@ -192,8 +194,7 @@ class TableRows(SampleKind):
             )
         return table, labels
 
-    def read_new(self, model: Any, X: Any) -> Any:
-        refuse_partitions(X, "This method")
+    def _read_new(self, model: Any, X: Any) -> Any:
         if _has_columns(X):
             validate_data(model, X, reset=False, skip_check_array=True)
             return read_table(X)
@@ -208,8 +209,9 @@ class TableRows(SampleKind):
         return group_rows(np.column_stack([labels, cells[rows]]))
 
     def cells(self, bank: Any, samples: Any, row: int) -> list[Any] | None:
-        values: list[Any] = bank._display_values(samples, row)
-        return values
+        # Means of such kernels read several cells.
+        show: Any = getattr(bank, "_display_values", None)
+        return None if show is None else list(show(samples, row))
 
     def keys(self, X: Any) -> list[bytes] | None:
         # Tables number their categories as they come, so cells are compared as they were given.
@@ -231,8 +233,7 @@ class Series(SampleKind):
         reader.n_channels_in_ = series.n_channels
         return series, labels
 
-    def read_new(self, model: Any, X: Any) -> Any:
-        refuse_partitions(X, "This method")
+    def _read_new(self, model: Any, X: Any) -> Any:
         series, expected = read_series(X), model.n_channels_in_
         if series.n_channels != expected:
             raise ValueError(
@@ -279,8 +280,7 @@ class Similarities(SampleKind):
         reader._n_stacked = _count_stacked(shape)
         return stack, labels
 
-    def read_new(self, model: Any, X: Any) -> Any:
-        refuse_partitions(X, "This method")
+    def _read_new(self, model: Any, X: Any) -> Any:
         shape, n_train, n_stacked = np.shape(X), model.n_features_in_, model._n_stacked
         is_stack = len(shape) in (2, 3) and shape[1] == n_train
         if not is_stack or _count_stacked(shape) != n_stacked:
@@ -302,8 +302,7 @@ class Anything(SampleKind):
         check_consistent_length(samples, labels)
         return samples, labels
 
-    def read_new(self, model: Any, X: Any) -> Any:
-        refuse_partitions(X, "This method")
+    def _read_new(self, model: Any, X: Any) -> Any:
         return _as_sequence(X)
 
 

@@ -196,8 +196,7 @@ class MultiLabelIMKPL(ClassifierMixin, BaseEstimator):
         """Tags that say that several labels are read, and what the estimator reads."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        if self.estimator is not None:
-            tags.input_tags = get_tags(self.estimator).input_tags
+        tags.input_tags = get_tags(self.estimator or IMKPL()).input_tags
         return tags
 
 

@@ -92,6 +92,5 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         """Tags that say that labels are needed, and what the estimator reads."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        if self.estimator is not None:
-            tags.input_tags = get_tags(self.estimator).input_tags
+        tags.input_tags = get_tags(self.estimator or IMKPL()).input_tags
         return tags

@@ -11,8 +11,13 @@ import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.explanations.samples import read_cells
-from imkpl.kernels import Averaged, ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.kernels import (
+    Averaged,
+    BaseKernelBank,
+    ExpectedAlignment,
+    GlobalAlignment,
+    expected_alignment,
+)
 from imkpl.model.evidence import Evidence
 from imkpl.model.predictor import Predictor
 
@@ -52,6 +57,8 @@ class Explanation:
     ----------
     evidence : Evidence
         The scores and their parts.
+    kind : SampleKind
+        The kind of samples, which knows how to show them.
     classes : array of shape (n_classes,)
         Class labels.
     probabilities : array of shape (n_samples, n_classes)
@@ -82,6 +89,7 @@ class Explanation:
     """
 
     evidence: Evidence
+    kind: Any
     classes: Any
     probabilities: FloatArray
     sample_ids: Any
@@ -286,6 +294,13 @@ class Explanation:
         """
         return build_shap(self)
 
+    def _cells(self, row: int) -> list[Any] | None:
+        """The value that each kernel reads in a sample; None unless each reads a single one."""
+        cells: list[Any] | None = self.kind.cells(
+            self.evidence.predictor.bank, self.evidence.samples, row
+        )
+        return cells
+
     def __len__(self) -> int:
         return len(self.sample_ids)
 
@@ -313,17 +328,21 @@ class Explanation:
 
 
 def _alignment_kernels(predictor: Predictor) -> tuple[GlobalAlignment, FloatArray]:
-    """The alignment kernels of a model and their weights; a mean of kernels counts as its parts."""
-    bank, weights = predictor.bank, predictor.weights
-    if isinstance(bank, Averaged):
-        weights = weights @ bank.shares
-        bank = bank.bank
+    bank, weights = unfold_means(predictor)
     if not isinstance(bank, GlobalAlignment):
         raise TypeError(
             "Only alignment kernels compare series step by step, but the kernels of this model are "
             f"{type(bank).__name__}. Fit TimeSeriesIMKPL, or use contributions() for these kernels."
         )
-    return bank, np.asarray(weights)
+    return bank, weights
+
+
+def unfold_means(predictor: Predictor) -> tuple[BaseKernelBank, FloatArray]:
+    """The kernels of a model and their weights, with the parts in place of means of kernels."""
+    bank, weights = predictor.bank, predictor.weights
+    if not isinstance(bank, Averaged):
+        return bank, weights
+    return bank.bank, np.asarray(weights @ bank.shares)
 
 
 def _write_reasons(explanation: Explanation, row: int) -> str:
@@ -390,7 +409,7 @@ def _write_features(explanation: Explanation, row: int, winner: int, runner_up: 
     evidence = explanation.evidence.take(np.array([row]))
     by_feature = evidence.by_kernel()[0]
     margins = by_feature[:, winner] - by_feature[:, runner_up]
-    cells = read_cells(evidence.predictor, evidence.samples, 0)
+    cells = explanation._cells(row)
     labels = explanation.classes
     lines = []
     for sign, word in ((1, "For"), (-1, "Against")):

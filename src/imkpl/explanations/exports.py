@@ -10,12 +10,17 @@ import numpy as np
 
 from imkpl._json import to_json
 from imkpl._typing import FloatArray, IntArray
-from imkpl.explanations.samples import read_cells, to_label
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
 
 Columns = dict[str, Any]
+
+
+def to_label(value: Any) -> Any:
+    """A class label or the name of a sample as a built-in Python object."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 def build_dict(explanation: Explanation) -> dict[str, Any]:
@@ -70,7 +75,7 @@ def _describe_sample(
                 "feature_shares": parts[prototype] / total if total > 0 else 0 * parts[prototype],
             }
         )
-    cells = read_cells(evidence.predictor, evidence.samples, row)
+    cells = explanation._cells(row)
     return {
         "sample": to_label(explanation.sample_ids[row]),
         "prediction": to_label(explanation.predicted[row]),
@@ -209,9 +214,7 @@ def build_shap(explanation: Explanation) -> Any:
             "'imkpl[shap]'; to_frame('features') gives the same numbers without it."
         ) from error
     evidence = explanation.evidence
-    cells = [
-        read_cells(evidence.predictor, evidence.samples, row) for row in range(len(explanation))
-    ]
+    cells = [explanation._cells(row) for row in range(len(explanation))]
     is_numeric = all(row is not None and all(isinstance(v, float) for v in row) for row in cells)
     return shap.Explanation(
         values=explanation.feature_contributions(),

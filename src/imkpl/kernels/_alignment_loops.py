@@ -35,7 +35,7 @@ _TINY = 2.0**-900
 # The exponent of a number that is zero.
 _NOTHING = -(2**50)
 
-# Below so many cells (about a millisecond) waking other threads costs more than it saves.
+# With fewer cells (about a millisecond) waking other threads costs more than it saves.
 _SERIAL_CELLS = 2**19
 
 _LOG2_E = 1.4426950408889634

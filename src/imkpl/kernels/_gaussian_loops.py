@@ -26,7 +26,7 @@ _MIRROR_TILE = 64
 _CONTRACT_ROWS = 32
 _CONTRACT_KERNELS = 32
 
-# Below so many kernel values (about a millisecond) waking other threads costs more than it saves.
+# With fewer kernel values (a millisecond) waking other threads costs more than it saves.
 _SERIAL_VALUES = 2**20
 
 _LOG2_E = 1.4426950408889634
@@ -169,7 +169,7 @@ def _fill_pairs_inplace(out, rates, samples, rows, columns):  # type: ignore[no-
 # width: kernel l is exp(-(u - v)**2). Short sums are in single precision, long ones in the type of
 # the result.
 
-# So many kernels are summed in single precision before they are added to the result.
+# Number of kernels summed in single precision before they are added to the result.
 _SINGLE_GROUP = 32
 
 _LOG2_E_SINGLE = np.float32(1.4426950408889634)

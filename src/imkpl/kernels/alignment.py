@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import io
 import os
+import pathlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._archive import write_file
+from imkpl._hash import hash_values
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import _alignment_loops as loops
@@ -24,6 +28,7 @@ from imkpl.kernels.base import (
     check_pairs,
     check_sample_weight,
     find_columns,
+    require_columns,
 )
 from imkpl.kernels.per_feature import (
     check_widths,
@@ -59,7 +64,7 @@ class ChannelKernels(KernelTable):
     """The kernels of an adapted bank of time series, one entry per kernel."""
 
     channels: tuple[tuple[int, ...], ...]  # the input channels that each kernel reads
-    labels: tuple[str, ...]  # what each reads, in words
+    labels: tuple[str, ...]  # what each reads
     is_group: BoolArray  # whether the channels are a named group
     is_difference: BoolArray  # whether the kernel compares first differences
     scales: FloatArray  # the factor on its bandwidth
@@ -181,13 +186,12 @@ class GlobalAlignment(BaseKernelBank):
         steps, after resampling or without the missing ones.
     length : "auto", int or None
         Resample every series to this number of steps, linearly. "auto" takes the mean length of the
-        training part if lengths differ so much that they alone would lower the mean kernel by 5 %,
-        and leaves series as they are otherwise. None never resamples: the kernel then
-        compares lengths more than anything else.
+        training part if differences in length alone would lower the mean kernel by 5 %, and does
+        not resample otherwise. None never resamples: the kernel then mostly compares lengths.
     triangular : int, optional
-        Width of the triangular kernel on time steps: a step is compared with those less than so
-        many steps away, the less the farther. Faster, and series whose lengths differ by as much
-        have similarity 0.
+        Width of the triangular kernel on time steps: a step is compared only with those fewer
+        steps away than this, with weights that fall with the distance. Faster, and series whose
+        lengths differ by as much have similarity 0.
     bandwidth : float or array, optional
         ``2 sigma**2``, the squared width in squared units of the channels; learned from the
         training part when None. An array has one entry per channel or group, then one per
@@ -197,9 +201,8 @@ class GlobalAlignment(BaseKernelBank):
     table_dtype : {"float64", "float32"}
         The numbers in which kernel values of the training part are kept during a fit.
     cache_dir : str, optional
-        A folder that keeps kernel values of training parts (by :class:`joblib.Memory`), so that the
-        next fit on the same series reads them and one that was killed is resumed. Read it only if
-        you trust whoever wrote to it. It may be emptied at any time.
+        A folder that keeps kernel values of training parts, so that the next fit on the same series
+        reads them and one that was killed is resumed. It may be emptied at any time.
     kernels : ChannelKernels, optional
         Set by `adapt`.
 
@@ -229,6 +232,9 @@ class GlobalAlignment(BaseKernelBank):
     cache_dir: str | None = None
     kernels: ChannelKernels | None = None
 
+    reads = "series"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
         check_widths("GlobalAlignment", self.scales, self.bandwidth, "channel")
         _require(
@@ -252,11 +258,6 @@ class GlobalAlignment(BaseKernelBank):
                 f"{name}={getattr(self, name)!r}) must be 'float64' or 'float32'. Leave it out for "
                 "double precision",
             )
-
-    @property
-    def reads(self) -> str:
-        """Time series."""
-        return "series"
 
     @property
     def n_kernels(self) -> int:
@@ -335,10 +336,6 @@ class GlobalAlignment(BaseKernelBank):
         return names
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
-
-    @property
     def _columns(self) -> IntArray:
         return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *self._table.channels]))
 
@@ -353,16 +350,23 @@ class GlobalAlignment(BaseKernelBank):
         series, _ = self._check_samples(X, None)
         n_samples, n_done = len(series), 0
         values = np.ones((self.n_kernels, n_samples * (n_samples - 1) // 2), self.table_dtype)
-        align = _align_block if self.cache_dir is None else _keep_blocks(self.cache_dir)
+        cache = None if self.cache_dir is None else BlockCache(self.cache_dir)
         # The constant kernel is 1.
         varying = np.flatnonzero(self._table.rates)
         for index in varying:
             part = self._table.prepare(int(index), series, self.dtype)
             norms = functools.cache(functools.partial(find_self_similarities, part, self._width))
-            key = "" if self.cache_dir is None else _name_blocks(part, self._width)
+            key = "" if cache is None else hash_values((part.values, part.starts, self._width))
             for first, last in split_rows(part):
                 block = values[index, first * (first - 1) // 2 : last * (last - 1) // 2]
-                block[:] = align(key, first, last, self.table_dtype, part, self._width, norms)
+                name = f"{key}-{first}-{last}-{self.table_dtype}"
+                saved = None if cache is None else cache.load(name, block.shape)
+                if saved is not None:
+                    block[:] = saved
+                else:
+                    block[:] = align_triangle(part, self._width, norms(), first, last)
+                    if cache is not None:
+                        cache.save(name, block)
                 n_done += block.size
                 total = max(1, varying.size * values.shape[1])
                 announce("kernels", f"{100 * n_done / total:.0f} % of {total}", n_done, total)
@@ -424,13 +428,7 @@ class GlobalAlignment(BaseKernelBank):
         # A set is taken as it is: channels that no kernel reads may hold anything.
         left = X if isinstance(X, SeriesSet) else read_series(X)
         right = Y if isinstance(Y, SeriesSet) else left if Y is None else read_series(Y)
-        n_needed = int(self._columns.max(initial=-1)) + 1
-        n_found = min(left.n_channels, right.n_channels)
-        if n_found < n_needed:
-            raise ValueError(
-                f"The series have {n_found} channels, but a kernel reads channel {n_needed - 1}. "
-                "Pass series with the channels of the training part."
-            )
+        require_columns(self._columns, min(left.n_channels, right.n_channels), "channel")
         return left, right
 
 
@@ -556,38 +554,40 @@ def _normalize(
     return np.asarray(np.minimum(values, 1.0))
 
 
-def _align_block(
-    key: str,
-    first: int,
-    last: int,
-    dtype: str,
-    part: SeriesSet,
-    width: int,
-    norms: Callable[[], Powers],
-) -> FloatArray:
-    """`align_triangle` as a cache calls it; `key` stands for the series and the width."""
-    return align_triangle(part, width, norms(), first, last).astype(dtype, copy=False)
+class BlockCache:
+    """Blocks of kernel values in a folder, one file each, with a checksum and without pickle."""
 
+    def __init__(self, folder: str) -> None:
+        self.folder, self.is_usable = pathlib.Path(folder) / f"v{ALIGNMENT_VERSION}", True
 
-def _keep_blocks(folder: str) -> Callable[..., FloatArray]:
-    """`_align_block` with results kept in a folder, if that can be written to."""
-    try:
-        memory = joblib.Memory(folder, verbose=0)
-    except OSError as error:
-        warnings.warn(
-            f"Kernel values cannot be kept in {folder}: {error}. The result does not depend on "
-            "them. Choose another cache_dir, or free some space.",
-            stacklevel=2,
-        )
-        return _align_block
-    cached: Callable[..., FloatArray] = memory.cache(
-        _align_block, ignore=["part", "width", "norms"]
-    )
-    return cached
+    def load(self, name: str, shape: tuple[int, ...]) -> FloatArray | None:
+        """A block that was saved; None where there is none, or where it is damaged."""
+        try:
+            content = (self.folder / name).read_bytes()
+            if hashlib.sha256(content[32:]).digest() != content[:32]:
+                return None
+            values = np.load(io.BytesIO(content[32:]), allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        return np.asarray(values) if values.shape == shape else None
 
-
-def _name_blocks(part: SeriesSet, width: int) -> str:
-    return str(joblib.hash((ALIGNMENT_VERSION, width, part.values, part.starts)))
+    def save(self, name: str, block: FloatArray) -> None:
+        """Save a block; a folder that cannot be written to is a warning, given once."""
+        if not self.is_usable:
+            return
+        file = io.BytesIO()
+        np.save(file, block)
+        content = file.getvalue()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_file(self.folder / name, hashlib.sha256(content).digest() + content)
+        except OSError as error:
+            self.is_usable = False
+            warnings.warn(
+                f"Kernel values cannot be kept in {self.folder.parent}: {error}. The result does "
+                "not depend on them. Choose another cache_dir, or free some space.",
+                stacklevel=3,
+            )
 
 
 def split_rows(series: SeriesSet) -> Iterator[tuple[int, int]]:

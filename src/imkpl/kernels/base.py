@@ -484,13 +484,7 @@ def count_samples(X: Any) -> int:
 
 
 def take_samples(X: Any, indices: IntArray) -> Any:
-    """The listed samples of an array (or anything with a shape), or of a sequence.
-
-    Examples
-    --------
-    >>> take_samples(["a", "b", "c"], [2, 0])
-    ['c', 'a']
-    """
+    """The listed samples of an array (or anything with a shape), or of a sequence."""
     if getattr(X, "shape", None) is None:
         return [X[int(i)] for i in indices]
     return X[indices]
@@ -507,11 +501,6 @@ def iterate_blocks(
     """Slices that cover `n_rows` rows in order, each within a memory budget in MiB.
 
     By default the budget is scikit-learn's `working_memory`, `LARGEST_COPY` at most.
-
-    Examples
-    --------
-    >>> list(iterate_blocks(3, 2**20, 2))
-    [slice(0, 2, None), slice(2, 3, None)]
     """
     if budget is None:
         from sklearn import get_config
@@ -547,13 +536,7 @@ def check_magnitude(largest: float, name: str = "X") -> None:
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    """Sample weights that sum to one, uniform by default.
-
-    Examples
-    --------
-    >>> check_sample_weight([1, 3], 2)
-    array([0.25, 0.75])
-    """
+    """Sample weights that sum to one, uniform by default."""
     if sample_weight is None:
         return np.full(n_samples, 1.0 / max(n_samples, 1))
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -641,13 +624,7 @@ def _check_csr(array: Any, n_columns: int, name: str) -> sp.csr_array:
 
 
 def check_indices(indices: ArrayLike, n_kernels: int) -> IntArray:
-    """Kernel indices as an array of int, or an error that says what was wrong.
-
-    Examples
-    --------
-    >>> check_indices([2, 0], 3)
-    array([2, 0])
-    """
+    """Kernel indices as an array of int, or an error that says what was wrong."""
     array = np.atleast_1d(np.asarray(indices))
     chosen = array.astype(np.intp)
     if array.dtype == bool or np.any(chosen != array):
@@ -661,6 +638,16 @@ def check_indices(indices: ArrayLike, n_kernels: int) -> IntArray:
             f"{n_kernels - 1}. Choose among the kernels that the bank has."
         )
     return chosen
+
+
+def require_columns(needed: IntArray, n_found: int, word: str = "column") -> None:
+    """Refuse samples without a column that a kernel reads."""
+    last = int(needed.max(initial=-1))
+    if n_found <= last:
+        raise ValueError(
+            f"The samples have {n_found} {word}s, but a kernel reads {word} {last}. Pass samples "
+            f"with the {word}s of the training part."
+        )
 
 
 def find_columns(needed: IntArray, kept: ArrayLike, word: str = "column") -> IntArray:

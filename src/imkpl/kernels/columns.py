@@ -19,7 +19,7 @@ from imkpl._typing import IntArray
 
 # Columns of a file that lie no further apart than this are read in one piece.
 LARGEST_GAP = 32
-# Of a memory map so many bytes are in memory at a time.
+# Maximum number of bytes of a memory map that are in memory at a time.
 MAPPED_BYTES = 2**26
 
 

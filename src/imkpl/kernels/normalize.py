@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -49,6 +50,8 @@ class Normalized(BaseWrapper):
 
     bank: BaseKernelBank
 
+    _has_unit_diagonal = True
+
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernelBank:
         """The wrapper of the adapted bank, or that bank where there is nothing to rescale."""
         bank = self.bank.adapt(X, sample_weight)
@@ -77,13 +80,41 @@ class Normalized(BaseWrapper):
         values[rows == columns] = 1.0
         return values.astype(dtype, copy=False)
 
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
+
+class BaseLinear(BaseWrapper):
+    """Kernels that are linear combinations of those of another bank."""
+
+    @abstractmethod
+    def _spread(self, weights: FloatArray) -> FloatArray:
+        """Weights of these kernels as weights of the wrapped ones."""
+
+    @abstractmethod
+    def _gather(self, products: FloatArray) -> FloatArray:
+        """Products with the wrapped kernels as products with these: the adjoint of `_spread`."""
+
+    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
+        """``sum_l weights_l K_l(X, Y)`` of these kernels."""
+        return self.bank.combine(self._spread(self._check_weights(weights)), X, Y)
+
+    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
+        """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
+        return self._gather(self.bank.contract(M, X, Y))
+
+    def contract_rows(
+        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
+    ) -> FloatArray:
+        """``sum_i row_weights_i r_i K_l r_i'`` for every l."""
+        return self._gather(self.bank.contract_rows(rows, row_weights, X, mixes))
+
+    def contract_pairs(
+        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
+    ) -> FloatArray:
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
+        return self._gather(self.bank.contract_pairs(values, X, rows, columns))
 
 
 @dataclass(frozen=True, eq=False)
-class VarianceNormalized(BaseWrapper):
+class VarianceNormalized(BaseLinear):
     """Every kernel divided by its variance in feature space over the training part.
 
     ``s_l = 1 / (mean_i K_l(x_i, x_i) - mean_ij K_l(x_i, x_j))``. Kernels that are nearly constant
@@ -147,26 +178,6 @@ class VarianceNormalized(BaseWrapper):
         """The matrix of one rescaled kernel."""
         return np.asarray(self._factors[index] * self.bank.evaluate(index, X, Y))
 
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l s_l K_l(X, Y)``; constant kernels are never evaluated."""
-        return self.bank.combine(self._check_weights(weights) * self._factors, X, Y)
-
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``s_l <K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
-        return np.asarray(self._factors * self.bank.contract(M, X, Y))
-
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
-        """``s_l sum_i row_weights_i r_i K_l r_i'`` for every l."""
-        return np.asarray(self._factors * self.bank.contract_rows(rows, row_weights, X, mixes))
-
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
-        """``s_l sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
-        return np.asarray(self._factors * self.bank.contract_pairs(values, X, rows, columns))
-
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
@@ -185,13 +196,19 @@ class VarianceNormalized(BaseWrapper):
         chosen = check_indices(indices, self.n_kernels)
         return replace(self, bank=self.bank.select(chosen), scales=self._factors[chosen])
 
+    def _spread(self, weights: FloatArray) -> FloatArray:
+        return weights * self._factors
+
+    def _gather(self, products: FloatArray) -> FloatArray:
+        return self._factors * products
+
     @property
     def _factors(self) -> FloatArray:
         return self._require_adapted(self.scales)
 
 
 @dataclass(frozen=True, eq=False)
-class Averaged(BaseWrapper):
+class Averaged(BaseLinear):
     """A kernel per group of columns, the mean of all kernels that read a column of the group.
 
     A weight is then the weight of a group: of a joint with its three coordinates, of a sensor with
@@ -266,26 +283,6 @@ class Averaged(BaseWrapper):
         chosen = int(check_indices([index], self.n_kernels)[0])
         return self.bank.combine(self._shares[[chosen]].toarray()[0], X, Y)
 
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_g weights_g K_g(X, Y)``, from the kernels of the bank."""
-        return self.bank.combine(self._check_weights(weights) @ self._shares, X, Y)
-
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_g(X, Y), M>`` for every group: the adjoint of `combine`."""
-        return np.asarray(self._shares @ self.bank.contract(M, X, Y))
-
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
-        """``sum_i row_weights_i r_i K_g r_i'`` for every group."""
-        return np.asarray(self._shares @ self.bank.contract_rows(rows, row_weights, X, mixes))
-
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
-        """``sum_p values_p K_g(x_rows[p], x_columns[p])`` for every group."""
-        return np.asarray(self._shares @ self.bank.contract_pairs(values, X, rows, columns))
-
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
@@ -306,7 +303,6 @@ class Averaged(BaseWrapper):
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The names of the groups."""
-        del feature_names
         return list(self._names)
 
     @property
@@ -317,6 +313,12 @@ class Averaged(BaseWrapper):
         if self._has_unit_diagonal:
             return super()._diagonal(X)
         return np.asarray(self.bank._diagonal(X) @ self._shares.T)
+
+    def _spread(self, weights: FloatArray) -> FloatArray:
+        return np.asarray(weights @ self._shares)
+
+    def _gather(self, products: FloatArray) -> FloatArray:
+        return np.asarray(self._shares @ products)
 
     @property
     def _shares(self) -> Any:

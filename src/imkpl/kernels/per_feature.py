@@ -23,6 +23,7 @@ from imkpl.kernels.base import (
     check_vectors,
     find_columns,
     iterate_blocks,
+    require_columns,
 )
 from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
 from imkpl.kernels.sparse_rows import (
@@ -99,6 +100,9 @@ class PerFeatureGaussian(BaseKernelBank):
     dtype: DTypeLike = np.float64
     kernels: FeatureKernels | None = None
 
+    reads = "columns"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
         check_widths("PerFeatureGaussian", self.scales, self.bandwidth, "feature")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
@@ -111,11 +115,6 @@ class PerFeatureGaussian(BaseKernelBank):
                 f"PerFeatureGaussian(dtype={self.dtype}) must be float64 or float32. Leave it out "
                 "for float64."
             )
-
-    @property
-    def reads(self) -> str:
-        """Columns of a numeric 2-D array."""
-        return "columns"
 
     @property
     def n_kernels(self) -> int:
@@ -264,10 +263,6 @@ class PerFeatureGaussian(BaseKernelBank):
         return products
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
-
-    @property
     def _columns(self) -> IntArray:
         return np.unique(self._table.columns)
 
@@ -305,13 +300,8 @@ class PerFeatureGaussian(BaseKernelBank):
     def _check_samples(self, X: Any, Y: Any) -> tuple[FloatArray, FloatArray | None]:
         left = check_vectors(X)
         right = None if Y is None else check_vectors(Y, "Y")
-        n_needed = int(self._table.columns.max(initial=-1)) + 1
         n_found = min(left.shape[1], left.shape[1] if right is None else right.shape[1])
-        if n_found < n_needed:
-            raise ValueError(
-                f"The samples have {n_found} columns, but a kernel reads column {n_needed - 1}. "
-                "Pass samples with the columns of the training part."
-            )
+        require_columns(self._table.columns, n_found)
         return left, right
 
     def _sample_major(self, X: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
@@ -334,11 +324,6 @@ def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None)
 
     ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
     exactly zero for a constant feature and keeps its digits under large offsets.
-
-    Examples
-    --------
-    >>> root_mean_squared_difference([[0.0, 5.0], [2.0, 5.0]]) ** 2
-    array([2., 0.])
     """
     if isinstance(X, ShardedSamples):
         return sharded_root_mean_squared_difference(X, check_sample_weight(sample_weight, len(X)))

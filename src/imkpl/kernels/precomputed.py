@@ -47,10 +47,9 @@ class Precomputed(BaseKernelBank):
 
     kernels: IntArray | None = None
 
-    @property
-    def reads(self) -> str:
-        """Similarities: a stack of matrices."""
-        return "similarities"
+    reads = "similarities"
+    # `adapt` refuses other stacks.
+    _has_unit_diagonal = True
 
     @property
     def n_kernels(self) -> int:
@@ -110,11 +109,6 @@ class Precomputed(BaseKernelBank):
         if feature_names is None:
             return [f"kernel {index}" for index in self._indices]
         return [str(feature_names[index]) for index in self._indices]
-
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        # `adapt` refuses other stacks.
-        return True
 
     def _take(self, X: Any, indices: ArrayLike) -> IntArray:
         return np.array(indices, dtype=np.intp)
@@ -262,10 +256,8 @@ class Tabulated(BaseKernelBank):
     kernels: IntArray  # which kernels of the table are used
     names: tuple[str, ...]  # of all kernels of the table
 
-    @property
-    def reads(self) -> str:
-        """A table of kernels, which nobody reads from a user."""
-        return "anything"
+    reads = "anything"
+    _has_unit_diagonal = True
 
     @property
     def n_kernels(self) -> int:
@@ -324,10 +316,6 @@ class Tabulated(BaseKernelBank):
         """The names that the tabulated bank gave."""
         return [self.names[kernel] for kernel in self.kernels]
 
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
-
     def _take(self, X: Any, indices: ArrayLike) -> IntArray:
         return np.array(indices, dtype=np.intp)
 
@@ -353,13 +341,7 @@ class Tabulated(BaseKernelBank):
 
 
 def find_places(rows: IntArray, columns: IntArray) -> IntArray:
-    """Where pairs of different samples stand in a packed matrix.
-
-    Examples
-    --------
-    >>> find_places(np.array([1, 2, 0]), np.array([0, 0, 3]))
-    array([0, 1, 3])
-    """
+    """Where pairs of different samples stand in a packed matrix."""
     larger, smaller = np.maximum(rows, columns), np.minimum(rows, columns)
     places = larger * (larger - 1) // 2 + smaller
     return np.where(rows == columns, 0, places)
@@ -371,14 +353,7 @@ def pack(matrix: FloatArray) -> FloatArray:
 
 
 def unpack(packed: FloatArray, n_samples: int, diagonal: float = 1.0) -> FloatArray:
-    """The symmetric matrix of packed entries.
-
-    Examples
-    --------
-    >>> unpack(np.array([0.5]), 2)
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
+    """The symmetric matrix of packed entries."""
     matrix = np.empty((n_samples, n_samples))
     for i in range(n_samples):
         row = packed[i * (i - 1) // 2 : i * (i + 1) // 2]

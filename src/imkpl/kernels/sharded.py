@@ -118,6 +118,10 @@ def _sum_moments(
     block: FloatArray, origin: FloatArray, scale: FloatArray, mean: FloatArray, shares: FloatArray
 ) -> FloatArray:
     """Weighted sums of the values and of their squares, about a mean."""
-    values, weights = (block - origin) / scale - mean, shares[:, np.newaxis]
-    terms = (values * weights, values**2 * weights)
-    return np.stack([term.sum(axis=0, dtype=np.longdouble) for term in terms])
+    values, weights = block - origin, shares[:, np.newaxis]
+    values /= scale
+    values -= mean
+    total = (values * weights).sum(axis=0, dtype=np.longdouble)
+    values *= values
+    values *= weights
+    return np.stack([total, values.sum(axis=0, dtype=np.longdouble)])

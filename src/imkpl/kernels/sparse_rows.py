@@ -32,7 +32,7 @@ from imkpl.kernels.base import join_mixes
 # Windows start at multiples of this: 32 bytes, so that what one vector instruction stored the next
 # can load.
 ALIGNMENT = 4
-# Beyond so many cells positions would lose digits: samples are then measured from neighbours.
+# Over more cells positions would lose digits: samples are then measured from neighbours.
 WIDEST_SPAN = 4096
 # Work is counted in kernel values summed over pairs (3 to 4 ns on one core). To add or square one
 # cell of a window costs 0.2 of them, to place a sample and fill its window 0.55 per cell; to merge
@@ -40,9 +40,9 @@ WIDEST_SPAN = 4096
 CELL_WORK = 0.2
 FILL_WORK = 0.55
 MERGE_WORK = 3.0
-# Pairs are merged where that takes no longer than so many kernels on the grid.
+# Pairs are merged if that takes no longer than this number of kernels on the grid.
 MERGE_KERNELS = 32
-# So few pairs are summed exactly in any case: it takes a hundredth of a millisecond per kernel.
+# Up to this number, pairs are summed exactly: a hundredth of a millisecond per kernel.
 FEW_PAIRS = 4096
 
 
@@ -74,14 +74,7 @@ class Grid:
 
 
 def choose_grid(tolerance: float) -> Grid:
-    """The smallest window whose error is within the tolerance.
-
-    Examples
-    --------
-    >>> grid = choose_grid(1e-6)
-    >>> grid.n_points, grid.error < 1e-6
-    (16, True)
-    """
+    """The smallest window whose error is within the tolerance."""
     needed = np.log((2.0 + np.sqrt(8.0)) / tolerance) * np.sqrt(8.0) / np.pi
     return Grid(max(ALIGNMENT, ALIGNMENT * int(np.ceil(needed / ALIGNMENT))))
 

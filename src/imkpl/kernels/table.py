@@ -16,6 +16,7 @@ from imkpl.kernels.base import (
     check_indices,
     check_sample_weight,
     find_columns,
+    require_columns,
 )
 from imkpl.kernels.per_feature import (
     FeatureKernels,
@@ -89,8 +90,8 @@ class PerColumn(BaseKernelBank):
     """A kernel on each column of a table, so that a kernel's weight is a column's weight.
 
     Columns of numbers get the Gaussian kernel of `PerFeatureGaussian`. Columns of categories get
-    the overlap kernel, 1 for two equal categories and 0 for others. What is read as which is said
-    at :func:`imkpl.tables.read_table`.
+    the overlap kernel, 1 for two equal categories and 0 for others. Which columns are which:
+    :func:`imkpl.tables.read_table`.
 
     Missing cells follow one rule, in the training part and for new samples:
 
@@ -142,6 +143,9 @@ class PerColumn(BaseKernelBank):
     dtype: DTypeLike = np.float64
     kernels: ColumnKernels | None = None
 
+    reads = "tables"
+    _has_unit_diagonal = True
+
     def __post_init__(self) -> None:
         listed = self.categorical
         is_list = listed is None or (not isinstance(listed, str) and np.ndim(listed) == 1)
@@ -152,11 +156,6 @@ class PerColumn(BaseKernelBank):
             )
         # Checks the settings that are passed on to it.
         PerFeatureGaussian(tolerance=self.tolerance, dtype=self.dtype)
-
-    @property
-    def reads(self) -> str:
-        """Rows of tables."""
-        return "tables"
 
     @property
     def n_kernels(self) -> int:
@@ -175,7 +174,7 @@ class PerColumn(BaseKernelBank):
         if known is None:
             is_category = self._find_categorical(table)
         else:
-            self._check_width(table)
+            require_columns(known.columns, table.shape[1])
             is_category = np.array([column.categories is not None for column in table.columns])
             is_value = ~known.is_mark
             is_category[known.columns[is_value]] = [
@@ -233,10 +232,6 @@ class PerColumn(BaseKernelBank):
         return [mark_name(n) if is_mark else n for n, is_mark in zip(names, marks, strict=True)]
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return True
-
-    @property
     def _columns(self) -> IntArray:
         return np.unique(self._table.columns)
 
@@ -247,8 +242,7 @@ class PerColumn(BaseKernelBank):
     def _take(self, X: Any, indices: ArrayLike) -> Table:
         return read_table(X)[np.asarray(indices, dtype=np.intp)]
 
-    def _subset(self, X: Any, indices: ArrayLike) -> Table:
-        return self._take(X, indices)
+    _subset = _take
 
     def _tabulate(self, X: Any) -> tuple[PerFeatureGaussian, FloatArray]:
         return self._bank, self._encode(X)[0]
@@ -283,16 +277,8 @@ class PerColumn(BaseKernelBank):
     def _encode(self, X: Any, Y: Any = None) -> tuple[FloatArray, ...]:
         tables = [read_table(samples) for samples in (X, Y) if samples is not None]
         for table in tables:
-            self._check_width(table)
+            require_columns(self._table.columns, table.shape[1])
         return self._table.encode(*tables)
-
-    def _check_width(self, table: Table) -> None:
-        n_needed = int(self._table.columns.max(initial=-1)) + 1
-        if table.shape[1] < n_needed:
-            raise ValueError(
-                f"The table has {table.shape[1]} columns, but a kernel reads column "
-                f"{n_needed - 1}. Pass a table with the columns of the training part."
-            )
 
     def _find_categorical(self, table: Table) -> BoolArray:
         """Which columns are compared as categories."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from imkpl._typing import IntArray
 from imkpl.estimators import IMKPL, ISKPL
-from imkpl.explanations.samples import to_label
+from imkpl.explanations.exports import to_label
 
 # The colours of Okabe and Ito, distinct for every kind of colour vision. Yellow, pale on white,
 # comes last.

@@ -136,14 +136,7 @@ class CodesDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        max_samples: int | None = 500,
-        random_state: Any = 0,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the codes of samples.
 
@@ -155,12 +148,10 @@ class CodesDisplay:
             Samples in the form given to `fit`.
         y : array-like of shape (n_samples,), optional
             Class labels; by default those that the model predicts.
-        max_samples : int or None, default=500
-            Maximum number of samples, chosen so that every class keeps its share; None for all.
-        random_state : int or RandomState, default=0
-            Source of the random choice.
         ax : Axes, optional
             Axes to draw into; a new figure by default.
+        **options
+            Passed to `compute`.
 
         Returns
         -------
@@ -168,8 +159,7 @@ class CodesDisplay:
             The display.
         """
         require_pyplot(f"{WHO}.from_estimator")
-        display = cls.compute(estimator, X, y, max_samples=max_samples, random_state=random_state)
-        return display.plot(ax=ax)
+        return cls.compute(estimator, X, y, **options).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the codes.

@@ -10,7 +10,6 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import format_value
-from imkpl.explanations.samples import read_cells
 from imkpl.plots._style import (
     NEUTRAL,
     REST,
@@ -24,7 +23,6 @@ from imkpl.plots._style import (
     shorten_all,
     take_panels,
 )
-from imkpl.series import SeriesSet
 
 WHO = "DecisionDisplay"
 # Bars in a small panel, and samples named in a bar; the rest is counted.
@@ -140,7 +138,6 @@ class DecisionDisplay:
                 "model.explain(X), or a fitted model and X to from_estimator."
             )
         one = explanation[range(len(explanation))[index]]
-        evidence = one.evidence
         winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
         by_feature = one.feature_contributions()[0]
         best, channels = _compare_channels(one, max_channels)
@@ -152,7 +149,7 @@ class DecisionDisplay:
             runner_up=runner_up,
             prototypes=_list_prototypes(one),
             feature_names=list(one.feature_names),
-            feature_values=read_cells(evidence.predictor, evidence.samples, 0),
+            feature_values=one._cells(0),
             margins=by_feature[:, winner] - by_feature[:, runner_up],
             novelty=float(one.novelty[0]),
             novelty_threshold=one.novelty_threshold,
@@ -195,16 +192,7 @@ class DecisionDisplay:
         return display.plot(max_features=max_features, ax=ax)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        index: int = 0,
-        *,
-        max_features: int = 10,
-        max_channels: int = 3,
-        ax: Any = None,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, index: int = 0, **options: Any) -> Self:
         """Draw the reasons for the decision on one sample.
 
         Parameters
@@ -215,12 +203,8 @@ class DecisionDisplay:
             Samples in the form given to `fit`.
         index : int, default=0
             Index of the sample.
-        max_features : int, default=10
-            Maximum number of features; the others are summed in one more bar.
-        max_channels : int, default=3
-            Maximum number of channels of a series.
-        ax : Axes, optional
-            Axes to divide into panels, about 11 by 6 inches; a new figure by default.
+        **options
+            Passed to `from_explanation`.
 
         Returns
         -------
@@ -228,13 +212,7 @@ class DecisionDisplay:
             The display.
         """
         check_model(estimator, WHO)
-        return cls.from_explanation(
-            estimator.explain(X),
-            index,
-            max_features=max_features,
-            max_channels=max_channels,
-            ax=ax,
-        )
+        return cls.from_explanation(estimator.explain(X), index, **options)
 
     def plot(self, *, max_features: int = 10, ax: Any = None) -> Self:
         """Draw the reasons.
@@ -341,7 +319,11 @@ class DecisionDisplay:
         )
 
     def _draw_channel(self, ax: Any, channel: ChannelComparison) -> None:
-        own: dict[str, Any] = {"color": class_color(self.winner), "linestyle": "-", "linewidth": 1.8}
+        own: dict[str, Any] = {
+            "color": class_color(self.winner),
+            "linestyle": "-",
+            "linewidth": 1.8,
+        }
         other: dict[str, Any] = {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.3}
         ax.plot(channel.best_values.T, **other)
         ax.plot(channel.values.T, **own)
@@ -397,7 +379,7 @@ def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[Ch
     """The training series with the largest part in the code of a series, and both by channel."""
     evidence, predictor = one.evidence, one.evidence.predictor
     amounts = (evidence.encoding.codes[[0]] @ predictor.mixes).toarray().ravel()
-    if not isinstance(predictor.samples, SeriesSet) or not np.any(amounts > 0):
+    if one.kind.word != "series" or not np.any(amounts > 0):
         return None, []
     best = int(np.argmax(amounts))
     time_shares = one.time_shares(0)

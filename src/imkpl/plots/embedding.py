@@ -10,7 +10,6 @@ from sklearn.manifold import TSNE
 
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.explanations.samples import is_training_data
 from imkpl.kernels import Normalized, resolve_bank
 from imkpl.kernels.base import take_samples
 from imkpl.plots._style import (
@@ -133,7 +132,7 @@ class EmbeddingDisplay:
         chosen = choose_stratified(labels, max_samples, random_state)
         if is_training_data(estimator, samples):
             training = samples
-        elif estimator._predictor.bank.reads == "similarities":
+        elif estimator._samples.word == "similarities":
             raise ValueError(
                 "The kernels are precomputed, and the similarities among new samples are unknown. "
                 "Pass the training similarities and labels as X and y."
@@ -165,17 +164,7 @@ class EmbeddingDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        train: Any = None,
-        max_samples: int | None = 500,
-        perplexity: float | None = None,
-        random_state: Any = 0,
-        max_stars: int = 60,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any, *, max_stars: int = 60, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the two maps.
 
@@ -187,22 +176,12 @@ class EmbeddingDisplay:
             Samples in the form given to `fit`, preferably the training samples.
         y : array-like of shape (n_samples,)
             Class labels.
-        train : array-like of shape (n_train, n_features), optional
-            The training samples, if X holds other samples. The average kernel is adapted to them,
-            and its map shows the prototypes. Without them the average kernel is adapted to X, and
-            its map has no prototypes.
-        max_samples : int or None, default=500
-            Maximum number of samples, chosen so that every class keeps its share; None for all.
-            Time and memory are quadratic in it.
-        perplexity : float, optional
-            Effective number of neighbours of a point; by default 30, or a third of the points if
-            there are fewer than 90.
-        random_state : int or RandomState, default=0
-            Source of the random choices.
         max_stars : int, default=60
             Approximate maximum number of prototypes, the most important of each class first.
         ax : Axes or two Axes, optional
             Axes to draw into, a single one is divided; a new figure by default.
+        **options
+            Passed to `compute`, for instance ``train`` and ``max_samples``.
 
         Returns
         -------
@@ -210,16 +189,7 @@ class EmbeddingDisplay:
             The display.
         """
         require_pyplot(f"{WHO}.from_estimator")
-        display = cls.compute(
-            estimator,
-            X,
-            y,
-            train=train,
-            max_samples=max_samples,
-            perplexity=perplexity,
-            random_state=random_state,
-        )
-        return display.plot(max_stars=max_stars, ax=ax)
+        return cls.compute(estimator, X, y, **options).plot(max_stars=max_stars, ax=ax)
 
     def plot(self, *, max_stars: int = 60, ax: Any = None) -> Self:
         """Draw the two maps.
@@ -316,6 +286,20 @@ class EmbeddingDisplay:
             columnspacing=1.0,
             handletextpad=0.2,
         )
+
+
+def is_training_data(model: Any, samples: Any) -> bool:
+    """Whether these are the samples that the model was fitted to."""
+    predictor, kind = model._predictor, model._samples
+    if len(samples) != model.prototypes_.shape[1]:
+        return False
+    if kind.word == "similarities":
+        return True
+    behind = take_samples(samples, predictor.rows)
+    if predictor.columns is not None:
+        behind = behind[:, predictor.columns]
+    # Objects without keys need not define equality.
+    return bool(kind.keys(behind) == kind.keys(predictor.samples))
 
 
 def average_kernel(

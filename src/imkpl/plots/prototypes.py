@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils import check_array
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.explanations.samples import is_matrix
 from imkpl.plots._style import (
     DIVERGING,
     check_model,
@@ -22,7 +21,6 @@ from imkpl.plots._style import (
     sort_prototypes,
     take_panels,
 )
-from imkpl.series import SeriesSet
 
 WHO = "PrototypesDisplay"
 # Default numbers of prototypes per class, and of features or channels.
@@ -153,14 +151,7 @@ class PrototypesDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        *,
-        image_shape: tuple[int, ...] | None = None,
-        max_prototypes: int | None = None,
-        max_features: int | None = None,
-        ax: Any = None,
+        cls, estimator: Any, X: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the prototypes of a model.
 
@@ -171,16 +162,10 @@ class PrototypesDisplay:
         X : array-like of shape (n_samples, n_features), optional
             For images, the training samples with all pixels. For vectors, the samples that values
             are standardized by; by default those in prototypes. Not needed for series.
-        image_shape : tuple of int, optional
-            (height, width) of images, or (height, width, 3) for colours.
-        max_prototypes : int, optional
-            Maximum number per class, most used by the codes of training samples first; by default
-            10, or 2 for series.
-        max_features : int, optional
-            Maximum number of features or channels, largest weights first; by default 20, or 3 for
-            series.
         ax : Axes, optional
             Axes to draw into, divided if several are needed; a new figure by default.
+        **options
+            Passed to `compute`, for instance ``image_shape`` and ``max_prototypes``.
 
         Returns
         -------
@@ -188,14 +173,7 @@ class PrototypesDisplay:
             The display.
         """
         require_pyplot(f"{WHO}.from_estimator")
-        display = cls.compute(
-            estimator,
-            X,
-            image_shape=image_shape,
-            max_prototypes=max_prototypes,
-            max_features=max_features,
-        )
-        return display.plot(ax=ax)
+        return cls.compute(estimator, X, **options).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the prototypes.
@@ -353,10 +331,9 @@ class PrototypesDisplay:
 def _find_kind(estimator: Any, image_shape: Any) -> str:
     if image_shape is not None:
         return "images"
-    if isinstance(estimator._predictor.samples, SeriesSet):
-        return "series"
-    if is_matrix(estimator._predictor.samples):
-        return "vectors"
+    word = estimator._samples.word
+    if word in ("vectors", "columns", "series"):
+        return "series" if word == "series" else "vectors"
     raise TypeError(
         f"The kernels of this model ({type(estimator._predictor.bank).__name__}) read neither "
         "vectors nor series, expected one of these to draw prototypes. Pass image_shape and the "
@@ -382,7 +359,7 @@ def _sort_columns(estimator: Any) -> tuple[IntArray, list[str]]:
         weights = estimator.feature_importances_[columns]
     order = np.argsort(-weights, kind="stable")
     known = getattr(estimator, "feature_names_in_", None)
-    prefix = "channel " if isinstance(predictor.samples, SeriesSet) else "x"
+    prefix = "channel " if estimator._samples.word == "series" else "x"
     return order, [f"{prefix}{c}" if known is None else str(known[c]) for c in columns[order]]
 
 

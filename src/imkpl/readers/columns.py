@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, categories, the target, row names, or nothing of use."""
+"""What the columns of a table are: numbers, categories, the target, row names, or useless."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOSTLY = 0.8
 FEW_ODD = 3
 # From this share of distinct texts on, a column names its rows rather than describes them.
 NEARLY_UNIQUE = 0.9
-IDENTIFIER = "it looks like an identifier: all values differ"
-DATES = "it holds dates (derive columns such as age, month or weekday)"
+IDENTIFIER = "all values differ, as in an identifier"
+DATES = "dates (derive columns such as age, month or weekday)"
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]\d{1,2}:\d{2}.*)?"
 )
@@ -97,16 +97,16 @@ def find_reason_to_drop(column: ReadColumn) -> str:
         return column.reason
     is_missing = find_missing(column.values)
     if is_missing.all():
-        return "it has no values"
+        return "no values"
     present = column.values[~is_missing]
     if not is_missing.any() and bool((present == present[0]).all()):
-        return f"it has the same value, {_show(present[0])!r}, in every row"
+        return f"always {_show(present[0])!r}"
     if column.is_text:
         n_distinct, n_present = len(set(present.tolist())), present.size
         if n_distinct == n_present:
             return IDENTIFIER
         if n_distinct >= NEARLY_UNIQUE * n_present:
-            return f"it looks like free text: {n_distinct} of {n_present} values differ"
+            return f"{n_distinct} of {n_present} values differ, as in free text"
     return ""
 
 

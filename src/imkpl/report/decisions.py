@@ -9,7 +9,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.samples import read_cells, to_label
+from imkpl.explanations.exports import to_label
 from imkpl.measures import discrimination_score, interpretability_score
 from imkpl.report.learned import describe_time
 from imkpl.report.subject import Subject, choose_evenly
@@ -155,9 +155,7 @@ def _describe_reasons(subject: Subject, one: Explanation) -> dict[str, Any]:
     features = np.argsort(-np.abs(margins), kind="stable")[:MOST_FEATURES]
     is_other = np.ones(len(by_feature), dtype=bool)
     is_other[features] = False
-    cells = None
-    if subject.kind == "columns":
-        cells = read_cells(subject.predictor, one.evidence.samples, 0)
+    cells = one._cells(0) if subject.kind == "columns" else None
     shares = one.shares.toarray().ravel()
     return {
         "words": str(one),

@@ -9,11 +9,16 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.samples import is_training_data, read_cells, to_label
-from imkpl.kernels import Averaged
+from imkpl.explanations.explanation import unfold_means
+from imkpl.explanations.exports import to_label
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
-from imkpl.plots.embedding import average_kernel, embed_kernel, learned_kernel
+from imkpl.plots.embedding import (
+    average_kernel,
+    embed_kernel,
+    is_training_data,
+    learned_kernel,
+)
 from imkpl.report.subject import Subject, choose_evenly
 
 # Prototypes with a larger cosine are duplicates.
@@ -91,7 +96,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
                         "class": to_label(explanation.support_classes[place]),
                         "share": share,
                         "cells": (
-                            read_cells(subject.predictor, subject.predictor.samples, place)
+                            subject.read_cells(subject.predictor.samples, place)
                             if subject.kind == "columns"
                             else None
                         ),
@@ -168,7 +173,7 @@ def _find_weaknesses(label: Any, purity: float, use: dict[str, Any]) -> list[dic
 
 def describe_features(subject: Subject) -> dict[str, Any]:
     """The weights of the kernels, and the distribution of their values in each class."""
-    explanation, predictor = subject.explanation, subject.predictor
+    explanation = subject.explanation
     weights = explanation.feature_weights
     features: list[dict[str, Any]] = [
         {
@@ -188,9 +193,9 @@ def describe_features(subject: Subject) -> dict[str, Any]:
     if labels is None:
         whose, labels = "held-out samples, by predicted class", subject.predicted
     rows = choose_evenly(labels, MOST_SAMPLES)
-    cells = [read_cells(predictor, samples.live, int(row)) or [] for row in rows]
+    cells = [subject.read_cells(samples.live, int(row)) or [] for row in rows]
     n_support = len(explanation.support_ids)
-    behind = [read_cells(predictor, predictor.samples, i) for i in range(n_support)]
+    behind = [subject.read_cells(subject.predictor.samples, i) for i in range(n_support)]
     n_shown = max(FEWEST_DESCRIBED, min(MOST_DESCRIBED, MOST_ROWS // len(subject.classes)))
     for feature in features[:n_shown]:
         place = feature["feature"]
@@ -290,10 +295,7 @@ def describe_time(one: Explanation) -> list[dict[str, Any]] | None:
 
 def _find_channels(predictor: Predictor) -> dict[str, int]:
     """The channel that each kernel reads, by name, largest weight first."""
-    bank, weights = predictor.bank, predictor.weights
-    if isinstance(bank, Averaged):
-        weights = np.asarray(weights @ bank.shares)
-        bank = bank.bank
+    bank, weights = unfold_means(predictor)
     columns = bank.kernel_columns
     if columns is None:
         return {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ import scipy
 from imkpl import __version__
 from imkpl._typing import BoolArray, IntArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.samples import fingerprint, name_kind, sample_keys, to_label
+from imkpl.explanations.exports import to_label
 from imkpl.model.predictor import Predictor
 
 # Held-out samples found in the training data that are named.
@@ -47,7 +49,10 @@ class Subject:
     @cached_property
     def kind(self) -> str:
         """What the kernels read: "columns", "series", "similarities" or "objects"."""
-        return name_kind(self.predictor)
+        word = self.explanation.kind.word
+        if word in ("series", "similarities"):
+            return str(word)
+        return "objects" if self.read_cells(self.predictor.samples, 0) is None else "columns"
 
     @cached_property
     def classes(self) -> list[Any]:
@@ -67,6 +72,11 @@ class Subject:
         return np.array(
             [a == b for a, b in zip(self.predicted, self.held_out.labels, strict=True)], dtype=bool
         )
+
+    def read_cells(self, samples: Any, row: int) -> list[Any] | None:
+        """The value that each kernel reads in a sample; None unless each reads a single one."""
+        cells: list[Any] | None = self.explanation.kind.cells(self.predictor.bank, samples, row)
+        return cells
 
     @cached_property
     def main_prototypes(self) -> IntArray:
@@ -161,7 +171,8 @@ def describe_repeats(subject: Subject) -> dict[str, Any] | None:
     """Duplicates within the training data, and held-out samples that occur in it."""
     if subject.train is None or subject.kind == "similarities":
         return None
-    train, held_out = sample_keys(subject.train.given), sample_keys(subject.held_out.given)
+    kind = subject.explanation.kind
+    train, held_out = kind.keys(subject.train.given), kind.keys(subject.held_out.given)
     if train is None or held_out is None:
         return None
     owners: dict[bytes, list[int]] = {}
@@ -203,8 +214,35 @@ def describe_provenance(subject: Subject, created: datetime | None) -> dict[str,
             "python": platform.python_version(),
         },
         "data": [
-            {"part": part, **fingerprint(subject.predictor, *(one.given, one.live, one.labels))}
+            {"part": part, **find_fingerprint(subject, one)}
             for part, one in parts
             if one is not None
         ],
     }
+
+
+def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
+    """The SHA-256 of samples and labels, their shape, and what it covers.
+
+    Equal values have equal fingerprints, whatever held them: an array in any memory order or a data
+    frame.
+    """
+    kind, covers = subject.explanation.kind, "all values"
+    keys = kind.keys(samples.given)
+    if keys is None and subject.kind == "similarities":
+        keys = [np.ascontiguousarray(samples.given, dtype="<f8").tobytes()]
+    elif keys is None:
+        covers, keys = "the columns that the model reads", kind.keys(samples.live)
+    if keys is None:
+        covers = "nothing: the samples are objects"
+        return {"shape": [len(samples.given)], "sha256": None, "covers": covers}
+    shape = [int(size) for size in samples.given.shape]
+    lengths = sorted({len(key) for key in keys})
+    digest = hashlib.sha256(f"{json.dumps(shape)}\n".encode())
+    for key in keys:
+        # Keys of different lengths are told apart by them.
+        digest.update(key if len(lengths) == 1 else f"{len(key)}\n".encode() + key)
+    if samples.labels is not None:
+        digest.update(json.dumps(samples.labels, default=str).encode() + b"\n")
+        covers += " and labels"
+    return {"shape": shape, "sha256": digest.hexdigest(), "covers": covers}

@@ -134,7 +134,8 @@ def write_warnings(found: dict[str, Any]) -> list[str]:
     if repeats is not None and repeats["n_repeated"]:
         verb = "duplicates" if repeats["n_repeated"] == 1 else "duplicate"
         n_sets = repeats["n_conflicting"]
-        clash = f"; {_count(n_sets, 'set')} of equal samples with different classes"
+        differ = "has" if n_sets == 1 else "have"
+        clash = f"; {_count(n_sets, 'set')} of equal samples {differ} different classes"
         sentences.append(
             f"{_count(repeats['n_repeated'], 'training sample')} {verb} another one exactly"
             f"{clash if n_sets else ''}."

@@ -23,6 +23,7 @@ from imkpl.kernels import BaseKernelBank, GlobalAlignment
 from imkpl.kernels.base import (
     BaseWrapper,
     check_indices,
+    check_magnitude,
     check_pairs,
     check_rows,
     take_samples,
@@ -487,6 +488,7 @@ def read_dask(X: Any) -> DaskSamples:
             "they were selected."
         )
     low, high = np.min(ranges, axis=0)[0], np.max(ranges, axis=0)[1]
+    check_magnitude(float(np.maximum(-low, high).max()))
     return DaskSamples(
         client=client,
         parts=parts,

@@ -1,0 +1,118 @@
+"""A few cases of every kind (``make fuzz`` runs thousands), and a judge that can fail."""
+
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fuzz import oracle
+from fuzz.cases import KINDS
+from fuzz.inputs import from_hypothesis, from_seed
+from fuzz.runner import run_in_children
+from imkpl import IMKPL
+from imkpl.files import ModelFileError
+
+# About a second of each: cheap kinds get more cases.
+CASES = {"vectors": 25, "cross-validation": 2, "series": 4, "saving": 6, "solvers": 40}
+CASES |= {"simplex": 40, "measures": 40, "readers": 40, "laws": 4}
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_input_gives_a_right_fit_or_a_sentence(kind):
+    """The rules of the judge are in `fuzz.oracle`."""
+
+    @settings(
+        max_examples=CASES.get(kind, 12),
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def run(data):
+        assert isinstance(KINDS[kind](from_hypothesis(data)), str)
+
+    if kind == "laws":
+        # Hypothesis makes simple choices first; these few problems should be of all sorts.
+        for seed in range(CASES[kind]):
+            assert KINDS[kind](from_seed(seed)) == "held"
+    else:
+        run()
+
+
+def test_a_sentence_of_a_documented_class_is_not_a_finding():
+    X = np.ones((4, 2))
+    _, error = oracle.attempt(lambda: IMKPL().fit(X, [0, 0, 1, 1]), X)
+    assert isinstance(error, ValueError)
+
+
+def raising(error):
+    def fail():
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (lambda: np.ones(2) + np.ones(3), "words of another library"),
+        (raising(KeyError("a sentence that is long enough to be one")), "undocumented error"),
+        (raising(ValueError("bad value")), "not a sentence"),
+        (raising(ModelFileError("A sentence that was not raised by the library.")), "an accident"),
+        (lambda: np.float64(1) / np.float64(0), "arithmetic went wrong"),
+    ],
+)
+def test_other_errors_and_warnings_are_findings(action, words):
+    with pytest.raises(oracle.FindingError, match=words):
+        oracle.attempt(action)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.zeros(3), [1.0, [2.0]], np.array(["a", None], dtype=object), np.ma.masked_equal([1, 2], 2)],
+    ids=["array", "list", "objects", "masked"],
+)
+def test_altered_input_is_a_finding(value):
+    def alter():
+        value[0] = 5.0
+
+    with pytest.raises(oracle.FindingError, match="altered input"):
+        oracle.attempt(alter, value)
+
+
+def test_learned_values_that_are_not_finite_are_findings():
+    with pytest.raises(oracle.FindingError, match=r"history_\['total'\] is not finite"):
+        oracle.check_finite({"total": np.array([1.0, np.nan])}, "history_")
+
+
+CHILD = """
+import os, sys, time
+kind, first, last = sys.argv[-3:]
+for seed in range(int(first), int(last)):
+    print("start", seed, flush=True)
+    if seed == 1:
+        os.abort()
+    if seed == 2:
+        time.sleep(60)
+    print("end", seed, "fitted" if seed else "finding nothing", flush=True)
+"""
+
+
+def test_crashes_and_hangs_are_findings_and_the_next_case_follows():
+    outcomes = run_in_children("any", 0, 4, time_limit=1.0, command=[sys.executable, "-c", CHILD])
+    assert outcomes[0] == "finding nothing"
+    assert outcomes[1].startswith("finding crash, -6")
+    assert outcomes[2].startswith("finding hang")
+    assert outcomes[3] == "fitted"
+
+
+def test_the_documented_errors_are_those_that_the_judge_accepts():
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+    for kind in oracle.DOCUMENTED:
+        assert f"| `{kind.__name__}`" in page
