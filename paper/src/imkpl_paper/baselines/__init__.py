@@ -1,6 +1,6 @@
 """The methods that the paper compares with, as estimators on the same kernels.
 
-How near each is to what was published is said in its docstring: `PrototypeSelection` is an
+The docstrings tell how close each one is to what was published: `PrototypeSelection` is an
 implementation, `AKGLVQ` and `DKMLD` are based on the papers, `MIDL` and `MKLDPL` are
 reconstructions from published descriptions. All are multi-class, take the kernels that
 :class:`imkpl.IMKPL` takes, and see them through sums of kernels and inner products with matrices.

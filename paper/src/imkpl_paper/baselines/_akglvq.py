@@ -264,7 +264,7 @@ def learn_prototypes(
             # Cutting makes the cost jump from epoch to epoch; dense prototypes settle.
             if limit is None or costs[-1] < best_cost:
                 best, best_cost = prototypes, costs[-1]
-    # With one epoch there was no second half. Products and norms are computed anew, so that no
+    # With one epoch there was no second half. Products and norms are recomputed, so that no
     # rounding of many small steps is left.
     return _sparse(best, kernel, sparsity), costs
 

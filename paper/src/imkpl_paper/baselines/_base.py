@@ -121,7 +121,7 @@ class Support:
 
 
 class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """Input, prediction and fitted attributes; a subclass says how to learn."""
+    """Input, prediction and fitted attributes; a subclass defines how to learn."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
@@ -143,7 +143,7 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X : array-like of shape (n_samples, n_features)
             Training samples; an array of shape (n_samples, n_samples, n_kernels) for
             ``kernels="precomputed"``, time series for ``kernels="global_alignment"``, and
-            whatever the kernels read otherwise.
+            otherwise what the kernels read.
         y : array-like of shape (n_samples,)
             Class labels.
 

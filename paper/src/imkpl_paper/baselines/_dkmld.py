@@ -24,7 +24,7 @@ SMALL_DECREASE = 1e-6
 # Edges between samples whose codes have nothing in common.
 WEAKEST_EDGE = 1e-3
 MAX_LINE_ROUNDS = 30
-# What is left of a class is nothing but rounding.
+# A residual below this part of the whole is rounding.
 NOTHING_LEFT = 1e-8
 
 

@@ -86,7 +86,7 @@ class MIDL(BaseDictionary):
     support_ : array of shape (n_support,)
         The training samples of which prototypes are made.
     history_ : array of shape (n_iter_,)
-        The objective after every round. Pursuit, and atoms that are scaled anew when the weights
+        The objective after every round. Pursuit, and atoms that are rescaled when the weights
         have changed, may raise it.
     n_iter_ : int
         Number of rounds.
@@ -296,7 +296,7 @@ def _squared_norms(part: ClassDictionary, kernel: FloatArray) -> FloatArray:
 
 
 def _revive_atoms(part: ClassDictionary, kernel: FloatArray) -> ClassDictionary:
-    """The samples that are rebuilt worst in the place of atoms without length."""
+    """Replace atoms without length by the samples that are rebuilt worst."""
     dead = np.flatnonzero(_squared_norms(part, kernel) < DEAD)
     if dead.size == 0:
         return part

@@ -315,7 +315,7 @@ def pair_cost(pair: Pair, kernel: FloatArray, points: FloatArray, strengths: Str
 
 
 def update_pair_codes(pair: Pair, kernel: FloatArray, points: FloatArray, fidelity: float) -> Pair:
-    """Codes between what rebuilds the samples and what the analysis says, exactly."""
+    """The exact minimiser in the codes, between reconstruction and analysis."""
     similarities = pair.atoms.T @ kernel[np.ix_(pair.members, pair.members)]
     system = similarities @ pair.atoms + fidelity * np.eye(pair.atoms.shape[1])
     target = similarities + fidelity * pair.analysis @ points[:, pair.members]

@@ -27,7 +27,7 @@ Stored = dict[str, Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Samples and labels of a data set, and what is known about it.
+    """Samples and labels of a data set, with its description.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def rarest_label(y: Any) -> IntArray:
     """One class per sample from several labels: the label that the fewest samples have.
 
     Topics of news are nested, and the rarest of a document's topics is the most specific one. That
-    is how the paper's "101 classes" of rcv1 can be read; it does not say how it reads them.
+    is how the paper's "101 classes" of rcv1 can be understood; the paper does not explain it.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def rarest_label(y: Any) -> IntArray:
 
 
 def fingerprint(X: Any) -> str:
-    """SHA-256 of the samples in single precision, whatever their order and however stored.
+    """SHA-256 of the samples in single precision, independent of their order and storage.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _read_served(info: DatasetInfo, path: pathlib.Path) -> dict[str, Any]:
 
 
 def _describe_arrays(info: DatasetInfo) -> str:
-    """The arrays that a file made by hand has to hold."""
+    """The arrays that a file must hold."""
     n_samples, n_columns, n_labels = info.shape
     last = ", n_steps), NaN after the end of a series," if info.kind == "series" else ")"
     labels = f", {n_labels}" if info.kind == "multilabel" else ","

@@ -36,19 +36,19 @@ class DatasetInfo:
     shape : tuple of int
         Numbers of samples, of features or channels, and of classes or labels.
     citation : str
-        Whom to cite.
+        Reference to cite.
     home : str
-        Where it is described, or can be had by hand.
+        Web page that describes the data.
     file : str
         Name of the npz file in a data folder, without its ending.
     url : str
-        What is downloaded; empty where that must be done by hand.
+        Address of the download; empty if there is none.
     checksum : str
         SHA-256 of the samples, as `fingerprint` gives it; empty where it is not known.
     in_paper : bool
         Whether it is one of the paper's seven.
     note : str
-        What a user should know.
+        Further remarks.
     """
 
     name: str

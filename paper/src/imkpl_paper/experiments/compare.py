@@ -16,20 +16,10 @@ TEST_RATIO = 0.25
 
 
 class Summary(NamedTuple):
-    """Mean and spread of a measure over splits.
-
-    Parameters
-    ----------
-    mean : float
-        The mean.
-    spread : float
-        Standard deviation of a single split, ``n - 1`` in the denominator; 0 for one split.
-    n_splits : int
-        The number of splits.
-    """
+    """Mean and spread of a measure over splits."""
 
     mean: float
-    spread: float
+    spread: float  # standard deviation of one split, n - 1 in the denominator; 0 for one split
     n_splits: int
 
 

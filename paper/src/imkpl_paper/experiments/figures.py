@@ -106,7 +106,7 @@ def _draw_curves() -> Picture:
 
 
 def show_embedding(found: Found) -> Pieces:
-    """Maps before and after kernels were weighed."""
+    """Maps before and after the kernels are weighted."""
     pictures = []
     (method,) = found.plan.size.methods
     for choice in found.plan.choices:
@@ -221,7 +221,7 @@ def _draw_convergence(curves: dict[str, Any]) -> bytes:
         x = np.arange(2, changes.size + 2)
         # A round that changes nothing has no place on a logarithmic scale.
         is_shown = changes > 0
-        # A name is no formula, whatever dollar signs it has.
+        # Dollar signs in a name do not start a formula.
         label = name.replace("$", r"\$")
         color, marker = COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
         panel.plot(x[is_shown], changes[is_shown], color=color, marker=marker, label=label)

@@ -28,7 +28,17 @@ BOTH = frozenset({"vectors", "series"})
 VECTORS, SERIES = frozenset({"vectors"}), frozenset({"series"})
 # Parts of imkpl that show, store or describe models, and change no number.
 SILENT = frozenset(
-    {"_archive", "archives", "cli", "explanations", "files", "plots", "readers", "report"}
+    {
+        "_archive",
+        "_json",
+        "_progress",
+        "cli",
+        "explanations",
+        "files",
+        "plots",
+        "readers",
+        "report",
+    }
 )
 # The modules here that decide on a number; for peers, their adapters too.
 MEASURING = ("methods.py", "protocol.py", "studies.py")

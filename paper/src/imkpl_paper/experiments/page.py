@@ -131,7 +131,7 @@ def write_page(
 def write_document(
     sections: Sequence[Section], introduction: Sequence[str], path: pathlib.Path
 ) -> None:
-    """Write the page into a Markdown document, below what was written there by hand."""
+    """Write the page into a Markdown document, below its handwritten part."""
     _write_figures(sections, path.parent / "images" / "reproduction")
     head = path.read_text(encoding="utf-8").split(MARK)[0] if path.exists() else f"# {TITLE}\n\n"
     text = as_markdown(sections, introduction, "images/reproduction")

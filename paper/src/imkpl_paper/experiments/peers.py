@@ -1,7 +1,7 @@
 """Other methods behind `fit` and `predict`, for the comparison only.
 
-Each adapter is as thin as it can be: it brings the data into the form that the other library reads,
-and keeps that library's defaults but for what its docstring says. Libraries are imported in `fit`.
+Each adapter is thin: it brings the data into the form that the other library reads, and keeps that
+library's defaults unless its docstring says otherwise. Libraries are imported in `fit`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,7 @@ COMMON_LENGTH = 100
 class BasePeer(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What the adapters share; a subclass learns and classifies.
 
-    Parameters
-    ----------
-    kernels : str or kernel bank
-        What compares samples, where the method reads kernels.
-    n_per_class : int
-        Prototypes per class, where the method has them.
-    random_state : int
-        Seed.
+    `kernels` and `n_per_class` are for methods that read kernels or have prototypes.
     """
 
     def __init__(
@@ -243,13 +236,7 @@ class EasyMKL(BasePeer):
 
 
 class KernelList:
-    """Kernel matrices in single precision, each given out as what MKLpy computes with.
-
-    Parameters
-    ----------
-    stack : float32 array of shape (n_kernels, n_samples, n_samples)
-        The matrices.
-    """
+    """Kernel matrices in single precision, each converted to what MKLpy computes with."""
 
     def __init__(self, stack: Any) -> None:
         self.stack = stack

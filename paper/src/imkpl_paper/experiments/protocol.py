@@ -151,7 +151,7 @@ def tune(
 
 
 def describe(model: Any, method: Method, X: Any, y: Any) -> Row:
-    """What can be said of a fitted model, beside its accuracy."""
+    """Measures of a fitted model beside its accuracy."""
     row: Row = {}
     if "ip" in method.measures:
         row["ip"] = interpretability_scorer(model)
@@ -196,7 +196,7 @@ def limited_time(limit: float | None) -> Iterator[None]:
         raise TimeoutError(f"It took longer than {limit:g} s. Allow more with a larger limit.")
 
     before = signal.signal(signal.SIGALRM, give_up)
-    # Again and again: whatever catches all errors may have caught the first one.
+    # Repeatedly, because code that catches all errors may have caught the first one.
     signal.setitimer(signal.ITIMER_REAL, limit, limit)
     try:
         yield

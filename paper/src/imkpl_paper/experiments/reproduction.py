@@ -76,7 +76,7 @@ def reproduce(
     """Measure the paper's tables and figures, and write them on one page.
 
     Rows are stored one by one, and only what is missing is measured: a run can be stopped at any
-    moment and started again. Rows are measured anew when the source of the method has changed.
+    moment and started again. Rows are measured again when the source of the method has changed.
 
     Parameters
     ----------

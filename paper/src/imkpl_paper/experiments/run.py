@@ -36,7 +36,7 @@ class RowStore:
         line = json.dumps(to_json(row), ensure_ascii=False, allow_nan=False) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b", buffering=0) as file:
-            # What a killed process has left of a line must not spoil this one.
+            # A killed process may have left a part of a line.
             if file.tell() > 0:
                 file.seek(-1, os.SEEK_END)
                 line = line if file.read(1) == b"\n" else "\n" + line

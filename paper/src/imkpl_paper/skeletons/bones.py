@@ -1,4 +1,4 @@
-"""Skeletons: joints, bones and poses, and the checks of what a user says about them.
+"""Skeletons: joints, bones and poses, and checks of how a user describes them.
 
 Positions are arrays of shape (n_joints, 3, n_steps), bones and sides are pairs of joints.
 """

@@ -54,8 +54,12 @@ def relative_geometry(joints: FloatArray, bones: IntArray, pairs: IntArray) -> F
         if is_seen.any():
             frames = _turn_x_to(own[is_seen]).inv()
             turns = _turn_x_to(frames.apply(ahead[is_seen]))
-            motions = RigidTransform.from_components(frames.apply(shift[is_seen]), turns)
-            found[is_seen] = motions.as_exp_coords()
+            motions = np.zeros((len(turns), 4, 4))
+            motions[:, :3, :3] = turns.as_matrix()
+            motions[:, :3, 3] = frames.apply(shift[is_seen])
+            motions[:, 3, 3] = 1.0
+            # These are rotations already, and normalising them again would take most of the time.
+            found[is_seen] = RigidTransform(motions, normalize=False).as_exp_coords()
         curves[:, :, steps] = np.moveaxis(found.reshape(len(pairs), -1, 6), 1, 2)
     return curves
 

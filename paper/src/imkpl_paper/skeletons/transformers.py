@@ -102,7 +102,7 @@ class BaseSkeleton(TransformerMixin, BaseEstimator):
         """Names of the output channels."""
 
     def __sklearn_tags__(self) -> Any:
-        """Tags that say that samples are series."""
+        """Tags for time series as input."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
@@ -118,8 +118,8 @@ class SkeletonLieGroup(BaseSkeleton):
     vector w and a velocity v. Over time this is a curve, and kernels on series compare such curves
     [1]_.
 
-    Before that, skeletons are given one size and turned to face one way, so that the person's
-    build, the place and the direction in which he or she stands do not matter. Where a joint is
+    Before that, skeletons are given one size and turned to face one way, so that
+    build, place and direction of the person do not matter. Where a joint is
     missing (NaN) or a bone has no length, the pairs that depend on it are NaN.
 
     Parameters

@@ -20,7 +20,7 @@ SYNTHETIC = Item(
 
 EMBEDDING = Item(
     name="figure-embedding",
-    title="Classes before and after kernels were weighed",
+    title="Classes before and after the kernels are weighted",
     full=Size(datasets=("UTKinect", "TOX_171"), methods=("IMKPL",), n_splits=1),
     quick=Size(datasets=("wine", "digits"), methods=("IMKPL",), n_splits=1),
     measures=("maps",),

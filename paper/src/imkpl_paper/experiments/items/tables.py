@@ -35,7 +35,7 @@ TABLE_1 = Item(
         "one after the other; at most ten or eleven candidates, fifty-five fits per split. The "
         "number of kernels stays at the study's limit.",
         "Values of lambda, mu and tau do not compare with the paper's: our terms count relative to "
-        "the variance, and another loss stands in the place of J_ls.",
+        "the variance, and another loss replaces J_ls.",
         "Three splits, because one takes fifty fits. The other tables use the paper's T0 and the "
         "defaults of the library, not these values.",
     ),
