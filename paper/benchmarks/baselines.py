@@ -1,4 +1,3 @@
-# ruff: noqa: D103, T201
 """Accuracy, kernels, IP and DR of the methods that the paper compares with, on three data sets.
 
 ``python paper/benchmarks/baselines.py`` prints a row per data set and method, mean and standard

@@ -18,7 +18,7 @@ ESTIMATORS = [
     IMKPL(solver="landmarks", n_landmarks=20),
     IMKPL(kernels="per_column"),
     IMKPLSelector(IMKPL(kernels="per_column")),
-    IMKPLCV(cv=2, sparsity=(2, 5), max_kernels=(1, 2)),
+    IMKPLCV(cv=3, sparsity=(5,), max_kernels=(2,)),
     # By default this rule keeps half of the useful kernels: one of the checks' two features.
     IMKPL(weight_rule="ridge", max_kernels=2),
     IMKPL(weight_rule="lp"),
