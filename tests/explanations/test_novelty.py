@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits, load_wine
 
 from imkpl import IMKPL
-from imkpl.estimators._calibration import CalibrationSamples, find_novelty_threshold
+from imkpl.model.calibration import CalibrationSamples, find_novelty_threshold
 from imkpl.model.predictor import Encoder
 
 

@@ -7,7 +7,8 @@ from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._compat import Interval, StrOptions, fit_context, wants_data_frame
 from imkpl.estimators._input import INPUT_ATTRIBUTES, kind_of
 from imkpl.estimators._monitor import FitMonitor
-from imkpl.estimators._training import TrainingData, adapt_kernels, check_varying, read_training
+from imkpl.estimators._training import TrainingData, adapt_kernels, read_training
+from imkpl.model.problem import check_varying
 
 __all__ = [
     "INPUT_ATTRIBUTES",

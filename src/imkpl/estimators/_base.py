@@ -37,7 +37,7 @@ from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_l
 from imkpl.estimators._landmarks import learn_bandwidths
 from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import by_partition
-from imkpl.estimators._training import TrainingData, check_varying, read_training
+from imkpl.estimators._training import TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.alignment import cache_alignments
@@ -45,7 +45,7 @@ from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.evidence import collect_evidence
 from imkpl.model.predictor import Encoding
-from imkpl.model.problem import Problem, State
+from imkpl.model.problem import Problem, State, check_varying
 from imkpl.model.separation import LinearSeparation
 
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.

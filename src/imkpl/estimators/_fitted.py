@@ -9,16 +9,16 @@ import numpy as np
 
 from imkpl._progress import announce
 from imkpl._typing import FloatArray
-from imkpl.estimators._calibration import (
-    CalibrationSamples,
-    find_novelty_threshold,
-    fit_temperature,
-    leave_one_out_similarities,
-)
 from imkpl.estimators._landmarks import add_other_samples, code_everyone
 from imkpl.estimators._training import TrainingData
+from imkpl.model.calibration import (
+    CalibrationSamples,
+    calibrate,
+    find_novelty_threshold,
+    leave_one_out_similarities,
+)
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import MAX_STEPS, Encoder, Predictor, Readout, fit_readout
+from imkpl.model.predictor import MAX_STEPS, Encoder, Predictor
 from imkpl.model.problem import Problem, State
 from imkpl.model.updates import drop_unused
 
@@ -110,19 +110,5 @@ def build_predictor(
     if data.has_landmarks:
         calibration = add_other_samples(predictor, data, calibration)
     calibration = calibration.usable(encoder.classes)
-    temperature, readout = _calibrate(predictor, calibration, readout_steps)
+    temperature, readout = calibrate(predictor, calibration, readout_steps)
     return replace(predictor, readout=readout), temperature, calibration
-
-
-def _calibrate(
-    predictor: Predictor, samples: CalibrationSamples, readout_steps: int
-) -> tuple[float, Readout | None]:
-    """Temperature and readout."""
-    scores, labels = predictor.score(samples.left_out), samples.labels
-    weight = samples.sample_weight
-    temperature = fit_temperature(scores, labels, weight)
-    if predictor.decision != "calibrated":
-        return temperature, None
-    gram, similarities = predictor.encoder.gram, samples.similarities
-    readout = fit_readout(scores, similarities, gram, labels, weight, temperature, readout_steps)
-    return 1.0, readout

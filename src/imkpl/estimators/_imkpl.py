@@ -16,14 +16,19 @@ from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._docs import fill_doc
-from imkpl.estimators._training import TrainingData, check_varying
+from imkpl.estimators._training import TrainingData
 from imkpl.kernels import (
     ExpectedAlignment,
     GlobalAlignment,
-    VarianceNormalized,
     expected_alignment,
 )
-from imkpl.model.initialize import MarginStart, choose_compared, start_average, start_ridge
+from imkpl.model.initialize import (
+    MarginStart,
+    choose_compared,
+    divide_by_variance,
+    start_average,
+    start_ridge,
+)
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.series import read_series
@@ -155,7 +160,7 @@ class IMKPL(BasePrototypeClassifier):
         is_literal = self.weight_rule == "lp"
         problem = self._build_problem(data)
         if not is_literal:
-            problem = _divide_by_variance(problem)
+            problem = divide_by_variance(problem)
         problem = replace(problem, separation=self.separation).in_suitable_precision()
         n_samples = data.n_samples
         if self.n_neighbors > n_samples:
@@ -385,14 +390,3 @@ class TimeSeriesIMKPL(IMKPL):
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _divide_by_variance(problem: Problem) -> Problem:
-    """The problem with kernels divided by their variance, constant ones left out."""
-    scaled = VarianceNormalized(problem.bank)._measure(problem.X, problem.sample_weight)
-    varying = np.flatnonzero(scaled._diagonal(problem.X)[0])
-    check_varying(varying.size > 0)
-    loss = problem.separation_loss.select(varying)
-    return replace(
-        problem, bank=scaled.select(varying), kernel_indices=varying, separation_loss=loss
-    )

@@ -14,12 +14,12 @@ from sklearn.utils import check_random_state
 from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._typing import IntArray
-from imkpl.estimators._calibration import CalibrationSamples
 from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
 from imkpl.estimators._input import Partitions
 from imkpl.estimators._training import TrainingData, adapt_kernels
 from imkpl.kernels.base import block_rows
 from imkpl.kernels.sharded import Found, join_rows
+from imkpl.model.calibration import CalibrationSamples
 from imkpl.model.landmarks import choose_landmarks
 from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
 from imkpl.model.problem import Problem, State

@@ -162,15 +162,6 @@ def adapt_kernels(data: TrainingData) -> TrainingData:
     return replace(data, bank=bank, samples=samples)
 
 
-def check_varying(is_varying: bool) -> None:
-    """Raise unless the kernels tell training samples apart."""
-    if not is_varying:
-        raise ValueError(
-            "All kernels are constant over the training samples, expected at least one that tells "
-            "samples apart. Check that X has features that vary."
-        )
-
-
 def check_labels(y: Any) -> None:
     """Raise unless y is a list of labels that can be sorted."""
     if y is None or hasattr(y, "toarray"):

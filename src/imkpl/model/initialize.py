@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels import VarianceNormalized
 from imkpl.model.neighbors import Neighborhoods
-from imkpl.model.problem import Problem
+from imkpl.model.problem import Problem, check_varying
 from imkpl.model.separation import (
     LinearSeparation,
     MarginSeparation,
@@ -45,6 +46,17 @@ SHORTFALLS = (0.005, 0.03)
 LEAST_GAIN = 0.05
 # Rounds of majorising the hinge while choosing kernels.
 HINGE_ROUNDS = 3
+
+
+def divide_by_variance(problem: Problem) -> Problem:
+    """The problem with kernels divided by their variance, constant ones left out."""
+    scaled = VarianceNormalized(problem.bank)._measure(problem.X, problem.sample_weight)
+    varying = np.flatnonzero(scaled._diagonal(problem.X)[0])
+    check_varying(varying.size > 0)
+    loss = problem.separation_loss.select(varying)
+    return replace(
+        problem, bank=scaled.select(varying), kernel_indices=varying, separation_loss=loss
+    )
 
 
 def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | None:

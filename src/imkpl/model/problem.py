@@ -96,3 +96,12 @@ class State:
     codes: sp.csr_array  # Gamma', (n_samples, n_prototypes): non-negative
     weights: FloatArray  # beta, one per kernel: non-negative, sum to one
     kernel: FloatArray  # the combined kernel of these weights, with unit diagonal
+
+
+def check_varying(is_varying: bool) -> None:
+    """Raise unless the kernels tell training samples apart."""
+    if not is_varying:
+        raise ValueError(
+            "All kernels are constant over the training samples, expected at least one that tells "
+            "samples apart. Check that X has features that vary."
+        )

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from imkpl.estimators._calibration import LOG_RANGE, fit_temperature, leave_one_out_similarities
+from imkpl.model.calibration import LOG_RANGE, fit_temperature, leave_one_out_similarities
 from imkpl.model.predictor import FORBIDDEN
 
 
