@@ -1,4 +1,4 @@
-"""Files of one JSON document and its arrays, with a checksum, written whole or not at all.
+"""Files of one JSON document and its arrays, with a checksum, written atomically.
 
 Model files (:mod:`imkpl.files`) and checkpoints (:mod:`imkpl.estimators`) are zip archives of this
 form. Nothing in them is a pickle, and nothing is compressed: no member is larger than its part of

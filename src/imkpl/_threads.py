@@ -80,7 +80,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def limited_threads(n_jobs: int | None) -> Iterator[int]:
-    """At most so many threads inside the block; the former limit is back after it."""
+    """Limit the number of threads inside the block."""
     before = get_num_threads()
     count = before if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, before))
     set_num_threads(count)

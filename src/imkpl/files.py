@@ -124,8 +124,8 @@ NUMBER_TYPES = _by_name(float, np.float32, np.float64)
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a model, fitted or not, to a file that is safe to open.
 
-    The file holds JSON and arrays, never code, and has a checksum. It is written whole or not at
-    all; equal models give equal bytes.
+    The file holds JSON and arrays, never code, and has a checksum. It is written atomically; equal
+    models give equal bytes.
 
     Parameters
     ----------

@@ -11,12 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import LARGEST
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.columns import ColumnSource
 from imkpl.kernels.sharded import ShardedSamples
 
-# Squares of larger numbers may overflow when many of them are summed.
-LARGEST_VALUE = 1e150
 # Copies of the data take at most this many MiB at a time.
 LARGEST_COPY = 256.0
 # Rows evaluated at a time by `pairs`: fixed, so that results are too.
@@ -528,9 +527,9 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
 
 def check_magnitude(largest: float, name: str = "X") -> None:
     """Refuse numbers whose squared differences may overflow."""
-    if largest > LARGEST_VALUE:
+    if largest > LARGEST:
         raise ValueError(
-            f"{name} holds numbers of up to {largest:.3g}, expected at most {LARGEST_VALUE:.0e}: "
+            f"{name} holds numbers of up to {largest:.3g}, expected at most {LARGEST:.0e}: "
             "squared distances overflow. Divide the features by their standard deviations."
         )
 

@@ -34,7 +34,7 @@ NEUTRAL, REST = "#595959", "#BFBFBF"
 DIVERGING, SEQUENTIAL = "PuOr_r", "Blues"
 
 LONGEST_NAME = 28
-# A legend names so many classes, in columns of so many rows.
+# Maximum number of classes in a legend, and of rows per column.
 MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
 
 Place = tuple[Any, Any]

@@ -29,7 +29,7 @@ from imkpl.plots._style import (
 
 WHO = "EmbeddingDisplay"
 PERPLEXITY = 30.0
-# The Barnes-Hut approximation of t-SNE pays off above so many points.
+# Number of points above which the Barnes-Hut approximation of t-SNE pays off.
 EXACT_POINTS = 150
 # Standard deviation of the initial map, as in scikit-learn.
 START_SPREAD = 1e-4

@@ -26,9 +26,9 @@ WHO = "PrototypesDisplay"
 # Default numbers of prototypes per class, and of features or channels.
 MOST_PROTOTYPES = {"vectors": 10, "images": 10, "series": 2}
 MOST_FEATURES = {"vectors": 20, "series": 3}
-# Cells show their values, and rows their names, up to so many of them.
+# Maximum number of cells with values, and of rows with names.
 MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
-# The colour scale of a heat map ends at so many standard deviations.
+# Number of standard deviations at which the colour scale of a heat map ends.
 LARGEST_DEVIATION = 2.5
 
 

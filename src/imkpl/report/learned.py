@@ -30,7 +30,7 @@ RARE = 0.02
 # A prototype with a smaller accuracy where it is the main one is error-prone.
 RELIABLE = 0.8
 
-# Values are described for so many features, fewer if there are many classes.
+# Number of features whose values are described; fewer if there are many classes.
 MOST_DESCRIBED, FEWEST_DESCRIBED, MOST_ROWS = 24, 8, 300
 # Samples that quantiles are estimated from.
 MOST_SAMPLES = 4000

@@ -83,7 +83,7 @@ def write_report(
     Returns
     -------
     pathlib.Path
-        The file. It is replaced as a whole or not at all.
+        The file, which is replaced atomically.
     """
     target = _check_target(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
@@ -111,7 +111,7 @@ def save_json(found: dict[str, Any], path: str | os.PathLike[str]) -> pathlib.Pa
     Returns
     -------
     pathlib.Path
-        The file. It is replaced as a whole or not at all.
+        The file, which is replaced atomically.
     """
     target = _check_target(path)
     text = json.dumps(found, allow_nan=False, ensure_ascii=False, indent=1)

@@ -132,7 +132,7 @@ def _read_labels(y: Any, n_expected: int, name: str, of: str) -> list[Any] | Non
 
 
 def choose_evenly(labels: list[Any], most: int) -> IntArray:
-    """At most so many rows, evenly spaced within classes that keep their shares.
+    """Up to `most` rows, evenly spaced within classes, which keep their shares.
 
     Examples
     --------
