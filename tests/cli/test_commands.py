@@ -180,9 +180,7 @@ def test_predict_needs_only_the_columns_that_the_model_looks_at(shell, folder, w
 
 def test_predict_writes_all_rows(shell, folder, tmp_path):
     for name in ("p.csv", "p.json"):
-        result = shell(
-            "predict", folder / "a.imkpl", folder / "wine.csv", "--model", tmp_path / name
-        )
+        result = shell("predict", folder / "a.imkpl", folder / "wine.csv", "--out", tmp_path / name)
         assert result.stdout.splitlines()[0] == f"60 rows written to {tmp_path / name}."
     table = pd.read_csv(tmp_path / "p.csv")
     rows = json.loads((tmp_path / "p.json").read_text())["rows"]
@@ -232,9 +230,7 @@ def test_explain_takes_rows_by_name(shell, folder):
 
 def test_explain_writes_tables_that_add_up(shell, folder, tmp_path):
     for name in ("e.csv", "e.json"):
-        result = shell(
-            "explain", folder / "a.imkpl", folder / "wine.csv", "--model", tmp_path / name
-        )
+        result = shell("explain", folder / "a.imkpl", folder / "wine.csv", "--out", tmp_path / name)
         assert result.stdout == f"Reasons for 60 rows written to {tmp_path / name}.\n"
     samples = json.loads((tmp_path / "e.json").read_text())["samples"]
     table = pd.read_csv(tmp_path / "e.csv")
@@ -283,7 +279,7 @@ def test_fit_and_report_write_a_page(shell, folder, tmp_path):
     command = ("fit", folder / "wine.csv", "--target", "cultivar", "--report", tmp_path / "f.html")
     assert shell.ask(*command)["report"] == str(tmp_path / "f.html")
     command = ("report", folder / "a.imkpl", folder / "wine.csv", "--target", "cultivar")
-    answer = shell.ask(*command, "--model", tmp_path / "r.html")
+    answer = shell.ask(*command, "--out", tmp_path / "r.html")
     assert answer["rows"] == 60
     for name in ("f.html", "r.html"):
         page = (tmp_path / name).read_text(encoding="utf-8")
@@ -380,8 +376,6 @@ def test_nothing_is_drawn_without_a_terminal(monkeypatch):
 def test_labels_that_look_alike_are_noted(tmp_path, wine, shell):
     names = {"Barolo": "Ros\u00e9", "Grignolino": "Rose\u0301", "Barbera": "Barbera"}
     wine.assign(cultivar=wine["cultivar"].map(names)).to_csv(tmp_path / "a.csv", index=False)
-    result = shell(
-        "fit", tmp_path / "a.csv", "--target", "cultivar", "--model", tmp_path / "a.imkpl"
-    )
+    result = shell("fit", tmp_path / "a.csv", "--target", "cultivar")
     assert result.exit_code == 0
     assert r"note: Labels 'Rose\u0301' and 'Ros\xe9' look alike" in result.stderr

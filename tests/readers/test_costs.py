@@ -17,6 +17,7 @@ from imkpl.readers import ExpectedColumns, InputError, ReadOptions, formats, rea
 from imkpl.readers.formats import parse_file
 from imkpl.readers.read import _compare_columns
 
+USUAL_LIMIT = 131_072
 ARFF = "@relation r\n@attribute a numeric\n@attribute kind {x,y}\n@data\n"
 
 
@@ -31,20 +32,12 @@ def write_names_with_numbers(n):
     return "csv", ",".join(names) + "\n" + ",".join(["1"] * (2 * n))
 
 
-def write_nested_quotes(n):
-    return "csv", 'a,kind\n1,"' + '""' * n + '"\n2,x'
-
-
 def write_arff_spaces(n):
     return "arff", ARFF.replace("@data", f"@attribute{' ' * n}\n@data") + "1,x"
 
 
 def write_arff_quotes(n):
     return "arff", ARFF + "1," + ",'a" * n
-
-
-def write_arff_open_quotes(n):
-    return "arff", ARFF + "1," + "\\'" * n + ",'" * n
 
 
 def write_arff_categories(n):
@@ -58,11 +51,9 @@ def write_arff_categories(n):
     [
         (write_repeated_names, 50),
         (write_names_with_numbers, 50),
-        (write_nested_quotes, 4000),
         (write_arff_spaces, 4000),
         (write_arff_quotes, 1000),
-        (write_arff_open_quotes, 1000),
-        (write_arff_categories, 1000),
+        (write_arff_categories, 2000),
     ],
 )
 def test_sixteen_times_the_size_takes_no_more_than_64_times_as_long(tmp_path, write, n):
@@ -94,6 +85,15 @@ def test_columns_are_compared_by_name_in_linear_time():
     assert measure(16000) < 64 * measure(1000) + 0.5
 
 
+@pytest.fixture
+def usual_limit():
+    """The limit that Python starts with; other libraries raise it for the whole process."""
+    limit = csv.field_size_limit(USUAL_LIMIT)
+    yield
+    csv.field_size_limit(limit)
+
+
+@pytest.mark.usefixtures("usual_limit")
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_lines_of_any_length_are_read(tmp_path, separator):
     """At any separator but its own, a line of 20,000 columns is a single cell."""
@@ -101,13 +101,13 @@ def test_lines_of_any_length_are_read(tmp_path, separator):
     values = np.arange(60000.0).reshape(3, 20000) + 0.5
     path = tmp_path / "a.csv"
     pd.DataFrame(values, columns=names).to_csv(path, sep=separator, index=False)
-    limit = csv.field_size_limit()
     frame = parse_file(path, ReadOptions()).samples
     assert list(frame.columns) == names
     np.testing.assert_array_equal(frame, values)
-    assert csv.field_size_limit() == limit
+    assert csv.field_size_limit() == USUAL_LIMIT
 
 
+@pytest.mark.usefixtures("usual_limit")
 def test_cells_of_any_length_are_read(tmp_path):
     long = "x, " * 100_000
     path = tmp_path / "a.csv"
