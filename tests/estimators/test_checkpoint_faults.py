@@ -219,7 +219,7 @@ def forge(path, **changes):
     """The file with other arrays, and checksums that fit."""
     document, arrays = unpack_document(path.read_bytes(), CHECKPOINT_FILE)
     for name, change in changes.items():
-        arrays[name] = change(arrays[name])
+        arrays[name] = change(arrays.get(name))
         if arrays[name] is None:
             del arrays[name]
     own = ("format", "format_version", "arrays")
@@ -247,14 +247,38 @@ def put(place, value):
         ("round", {"codes_data": lambda data: data.astype(np.float32)}),
         ("round", {"weights": lambda weights: weights[1:]}),
         ("round", {"history": lambda history: history[:, 1:]}),
-        ("round", {"history": lambda history: None}),
-        ("round", {"weights": lambda weights: None}),
     ],
 )
 def test_forged_content_is_an_error_and_never_an_index(stage, changes, kept, wine):
     forge(find(kept.checkpoint, stage), **changes)
     sentence = rf"-{stage}\.checkpoint cannot be used: its content does not fit the data .*Delete"
     check_refused(kept, wine, CheckpointError, sentence)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"history": lambda history: None},
+        {"weights": lambda weights: None},
+        {"__class__": lambda nothing: np.zeros(3)},
+        {"prototypes_indices": lambda indices: indices + 0.5},
+        {"codes_data": lambda data: data.astype("U30")},
+    ],
+)
+@pytest.mark.usefixtures("no_work")
+def test_arrays_that_no_round_has_are_an_error_before_the_work(changes, kept, wine):
+    forge(find(kept.checkpoint, "round"), **changes)
+    check_refused(kept, wine, CheckpointError, "its arrays are not those of a round, expected")
+
+
+@pytest.mark.usefixtures("no_work")
+def test_a_stage_that_no_fit_has_is_an_error(kept, wine):
+    path = find(kept.checkpoint, "round")
+    document, arrays = unpack_document(path.read_bytes(), CHECKPOINT_FILE)
+    entries = {"stage": "other", "parts": document["parts"]}
+    other = path.with_name(path.name.replace("-round", "-other"))
+    other.write_bytes(pack_document(entries, arrays, CHECKPOINT_FILE))
+    check_refused(kept, wine, CheckpointError, r"-other\.checkpoint cannot be used: .*'other'")
 
 
 def test_a_file_of_another_fit_under_this_name_is_an_error(kept, wine, tmp_path):
@@ -281,9 +305,7 @@ def test_a_file_that_is_no_document_of_ours_is_an_error(kept, wine):
     "changes",
     [
         {"indices": put(0, 10**6)},
-        {"indices": lambda indices: indices + 0.5},
         {"weights": lambda weights: weights[1:]},
-        {"weights": lambda weights: None},
     ],
 )
 def test_forged_landmarks_are_an_error(changes, wine, tmp_path):

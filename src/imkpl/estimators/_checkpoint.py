@@ -11,6 +11,7 @@ import importlib.metadata
 import os
 import pathlib
 import platform
+import string
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, fields
@@ -40,6 +41,21 @@ ENDING = ".checkpoint"
 # File names have this many digits of every digest, files have all.
 NAME_DIGITS = 16
 REMEDY = "Delete it, and the fit starts again with what else is in the folder."
+# The arrays of every stage, with the kinds of their types; numbers after a name count splits.
+STAGES: Mapping[str, Mapping[str, str]] = {
+    "landmarks": {"indices": "i", "weights": "f"},
+    "round": {
+        "history": "f",
+        "weights": "f",
+        **{
+            f"{name}_{part}": kind
+            for name in ("prototypes", "codes")
+            for part, kind in (("data", "f"), ("indices", "iu"), ("indptr", "iu"))
+        },
+    },
+    "sizes": {"sizes": "i"},
+    "split": {"scores": "f", "n_kernels": "iu", "n_prototypes": "iu"},
+}
 
 
 class CheckpointError(ValueError):
@@ -177,6 +193,15 @@ class Checkpoint:
             document, arrays = unpack_document(path.read_bytes(), CHECKPOINT_FILE)
             if document["parts"] != self.parts or self._path(document["stage"]) != path:
                 raise CHECKPOINT_FILE.misfit("it is of another fit than its name says")
+            expected = STAGES[document["stage"].rstrip(string.digits)]
+            is_right = set(arrays) == set(expected) and all(
+                array.dtype.kind in expected[name] for name, array in arrays.items()
+            )
+            if not is_right:
+                raise CHECKPOINT_FILE.misfit(
+                    f"its arrays are not those of a {document['stage']}, expected "
+                    f"{', '.join(expected)}"
+                )
         except CheckpointError as error:
             raise CheckpointError(f"{path} cannot be used: {error}") from error
         except (OSError, MemoryError):
