@@ -147,7 +147,7 @@ class BasePrototypeClassifier(
         self
             The fitted estimator.
         """
-        with FitMonitor(self, sample_weight) as monitor, limited_threads(self.n_jobs):
+        with FitMonitor(self, sample_weight) as monitor, limited_threads(self.n_jobs, pin_blas=True):
             data = monitor.begin(read_training(self, X, y, sample_weight))
             data = learn_bandwidths(self, data, monitor.checkpoint)
             problem, weights = self._start(data)
