@@ -153,15 +153,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     tree = writer.write_estimator(model)
     entries = {"imkpl_version": __version__, "model": tree}
     packed = pack_document(entries, writer.arrays, MODEL_FILE)
-    target = pathlib.Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder. Pass the name of a file in it.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"The folder {target.parent} of {target.name} does not exist. Create it, or save to "
-            "another."
-        )
-    write_file(target, packed)
+    write_file(path, packed)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -96,9 +96,8 @@ def test_a_full_disk_is_an_error_and_the_last_checkpoint_is_whole(
             kept,
             wine,
             OSError,
-            r"-round\.checkpoint could not be written: No space left on device\. What was saved "
-            r"before is complete; free some space or make the folder writable, and fit again to "
-            r"go on from there\.$",
+            r"-round\.checkpoint could not be written: No space left on device\. What was there "
+            r"before is unchanged\. Free some space or choose another disk, and try again\.$",
         )
     assert error.errno == errno.ENOSPC
     # With space again it goes on.

@@ -20,7 +20,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
-from imkpl._archive import Arrays, FileKind, pack_document, unpack_document, write_file
+from imkpl._archive import (
+    Arrays,
+    FileKind,
+    pack_document,
+    rephrase,
+    unpack_document,
+    write_file,
+)
 from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.objective import ObjectiveParts
@@ -91,16 +98,7 @@ class Checkpoint:
         """Save a stage; its older file stays until the new one is complete."""
         entries = {"imkpl_version": _version("imkpl"), "stage": stage, "parts": self.parts}
         values = {name: np.asarray(value) for name, value in arrays.items()}
-        path = self._path(stage)
-        try:
-            write_file(path, pack_document(entries, values, CHECKPOINT_FILE))
-        except OSError as error:
-            raise _explained(
-                error,
-                f"The checkpoint {path} could not be written: {error.strerror or error}. What was "
-                "saved before is complete; free some space or make the folder writable, and fit "
-                "again to go on from there",
-            ) from error
+        write_file(self._path(stage), pack_document(entries, values, CHECKPOINT_FILE))
 
     def load_or_compute(
         self,
@@ -168,10 +166,10 @@ class Checkpoint:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
-            raise _explained(
+            raise rephrase(
                 error,
                 f"checkpoint={str(self.folder)!r} cannot be written to: "
-                f"{error.strerror or error}. Choose another folder, or leave out checkpoint",
+                f"{error.strerror or error}. Choose another folder, or leave out checkpoint.",
             ) from error
 
     def _read(self, path: pathlib.Path) -> Arrays:
@@ -245,10 +243,3 @@ def _version(library: str) -> str:
     # Source that is not installed has no version.
     except importlib.metadata.PackageNotFoundError:
         return "unknown"
-
-
-def _explained(error: OSError, sentence: str) -> OSError:
-    """An error of the same class and number whose text says what to do."""
-    explained = type(error)(f"{sentence}.")
-    explained.errno = error.errno
-    return explained
