@@ -146,7 +146,7 @@ def test_a_file_in_the_place_of_the_folder_is_an_error_before_the_work(
     (tmp_path / "file").write_text("something else")
     model = clone(model).set_params(checkpoint=tmp_path / place)
     before = dict(vars(model))
-    with pytest.raises(OSError, match=r"is no folder that can be written to: .* Choose another"):
+    with pytest.raises(OSError, match=r"cannot be written to: .* Choose another"):
         model.fit(wine.X, wine.y)
     assert vars(model) == before
     assert (tmp_path / "file").read_text() == "something else"
@@ -158,7 +158,7 @@ def test_a_folder_that_is_read_only_is_an_error_before_the_work(kept, wine, monk
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr("tempfile.TemporaryFile", fail)
-    sentence = r"^checkpoint='.*kept' is no folder that can be written to: Permission denied\. Choo"
+    sentence = r"^checkpoint='.*kept' cannot be written to: Permission denied\. Choo"
     assert check_refused(kept, wine, PermissionError, sentence).errno == errno.EACCES
 
 
@@ -167,7 +167,7 @@ def test_a_folder_that_is_read_only_is_an_error_before_the_work(kept, wine, monk
 def test_the_modes_of_a_folder_count(kept, wine):
     kept.checkpoint.chmod(0o500)
     try:
-        check_refused(kept, wine, PermissionError, "is no folder that can be written to")
+        check_refused(kept, wine, PermissionError, "cannot be written to")
     finally:
         kept.checkpoint.chmod(0o700)
 

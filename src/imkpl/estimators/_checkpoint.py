@@ -184,7 +184,7 @@ class Checkpoint:
         except OSError as error:
             raise rephrase(
                 error,
-                f"checkpoint={str(self.folder)!r} is no folder that can be written to: "
+                f"checkpoint={str(self.folder)!r} cannot be written to: "
                 f"{error.strerror or error}. Choose another folder, or leave out checkpoint.",
             ) from error
 
