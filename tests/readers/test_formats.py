@@ -172,6 +172,14 @@ def test_npz_of_three_axes_are_time_series(tmp_path):
     assert data.take(np.array([3])).ids.tolist() == [4]
 
 
+def test_npz_with_wrong_numbers_is_not_called_damaged(tmp_path):
+    series = np.arange(60.0).reshape(5, 2, 6)
+    series[3, 1, 2] = np.inf
+    np.savez(tmp_path / "a.npz", X=series, y=Y)
+    with pytest.raises(ValueError, match="Channel 1 of series 3 has an infinite value at step 2"):
+        read_training_file(tmp_path / "a.npz")
+
+
 def test_pickled_objects_are_not_opened(tmp_path):
     np.savez(tmp_path / "a.npz", X=X, y=np.array(["a", 1], dtype=object))
     with pytest.raises(InputError, match=r"a\.npz holds pickled objects, which can run code"):

@@ -81,12 +81,14 @@ def parse_npz(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Parse an archive of NumPy arrays; pickled objects are not opened."""
     if not zipfile.is_zipfile(path):
         raise _damaged(path, ".npz")
-    with _refused_if_damaged(path, ".npz"), zipfile.ZipFile(path) as archive:
-        members = {
-            info.filename.removesuffix(".npy"): partial(_open_member, path, archive, info)
-            for info in archive.infolist()
-            if info.filename.endswith(".npy")
-        }
+    with _refused_if_damaged(path, ".npz"):
+        archive = zipfile.ZipFile(path)
+    members = {
+        info.filename.removesuffix(".npy"): partial(_open_member, path, archive, info)
+        for info in archive.infolist()
+        if info.filename.endswith(".npy")
+    }
+    with archive:
         return _read_arrays(path, members, options)
 
 
@@ -101,6 +103,8 @@ def _open_member(path: pathlib.Path, archive: zipfile.ZipFile, info: zipfile.Zip
         read_header = np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(head)
     n_items = math.prod(shape)
+    if n_items * dtype.itemsize > info.file_size and not dtype.hasobject:
+        raise _damaged(path, ".npz")
 
     def load() -> Any:
         if dtype.hasobject:
@@ -109,8 +113,6 @@ def _open_member(path: pathlib.Path, archive: zipfile.ZipFile, info: zipfile.Zip
                 "expected arrays of numbers or text. Save with numpy.savez(path, X=X, "
                 "y=y.astype(str))."
             )
-        if n_items * dtype.itemsize > info.file_size:
-            raise _damaged(path, ".npz")
         with archive.open(info) as stream:
             return np.lib.format.read_array(stream, allow_pickle=False)
 
@@ -132,11 +134,11 @@ def parse_mat(path: pathlib.Path, options: ReadOptions) -> RawFile:
                 f"{path.name} is a MATLAB file of version 7.3, expected version 7 or older. Save "
                 "it in MATLAB with save('name.mat', 'X', 'Y', '-v7')."
             ) from error
-        members = {
-            name: partial(Member, math.prod(shape), FLOAT * math.prod(shape), partial(load, name))
-            for name, shape, _ in listed
-        }
-        return _read_arrays(path, members, options)
+    members = {
+        name: partial(Member, math.prod(shape), FLOAT * math.prod(shape), partial(load, name))
+        for name, shape, _ in listed
+    }
+    return _read_arrays(path, members, options)
 
 
 @contextmanager
@@ -365,17 +367,27 @@ def _damaged(path: pathlib.Path, kind: str) -> InputError:
     )
 
 
-def _load(path: pathlib.Path, arrays: Mapping[str, Callable[[], Member]], key: str) -> Any:
-    """The values of an array, unless they would take far more memory than the file."""
-    member, n_bytes = arrays[key](), path.stat().st_size
-    if member.n_bytes > max(MOST_TIMES * n_bytes, MOST_BYTES):
-        advice = "numpy.savez" if path.suffix.lower() == ".npz" else "full arrays '-nocompression'"
-        raise InputError(
-            f"Array {quote(key)} of {path.name} would take {member.n_bytes / 2**30:.3g} GiB in "
-            f"memory, {member.n_bytes // n_bytes} times as much as the file, expected at most "
-            f"{MOST_TIMES} times as much. If it is right, save it uncompressed, with {advice}."
-        )
-    return np.asarray(member.load())
+def _load(
+    path: pathlib.Path,
+    arrays: Mapping[str, Callable[[], Member]],
+    key: str,
+    size: int | None = None,
+) -> Any:
+    """The values of an array, if there are so many and they do not take far more than the file."""
+    kind, n_bytes = path.suffix.lower(), path.stat().st_size
+    with _refused_if_damaged(path, kind):
+        member = arrays[key]()
+        if size is not None and member.size != size:
+            return np.empty(0)
+        if member.n_bytes > max(MOST_TIMES * n_bytes, MOST_BYTES):
+            advice = "numpy.savez" if kind == ".npz" else "full(X) and '-nocompression'"
+            raise InputError(
+                f"Array {quote(key)} of {path.name} would take {member.n_bytes / 2**30:.3g} GiB "
+                f"in memory, {member.n_bytes // n_bytes} times as much as the file, expected at "
+                f"most {MOST_TIMES} times as much. If that is right, save it uncompressed, with "
+                f"{advice}."
+            )
+        return np.asarray(member.load())
 
 
 def _read_arrays(
@@ -465,9 +477,8 @@ def _read_names(
 ) -> Any:
     """Distinct names from the first array of the right length."""
     for key in keys:
-        if key not in arrays or arrays[key]().size != n_expected:
-            continue
-        names = [str(value).strip() for value in np.ravel(_load(path, arrays, key)).tolist()]
+        values = np.ravel(_load(path, arrays, key, n_expected)) if key in arrays else np.empty(0)
+        names = [str(value).strip() for value in values.tolist()]
         if len(names) == n_expected and len(set(names)) == n_expected:
             return names
     return None
