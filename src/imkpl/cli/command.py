@@ -13,9 +13,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from imkpl.cli import INTERRUPTED, INTERRUPTION
 from imkpl.cli.output import echo_error, echo_note
 
-INPUT_ERROR, INTERNAL_ERROR, INTERRUPTED = 1, 3, 130
+INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
 DataArgument: TypeAlias = Annotated[
     Path,
@@ -99,7 +100,7 @@ def handle_errors(*, debug: bool) -> Iterator[None]:
     except (BrokenPipeError, typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
-        echo_error("Stopped with Ctrl-C. No file is incomplete.")
+        echo_error(INTERRUPTION)
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         if debug:
