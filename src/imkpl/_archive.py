@@ -69,29 +69,41 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     Symbolic links are followed, and an existing file keeps its mode. A process that is killed may
     leave a file ``.*.part`` behind.
     """
-    target = pathlib.Path(os.path.realpath(path))
-    part = target.with_name(f".{secrets.token_hex(8)}.part")
+    write_files({path: content})
+
+
+def write_files(contents: Mapping[str | os.PathLike[str], bytes]) -> None:
+    """Replace several files that belong together, each as by `write_file`.
+
+    All are written completely before the first is renamed: if one cannot be written, none changes.
+    """
+    targets = [pathlib.Path(os.path.realpath(path)) for path in contents]
+    parts = [target.with_name(f".{secrets.token_hex(8)}.part") for target in targets]
     try:
-        with open(part, "xb") as file:
-            file.write(content)
-            file.flush()
-            # Without it a power cut may leave the new name on an empty file.
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(part, stat.S_IMODE(os.stat(target).st_mode))
-        os.replace(part, target)
+        for part, target, content in zip(parts, targets, contents.values(), strict=True):
+            with open(part, "xb") as file:
+                file.write(content)
+                file.flush()
+                # Without it a power cut may leave the new name on an empty file.
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(part, stat.S_IMODE(os.stat(target).st_mode))
+        for part, target in zip(parts, targets, strict=True):
+            os.replace(part, target)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
+        for part in parts:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
         raise
-    # Without it a power cut may take the new name back. Where folders cannot be opened (Windows) or
-    # synchronised (some network drives), the file is there all the same.
-    with contextlib.suppress(OSError):
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    # Without it a power cut may take the new names back. Where folders cannot be opened (Windows)
+    # or synchronised (some network drives), the files are there all the same.
+    for parent in {target.parent for target in targets}:
+        with contextlib.suppress(OSError):
+            folder = os.open(parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
 
 def pack_document(

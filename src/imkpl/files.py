@@ -149,10 +149,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load(path)
     IMKPL(sparsity=5)
     """
-    writer = TreeWriter()
-    tree = writer.write_estimator(model)
-    entries = {"imkpl_version": __version__, "model": tree}
-    packed = pack_document(entries, writer.arrays, MODEL_FILE)
+    packed = model_bytes(model)
     target = pathlib.Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder. Pass the name of a file in it.")
@@ -162,6 +159,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             "another."
         )
     write_file(target, packed)
+
+
+def model_bytes(model: Any) -> bytes:
+    """What `save` writes."""
+    writer = TreeWriter()
+    tree = writer.write_estimator(model)
+    entries = {"imkpl_version": __version__, "model": tree}
+    return pack_document(entries, writer.arrays, MODEL_FILE)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
