@@ -58,6 +58,13 @@ JsonOption: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]
 ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+SpreadsheetOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put an apostrophe before cells of the .csv that a spreadsheet would run.",
+    ),
+]
 DebugOption: TypeAlias = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.")
 ]
