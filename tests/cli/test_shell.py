@@ -116,9 +116,7 @@ def test_an_ignored_ctrl_c_stays_ignored():
         "import imkpl.cli; from imkpl.cli import main;"
         "os.kill(os.getpid(), signal.SIGINT); main(['--version'])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -108,7 +108,7 @@ def _printable(text: Any) -> str:
 
 
 def format_csv(frame: Any, path: Path, *, is_safe: bool) -> str:
-    """A table as CSV; cells that a spreadsheet would run get an apostrophe, or a note is printed."""
+    """A table as CSV; cells that a spreadsheet would run get an apostrophe or at least a note."""
     from pandas.api.types import is_numeric_dtype
 
     found: list[str] = []
@@ -124,8 +124,8 @@ def format_csv(frame: Any, path: Path, *, is_safe: bool) -> str:
     if found and not is_safe:
         cells = "1 cell" if len(found) == 1 else f"{len(found)} cells"
         echo_note(
-            f"A spreadsheet may run {cells} of {path.name} as a formula, such as {found[0][:40]!r}. "
-            "Add --spreadsheet-safe to put an apostrophe before them."
+            f"A spreadsheet may run {cells} of {path.name}, such as {found[0][:40]!r}. Add "
+            "--spreadsheet-safe to put an apostrophe before them."
         )
     text: str = (quoted if is_safe else frame).to_csv(index=False, lineterminator="\n")
     return text

@@ -176,9 +176,7 @@ class IsolatedCells:
         return [isolate(cell) if isinstance(cell, str) else cell for cell in found]
 
 
-def _describe_reasons(
-    subject: Subject, one: Explanation, names: dict[str, Any]
-) -> dict[str, Any]:
+def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any]) -> dict[str, Any]:
     """The explanation of one sample, in words and numbers."""
     table = one.contributions(0)
     by_feature = table.sum(axis=0)

@@ -23,7 +23,7 @@ from imkpl.model.predictor import Predictor
 # Held-out samples found in the training data that are named.
 MOST_NAMED = 20
 # Kinds of characters that turn the text around them, as Unicode calls them.
-TURNING = frozenset("R AL AN LRE LRO RLE RLO PDF LRI RLI FSI PDI".split())
+TURNING = {"R", "AL", "AN", "LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,14 +252,14 @@ def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
 
 
 def isolate(name: Any) -> Any:
-    """A name to put into a sentence whose writing direction does not reach the words around it.
+    r"""A name to put into a sentence whose writing direction does not reach the words around it.
 
     Names without letters from right to left, and without marks that turn text, stay as they are.
 
     Examples
     --------
-    >>> isolate("Barolo"), isolate("\\u05d0")
-    ('Barolo', '\\u2068\\u05d0\\u2069')
+    >>> isolate("Barolo"), ascii(isolate("\u05d0"))
+    ('Barolo', "'\\u2068\\u05d0\\u2069'")
     """
     text = str(name)
     kinds = [unicodedata.bidirectional(character) for character in text]
