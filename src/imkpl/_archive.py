@@ -8,17 +8,20 @@ the file.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
 import math
 import os
 import pathlib
+import re
 import secrets
 import stat
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +37,11 @@ PLAIN_KINDS = "biufcUSMm"
 # An array without values takes no bytes, however many rows it declares; going through its rows
 # takes for ever. No model has more rows of nothing.
 MAX_EMPTY_ROWS = 2**24
+# Numbers with more digits are beyond all that is computed with.
+MAX_DIGITS = 400
+# Lists and objects take memory, whatever they hold; a document that was written has fewer.
+MIN_NODES, BYTES_PER_NODE = 10_000, 8
+JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,31 @@ class FileKind:
         return self.error(f"{problem}. {self.source}")
 
 
+def check_target(path: str | os.PathLike[str]) -> pathlib.Path:
+    """The path, unless something else than a regular file is there, or its folder is missing."""
+    target = pathlib.Path(path)
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        folder = pathlib.Path(os.path.realpath(target)).parent
+        if not folder.is_dir():
+            raise FileNotFoundError(
+                f"The folder {folder} of {target.name} does not exist. Create it, or choose "
+                "another."
+            ) from None
+        return target
+    except OSError as error:
+        raise _explained(error, target) from error
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{target} is a folder. Pass the name of a file in it.")
+    if not stat.S_ISREG(mode):
+        raise OSError(
+            f"{target} is a device, a pipe or a socket, expected a regular file or a new name. "
+            "Choose another name."
+        )
+    return target
+
+
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace a file in one step: readers see the old content or the new one, never a part.
 
@@ -77,23 +110,20 @@ def write_files(contents: Mapping[str | os.PathLike[str], bytes]) -> None:
 
     All are written completely before the first is renamed: if one cannot be written, none changes.
     """
-    targets = [pathlib.Path(os.path.realpath(path)) for path in contents]
+    targets = [pathlib.Path(os.path.realpath(check_target(path))) for path in contents]
     parts = [target.with_name(f".{secrets.token_hex(8)}.part") for target in targets]
+    path: str | os.PathLike[str] = ""
     try:
-        for part, target, content in zip(parts, targets, contents.values(), strict=True):
-            with open(part, "xb") as file:
-                file.write(content)
-                file.flush()
-                # Without it a power cut may leave the new name on an empty file.
-                os.fsync(file.fileno())
-            with contextlib.suppress(FileNotFoundError):
-                os.chmod(part, stat.S_IMODE(os.stat(target).st_mode))
-        for part, target in zip(parts, targets, strict=True):
-            os.replace(part, target)
-    except BaseException:
+        for path, part, target in zip(contents, parts, targets, strict=True):
+            _write_part(part, contents[path], target)
+        for part, path in zip(parts, targets, strict=True):
+            os.replace(part, path)
+    except BaseException as error:
         for part in parts:
             with contextlib.suppress(OSError):
                 os.unlink(part)
+        if isinstance(error, OSError):
+            raise _explained(error, path) from error
         raise
     # Without it a power cut may take the new names back. Where folders cannot be opened (Windows)
     # or synchronised (some network drives), the files are there all the same.
@@ -104,6 +134,46 @@ def write_files(contents: Mapping[str | os.PathLike[str], bytes]) -> None:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+
+def _write_part(part: pathlib.Path, content: bytes, target: pathlib.Path) -> None:
+    """Write a new file with the mode of the one that it will replace."""
+    mode = stat.S_IMODE(os.stat(target).st_mode) if target.exists() else None
+    # Nobody may read a private file while it is written.
+    first_mode = 0o666 if mode is None else 0o600
+    with open(part, "xb", opener=lambda name, flags: os.open(name, flags, first_mode)) as file:
+        file.write(content)
+        file.flush()
+        # Without it a power cut may leave the new name on an empty file.
+        os.fsync(file.fileno())
+    if mode is not None:
+        os.chmod(part, mode)
+
+
+# What to do about an error of the system.
+REMEDIES: Mapping[int | None, str] = {
+    **dict.fromkeys((errno.ENOSPC, errno.EFBIG), "Free some space or choose another disk"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "Make its folder writable or choose another"),
+    errno.EROFS: "Choose another folder",
+    errno.ENAMETOOLONG: "Choose a shorter name",
+}
+
+
+def _explained(error: OSError, path: str | os.PathLike[str]) -> OSError:
+    """The error with a text that names the file and says what to do."""
+    remedy = REMEDIES.get(error.errno, "Check the disk or choose another folder")
+    return rephrase(
+        error,
+        f"{os.fspath(path)} could not be written: {error.strerror or error}. What was there before "
+        f"is unchanged. {remedy}, and try again.",
+    )
+
+
+def rephrase(error: OSError, sentence: str) -> OSError:
+    """An error of the same class and number with another text."""
+    other = type(error)(sentence)
+    other.errno = error.errno
+    return other
 
 
 def pack_document(
@@ -136,8 +206,22 @@ def unpack_document(content: bytes, kind: FileKind) -> tuple[dict[str, Any], Arr
     def refuse_constant(text: str) -> Any:
         raise kind.misfit(f"{kind.document} holds {text}, expected plain numbers")
 
+    def read_number(text: str, kind_of_number: type[Any]) -> Any:
+        value = math.inf if len(text) > MAX_DIGITS else kind_of_number(text)
+        if not abs(value) < math.inf:
+            raise kind.misfit(f"{kind.document} holds the number {text[:20]}, which is too large")
+        return value
+
+    text = members[kind.document]
+    limit = MIN_NODES + len(text) // BYTES_PER_NODE
+    if _count_nodes(text) > limit and _count_nodes(JSON_TEXT.sub(b"", text)) > limit:
+        raise kind.misfit(f"{kind.document} consists of little more than brackets")
     document = json.loads(
-        members[kind.document], object_pairs_hook=read_object, parse_constant=refuse_constant
+        text,
+        object_pairs_hook=read_object,
+        parse_constant=refuse_constant,
+        parse_int=partial(read_number, kind_of_number=int),
+        parse_float=partial(read_number, kind_of_number=float),
     )
     _check_version(document, kind)
     entries = document["arrays"]
@@ -151,6 +235,10 @@ def unpack_document(content: bytes, kind: FileKind) -> tuple[dict[str, Any], Arr
         name: read_array(members[_member(name)], entries[name], kind, name) for name in entries
     }
     return document, arrays
+
+
+def _count_nodes(text: bytes) -> int:
+    return text.count(b"[") + text.count(b"{")
 
 
 def _member(name: str) -> str:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cached_property, update_wrapper
+from contextlib import contextmanager, nullcontext
+from functools import cache, cached_property, update_wrapper
 from types import FunctionType
 from typing import Any
 
 from numba import get_num_threads, njit, set_num_threads
 from numba.np.ufunc.parallel import threading_layer
+from threadpoolctl import ThreadpoolController
 
 # One loop at a time on a layer that bears no more.
 _TURN = threading.Lock()
@@ -79,12 +80,23 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def limited_threads(n_jobs: int | None) -> Iterator[int]:
-    """Limit the number of threads inside the block."""
+def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[int]:
+    """Limit the number of threads of compiled loops inside the block.
+
+    Matrix products of BLAS round differently with another number of threads, whatever `n_jobs` is.
+    `pin_blas` gives them one thread, so that a fit has the same bits on one core and on many.
+    """
     before = get_num_threads()
     count = before if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, before))
     set_num_threads(count)
     try:
-        yield count
+        with _blas_libraries().limit(limits=1, user_api="blas") if pin_blas else nullcontext():
+            yield count
     finally:
         set_num_threads(before)
+
+
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    # Looking for them takes milliseconds; NumPy and SciPy have loaded theirs by now.
+    return ThreadpoolController()

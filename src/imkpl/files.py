@@ -27,6 +27,7 @@ from imkpl._archive import (
     unpack_document,
     write_file,
 )
+from imkpl._schema import ATTRIBUTES, check_attributes, check_kernels
 from imkpl.estimators import (
     IMKPL,
     IMKPLCV,
@@ -47,6 +48,7 @@ from imkpl.kernels import (
     PerFeatureGaussian,
     Precomputed,
     VarianceNormalized,
+    resolve_bank,
 )
 from imkpl.kernels.alignment import ChannelKernels
 from imkpl.kernels.per_feature import FeatureKernels
@@ -149,16 +151,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load(path)
     IMKPL(sparsity=5)
     """
-    packed = model_bytes(model)
-    target = pathlib.Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder. Pass the name of a file in it.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"The folder {target.parent} of {target.name} does not exist. Create it, or save to "
-            "another."
-        )
-    write_file(target, packed)
+    write_file(path, model_bytes(model))
 
 
 def model_bytes(model: Any) -> bytes:
@@ -239,6 +232,10 @@ MAX_DEPTH = 40
 # Attributes of scikit-learn that are not learned: callbacks are code that only `fit` runs, and
 # metadata requests have a place of their own in the file.
 NOT_LEARNED = frozenset({"_skl_callbacks", "_metadata_request"})
+# An estimator may hold another, before and after it was fitted.
+MAX_ESTIMATORS = 8
+# Every mention of an array takes time, though no memory.
+MAX_VALUES, MAX_MENTIONS = 2**24, 16
 CSR_PARTS = ("data", "indices", "indptr")
 ROUTED_METHODS = ("fit", "score")
 
@@ -285,13 +282,21 @@ class TreeWriter:
         parameters = model.get_params(deep=False)
         unlearned = NOT_LEARNED | set(parameters)
         learned = {name: value for name, value in vars(model).items() if name not in unlearned}
-        return {
+        node = {
             "type": "estimator",
             "class": kind.__name__,
             "parameters": write(parameters),
             "attributes": write(learned),
             "requests": _find_requests(model),
         }
+        try:
+            _check_model(model, learned)
+        except ValueError as error:
+            raise ModelFileError(
+                f"{kind.__name__} cannot be saved: {error}. Set what is wrong with set_params, or "
+                "fit the model again."
+            ) from error
+        return node
 
     def write(self, value: Any, where: str, owner: str, depth: int = 0) -> Any:
         """Any value as a node."""
@@ -391,6 +396,8 @@ class TreeReader:
 
     def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
         self._arrays = arrays
+        self._n_estimators = 0
+        self._n_values = MAX_VALUES + MAX_MENTIONS * sum(one.size for one in arrays.values())
         self._readers: Mapping[Any, Callable[[Any, int], Any]] = {
             "array": self._read_array,
             "csr": self._read_csr,
@@ -435,7 +442,11 @@ class TreeReader:
     def _read_array(self, node: dict[str, Any], depth: int) -> np.ndarray[Any, Any]:
         if node["name"] not in self._arrays:
             raise MODEL_FILE.misfit(f"array {node['name']!r} is missing")
-        return self._arrays[node["name"]]
+        array = self._arrays[node["name"]]
+        self._n_values -= array.size
+        if self._n_values < 0:
+            raise MODEL_FILE.misfit(f"array {node['name']!r} occurs over and over again")
+        return array
 
     def _read_objects(self, node: dict[str, Any], depth: int) -> np.ndarray[Any, Any]:
         items, shape = self._read_items(node, depth), tuple(node["shape"])
@@ -467,16 +478,27 @@ class TreeReader:
 
     def _read_estimator(self, node: dict[str, Any], depth: int) -> Any:
         kind = _look_up(ESTIMATORS, node["class"])
+        self._n_estimators += 1
+        if self._n_estimators > MAX_ESTIMATORS:
+            raise MODEL_FILE.misfit(f"it holds more than {MAX_ESTIMATORS} estimators")
         known = list(inspect.signature(kind).parameters)
         _check_names(node["parameters"], known, kind.__name__)
+        _check_names(node["attributes"], list(ATTRIBUTES[kind.__name__]), kind.__name__)
         model = kind(**self._read_named(node["parameters"], depth))
         learned = self._read_named(node["attributes"], depth)
-        for name in learned:
-            if name in known or name in NOT_LEARNED or _is_code(kind, name):
-                raise MODEL_FILE.misfit(f"it would replace {name!r} of {kind.__name__}")
+        _check_model(model, learned)
         vars(model).update(learned)
         _set_requests(model, node["requests"])
         return model
+
+
+def _check_model(model: Any, learned: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless parameters and attributes are those of such a model."""
+    model._validate_params()
+    if hasattr(model, "kernels"):
+        resolve_bank(model.kernels)
+        check_kernels(model.kernels)
+    check_attributes(type(model).__name__, learned)
 
 
 def _set_requests(model: Any, requests: dict[str, dict[str, Any]]) -> None:
@@ -488,11 +510,6 @@ def _set_requests(model: Any, requests: dict[str, dict[str, Any]]) -> None:
         for method in ROUTED_METHODS:
             if requests.get(method):
                 getattr(model, f"set_{method}_request")(**requests[method])
-
-
-def _is_code(kind: type[Any], name: str) -> bool:
-    """Whether an attribute is a method or a property."""
-    return hasattr(type(inspect.getattr_static(kind, name, None)), "__get__")
 
 
 def _read_dtype(text: str) -> np.dtype[Any]:

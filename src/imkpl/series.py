@@ -16,7 +16,7 @@ from imkpl._typing import FloatArray, IntArray
 
 __all__ = ["SeriesSet", "difference", "read_series", "resample"]
 
-NO_SERIES = "X has no series, expected at least one. Check how it was selected."
+NO_SERIES = "X has no series, expected at least one. Check how X was selected."
 OBJECTS = np.dtype(object)
 FORMS = (
     "an array (n_series, n_channels, n_steps), a list of arrays (n_channels, length), a SeriesSet, "
@@ -424,7 +424,7 @@ def _read_frame(frame: Any) -> SeriesSet:
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise ValueError(
             f"The frame has shape {frame.shape} and so no series, expected at least one row and "
-            "one column. Check how it was selected."
+            "one column. Check how X was selected."
         )
     if frame.index.nlevels == 2:
         return _read_levels(frame)

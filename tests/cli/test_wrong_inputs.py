@@ -299,6 +299,16 @@ def test_too_little_memory_is_reported(shell, data, monkeypatch):
     assert fit(shell, data) == "The data do not fit into memory. Use fewer rows or columns."
 
 
+@pytest.mark.skipif(os.name != "posix", reason="There are pipes with names on POSIX systems only")
+@pytest.mark.parametrize("option", ["--model", "--report"])
+def test_a_pipe_is_refused_before_the_fit(shell, data, tmp_path, monkeypatch, option):
+    pipe = tmp_path / "page.html"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(IMKPL, "fit", raising(AssertionError("fitted")))
+    assert "is a device, a pipe or a socket" in fit(shell, data, option, pipe, "--force")
+    assert pipe.is_fifo()
+
+
 def test_stopping_leaves_no_files(shell, data, tmp_path, monkeypatch):
     monkeypatch.setattr(IMKPL, "fit", raising(KeyboardInterrupt()))
     before = sorted(tmp_path.iterdir())

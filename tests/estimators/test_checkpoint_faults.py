@@ -96,9 +96,8 @@ def test_a_full_disk_is_an_error_and_the_last_checkpoint_is_whole(
             kept,
             wine,
             OSError,
-            r"-round\.checkpoint could not be written: No space left on device\. What was saved "
-            r"before is complete; free some space or make the folder writable, and fit again to "
-            r"go on from there\.$",
+            r"-round\.checkpoint could not be written: No space left on device\. What was there "
+            r"before is unchanged\. Free some space or choose another disk, and try again\.$",
         )
     assert error.errno == errno.ENOSPC
     # With space again it goes on.
@@ -147,7 +146,7 @@ def test_a_file_in_the_place_of_the_folder_is_an_error_before_the_work(
     (tmp_path / "file").write_text("something else")
     model = clone(model).set_params(checkpoint=tmp_path / place)
     before = dict(vars(model))
-    with pytest.raises(OSError, match=r"is no folder that can be written to: .* Choose another"):
+    with pytest.raises(OSError, match=r"cannot be written to: .* Choose another"):
         model.fit(wine.X, wine.y)
     assert vars(model) == before
     assert (tmp_path / "file").read_text() == "something else"
@@ -159,7 +158,7 @@ def test_a_folder_that_is_read_only_is_an_error_before_the_work(kept, wine, monk
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr("tempfile.TemporaryFile", fail)
-    sentence = r"^checkpoint='.*kept' is no folder that can be written to: Permission denied\. Choo"
+    sentence = r"^checkpoint='.*kept' cannot be written to: Permission denied\. Choo"
     assert check_refused(kept, wine, PermissionError, sentence).errno == errno.EACCES
 
 
@@ -168,7 +167,7 @@ def test_a_folder_that_is_read_only_is_an_error_before_the_work(kept, wine, monk
 def test_the_modes_of_a_folder_count(kept, wine):
     kept.checkpoint.chmod(0o500)
     try:
-        check_refused(kept, wine, PermissionError, "is no folder that can be written to")
+        check_refused(kept, wine, PermissionError, "cannot be written to")
     finally:
         kept.checkpoint.chmod(0o700)
 
@@ -220,7 +219,7 @@ def forge(path, **changes):
     """The file with other arrays, and checksums that fit."""
     document, arrays = unpack_document(path.read_bytes(), CHECKPOINT_FILE)
     for name, change in changes.items():
-        arrays[name] = change(arrays[name])
+        arrays[name] = change(arrays.get(name))
         if arrays[name] is None:
             del arrays[name]
     own = ("format", "format_version", "arrays")
@@ -248,14 +247,38 @@ def put(place, value):
         ("round", {"codes_data": lambda data: data.astype(np.float32)}),
         ("round", {"weights": lambda weights: weights[1:]}),
         ("round", {"history": lambda history: history[:, 1:]}),
-        ("round", {"history": lambda history: None}),
-        ("round", {"weights": lambda weights: None}),
     ],
 )
 def test_forged_content_is_an_error_and_never_an_index(stage, changes, kept, wine):
     forge(find(kept.checkpoint, stage), **changes)
     sentence = rf"-{stage}\.checkpoint cannot be used: its content does not fit the data .*Delete"
     check_refused(kept, wine, CheckpointError, sentence)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"history": lambda history: None},
+        {"weights": lambda weights: None},
+        {"__class__": lambda nothing: np.zeros(3)},
+        {"prototypes_indices": lambda indices: indices + 0.5},
+        {"codes_data": lambda data: data.astype("U30")},
+    ],
+)
+@pytest.mark.usefixtures("no_work")
+def test_arrays_that_no_round_has_are_an_error_before_the_work(changes, kept, wine):
+    forge(find(kept.checkpoint, "round"), **changes)
+    check_refused(kept, wine, CheckpointError, "its arrays are not those of a round, expected")
+
+
+@pytest.mark.usefixtures("no_work")
+def test_a_stage_that_no_fit_has_is_an_error(kept, wine):
+    path = find(kept.checkpoint, "round")
+    document, arrays = unpack_document(path.read_bytes(), CHECKPOINT_FILE)
+    entries = {"stage": "other", "parts": document["parts"]}
+    other = path.with_name(path.name.replace("-round", "-other"))
+    other.write_bytes(pack_document(entries, arrays, CHECKPOINT_FILE))
+    check_refused(kept, wine, CheckpointError, r"-other\.checkpoint cannot be used: .*'other'")
 
 
 def test_a_file_of_another_fit_under_this_name_is_an_error(kept, wine, tmp_path):
@@ -282,9 +305,7 @@ def test_a_file_that_is_no_document_of_ours_is_an_error(kept, wine):
     "changes",
     [
         {"indices": put(0, 10**6)},
-        {"indices": lambda indices: indices + 0.5},
         {"weights": lambda weights: weights[1:]},
-        {"weights": lambda weights: None},
     ],
 )
 def test_forged_landmarks_are_an_error(changes, wine, tmp_path):

@@ -142,6 +142,14 @@ def test_weights_of_the_caller_are_left_alone(wine):
     assert_array_equal(weight, 2.0)
 
 
+@pytest.mark.parametrize("factor", [1e16, 1e20, 1e200, 1e307])
+def test_huge_weights_give_the_model_of_the_same_weights_divided(wine, factor):
+    shares = 1.0 + np.arange(len(wine.y)) % 3
+    plain = IMKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=shares)
+    huge = IMKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=shares * factor)
+    assert_equal_models(huge, plain, wine.new)
+
+
 def test_scalar_weight_counts_for_all_samples(wine):
     scalar = ISKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=2.0)
     array = ISKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=np.full(len(wine.y), 2.0))

@@ -183,25 +183,44 @@ for _ in range(100):
         (put("model", "class", value="os.system"), "it holds a 'os.system'"),
         (put("model", value={"type": "tuple", "items": []}), "something that is not a model"),
         (put("model", value=None), "is inconsistent"),
-        (put(*ATTRIBUTES, "feature_importances_", value=3), "replace 'feature_importances_'"),
-        (put(*ATTRIBUTES, "__class__", value=3), "would replace '__class__' of IMKPL"),
-        (put("model", "parameters", "depth", value=3), "it sets 'depth' of IMKPL, which this"),
-        (put(*ATTRIBUTES, "predict", value=3), "it would replace 'predict' of IMKPL"),
-        (put(*ATTRIBUTES, "sparsity", value=3), "it would replace 'sparsity' of IMKPL"),
-        (put(*ATTRIBUTES, "_metadata_request", value=3), "would replace '_metadata_request'"),
-        (put(*ATTRIBUTES, "x_", value={"type": "call"}), "a value of type 'call', which is not"),
-        (put(*ATTRIBUTES, "x_", value={"name": "0"}), "a value of type None, which is not known"),
-        (put(*ATTRIBUTES, "x_", value={"type": ["a"]}), r"is inconsistent \(TypeError"),
-        (put(*ATTRIBUTES, "x_", value=DEEP), "values are nested more than 40 levels deep"),
-        (put(*ATTRIBUTES, "x_", value={"type": "array", "name": "99"}), "array '99' is missing"),
         (
-            put(*ATTRIBUTES, "x_", value={"type": "objects", "shape": [2**40, 0], "items": []}),
+            put(*ATTRIBUTES, "feature_importances_", value=3),
+            "it sets 'feature_importances_' of IMKPL",
+        ),
+        (put(*ATTRIBUTES, "__class__", value=3), "it sets '__class__' of IMKPL"),
+        (put("model", "parameters", "depth", value=3), "it sets 'depth' of IMKPL, which this"),
+        (put(*ATTRIBUTES, "predict", value=3), "it sets 'predict' of IMKPL"),
+        (put(*ATTRIBUTES, "sparsity", value=3), "it sets 'sparsity' of IMKPL"),
+        (put(*ATTRIBUTES, "_metadata_request", value=3), "it sets '_metadata_request' of IMKPL"),
+        (
+            put(*ATTRIBUTES, "temperature_", value={"type": "call"}),
+            "a value of type 'call', which is not",
+        ),
+        (
+            put(*ATTRIBUTES, "temperature_", value={"name": "0"}),
+            "a value of type None, which is not known",
+        ),
+        (put(*ATTRIBUTES, "temperature_", value={"type": ["a"]}), r"is inconsistent \(TypeError"),
+        (
+            put(*ATTRIBUTES, "temperature_", value=DEEP),
+            "values are nested more than 40 levels deep",
+        ),
+        (
+            put(*ATTRIBUTES, "temperature_", value={"type": "array", "name": "99"}),
+            "array '99' is missing",
+        ),
+        (
+            put(
+                *ATTRIBUTES,
+                "temperature_",
+                value={"type": "objects", "shape": [2**40, 0], "items": []},
+            ),
             "0 values are declared to have the shape",
         ),
         (
             put(
                 *ATTRIBUTES,
-                "x_",
+                "temperature_",
                 value={
                     "type": "tuple",
                     "items": {"type": "part", "class": "Gaussian", "fields": {}},
@@ -210,22 +229,37 @@ for _ in range(100):
             "the items of a 'tuple' are not a list",
         ),
         (
-            put(*ATTRIBUTES, "x_", value={"type": "objects", "shape": [1], "items": "a"}),
+            put(*ATTRIBUTES, "temperature_", value={"type": "objects", "shape": [1], "items": "a"}),
             "the items of a 'objects' are not a list",
         ),
-        (put(*ATTRIBUTES, "x_", value={"type": "dtype", "value": "|O"}), "values of type '|O'"),
-        (put(*ATTRIBUTES, "x_", value={"type": "dtype", "value": "i4,O"}), "values of type 'i4,O'"),
-        (put(*ATTRIBUTES, "x_", value={"type": "float", "value": "1"}), "is inconsistent"),
         (
-            put(*ATTRIBUTES, "x_", value={"type": "number type", "name": "object"}),
+            put(*ATTRIBUTES, "temperature_", value={"type": "dtype", "value": "|O"}),
+            "values of type '|O'",
+        ),
+        (
+            put(*ATTRIBUTES, "temperature_", value={"type": "dtype", "value": "i4,O"}),
+            "values of type 'i4,O'",
+        ),
+        (
+            put(*ATTRIBUTES, "temperature_", value={"type": "float", "value": "1"}),
             "is inconsistent",
         ),
         (
-            put(*ATTRIBUTES, "x_", value={"type": "scalar", "name": "int64", "value": [1]}),
+            put(*ATTRIBUTES, "temperature_", value={"type": "number type", "name": "object"}),
+            "is inconsistent",
+        ),
+        (
+            put(
+                *ATTRIBUTES, "temperature_", value={"type": "scalar", "name": "int64", "value": [1]}
+            ),
             "it holds a 'int64' that is not a single value",
         ),
         (
-            put(*ATTRIBUTES, "x_", value={"type": "objects", "shape": [10**12], "items": []}),
+            put(
+                *ATTRIBUTES,
+                "temperature_",
+                value={"type": "objects", "shape": [10**12], "items": []},
+            ),
             "0 values are declared to have the shape",
         ),
         (put(*ATTRIBUTES, "prototypes_", "shape", value=[10**12, 40]), "is inconsistent"),
@@ -260,7 +294,8 @@ def test_a_document_that_asks_for_something_else_is_refused(change, sentence, co
     [
         (b'{"format": NaN}', "model.json holds NaN"),
         (b'{"format": 1, "format": 2}', "a name occurs twice in model.json"),
-        (b"[" * 100_000, "is inconsistent"),
+        (b"[" * 100_000, "consists of little more than brackets"),
+        (b"[" * 9_000, "is inconsistent"),
         (b"\xff", "is inconsistent"),
         (b"[]", "model.json was not written by imkpl"),
         (b'{"format": "imkpl model"}', "is inconsistent"),

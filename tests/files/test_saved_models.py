@@ -437,7 +437,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(step, tmp_path, mon
         raise OSError("No space left on device")
 
     monkeypatch.setattr(os, step, fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"model\.imkpl could not be written: No space left"):
         imkpl.save(IMKPL(sparsity=4), path)
     assert list(tmp_path.iterdir()) == [path]
     assert imkpl.load(path).sparsity == 3

@@ -315,7 +315,7 @@ def test_bad_samples_are_explained(rng):
         GlobalAlignment(groups={"a": ["u"]}).adapt(X)
     with pytest.raises(ValueError, match="has shape \\(3,\\)"):
         GlobalAlignment(bandwidth=[1.0, 2.0, 3.0]).adapt(X)
-    with pytest.raises(ValueError, match=r"numbers of up to .* expected at most 1e\+150"):
+    with pytest.raises(ValueError, match=r"values up to .* expected at most 1e\+150"):
         GlobalAlignment().adapt(SeriesSet(X.values * 1e200, X.starts))
     bank = GlobalAlignment().adapt(X)
     with pytest.raises(ValueError, match="reads channel 1"):

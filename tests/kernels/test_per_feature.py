@@ -215,7 +215,7 @@ def test_banks_are_frozen():
         (lambda b, X: PerFeatureGaussian(scales=(0.0,)), "must be a tuple of positive numbers"),
         (lambda b, X: PerFeatureGaussian(bandwidth=-1.0), "must be positive"),
         (lambda b, X: PerFeatureGaussian(dtype=np.float16), "must be float64 or float32"),
-        (lambda b, X: b.adapt(X * 1e150), r"numbers of up to .*, expected at most 1e\+150"),
+        (lambda b, X: b.adapt(X * 1e150), r"values up to .*, expected at most 1e\+150"),
         (lambda b, X: PerFeatureGaussian().n_kernels, "Call adapt"),
         (lambda b, X: PerFeatureGaussian(features=[9]).adapt(X), "must list columns of X"),
         (lambda b, X: PerFeatureGaussian(bandwidth=np.ones(3)).adapt(X), "one per feature"),

@@ -151,6 +151,17 @@ def test_answers_are_lazy_and_those_of_memory(fitted, samples, kind, assert_clos
         assert_close(computed, expected)
 
 
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_frames_read_from_files_are_answered(fitted, samples, tmp_path, n_files):
+    frame = pd.DataFrame(samples[0], columns=list("abcdefgh")).assign(more=0.0)
+    for place, part in enumerate(np.array_split(frame.index, n_files)):
+        frame.loc[part].to_parquet(tmp_path / f"{place}.parquet")
+    lazy = dd.read_parquet(tmp_path).drop(columns="more")
+    named = IMKPL(sparsity=3).fit(frame.drop(columns="more"), samples[1])
+    found = named.predict_proba(lazy).compute(scheduler="synchronous")
+    assert_allclose(found, named.predict_proba(frame.drop(columns="more")), atol=1e-12)
+
+
 def test_two_classes_have_one_score(samples, assert_close):
     X, y = samples
     model = IMKPL(sparsity=2).fit(X[y < 2][:80], y[y < 2][:80])
@@ -206,7 +217,7 @@ BAD = [
         lambda X: da.from_array(np.where(X > 2, np.nan, X), chunks=(150, 8)),
         "Partition 0 of X has NaN",
     ),
-    (lambda X: da.from_array(X * 1e151, chunks=(150, 8)), "X holds numbers of up to"),
+    (lambda X: da.from_array(X * 1e151, chunks=(150, 8)), "X has values up to"),
     (lambda X: da.from_array(X[:, 0]), "1 dimensions, expected 2"),
     (lambda X: da.from_array(X.astype(str), chunks=(150, 8)), "The array has type <U32, expected"),
     (lambda X: da.from_array(X).map_blocks(sp.csr_array), "of type csr_array, expected NumPy"),

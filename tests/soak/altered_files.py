@@ -35,11 +35,12 @@ DEEDS = ("code.__new__", "cpython.run_", "ctypes.", "exec", "import", "marshal."
 # Allowed in `predict` of a forged model: another type of numbers asks Numba for another loop.
 COMPILER = ("code.__new__", "ctypes.", "exec", "import", "marshal.", "os.", "pickle.")
 
+MARKUP = "<b id=forged>"
 WRONG_NAMES = ("../../outside.npy", "/etc/passwd", "arrays/../model.json", "arrays/0.npy/",
                "arrays\\0.npy", "", "a" * 60_000, "arrays/\x00.npy", "CON")  # fmt: skip
 WRONG_VALUES = (
     None, True, -1, 0, 2**63, 10**400, 1e308, 0.5, "", "1", "__import__('os').system('true')",
-    "\ud800", "x" * 100_000, [], [[]], {},
+    "\ud800", "x" * 100_000, MARKUP, [], [[]], {},
     {"type": "array", "name": "0"},
     {"type": "float", "value": "nan"},
     {"type": "tuple", "items": []},
@@ -50,7 +51,8 @@ WRONG_VALUES = (
     {"type": "objects", "shape": [2**40, 0], "items": []},
     {"type": "scalar", "name": "str_", "value": "a"},
 )  # fmt: skip
-WRONG_KEYS = ("__class__", "__dict__", "__reduce__", "fit", "predict", "_predictor", "x_", "type")
+WRONG_KEYS = ("__class__", "__dict__", "__reduce__", "fit", "predict", "_predictor", "x_", "type",
+              "_doc_link_module", "_doc_link_template", "__doc__", "n_channels_in_")  # fmt: skip
 WRONG_TEXTS = ("NaN", "Infinity", "1e999", "[" * 5000, "{" * 5000, '"\\ud800"')
 WRONG_SHAPES = ([2**62, 4], [-1], [2**63], [10**400], [0], [], [1] * 70, [2.5], ["3"], [True])
 WRONG_TYPES = ("|O", "<f2", "<f4", ">f8", "<c16", "<i8", "|b1", "<U3", "|S8", "<M8[s]", "V8")
@@ -300,6 +302,8 @@ def open_copy(path, is_forged, expected, X, watch):
     except ModelFileError as error:
         is_sentence = "cannot be loaded: " in str(error) and str(error).endswith(".")
         return "refused" if is_sentence else f"! no sentence: {error}"
+    if MARKUP in model._repr_html_():
+        return "! text of the file became markup"
     try:
         answers = watch.run(lambda: ask(model, X), *COMPILER)
     except MemoryError:

@@ -134,3 +134,28 @@ def test_a_fit_that_compiles_its_loops_equals_one_that_finds_them_cached(tmp_pat
         for _ in range(2)
     )
     assert cold == warm
+
+
+FIT_DIGITS = """
+from sklearn.datasets import load_digits
+from imkpl import IMKPL
+from imkpl._hash import hash_values
+X, y = load_digits(return_X_y=True)
+model = IMKPL(max_iter=3, tol=1.0).fit(X[:900], y[:900])
+print(hash_values([model.kernel_weights_, model.prototypes_, model.codes_, model.temperature_]))
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="There is one core.")
+def test_a_fit_has_the_same_bits_for_any_number_of_blas_threads():
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", FIT_DIGITS],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": n_threads, "OMP_NUM_THREADS": n_threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for n_threads in ("1", "2")
+    }
+    assert len(found) == 1

@@ -343,7 +343,7 @@ def demo(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Learn from most of 569 patients with a tumour, and say what was learned.
+    """Fit a model to data of 569 patients with a tumour, and show what it learned.
 
     The data (Wisconsin breast cancer, 30 measurements of cell nuclei) come with scikit-learn. The
     page of an earlier demo is replaced.

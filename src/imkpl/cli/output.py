@@ -19,6 +19,7 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from imkpl._archive import check_target
 from imkpl._json import to_json
 from imkpl._progress import Progress, listening
 from imkpl.readers import InputError
@@ -161,6 +162,8 @@ def check_outputs(
             raise InputError(
                 f"{path} already exists. Choose another name, or replace it with --force."
             )
+        if path.exists():
+            check_target(path)
         problem = ""
         if not folder.exists():
             problem = f"the folder {folder} does not exist. Create it, or choose another."

@@ -205,7 +205,7 @@ def explain(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Say why rows get their classes: prototypes, training rows behind them, and features.
+    """Explain why rows get their classes: prototypes, training rows behind them, and features.
 
     Rows are chosen by name (--id) or by number from 1.
     """

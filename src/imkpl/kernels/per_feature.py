@@ -312,7 +312,7 @@ class PerFeatureGaussian(BaseKernelBank):
         self, n_kernels: int, left: FloatArray, right: FloatArray | None
     ) -> Iterator[slice]:
         n_values = left.shape[0] + (0 if right is None else right.shape[0])
-        # Sums in single precision begin anew with every group of kernels.
+        # Sums in single precision start again with every group of kernels.
         group = loops._SINGLE_GROUP if np.dtype(self.dtype) == np.float32 else 1
         n_groups = -(-n_kernels // group)
         for groups in iterate_blocks(n_groups, 16 * n_values * group):

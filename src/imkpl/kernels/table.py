@@ -47,7 +47,7 @@ class ColumnKernels(KernelTable):
     labels: tuple[str, ...]  # names of the kernels
 
     def relearned(self, fresh: ColumnKernels) -> ColumnKernels:
-        """These kernels with what was learned anew about all columns."""
+        """These kernels with what was learned again about all columns."""
         kinds = zip(fresh.columns.tolist(), fresh.is_mark.tolist(), strict=True)
         places = {kind: place for place, kind in enumerate(kinds)}
         own = list(zip(self.columns.tolist(), self.is_mark.tolist(), strict=True))

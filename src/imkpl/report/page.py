@@ -16,7 +16,7 @@ from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
-from imkpl._archive import write_file
+from imkpl._archive import check_target, write_file
 from imkpl.plots._style import COLORS, class_color, shorten, shorten_all
 from imkpl.report.summarize import summarize
 
@@ -142,7 +142,7 @@ def _check_target(path: str | os.PathLike[str]) -> pathlib.Path:
             f"The folder {target.parent} is not writable. Choose another, or change its "
             "permissions."
         )
-    return target
+    return check_target(target)
 
 
 def render_report(found: dict[str, Any]) -> str:

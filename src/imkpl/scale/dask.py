@@ -411,7 +411,7 @@ def _tabulate_band(
 class DaskSamples(ShardedSamples):
     """Samples in the partitions of a Dask collection.
 
-    Every pass computes the partitions it needs anew, unless the collection was persisted.
+    Every pass computes the partitions it needs again, unless the collection was persisted.
     """
 
     client: Any = field(compare=False)
@@ -577,7 +577,8 @@ def answer_lazily(model: Any, method: str, X: Any, options: dict[str, Any]) -> A
     answer = _Answer(light, method, options, empty)
     sent = delayed(answer, name=f"model-{uuid4().hex}", traverse=False)
     if _is_frame(X):
-        return X.map_partitions(_answer, sent, meta=empty)
+        # A frame of one partition is fused with its task, which then may have one input only.
+        return X.map_partitions(_answer, answer if X.npartitions == 1 else sent, meta=empty)
     whole = _whole_rows(X)
     return whole.map_blocks(
         _answer,
