@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -150,7 +151,7 @@ def fit(
     check_report("--report", report)
     fitted = _fit_file(data, test, options, settings)
     answer = _describe_fit(fitted)
-    contents = {}
+    contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
         from imkpl.files import model_bytes
 
