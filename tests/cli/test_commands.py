@@ -437,3 +437,11 @@ def test_only_a_table_can_be_safe_for_a_spreadsheet(shell, folder, tmp_path, mon
         "--spreadsheet-safe is about a table, but none is written. Add --out with a name that ends "
         "in .csv, or leave it out."
     )
+
+
+def test_labels_that_look_alike_are_noted(tmp_path, wine, shell):
+    names = {"Barolo": "Ros\u00e9", "Grignolino": "Rose\u0301", "Barbera": "Barbera"}
+    wine.assign(cultivar=wine["cultivar"].map(names)).to_csv(tmp_path / "a.csv", index=False)
+    result = shell("fit", tmp_path / "a.csv", "--target", "cultivar")
+    assert result.exit_code == 0
+    assert r"note: Labels 'Rose\u0301' and 'Ros\xe9' look alike" in result.stderr
