@@ -616,3 +616,10 @@ def test_differences_add_up_to_the_whole_way(series):
     for index in range(len(series)):
         way = series[index][0, -1] - series[index][0, 0]
         np.testing.assert_allclose(result[index].sum(), way, atol=1e-6)
+
+
+def test_messages_about_long_names_are_short():
+    frames = [pd.DataFrame({name * 10_000: [1.0]}) for name in "ab"]
+    with pytest.raises(ValueError, match=r"Series 1 has columns \['b+\.\.\.\], expected") as caught:
+        read_series(frames)
+    assert len(str(caught.value)) < 400

@@ -4,6 +4,7 @@ import copy
 import datetime
 import pickle
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -202,8 +203,22 @@ def test_columns_without_names_of_text_are_numbered():
         pd.Series([datetime.date(2020, 1, 1), None], dtype=object),
         pl.Series([datetime.date(2020, 1, 1), None]),
         pl.Series([datetime.time(1), None]),
+        pd.period_range("2020-01", periods=2, freq="M"),
+        pd.Series(pd.period_range("2020-01", periods=2, freq="M"), dtype=object),
+        pd.Series(pd.period_range("2020-01", periods=2, freq="M")).astype("category"),
+        pd.arrays.SparseArray(pd.to_datetime(["2020-01-01", "2020-01-02"])),
     ],
-    ids=["dates", "durations", "objects", "polars", "times"],
+    ids=[
+        "dates",
+        "durations",
+        "objects",
+        "polars",
+        "times",
+        "periods",
+        "objects",
+        "categories",
+        "sparse",
+    ],
 )
 def test_dates_are_refused_with_a_sentence(column):
     frame = (pl if isinstance(column, pl.Series) else pd).DataFrame({"when": column})
@@ -359,3 +374,28 @@ def test_a_third_axis_is_refused(table):
 def test_values_and_columns_must_fit():
     with pytest.raises(ValueError, match=r"have shape \(2, 3\), expected \(n_rows, 1\)"):
         Table(np.zeros((2, 3)), (Column("a"),))
+
+
+@pytest.mark.parametrize("kind", [int, float, bool, str])
+def test_sparse_columns_of_pandas_are_read_like_others(kind):
+    cells = np.array([0, 1, 0, 2]).astype(kind)
+    dense = pd.DataFrame({"a": cells.astype(object) if kind is str else cells})
+    sparse = pd.DataFrame({"a": pd.arrays.SparseArray(dense["a"].to_numpy())})
+    assert read_table(sparse) == read_table(dense)
+
+
+@pytest.mark.parametrize(
+    ("X", "error"),
+    [
+        (pd.DataFrame({"n" * 10_000: [datetime.date(2020, 1, 1)]}), TypeError),
+        (pd.DataFrame([[1, 2]], columns=["n" * 10_000] * 2), ValueError),
+        ([[10**10_000], [1]], ValueError),
+        ([[Fraction(10**400)], [1]], ValueError),
+    ],
+    ids=["dates", "repeated", "digits", "fraction"],
+)
+def test_messages_about_long_names_and_numbers_are_short(X, error):
+    with pytest.raises(error) as caught:
+        read_table(X)
+    assert len(str(caught.value)) < 400
+    assert "expected" in str(caught.value)

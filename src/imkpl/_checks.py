@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from imkpl._typing import FloatArray
 
 # Sums of squares of larger numbers may overflow.
 LARGEST = 1e150
+# Names and values in messages are cut to this many characters.
+LONGEST_QUOTE = 80
 
 
 def as_rows(values: Any, name: str) -> sp.csr_array:
@@ -64,3 +67,42 @@ def as_index(key: Any) -> Any:
         return key
     array = np.asarray(key)
     return array if array.size else array.astype(np.intp)
+
+
+def shorten(text: str) -> str:
+    """A text for a message, cut to about 80 characters."""
+    if len(text) <= LONGEST_QUOTE:
+        return text
+    # The last character closes quotes and brackets.
+    end = "" if text[-1].isalnum() else text[-1]
+    return f"{text[: LONGEST_QUOTE - 4]}...{end}"
+
+
+def quote(value: Any) -> str:
+    """A value from the user as it is written in code, cut to about 80 characters."""
+    # The rest of a long text would only be written to be cut off again.
+    cut = value[:LONGEST_QUOTE] if isinstance(value, str | bytes) else value
+    try:
+        return shorten(repr(cut))
+    except ValueError:
+        return "a number of thousands of digits"
+
+
+def describe_lookalikes(labels: Any) -> str:
+    """A sentence about two labels that look the same but are not; empty if there are none."""
+    seen: dict[str, str] = {}
+    for label in labels:
+        if isinstance(label, str):
+            other = seen.setdefault(unicodedata.normalize("NFC", label.strip()).strip(), label)
+            if other != label:
+                return (
+                    f"Labels {_spell(other)} and {_spell(label)} look alike but differ in spaces "
+                    "or in how their accents are encoded, so they count as two classes. Write "
+                    "them the same way if they mean the same."
+                )
+    return ""
+
+
+def _spell(label: str) -> str:
+    """A label in ASCII, in which texts that look alike differ."""
+    return shorten(ascii(label))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._checks import LARGEST, as_index
+from imkpl._checks import LARGEST, as_index, quote
 from imkpl._typing import FloatArray, IntArray
 
 __all__ = ["SeriesSet", "difference", "read_series", "resample"]
@@ -290,8 +290,8 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
     """
     if axes not in ("nct", "ntc"):
         raise ValueError(
-            f"axes is {axes!r}, expected 'nct' or 'ntc': series, then channels and time or time "
-            "and channels. Use 'ntc' for arrays from tslearn."
+            f"axes is {quote(axes)}, expected 'nct' or 'ntc': series, then channels and time or "
+            "time and channels. Use 'ntc' for arrays from tslearn."
         )
     if isinstance(X, SeriesSet):
         return _check_values(X)
@@ -366,8 +366,8 @@ def _read_list(X: Any, axes: str) -> SeriesSet:
             names = names or [str(name) for name in one.columns]
             if [str(name) for name in one.columns] != names:
                 raise ValueError(
-                    f"Series {index} has columns {list(one.columns)}, expected {names} as in the "
-                    "first. Select the same columns in every frame."
+                    f"Series {index} has columns {quote(list(one.columns))}, expected "
+                    f"{quote(names)} as in the first. Select the same columns in every frame."
                 )
             arrays.append(_frame_values(one, index).T)
         else:
@@ -455,8 +455,8 @@ def _read_levels(frame: Any) -> SeriesSet:
     if np.any(is_repeated):
         row = frame.index[order[int(np.argmax(is_repeated)) + 1]]
         raise ValueError(
-            f"The frame has two rows for series {row[0]!r} at time {row[1]!r}, expected one. Drop "
-            "duplicates, or take the mean of them with groupby(level=[0, 1])."
+            f"The frame has two rows for series {quote(row[0])} at time {quote(row[1])}, expected "
+            "one. Drop duplicates, or take the mean of them with groupby(level=[0, 1])."
         )
     values = _frame_values(frame, None)[order].T
     bounds = np.concatenate(([0], np.flatnonzero(is_new) + 1, [len(owners)]))
@@ -486,7 +486,7 @@ def _frame_values(frame: Any, index: int | None) -> FloatArray:
     """The numbers of a frame, time by channels."""
     columns = []
     for position, name in enumerate(frame.columns):
-        place = f"Column {name!r}" if index is None else f"Column {name!r} of series {index}"
+        place = f"Column {quote(name)}{'' if index is None else f' of series {index}'}"
         columns.append(_as_numbers(frame.iloc[:, position], place))
     return np.stack(columns, axis=1)
 
@@ -495,8 +495,8 @@ def _load_file(path: pathlib.Path) -> Any:
     """The series in a .ts file, read by aeon."""
     if path.suffix != ".ts":
         raise ValueError(
-            f"X is the path {path.name!r}, expected one that ends in .ts. Read other files with "
-            "the package that wrote them, and pass the arrays."
+            f"X is the path {quote(path.name)}, expected one that ends in .ts. Read other files "
+            "with the package that wrote them, and pass the arrays."
         )
     try:
         from aeon.datasets import load_from_ts_file
@@ -579,13 +579,13 @@ def _check_values(series: SeriesSet) -> SeriesSet:
 
 
 def _name(series: SeriesSet, channel: int) -> str:
-    return str(channel) if series.channel_names is None else repr(series.channel_names[channel])
+    return str(channel) if series.channel_names is None else quote(series.channel_names[channel])
 
 
 def _raise_ragged(index: int, lengths: Sequence[int]) -> None:
     raise ValueError(
-        f"The channels of series {index} have lengths {list(lengths)}, expected one length for all "
-        "channels of a series. Cut or resample them, or fill the shorter ones with NaN."
+        f"The channels of series {index} have lengths {quote(list(lengths))}, expected one length "
+        "for all channels of a series. Cut or resample them, or fill the shorter ones with NaN."
     )
 
 
@@ -627,8 +627,8 @@ def resample(series: Any, length: int) -> SeriesSet:
     """
     if np.asarray(length).dtype.kind not in "iu" or length < 1:
         raise ValueError(
-            f"length is {length!r}, expected a whole number of at least one step. Series of 30 to "
-            "100 steps are common."
+            f"length is {quote(length)}, expected a whole number of at least one step. Series of "
+            "30 to 100 steps are common."
         )
     series = series if isinstance(series, SeriesSet) else read_series(series)
     if np.any(series.lengths == 0):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import zip_longest
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
-from imkpl._checks import LARGEST, as_index
+from imkpl._checks import LARGEST, as_index, quote
 from imkpl._typing import FloatArray
 
 __all__ = ["Column", "Table", "read_table"]
@@ -30,6 +32,8 @@ FORMS = (
     "equal length"
 )
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+# The period of pandas, a span of time, which is not a date to Python.
+PERIOD = "Period"
 ROWS = (list, tuple, np.ndarray)
 BOOLS = (bool, np.bool_)
 REFUSED = (dict, list, tuple, set, frozenset, np.ndarray, complex, np.complexfloating)
@@ -240,6 +244,7 @@ def read_table(X: Any) -> Table:
         names = frame.columns
         if not all(isinstance(name, str) for name in names):
             names = [f"x{place}" for place in range(len(names))]
+        refuse_dates(frame)
         read = [_read_series(frame[:, place], names[place]) for place in range(len(names))]
         return _collect(read, len(frame))
     array = as_cells(X)
@@ -271,15 +276,23 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     attribute = {"pandas": "columns", "pyarrow": "column_names"}.get(package, "")
     names = list(getattr(X, attribute, ()))
     if len(set(names)) < len(names):
-        repeated = next(name for name in names if names.count(name) > 1)
+        repeated = next(name for name, times in Counter(names).items() if times > 1)
         raise ValueError(
-            f"The frame has two columns named {repeated!r}, expected unique names. Rename one of "
-            "them."
+            f"The frame has two columns named {quote(repeated)}, expected unique names. Rename one "
+            "of them."
         )
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame, expected a frame in memory. Use X.collect().")
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def refuse_dates(frame: nw.DataFrame[Any]) -> None:
+    """Raise if a column of a frame holds dates, times, durations or periods."""
+    kinds = getattr(nw.to_native(frame), "dtypes", ())
+    for (name, dtype), kind in zip_longest(frame.schema.items(), kinds):
+        if dtype.is_temporal() or type(kind).__name__ == f"{PERIOD}Dtype":
+            raise _refuse_date(name)
 
 
 def as_cells(X: Any) -> Any:
@@ -316,7 +329,7 @@ def _collect(read: list[tuple[FloatArray, Column]], n_rows: int) -> Table:
     for values, column in read:
         if np.isinf(values).any():
             raise ValueError(
-                f"Column {column.name!r} has an infinite number in row "
+                f"Column {quote(column.name)} has an infinite number in row "
                 f"{int(np.argmax(np.isinf(values)))}, expected finite numbers, or NaN for a "
                 "missing cell. Replace it."
             )
@@ -331,8 +344,6 @@ def _read_series(series: nw.Series[Any], name: str) -> tuple[FloatArray, Column]
     if dtype.is_numeric():
         values = series.cast(nw.Float64()).to_numpy()
         return np.asarray(values, dtype=np.float64), Column(name, is_whole=dtype.is_integer())
-    if dtype.is_temporal():
-        raise _refuse_date(name)
     may_be_numbers = not isinstance(dtype, nw.Categorical | nw.Enum)
     return _read_cells(series.to_list(), name, may_be_numbers=may_be_numbers)
 
@@ -378,12 +389,17 @@ def _as_python(cell: Any, name: str) -> Any:
         return bool(cell)
     if isinstance(cell, Integral):
         if abs(int(cell)) > LARGEST:
-            raise _refuse_huge(name, f"{len(str(abs(int(cell))))} digits")
+            # Python does not write numbers of thousands of digits.
+            n_digits = int(int(cell).bit_length() * np.log10(2)) + 1
+            raise _refuse_huge(name, f"{n_digits} digits")
         return int(cell)
     if isinstance(cell, Real | Decimal):
-        number = float(cell)
+        try:
+            number = float(cell)
+        except OverflowError as error:
+            raise _refuse_huge(name, "hundreds of digits") from error
         return int(number) if number.is_integer() else number
-    if isinstance(cell, DATES):
+    if isinstance(cell, DATES) or type(cell).__name__ == PERIOD:
         raise _refuse_date(name)
     if isinstance(cell, REFUSED):
         raise _refuse_object(name, cell)
@@ -400,21 +416,21 @@ def _is_hashable(cell: Any) -> bool:
 
 def _refuse_huge(name: str, size: str) -> ValueError:
     return ValueError(
-        f"Column {name!r} holds a number of {size}, expected numbers up to {LARGEST:.0e}, whose "
-        "squares do not overflow. Rescale the column, or convert it to text."
+        f"Column {quote(name)} holds a number of {size}, expected numbers up to {LARGEST:.0e}, "
+        "whose squares do not overflow. Rescale the column, or convert it to text."
     )
 
 
 def _refuse_date(name: str) -> TypeError:
     return TypeError(
-        f"Column {name!r} holds dates, times or durations, expected numbers or categories. Convert "
-        "it to what matters (days since a start, the month, the weekday or the hour), as a column "
-        "of numbers or of text."
+        f"Column {quote(name)} holds dates, times or durations, expected numbers or categories. "
+        "Convert it to what matters (days since a start, the month, the weekday or the hour), as a "
+        "column of numbers or of text."
     )
 
 
 def _refuse_object(name: str, cell: Any) -> TypeError:
     return TypeError(
-        f"Column {name!r} holds a cell of type {type(cell).__name__}, expected numbers, text, "
+        f"Column {quote(name)} holds a cell of type {type(cell).__name__}, expected numbers, text, "
         "booleans, or None for a missing cell. Split it into several columns."
     )

@@ -371,3 +371,11 @@ def test_nothing_is_drawn_without_a_terminal(monkeypatch):
     with output.progress_bar("fitting"):
         announce("IMKPL", "round 3/20", 3, 20)
     assert screen.getvalue() == ""
+
+
+def test_labels_that_look_alike_are_noted(tmp_path, wine, shell):
+    names = {"Barolo": "Ros\u00e9", "Grignolino": "Rose\u0301", "Barbera": "Barbera"}
+    wine.assign(cultivar=wine["cultivar"].map(names)).to_csv(tmp_path / "a.csv", index=False)
+    result = shell("fit", tmp_path / "a.csv", "--target", "cultivar")
+    assert result.exit_code == 0
+    assert r"note: Labels 'Rose\u0301' and 'Ros\xe9' look alike" in result.stderr

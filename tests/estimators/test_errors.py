@@ -44,6 +44,40 @@ def test_class_with_one_sample(kind, iris):
         kind().fit(iris.X, y)
 
 
+@KINDS
+def test_labels_that_look_alike_are_a_warning(kind, iris):
+    """One accent is a letter of its own, the other a mark after its letter."""
+    y = np.array(["caf\u00e9", "cafe\u0301", "tea"])[iris.y]
+    sentence = r"Labels 'cafe\\u0301' and 'caf\\xe9' look alike but differ in .* two classes"
+    with pytest.warns(UserWarning, match=sentence):
+        kind(sparsity=3).fit(iris.X, y)
+    with pytest.warns(UserWarning, match="Labels 'tea' and 'tea ' look alike"):
+        kind(sparsity=3).fit(iris.X, np.array(["tea", "tea ", "x"])[iris.y])
+
+
+@pytest.mark.parametrize("kernels", ["per_feature_gaussian", "per_column"])
+@pytest.mark.parametrize(
+    "when",
+    [
+        pd.to_timedelta(np.arange(150), unit="D"),
+        pd.period_range("2020-01", periods=150, freq="M"),
+        pd.date_range("2020", periods=150, tz="UTC"),
+    ],
+    ids=["durations", "periods", "dates"],
+)
+def test_columns_of_dates_are_refused_by_name(kernels, when, iris):
+    X = pd.DataFrame(iris.X).rename(columns=str).assign(when=when[: len(iris.X)])
+    with pytest.raises(TypeError, match=r"Column 'when' holds dates, times or durations.* Convert"):
+        IMKPL(kernels=kernels).fit(X, iris.y)
+
+
+@KINDS
+def test_long_labels_are_cut_in_messages(kind, iris):
+    with pytest.raises(ValueError, match=r"one class only, 'aaa.*aaa\.\.\.', expected") as caught:
+        kind().fit(iris.X, ["a" * 10_000] * len(iris.X))
+    assert len(str(caught.value)) < 300
+
+
 def test_class_left_with_one_sample_by_weights(iris):
     weight = np.ones(len(iris.y))
     weight[np.flatnonzero(iris.y == 2)[1:]] = 0.0

@@ -1,5 +1,6 @@
 """The same table in every format is the same data."""
 
+import datetime
 import sys
 
 import numpy as np
@@ -8,7 +9,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import savemat
 
-from imkpl.readers import InputError, ReadOptions, read_training_file
+from imkpl.readers import (
+    ExpectedColumns,
+    InputError,
+    ReadOptions,
+    read_new_file,
+    read_training_file,
+)
 
 X = np.array([[1.5, 2.0], [1.25, 3.5], [2.5, 2.5], [2.25, 3.25], [1.0, 2.75]])
 Y = np.array(["cat", "dog", "cat", "dog", "cat"])
@@ -60,13 +67,82 @@ def test_arff_brings_its_categories_and_its_target(tmp_path):
     assert data.target == "kind"
 
 
-def test_arff_with_text_or_errors_is_refused(tmp_path):
+def test_arff_with_text_is_refused(tmp_path):
     (tmp_path / "a.arff").write_text(ARFF.replace("a numeric", "a string"))
-    with pytest.raises(InputError, match=r"Attribute a of a\.arff is of type string"):
+    with pytest.raises(InputError, match=r"Attribute 'a' of a\.arff is of type string"):
         read_training_file(tmp_path / "a.arff")
-    (tmp_path / "b.arff").write_text(ARFF.replace("1.5,", "many,"))
-    with pytest.raises(InputError, match=r"b\.arff cannot be read as an ARFF file"):
-        read_training_file(tmp_path / "b.arff")
+
+
+QUOTED = """@RELATION 'a b'
+@attribute 'body length' real
+@attribute "tail\\'s" {'it\\'s, long', "none", Länge, '', x}
+@attribute born date "yyyyMMdd"
+@attribute kind {cat, dog}
+@DATA
+% a comment
+1.5, 'it\\'s, long',20200101,cat
+? ,  "none", ?,dog,  {3.5}
+2.5,Länge,20200102, cat
+3.5,?,20200103,'dog'
+4.5,none,20200104,cat
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_arff_may_have_quotes_accents_dates_and_weights(tmp_path, encoding):
+    (tmp_path / "a.arff").write_bytes(QUOTED.replace("\n", "\r\n").encode(encoding))
+    data = read_training_file(tmp_path / "a.arff")
+    assert list(data.samples.columns) == ["body length", "tail's"]
+    np.testing.assert_array_equal(data.samples["body length"], [1.5, np.nan, 2.5, 3.5, 4.5])
+    assert data.samples["tail's"].tolist()[:3] == ["it's, long", "none", "Länge"]
+    assert data.samples["tail's"].isna().tolist() == [False, False, False, True, False]
+    assert data.dropped["born"].startswith("dates")
+    assert data.y.tolist() == ["cat", "dog", "cat", "dog", "cat"]
+    assert "a.arff: weights of rows ignored." in data.notes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("1.5,", "many,", "line 8: 'many' is not a number"),
+        (",cat", ",cow", "line 8: 'cow' is not among the categories of its attribute"),
+        ("1.5,", "", "line 8: 3 cells, expected 4 cells"),
+        ("1.5,2.0,red,cat", "{0 1.5}", "line 8: a sparse row, expected 4 cells"),
+        (",cat", ",'cat", "line 8: a quote is not closed"),
+        (",cat", ",'c'at", "line 8: 'at' follows a closing quote"),
+        ("a numeric", "a", "line 3: attribute 'a' has the type ''"),
+        ("@data", "", "no line @data"),
+    ],
+)
+def test_arff_errors_name_their_line(tmp_path, old, new, problem):
+    (tmp_path / "a.arff").write_text(ARFF.replace(old, new, 1))
+    with pytest.raises(InputError, match=rf"a\.arff cannot be read as an ARFF file \({problem}"):
+        read_training_file(tmp_path / "a.arff")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (pd.period_range("2020-01", periods=5, freq="M"), "dates"),
+        (pd.to_timedelta([1, 1, 2, 2, 3], unit="D"), "times or durations"),
+        ([datetime.time(hour) for hour in (1, 1, 2, 2, 3)], "times or durations"),
+        ([[1, 2], [1], [], None, [3]], "lists or records"),
+        ([{"a": 1}, {"a": 1}, {"a": 2}, None, {"a": 2}], "lists or records"),
+    ],
+    ids=["periods", "durations", "times", "lists", "records"],
+)
+def test_columns_that_are_neither_numbers_nor_categories_are_left_out(
+    tmp_path, frame, ending, values, reason
+):
+    path = tmp_path / f"a.{ending}"
+    getattr(frame.assign(when=values), f"to_{ending}")(path)
+    data = read_training_file(path, ReadOptions(target="kind"))
+    check_table(data)
+    assert data.dropped["when"].startswith(reason)
+    expected = ExpectedColumns(("when",), ("when",), {}, reads_missing=True)
+    with pytest.raises(InputError, match=rf"Column 'when' of a\.{ending} holds {reason}.*numbers"):
+        read_new_file(path, expected)
 
 
 def test_npz_has_samples_labels_and_names(tmp_path):
@@ -94,6 +170,14 @@ def test_npz_of_three_axes_are_time_series(tmp_path):
     assert data.is_series
     np.testing.assert_array_equal(data.take(np.array([3])).samples[0], series[3])
     assert data.take(np.array([3])).ids.tolist() == [4]
+
+
+def test_npz_with_wrong_numbers_is_not_called_damaged(tmp_path):
+    series = np.arange(60.0).reshape(5, 2, 6)
+    series[3, 1, 2] = np.inf
+    np.savez(tmp_path / "a.npz", X=series, y=Y)
+    with pytest.raises(ValueError, match="Channel 1 of series 3 has an infinite value at step 2"):
+        read_training_file(tmp_path / "a.npz")
 
 
 def test_pickled_objects_are_not_opened(tmp_path):

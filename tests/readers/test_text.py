@@ -207,3 +207,22 @@ def test_a_file_of_separators_only_has_no_rows(tmp_path):
     path.write_text(";;;;;;")
     with pytest.raises(InputError, match=r"has a header and no rows, expected rows of data"):
         read_training_file(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("a,{long}\n1,2\n2,3\n", "kind"),
+        ("a,{long}\n1,x\n2,x\n", None),
+        ("a,kind\n1,{long}\n2,{long}\n", "kind"),
+        ("a,a,kind\n{long},{long},u\n{long},{long},v\n", "kind"),
+        ("a,kind\n1,u\n2,v\n", "{long}"),
+    ],
+)
+def test_long_names_and_cells_are_cut_in_messages(tmp_path, content, target):
+    path = tmp_path / "a.csv"
+    path.write_text(content.replace("{long}", "n" * 10_000))
+    target = "n" * 10_000 if target is None or "{" in target else target
+    with pytest.raises(InputError, match=r"n\.\.\.'") as caught:
+        read(path, target=target)
+    assert len(str(caught.value)) < 600

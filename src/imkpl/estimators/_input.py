@@ -35,7 +35,7 @@ from imkpl.kernels.base import block_rows, take_samples
 from imkpl.kernels.columns import ColumnSource, SparseColumns, as_columns, check_width
 from imkpl.kernels.sharded import Found, ShardedSamples
 from imkpl.series import SeriesSet, read_series
-from imkpl.tables import Table, as_cells, as_frame, read_table
+from imkpl.tables import Table, as_cells, as_frame, read_table, refuse_dates
 
 # What `fit` learns about the form of its input.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_", "_n_stacked")
@@ -433,6 +433,8 @@ def explained_conversion(X: Any) -> Iterator[None]:
     frame = as_frame(X)
     if frame is not None and not frame.columns:
         raise ValueError("X has no columns, expected at least one. Check how X was selected.")
+    if frame is not None:
+        refuse_dates(frame)
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
             f"X has {np.ma.count_masked(X)} masked cells, expected none. Fill them with "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from imkpl._checks import describe_lookalikes, quote
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import check_sample_weight
 from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_labels
@@ -247,8 +249,8 @@ def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
         )
     if classes.size == 1:
         raise ValueError(
-            f"There are samples of one class only, {classes.tolist()[0]!r}, expected at least 2 "
-            "classes with samples of positive weight. Add samples of another class."
+            f"There are samples of one class only, {quote(classes.tolist()[0])}, expected at least "
+            "2 classes with samples of positive weight. Add samples of another class."
         )
     counts = np.bincount(labels[is_used])
     totals = np.bincount(labels[is_used], sample_weight[is_used])
@@ -256,10 +258,13 @@ def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
     is_alone = (counts == 1) & (totals <= 1)
     if is_alone.any():
         raise ValueError(
-            f"Class {classes[is_alone].tolist()[0]!r} has one sample, expected at least 2 in every "
-            "class: a prototype is made of similar samples of one class. Add samples of that "
+            f"Class {quote(classes[is_alone].tolist()[0])} has one sample, expected at least 2 in "
+            "every class: a prototype is made of similar samples of one class. Add samples of that "
             "class, or leave it out."
         )
+    lookalikes = describe_lookalikes(classes.tolist())
+    if lookalikes:
+        warnings.warn(lookalikes, stacklevel=2)
     return classes, labels
 
 
@@ -278,8 +283,9 @@ def find_class_weight(
     if not np.all(is_right):
         wrong = np.flatnonzero(~is_right)[0]
         raise ValueError(
-            f"class_weight gives class {classes.tolist()[wrong]!r} the weight {factors[wrong]:g}, "
-            "expected positive numbers. Leave the samples of a class out if it should not count."
+            f"class_weight gives class {quote(classes.tolist()[wrong])} the weight "
+            f"{factors[wrong]:g}, expected positive numbers. Leave the samples of a class out if "
+            "it should not count."
         )
     return np.asarray(factors)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import re
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from imkpl._checks import quote, shorten
 from imkpl.readers.data_file import InputError, count, list_names
 from imkpl.tables import MISSING_TEXTS
 
@@ -20,6 +22,8 @@ FEW_ODD = 3
 NEARLY_UNIQUE = 0.9
 IDENTIFIER = "all values differ, as in an identifier"
 DATES = "dates (derive columns such as age, month or weekday)"
+DURATIONS = "times or durations (derive numbers, such as hours)"
+NESTED = "lists or records (derive a column from each part)"
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]\d{1,2}:\d{2}.*)?"
 )
@@ -54,8 +58,9 @@ def read_column(series: Any, name: str) -> ReadColumn:
     kind = series.dtype.kind
     if kind in "iuf":
         return ReadColumn(_as_floats(series))
-    if kind in "Mm":
-        return ReadColumn(np.full(len(series), np.nan), reason=DATES)
+    reason = find_other_kind(series)
+    if reason:
+        return ReadColumn(np.full(len(series), np.nan), reason=reason)
     texts = as_texts(series)
     present = texts[~find_missing(texts)]
     if kind != "b" and str(series.dtype) != "category" and present.size:
@@ -64,6 +69,28 @@ def read_column(series: Any, name: str) -> ReadColumn:
         if all(DATE.fullmatch(text) for text in present):
             return ReadColumn(texts, reason=DATES)
     return ReadColumn(texts)
+
+
+def find_other_kind(series: Any) -> str:
+    """What a column holds that is neither numbers nor categories; empty if it holds these."""
+    import pandas as pd
+
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return find_other_kind(dtype.categories)
+    if dtype.kind == "M" or isinstance(dtype, pd.PeriodDtype):
+        return DATES
+    if dtype.kind == "m":
+        return DURATIONS
+    found = {type(cell) for cell in series} if dtype.kind == "O" else set()
+    for kinds, reason in (
+        ((datetime.date, pd.Period), DATES),
+        ((datetime.time, datetime.timedelta), DURATIONS),
+        ((list, tuple, dict, np.ndarray), NESTED),
+    ):
+        if any(issubclass(kind, kinds) and kind is not type(pd.NaT) for kind in found):
+            return reason
+    return ""
 
 
 def as_texts(series: Any) -> Any:
@@ -80,13 +107,19 @@ def as_numbers(series: Any, name: str, file: str) -> ReadColumn:
     """A column that must be numeric; a few other cells are missing."""
     if series.dtype.kind in "iuf":
         return ReadColumn(_as_floats(series))
+    reason = find_other_kind(series)
+    if reason:
+        raise InputError(
+            f"Column {quote(name)} of {file} holds {reason}, but the model was fitted to numbers "
+            "there. Check that the columns of both files mean the same."
+        )
     texts = as_texts(series)
     present = texts[~find_missing(texts)]
     others = present[np.isnan(_parse_numbers(present))]
     if others.size > max(FEW_ODD, (1 - MOSTLY) * present.size):
         raise InputError(
-            f"Column {name!r} of {file} holds text such as {others[0]!r}, but the model was fitted "
-            "to numbers there. Check that the columns of both files mean the same."
+            f"Column {quote(name)} of {file} holds text such as {quote(others[0])}, but the model "
+            "was fitted to numbers there. Check that the columns of both files mean the same."
         )
     return _as_mostly_numbers(texts, name)
 
@@ -100,7 +133,7 @@ def find_reason_to_drop(column: ReadColumn) -> str:
         return "no values"
     present = column.values[~is_missing]
     if not is_missing.any() and bool((present == present[0]).all()):
-        return f"always {_show(present[0])!r}"
+        return f"always {quote(_show(present[0]))}"
     if column.is_text:
         n_distinct, n_present = len(set(present.tolist())), present.size
         if n_distinct == n_present:
@@ -114,7 +147,7 @@ def refuse_infinite(values: Any, name: str, file: str) -> None:
     """Raise if a column of numbers has an infinite one."""
     if values.dtype != object and np.isinf(values).any():
         raise InputError(
-            f"Column {name!r} of {file} has an infinite number in row "
+            f"Column {quote(name)} of {file} has an infinite number in row "
             f"{int(np.argmax(np.isinf(values))) + 1}, expected finite numbers. Empty that cell if "
             "the value is not known."
         )
@@ -144,7 +177,7 @@ def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
         return ReadColumn(values)
     listed = list_names(list(dict.fromkeys(others)))
     verb = "is not a number" if len(others) == 1 else "are not numbers"
-    note = f"Column {name!r}: {count(len(others), 'cell')} ({listed}) {verb}, read as missing."
+    note = f"Column {quote(name)}: {count(len(others), 'cell')} ({listed}) {verb}, read as missing."
     return ReadColumn(values, note)
 
 
@@ -161,10 +194,10 @@ def require_column(names: list[str], wanted: str, file: str, option: str) -> Non
     lowered = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wanted.lower(), list(lowered), n=3, cutoff=0.6)
     if close:
-        hint = f"Did you mean {' or '.join(repr(lowered[name]) for name in close)}?"
+        hint = f"Did you mean {' or '.join(quote(lowered[name]) for name in close)}?"
     else:
         hint = f"Its columns are {list_names(names)}."
-    raise InputError(f"{file} has no column {wanted!r} ({option}). {hint}")
+    raise InputError(f"{file} has no column {quote(wanted)} ({option}). {hint}")
 
 
 def find_identifier(frame: Any, given: str | None, others: set[Any], file: str) -> str | None:
@@ -185,7 +218,7 @@ def find_identifier(frame: Any, given: str | None, others: set[Any], file: str) 
 def looks_like_identifier(column: Any, name: str) -> bool:
     """Whether a column names its rows."""
     kind = column.dtype.kind
-    if kind in "fbMm" or len(column) < 2:
+    if kind in "fb" or len(column) < 2 or find_other_kind(column):
         return False
     if kind in "iu":
         numbers = column.to_numpy()
@@ -206,14 +239,14 @@ def read_identifiers(column: Any, name: str) -> Any:
     for row, text in enumerate(texts):
         if text is None:
             raise InputError(
-                f"Column {name!r} (--id) is empty in row {row + 1}, expected a name for every row. "
-                "Fill it, or leave out --id to number the rows."
+                f"Column {quote(name)} (--id) is empty in row {row + 1}, expected a name for every "
+                "row. Fill it, or leave out --id to number the rows."
             )
         if text in first:
             raise InputError(
-                f"Column {name!r} (--id) has {text!r} in rows {first[text] + 1} and {row + 1}, "
-                "expected a unique name for every row. Use another column, or leave out --id to "
-                "number the rows."
+                f"Column {quote(name)} (--id) has {quote(text)} in rows {first[text] + 1} and "
+                f"{row + 1}, expected a unique name for every row. Use another column, or leave "
+                "out --id to number the rows."
             )
         first[text] = row
     if column.dtype.kind in "iu":
@@ -253,19 +286,19 @@ def read_classes(column: Any, name: str) -> tuple[Any, str]:
         for place in np.flatnonzero(~is_missing):
             labels[place] = int(numbers[place]) if is_whole else f"{numbers[place]:g}"
         found = sorted({label for label in labels if label is not None})
-        shown = "/".join(str(label) for label in found[:SHOWN_CLASSES])
+        shown = "/".join(shorten(str(label)) for label in found[:SHOWN_CLASSES])
         more = "/..." if len(found) > SHOWN_CLASSES else ""
         listed = f"{count(len(found), 'number')} {shown}{more} read as classes"
-        return labels, f"Target {name!r}: {listed}."
+        return labels, f"Target {quote(name)}: {listed}."
     labels = as_texts(column)
     present = [label for label in labels if label is not None]
     found = sorted(set(present))
     if len(found) == len(present) > 2:
         raise InputError(
-            f"Target {name!r} has a different value in each of its {len(present)} rows, expected a "
-            "few classes. Name the column with the classes with --target."
+            f"Target {quote(name)} has a different value in each of its {len(present)} rows, "
+            "expected a few classes. Name the column with the classes with --target."
         )
-    return labels, f"Target {name!r}: {count(len(found), 'class')} {list_names(found)}."
+    return labels, f"Target {quote(name)}: {count(len(found), 'class')} {list_names(found)}."
 
 
 def _refuse_amounts(numbers: Any, name: str) -> None:
@@ -275,9 +308,9 @@ def _refuse_amounts(numbers: Any, name: str) -> None:
         return
     if not is_whole or distinct.size > numbers.size / ROWS_PER_CLASS:
         raise InputError(
-            f"Target {name!r} has {distinct.size} different numbers in {numbers.size} rows, from "
-            f"{distinct[0]:g} to {distinct[-1]:g}, expected a few classes. Group them (such as low "
-            "and high), or write classes as text."
+            f"Target {quote(name)} has {distinct.size} different numbers in {numbers.size} rows, "
+            f"from {distinct[0]:g} to {distinct[-1]:g}, expected a few classes. Group them (such "
+            "as low and high), or write classes as text."
         )
 
 
@@ -286,13 +319,13 @@ def check_classes(labels: Any, name: str) -> None:
     found = list(dict.fromkeys(labels.tolist()))
     if not found:
         raise InputError(
-            f"Target {name!r} has no values, expected a class in every row. Name another column "
-            "with --target."
+            f"Target {quote(name)} has no values, expected a class in every row. Name another "
+            "column with --target."
         )
     if len(found) == 1:
         raise InputError(
-            f"Target {name!r} has one class, {str(found[0])!r}, expected at least two. Add rows of "
-            "another class, or name another column with --target."
+            f"Target {quote(name)} has one class, {quote(str(found[0]))}, expected at least two. "
+            "Add rows of another class, or name another column with --target."
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from imkpl._checks import quote
 from imkpl.series import SeriesSet
 
 # Names listed in a message; the rest are counted.
@@ -116,7 +117,7 @@ class DataFile:
 
 def list_names(names: Sequence[Any]) -> str:
     """Quoted names, the first few of many."""
-    shown = [repr(str(name)) for name in names[:MAX_NAMES]]
+    shown = [quote(str(name)) for name in names[:MAX_NAMES]]
     more = len(names) - len(shown)
     if more:
         return f"{', '.join(shown)} and {more} more"

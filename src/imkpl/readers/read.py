@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from imkpl._checks import quote
 from imkpl.readers.columns import (
     IDENTIFIER,
     as_label_array,
@@ -89,7 +90,7 @@ def read_training_file(
     others = {target} if raw.labels is None else set()
     if options.id_column is not None and options.id_column in others:
         raise InputError(
-            f"Column {target!r} is both --target and --id, expected two columns. Change one."
+            f"Column {quote(target)} is both --target and --id, expected two columns. Change one."
         )
     identifier, ids = _name_rows(frame, options, others, path.name, notes)
     if identifier is not None:
@@ -98,7 +99,7 @@ def read_training_file(
     check_classes(labels[rows], target)
     kept, dropped, more = _keep_columns(frame.drop(columns=list(others)), rows, path.name)
     if not kept:
-        reasons = [*more, *([] if identifier is None else [f"{identifier!r} names the rows."])]
+        reasons = [*more, *([] if identifier is None else [f"{quote(identifier)} names the rows."])]
         raise InputError(
             f"No column of {path.name} is left to learn from: "
             f"{' '.join(reasons) or 'it has no others.'} Add columns of numbers or of categories."
@@ -158,15 +159,18 @@ def read_new_file(
         rows = _rows_with_class(labels, notes)
         if not rows.any():
             raise InputError(
-                f"Target {target!r} of {path.name} has no values, expected a class in every row. "
-                "Name another column with --target."
+                f"Target {quote(target)} of {path.name} has no values, expected a class in every "
+                "row. Name another column with --target."
             )
         frame, labels = frame[rows], as_label_array(labels[rows])
     used = {*expected.names, *([] if target is None else [target])}
     identifier, ids = _name_rows(frame, options, used, path.name, notes)
     notes += _compare_columns(path, frame, expected, used | {identifier})
+    # The model does not look at the values of other columns.
+    live, unread = set(expected.live), np.zeros(len(frame))
     columns = {
-        name: _read_expected(frame, name, expected, path.name, notes) for name in expected.names
+        name: _read_expected(frame, name, expected, path.name, notes) if name in live else unread
+        for name in expected.names
     }
     _check_missing(path, columns, expected, ids)
     return DataFile(_build_frame(columns, ids), labels, ids, target, tuple(notes))
@@ -226,7 +230,7 @@ def _name_rows(
     if identifier is None:
         return None, frame.index.to_numpy() + 1
     if options.id_column is None:
-        notes.append(f"Column {identifier!r} names the rows: all values differ.")
+        notes.append(f"Column {quote(identifier)} names the rows: all values differ.")
     return identifier, read_identifiers(frame[identifier], identifier)
 
 
@@ -248,8 +252,10 @@ def _keep_columns(
         kept[str(name)] = column.values
         if column.note:
             notes.append(column.note)
-    for reason in dict.fromkeys(dropped.values()):
-        names = [name for name in dropped if dropped[name] == reason]
+    reasons: dict[str, list[str]] = {}
+    for name, reason in dropped.items():
+        reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
         notes.append(f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.")
     return kept, dropped, notes
 
@@ -271,8 +277,9 @@ def _compare_columns(
 ) -> list[str]:
     """Raise if a needed column is missing; notes about others that are missing or extra."""
     given = [str(name) for name in frame.columns]
-    missing = [name for name in expected.names if name not in given]
-    needed = [name for name in missing if name in expected.live]
+    present, live = set(given), set(expected.live)
+    missing = [name for name in expected.names if name not in present]
+    needed = [name for name in missing if name in live]
     if needed:
         columns = "the column" if len(needed) == 1 else f"{len(needed)} columns"
         raise InputError(
@@ -294,9 +301,6 @@ def _compare_columns(
 def _read_expected(
     frame: Any, name: str, expected: ExpectedColumns, file: str, notes: list[str]
 ) -> Any:
-    # The model does not look at the values of other columns.
-    if name not in expected.live:
-        return np.zeros(len(frame))
     if name not in expected.categories:
         column = as_numbers(frame[name], name, file)
         refuse_infinite(column.values, name, file)
@@ -306,7 +310,7 @@ def _read_expected(
     texts = as_texts(frame[name])
     new = list(dict.fromkeys(text for text in texts if text is not None and text not in known))
     if new:
-        notes.append(f"Column {name!r}: {list_names(new)} not seen in training.")
+        notes.append(f"Column {quote(name)}: {list_names(new)} not seen in training.")
     return np.array([known.get(text, text) for text in texts], dtype=object)
 
 
@@ -320,7 +324,7 @@ def _check_missing(
         n_missing = int(is_missing.sum())
         if n_missing:
             raise InputError(
-                f"Column {name!r} of {path.name} has no number in {count(n_missing, 'row')} "
+                f"Column {quote(name)} of {path.name} has no number in {count(n_missing, 'row')} "
                 f"(first: row {ids[int(np.argmax(is_missing))]}), but the model was fitted to "
                 "complete numbers. Fill the cells, leave out the rows, or fit again with "
                 "--allow-missing."

@@ -8,10 +8,13 @@ import io
 import itertools
 import pathlib
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from imkpl._checks import quote, shorten
 from imkpl.readers.data_file import InputError, RawFile, ReadOptions, list_names
 from imkpl.tables import MISSING_TEXTS
 
@@ -23,6 +26,8 @@ ORDER = "\t;|, "
 MOST_LINES = 0.9
 # Lines that are inspected to guess the separator and the decimal mark.
 MAX_INSPECTED = 200
+# The csv module has one limit of the size of cells for all threads.
+LIMIT_LOCK = threading.Lock()
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 BLANK_TOP = re.compile(r"\A([\s,;|\"]*\n)+")
 WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -42,15 +47,16 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
         raise InputError(
             f"{path.name} has only blank lines, expected rows of data. Check how it was made."
         )
-    separator = _find_separator(lines, options.separator, path)
-    inspected = list(_split(lines, separator))
+    with _cells_of_any_size(content):
+        separator = _find_separator(lines, options.separator, path)
+        inspected = list(_split(lines, separator))
+        width = _check_widths(content, separator, path)
     decimal = _find_decimal(inspected, separator)
     is_headed = _has_header(inspected, options)
     notes.append(
-        f"{path.name}: cells separated by {NAMES.get(separator, repr(separator))}"
+        f"{path.name}: cells separated by {NAMES.get(separator, quote(separator))}"
         f"{', decimal comma' if decimal == ',' else ''}."
     )
-    width = _check_widths(content, separator, path)
     names, more = _name_columns(inspected[0], width, is_headed=is_headed)
     try:
         frame = pd.read_csv(
@@ -66,9 +72,11 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
             low_memory=False,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        if "out of memory" in str(error):
+            raise MemoryError from error
         raise InputError(
-            f"{path.name} cannot be read as a table ({str(error).strip()}). Check quotes and "
-            "separators, or save it as CSV again."
+            f"{path.name} cannot be read as a table ({shorten(str(error).strip())}). Check quotes "
+            "and separators, or save it as CSV again."
         ) from error
     if len(frame) == 0:
         raise InputError(
@@ -78,6 +86,17 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
     if decimal == ",":
         frame = _read_commas(frame)
     return RawFile(frame, notes=(*notes, *more))
+
+
+@contextmanager
+def _cells_of_any_size(content: str) -> Iterator[None]:
+    """Lift the limit of the csv module: at a wrong separator, a whole line can be one cell."""
+    with LIMIT_LOCK:
+        limit = csv.field_size_limit(max(len(content), csv.field_size_limit()))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 def _read_commas(frame: Any) -> Any:
@@ -114,7 +133,7 @@ def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> 
         separator = SEPARATORS.get(given, given)
         if len(separator) != 1 or separator in '"\r\n':
             raise InputError(
-                f"--separator is {given!r}, expected one character, or tab, comma, semicolon, "
+                f"--separator is {quote(given)}, expected one character, or tab, comma, semicolon, "
                 "space or pipe. In a shell, quote it."
             )
         return separator
@@ -187,7 +206,12 @@ def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
         rows = ((number, cells) for number, cells in rows if cells)
     else:
         reader = csv.reader(io.StringIO(content), delimiter=separator, skipinitialspace=True)
-        rows = ((reader.line_num, cells) for cells in _checked(reader) if cells)
+        # Like pandas, leave out lines of white space.
+        rows = (
+            (reader.line_num, cells)
+            for cells in _checked(reader)
+            if cells[1:] or "".join(cells).strip()
+        )
     widths = [(number, len(cells)) for number, cells in rows]
     expected = widths[1][1] if len(widths) > 1 else widths[0][1]
     for place, (number, width) in enumerate(widths):
@@ -207,7 +231,8 @@ def _checked(reader: Any) -> Iterator[list[str]]:
         yield from reader
     except csv.Error as error:
         raise InputError(
-            f"Line {reader.line_num} cannot be split into cells ({error}). Check its quotes."
+            f"Line {reader.line_num} cannot be split into cells ({shorten(str(error))}). Check its "
+            "quotes."
         ) from error
 
 
@@ -220,14 +245,18 @@ def _name_columns(
     given = [cell.strip() for cell in first]
     given = [""] * (width - len(given)) + given
     taken: set[str] = set()
+    written = set(given)
     repeated, names = [], []
+    # The numbers that were tried for a name are all taken, so that none is tried twice.
+    tried: dict[str, int] = {}
     for place, cell in enumerate(given):
         name = cell or f"column {place + 1}"
         if name in taken:
             repeated.append(name)
-            number = 2
-            while f"{name}_{number}" in taken | set(given):
+            number = tried.get(name, 1) + 1
+            while f"{name}_{number}" in taken or f"{name}_{number}" in written:
                 number += 1
+            tried[name] = number
             name = f"{name}_{number}"
         taken.add(name)
         names.append(name)

@@ -1,0 +1,223 @@
+"""Work grows with the size of a file, not faster, and memory is used for what is needed."""
+
+import contextlib
+import csv
+import io
+import pathlib
+import time
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.io import loadmat, savemat
+
+from imkpl.readers import ExpectedColumns, InputError, ReadOptions, formats, read_training_file
+from imkpl.readers.formats import parse_file
+from imkpl.readers.read import _compare_columns
+
+USUAL_LIMIT = 131_072
+ARFF = "@relation r\n@attribute a numeric\n@attribute kind {x,y}\n@data\n"
+
+
+def write_repeated_names(n):
+    rows = "\n".join(",".join([str(row + place) for place in range(n)]) for row in range(2))
+    return "csv", ",".join(["a"] * n) + "\n" + rows
+
+
+def write_names_with_numbers(n):
+    """The number that a repeated name would get is taken."""
+    names = ["a"] * n + [f"a_{place}" for place in range(n)]
+    return "csv", ",".join(names) + "\n" + ",".join(["1"] * (2 * n))
+
+
+def write_arff_spaces(n):
+    return "arff", ARFF.replace("@data", f"@attribute{' ' * n}\n@data") + "1,x"
+
+
+def write_arff_quotes(n):
+    return "arff", ARFF + "1," + ",'a" * n
+
+
+def write_arff_categories(n):
+    names = [f"c{place}" for place in range(n)]
+    rows = "\n".join(f"1,{name}" for name in names)
+    return "arff", ARFF.replace("x,y", ",".join(names)) + rows
+
+
+@pytest.mark.parametrize(
+    ("write", "n"),
+    [
+        (write_repeated_names, 50),
+        (write_names_with_numbers, 50),
+        (write_arff_spaces, 4000),
+        (write_arff_quotes, 1000),
+        (write_arff_categories, 2000),
+    ],
+)
+def test_sixteen_times_the_size_takes_no_more_than_64_times_as_long(tmp_path, write, n):
+    """Work that grows with the square would take 256 times as long."""
+
+    def measure(size):
+        ending, content = write(size)
+        path = tmp_path / f"a.{ending}"
+        path.write_text(content)
+        start = time.perf_counter()
+        with contextlib.suppress(InputError):
+            parse_file(path, ReadOptions())
+        return time.perf_counter() - start
+
+    measure(n)
+    assert measure(16 * n) < 64 * measure(n) + 0.5
+
+
+def test_columns_are_compared_by_name_in_linear_time():
+    def measure(n):
+        names = tuple(f"a{place}" for place in range(n))
+        frame = pd.DataFrame(np.zeros((1, n)), columns=list(names[::-1]))
+        expected = ExpectedColumns(names, names, {}, reads_missing=True)
+        start = time.perf_counter()
+        assert _compare_columns(pathlib.Path("a.csv"), frame, expected, set(names)) == []
+        return time.perf_counter() - start
+
+    measure(1000)
+    assert measure(16000) < 64 * measure(1000) + 0.5
+
+
+@pytest.fixture
+def usual_limit():
+    """The limit that Python starts with; other libraries raise it for the whole process."""
+    limit = csv.field_size_limit(USUAL_LIMIT)
+    yield
+    csv.field_size_limit(limit)
+
+
+@pytest.mark.usefixtures("usual_limit")
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_lines_of_any_length_are_read(tmp_path, separator):
+    """At any separator but its own, a line of 20,000 columns is a single cell."""
+    names = [f"g{place}" for place in range(20000)]
+    values = np.arange(60000.0).reshape(3, 20000) + 0.5
+    path = tmp_path / "a.csv"
+    pd.DataFrame(values, columns=names).to_csv(path, sep=separator, index=False)
+    frame = parse_file(path, ReadOptions()).samples
+    assert list(frame.columns) == names
+    np.testing.assert_array_equal(frame, values)
+    assert csv.field_size_limit() == USUAL_LIMIT
+
+
+@pytest.mark.usefixtures("usual_limit")
+def test_cells_of_any_length_are_read(tmp_path):
+    long = "x, " * 100_000
+    path = tmp_path / "a.csv"
+    path.write_text(f'a,b,kind\n1,"{long}",u\n2,y,v\n3,"{long}",u\n4,y,v\n')
+    data = read_training_file(path, ReadOptions(target="kind"))
+    assert data.samples["b"].tolist() == [long.strip(), "y"] * 2
+
+
+def test_lines_of_white_space_are_left_out(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,kind\n1,2,u\n   \n3,1,v\n4,2,u\n")
+    data = read_training_file(path, ReadOptions(target="kind"))
+    np.testing.assert_array_equal(data.samples, [[1, 2], [3, 1], [4, 2]])
+
+
+X = np.arange(10.0).reshape(5, 2) % 7
+Y = np.array([1, 2, 1, 2, 1])
+
+
+def test_arrays_that_are_not_needed_are_not_unpacked(tmp_path):
+    path, rest = tmp_path / "a.npz", np.zeros(2**23)
+    objects = np.array([{}], dtype=object)
+    np.savez_compressed(path, X=X, y=Y, feature_names=rest, rest=rest, objects=objects)
+    tracemalloc.start()
+    data = read_training_file(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(data.samples, X)
+    assert peak < rest.nbytes / 4
+
+
+def test_variables_that_are_not_needed_are_not_loaded(tmp_path, monkeypatch):
+    """Their headers are read, for which SciPy unpacks a part of bounded size."""
+    asked = []
+
+    def load(*args, variable_names=("everything",)):
+        asked.extend(variable_names)
+        return loadmat(*args, variable_names=variable_names)
+
+    savemat(tmp_path / "a.mat", {"rest": np.zeros(100), "feature_names": Y, "X": X, "y": Y})
+    monkeypatch.setattr("scipy.io.loadmat", load)
+    data = read_training_file(tmp_path / "a.mat")
+    np.testing.assert_array_equal(data.samples, X)
+    assert asked == ["X", "y"]
+
+
+@pytest.mark.parametrize("ending", ["npz", "mat"])
+def test_a_needed_array_much_larger_than_its_file_is_refused(tmp_path, ending, monkeypatch):
+    monkeypatch.setattr(formats, "MOST_BYTES", 2**20, raising=False)
+    path = tmp_path / f"a.{ending}"
+    arrays = {"X": np.zeros((1000, 1000)), "y": np.arange(1000) % 2}
+    if ending == "npz":
+        np.savez_compressed(path, **arrays)
+    else:
+        savemat(path, arrays, do_compression=True)
+    with pytest.raises(InputError, match=rf"Array 'X' of a\.{ending} would take .* uncompressed"):
+        read_training_file(path)
+    if ending == "npz":
+        np.savez(path, X=np.eye(1000), y=arrays["y"])
+    else:
+        savemat(path, {"X": np.eye(1000), "y": arrays["y"]})
+    assert len(read_training_file(path)) == 1000
+
+
+def test_a_header_that_promises_more_than_the_file_has_is_damage(tmp_path):
+    path, header = tmp_path / "a.npz", io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (2**24, 2)}
+    )
+    np.savez(path, y=Y)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("X.npy", header.getvalue() + bytes(80))
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"a\.npz cannot be read as a \.npz file: it is damaged"):
+        read_training_file(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**24
+
+
+@pytest.mark.parametrize(
+    ("ending", "place"),
+    [
+        ("csv", "pandas.read_csv"),
+        ("arff", "pandas.DataFrame"),
+        ("npz", "numpy.lib.format.read_array"),
+        ("mat", "scipy.io.loadmat"),
+        ("parquet", "pyarrow.parquet.read_table"),
+        ("feather", "pyarrow.feather.read_table"),
+    ],
+)
+def test_a_file_that_does_not_fit_into_memory_is_not_called_damaged(
+    tmp_path, monkeypatch, ending, place
+):
+    path = tmp_path / f"a.{ending}"
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(kind=["u", "v", "u", "v", "u"])
+    if ending == "npz":
+        np.savez(path, X=X, y=Y)
+    elif ending == "mat":
+        savemat(path, {"X": X, "Y": Y})
+    elif ending == "arff":
+        path.write_text(ARFF + "1,x\n2,y\n")
+    else:
+        getattr(frame, f"to_{ending}")(path)
+
+    def fail(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(place, fail)
+    with pytest.raises(
+        InputError, match=rf"^a\.{ending} does not fit into memory, expected .* Use"
+    ):
+        read_training_file(path, ReadOptions(target=None if ending in ("npz", "mat") else "kind"))
