@@ -152,11 +152,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load(path)
     IMKPL(sparsity=5)
     """
+    write_file(path, model_bytes(model))
+
+
+def model_bytes(model: Any) -> bytes:
+    """What `save` writes."""
     writer = TreeWriter()
     tree = writer.write_estimator(model)
     entries = {"imkpl_version": __version__, "model": tree}
-    packed = pack_document(entries, writer.arrays, MODEL_FILE)
-    write_file(path, packed)
+    return pack_document(entries, writer.arrays, MODEL_FILE)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

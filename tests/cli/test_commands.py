@@ -1,5 +1,6 @@
 """Every command, as a user would type it."""
 
+import csv
 import io
 import json
 import re
@@ -371,6 +372,71 @@ def test_nothing_is_drawn_without_a_terminal(monkeypatch):
     with output.progress_bar("fitting"):
         announce("IMKPL", "round 3/20", 3, 20)
     assert screen.getvalue() == ""
+
+
+@pytest.fixture(scope="module")
+def formulas(tmp_path_factory, wine, shell):
+    """A folder with a table whose names a spreadsheet would run, and a model of it."""
+    folder = tmp_path_factory.mktemp("formulas")
+    columns = {"alcohol": "=HYPERLINK(1)", "malic_acid": "@SUM(1)", "ash": "-x", "wine": "wine"}
+    frame = wine.rename(columns=columns)
+    starts = ["=cmd|' /C calc'!A0", "+1+1", "-2.5", "-a", "@SUM(A1)", "\tx", "plain"]
+    frame["wine"] = [f"{starts[i % 7]}{i:02d}" for i in range(len(frame))]
+    classes = {"Barolo": "=1+1", "Grignolino": "-5", "Barbera": "safe"}
+    frame["cultivar"] = frame["cultivar"].map(classes)
+    frame.to_csv(folder / "wine.csv", index=False)
+    command = ("fit", folder / "wine.csv", "--target", "cultivar", "--id", "wine", "--sparsity", 3)
+    result = shell(*command, "--model", folder / "m.imkpl")
+    assert result.exit_code == 0, result.stderr
+    return folder
+
+
+def is_run(cell):
+    """Whether a spreadsheet takes a cell for a formula."""
+    try:
+        float(cell)
+    except ValueError:
+        return cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    return False
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_tables_have_no_cell_that_a_spreadsheet_runs_if_asked(shell, formulas, tmp_path, command):
+    words = (command, formulas / "m.imkpl", formulas / "wine.csv", "--id", "wine")
+    tables = {}
+    for name, more in (("as_is.csv", []), ("safe.csv", ["--spreadsheet-safe"])):
+        result = shell(*words, "--out", tmp_path / name, *more)
+        assert result.exit_code == 0, result.stderr
+        with open(tmp_path / name, newline="") as file:
+            tables[name] = [cell for row in csv.reader(file) for cell in row]
+        notes = [line for line in result.stderr.splitlines() if "spreadsheet" in line]
+        assert len(notes) == (0 if more else 1)
+        if notes:
+            n_run = sum(map(is_run, tables[name]))
+            assert notes[0].startswith(f"note: A spreadsheet may run {n_run} cells of as_is.csv")
+            assert "--spreadsheet-safe" in notes[0]
+    assert not any(map(is_run, tables["safe.csv"]))
+    for cell, safe in zip(*tables.values(), strict=True):
+        assert safe == (f"'{cell}" if is_run(cell) else cell)
+    assert any(cell.startswith("-2.5") for cell in tables["safe.csv"])
+
+
+def test_a_table_without_formulas_is_the_same_and_has_no_note(shell, folder, tmp_path):
+    words = ("predict", folder / "a.imkpl", folder / "wine.csv", "--out")
+    plain = shell(*words, tmp_path / "a.csv")
+    shell(*words, tmp_path / "b.csv", "--spreadsheet-safe")
+    assert "spreadsheet" not in plain.stderr
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+@pytest.mark.parametrize("more", [(), ("--out", "p.json")])
+def test_only_a_table_can_be_safe_for_a_spreadsheet(shell, folder, tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    words = ("predict", folder / "a.imkpl", folder / "wine.csv", "--spreadsheet-safe")
+    assert shell.fails(*words, *more) == (
+        "--spreadsheet-safe is about a table, but none is written. Add --out with a name that ends "
+        "in .csv, or leave it out."
+    )
 
 
 def test_labels_that_look_alike_are_noted(tmp_path, wine, shell):

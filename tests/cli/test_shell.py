@@ -73,6 +73,53 @@ def test_ctrl_c_ends_with_130_and_a_sentence():
     assert errors == "imkpl: Stopped with Ctrl-C. No file is incomplete.\n"
 
 
+SLOW_IMPORT = """
+import signal, sys, time
+
+class Slow:
+    def find_spec(name, path, target=None):
+        if name == sys.argv[1]:
+            # Compiled modules do this to whatever is raised while they are imported.
+            try:
+                print("importing", flush=True)
+                time.sleep(60)
+            except BaseException:
+                raise ImportError("numpy.core.multiarray failed to import") from None
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Slow)
+from imkpl.cli import main
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX systems only")
+@pytest.mark.parametrize("package", ["typer", "numpy", "sklearn", "numba"])
+def test_ctrl_c_during_an_import_ends_with_130_and_a_sentence(package, folder):
+    words = ["fit", folder / "wine.csv", "--target", "cultivar", "--json"]
+    command = [sys.executable, "-c", SLOW_IMPORT, package, *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        answer, errors = process.communicate(timeout=60)
+    complaints = [line for line in errors.splitlines() if not line.startswith("note: ")]
+    assert complaints == ["imkpl: Stopped with Ctrl-C. No file is incomplete."]
+    assert (process.returncode, answer) == (130, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX systems only")
+def test_an_ignored_ctrl_c_stays_ignored():
+    code = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN);"
+        "import imkpl.cli; from imkpl.cli import main;"
+        "os.kill(os.getpid(), signal.SIGINT); main(['--version'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def shown_commands():
     """Every command line in the documentation, in the readme and in the help."""
     found = []

@@ -1,6 +1,9 @@
 """What a user gets for wrong input: one sentence, exit code 1, no file."""
 
+import itertools
 import os
+import pathlib
+import pkgutil
 import sys
 import warnings
 
@@ -296,6 +299,16 @@ def test_too_little_memory_is_reported(shell, data, monkeypatch):
     assert fit(shell, data) == "The data do not fit into memory. Use fewer rows or columns."
 
 
+@pytest.mark.skipif(os.name != "posix", reason="There are pipes with names on POSIX systems only")
+@pytest.mark.parametrize("option", ["--model", "--report"])
+def test_a_pipe_is_refused_before_the_fit(shell, data, tmp_path, monkeypatch, option):
+    pipe = tmp_path / "page.html"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(IMKPL, "fit", raising(AssertionError("fitted")))
+    assert "is a device, a pipe or a socket" in fit(shell, data, option, pipe, "--force")
+    assert pipe.is_fifo()
+
+
 def test_stopping_leaves_no_files(shell, data, tmp_path, monkeypatch):
     monkeypatch.setattr(IMKPL, "fit", raising(KeyboardInterrupt()))
     before = sorted(tmp_path.iterdir())
@@ -311,6 +324,58 @@ def test_stopping_while_writing_leaves_no_files(shell, folder, tmp_path, monkeyp
     result = shell("predict", folder / "a.imkpl", folder / "wine.csv", "--out", out)
     assert result.exit_code == 130
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "turn"),
+    [
+        ("imkpl.files.pack_document", 1),
+        ("imkpl.report.page.render_report", 1),
+        ("imkpl.cli.fit.count_prototypes", 1),
+        ("os.fsync", 1),
+        ("os.fsync", 2),
+        ("os.replace", 1),
+    ],
+)
+def test_stopping_leaves_the_old_model_with_the_old_page(shell, data, tmp_path, step, turn):
+    old = {data.name: data.read_bytes(), "m.imkpl": b"old model", "page.html": b"old page"}
+    for name, content in old.items():
+        (tmp_path / name).write_bytes(content)
+    outputs = ("--model", tmp_path / "m.imkpl", "--report", tmp_path / "page.html", "--force")
+    original, calls = pkgutil.resolve_name(step), itertools.count(1)
+
+    def stop_in_turn(*arguments, **more):
+        if next(calls) == turn:
+            raise KeyboardInterrupt
+        return original(*arguments, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step, stop_in_turn)
+        assert shell("fit", data, "--target", "cultivar", *outputs).exit_code == 130
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
+    assert next(calls) > turn
+
+
+def test_model_and_page_are_replaced_together(shell, data, tmp_path):
+    names = ("m.imkpl", "page.html")
+    for name in names:
+        (tmp_path / name).write_bytes(b"old")
+    outputs = ("--model", tmp_path / names[0], "--report", tmp_path / names[1], "--force")
+    moves, original = [], os.replace
+
+    def move(part, target):
+        # Both are complete before the first gets its name.
+        if tmp_path in pathlib.Path(target).parents:
+            moves.append(sorted(path.stat().st_size for path in tmp_path.glob(".*.part")))
+        original(part, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", move)
+        assert shell("fit", data, "--target", "cultivar", *outputs).exit_code == 0
+    sizes = sorted((tmp_path / name).stat().st_size for name in names)
+    assert [len(sizes) for sizes in moves] == [2, 1]
+    assert moves[0] == sizes
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([data.name, *names])
 
 
 def test_warnings_become_notes(capsys):

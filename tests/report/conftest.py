@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 
@@ -65,5 +66,36 @@ def hostile():
         IMKPL(sparsity=2, max_kernels=7),
         title=HOSTILE[1],
     )
+    case.page = render_report(case.found)
+    return case
+
+
+# Names that are something else to JavaScript, Python, HTML or a template.
+MEANINGFUL = (
+    "constructor",
+    "__proto__",
+    "toString",
+    "hasOwnProperty",
+    "</script>",
+    "{{7*7}}",
+    "$&",
+    "__class__",
+)
+
+
+@pytest.fixture(scope="session")
+def meaningful():
+    """Classes, columns, categories and samples with these names."""
+    rng = np.random.default_rng(0)
+    places = np.tile(np.arange(8), 12)
+    values = 3.0 * (places[:, np.newaxis] == np.arange(8)) + rng.normal(0, 0.7, (96, 8))
+    X = pd.DataFrame(values, columns=list(MEANINGFUL))
+    drawn = np.where(rng.random(96) < 0.3, rng.integers(0, 8, 96), places)
+    X["category"] = np.array(MEANINGFUL)[drawn]
+    X.index = [f"{MEANINGFUL[i % 8]} {i}" if i > 15 else MEANINGFUL[i % 8] for i in range(96)]
+    y = np.array(MEANINGFUL, dtype=object)[places]
+    # Held-out samples are every other one, so that both halves have all classes.
+    order = np.argsort(np.arange(96) // 8 % 2, kind="stable").reshape(2, 48).T.ravel()
+    case = make_case(X.iloc[order], y[order], IMKPL("per_column", sparsity=2))
     case.page = render_report(case.found)
     return case

@@ -1,10 +1,18 @@
 """The page in a real browser, from a file and without a network."""
 
+import json
+import re
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from .conftest import HOSTILE
+from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl.report import render_report, summarize
+from imkpl.series import SeriesSet
+
+from .conftest import HOSTILE, MEANINGFUL, make_case
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -226,3 +234,204 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
     assert page.title() != "run"
     assert "Content Security Policy" in refusals[0]
     page.close()
+
+
+def save(page, folder):
+    path = folder / "page.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def keys_of(value):
+    """All keys of the objects in a JSON value."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if isinstance(value, dict):
+        return set(value).union(*map(keys_of, value.values()))
+    return set()
+
+
+def test_names_that_mean_something_elsewhere_are_only_text(open_page, meaningful, tmp_path):
+    page = open_page(save(meaningful.page, tmp_path))
+    names = set(MEANINGFUL)
+    assert set(meaningful.X.columns) == names | {"category"}
+    assert page.locator("#classes h3 bdi").all_inner_texts() == sorted(names)
+    assert set(page.locator("#features h4 bdi").all_inner_texts()) >= names
+    charts = page.locator("svg.chart")
+    weights = page.locator("#features figure").first.locator("text").all_text_contents()
+    assert set(weights) >= names
+    for card in page.locator("#features .card").all():
+        assert set(card.locator("svg.chart").first.locator("text").all_text_contents()) >= names
+        card.locator("summary").click()
+        heads = card.locator("tbody th").all_inner_texts()
+        assert heads == sorted(names)
+    for legend in page.locator(".legend").all():
+        assert legend.locator("bdi").all_inner_texts() == sorted(names)
+    assert charts.count() > 10
+    matrix = page.locator("table.confusion")
+    assert matrix.locator("thead th").all_inner_texts()[1:] == sorted(names)
+    text = page.locator("body").inner_text()
+    assert "[object Object]" not in text
+    assert "native code" not in text
+    assert "undefined" not in text
+    assert page.locator("script").count() == 2
+
+
+@pytest.mark.parametrize("name", MEANINGFUL)
+def test_such_names_are_found_and_explained(open_page, meaningful, tmp_path, name):
+    page = open_page(save(meaningful.page, tmp_path))
+    rows = meaningful.found["samples"]["rows"]
+    page.get_by_label("Search").fill(name)
+    expected = [
+        row["sample"]
+        for row in rows
+        if any(name.lower() in str(row[key]).lower() for key in ("sample", "true", "predicted"))
+    ]
+    assert ids(page) == expected[:15]
+    place = next(place for place, row in enumerate(rows) if row["predicted"] == name)
+    page.get_by_label("Search").fill(rows[place]["sample"])
+    button = page.locator(f"tr[data-place='{place}'] button")
+    button.click()
+    title = page.locator("#explanation-title").inner_text()
+    assert title == f"Why sample {rows[place]['sample']} is {name}"
+    panel = page.locator("#explanation")
+    one = meaningful.model.explain(meaningful.X)[place]
+    assert panel.locator(".said p").all_inner_texts() == [
+        text.strip() for text in str(one).splitlines()
+    ]
+    captions = panel.locator("caption").all_inner_texts()
+    assert f"Contributions to the score of {name} by feature and prototype" in captions
+    features = {one["name"] for one in meaningful.found["features"]["features"]}
+    for caption in (1, 2, 3):
+        heads = panel.locator("table").nth(caption + 1).locator("tbody th").all_inner_texts()
+        assert heads
+        assert set(heads) <= features | {"Score", "Sum"} | {f"{i} others" for i in range(20)}
+    text = panel.inner_text()
+    assert "undefined" not in text
+    assert "NaN" not in text
+
+
+def test_every_link_leads_to_a_number_and_not_to_a_name(open_page, meaningful, tmp_path):
+    page = open_page(save(meaningful.page, tmp_path))
+    for link in page.locator("#confusion a").all():
+        link.click()
+        target = page.evaluate("location.hash.slice(1)")
+        assert re.fullmatch(r"prototype-\d+", target)
+        assert page.locator(f"#{target}").count() == 1
+
+
+def test_no_name_is_a_key_in_the_data_of_the_page(open_page, meaningful, tmp_path):
+    page = open_page(save(meaningful.page, tmp_path))
+    data = json.loads(page.locator("#data").text_content())
+    assert data["classes"] == sorted(MEANINGFUL)
+    names = {*MEANINGFUL, "category", *meaningful.X.index}
+    assert not keys_of(data) & names
+
+
+def explain_series(names):
+    """A report on series of eight channels and two classes with these names."""
+    rng = np.random.default_rng(0)
+    channels = [f"{names[i % len(names)]}{'Q' * (i // len(names))}" for i in range(8)]
+    y = np.array(names, dtype=object)[np.tile([0, 1], 12)]
+    X = rng.standard_normal((24, 8, 20))
+    X += 4 * np.sin(np.arange(20) / (2 + (y == y[0])[:, np.newaxis, np.newaxis]))
+    parts = [SeriesSet.from_list(list(rows), channel_names=channels) for rows in (X[:14], X[14:])]
+    model = TimeSeriesIMKPL(sparsity=2).fit(parts[0], y[:14])
+    return render_report(summarize(model, parts[1], y[14:], train=(parts[0], y[:14])))
+
+
+def test_channels_with_such_names_are_drawn_over_time(open_page, tmp_path):
+    page = open_page(save(explain_series(MEANINGFUL), tmp_path))
+    page.locator("#sample-table tbody tr").first.click()
+    shown = page.locator("#explanation figcaption bdi").all_inner_texts()
+    assert len(shown) == 3
+    assert set(shown) <= set(MEANINGFUL)
+    curve = page.locator(".prototype svg.chart").first.locator("text").all_text_contents()
+    assert len(set(curve) & set(MEANINGFUL)) == 3
+
+
+# The second name would end an isolation before it turns the text, the third ends a paragraph. Their
+# letters occur nowhere else, so that all other characters belong to the page.
+TURNED = ("\u202eQQZZ", "\u2069\u202eZZZ QQ", "QZ\u2029\u202eZQ", "\u05d0\u05d1 \u05d2")
+
+# Blocks with such a name, and whether all other characters of a line go from left to right.
+READ_BLOCKS = """
+() => [...document.querySelectorAll("p, caption, th, td, li, h1, h3, h4, figcaption, summary")]
+  .filter((block) => /[QZ\u05d0]/.test(block.textContent) && block.getClientRects().length)
+  .map((block) => {
+    const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+    const boxes = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      for (const found of node.data.matchAll(/[a-z0-9().,:%=]/g)) {
+        const range = document.createRange();
+        range.setStart(node, found.index);
+        range.setEnd(node, found.index + 1);
+        const box = range.getBoundingClientRect();
+        if (box.width) boxes.push(box);
+      }
+    }
+    const inOrder = boxes.slice(1).every((box, place) => {
+      return Math.abs(box.top - boxes[place].top) > 4 || box.left > boxes[place].left;
+    });
+    return { text: block.textContent, size: boxes.length, inOrder };
+  })
+"""
+
+
+@pytest.fixture(scope="module")
+def turned():
+    """A table whose names all turn the text around them, with an error and a repeated sample."""
+    rng = np.random.default_rng(0)
+    places = np.tile([0, 0, 1, 1, 2, 2], 12)
+    X = pd.DataFrame(rng.normal(0, 1, (72, 3)) + 3 * np.eye(3)[places], columns=TURNED[:3])
+    X[TURNED[3]] = np.array(TURNED)[places]
+    X.index = [f"{TURNED[i % 4]}{'Q' * i}" for i in range(72)]
+    y = np.array(TURNED, dtype=object)[places]
+    X.iloc[1], y[1] = X.iloc[0], TURNED[1]
+    y[3] = TURNED[3]
+    return render_report(make_case(X, y, IMKPL("per_column", sparsity=2), title=TURNED[0]).found)
+
+
+def test_names_from_right_to_left_leave_the_text_around_them(open_page, turned, tmp_path):
+    page = open_page(save(turned, tmp_path))
+    page.locator("#sample-table tbody tr").first.click()
+    for part in page.locator("summary").all():
+        part.click()
+    blocks = page.evaluate(READ_BLOCKS)
+    texts = "\n".join(block["text"] for block in blocks if block["size"])
+    for sentence in (
+        "Why sample",
+        "(wrong)",
+        "Wrong: the true class is",
+        "also in the training data",
+        "missing from the training data",
+        "ahead of",
+        "like training sample",
+        "Contribution of each feature",
+        "Training sample",
+        "by class",
+    ):
+        assert sentence in texts
+    assert [block["text"] for block in blocks if not block["inOrder"]] == []
+
+
+def test_channels_from_right_to_left_leave_the_text_around_them(open_page, tmp_path):
+    page = open_page(save(explain_series(TURNED), tmp_path))
+    page.locator("#sample-table tbody tr").first.click()
+    blocks = page.evaluate(READ_BLOCKS)
+    assert "of the similarity" in "".join(block["text"] for block in blocks)
+    assert [block["text"] for block in blocks if not block["inOrder"]] == []
+
+
+def test_names_from_right_to_left_stay_where_a_chart_has_its_names(open_page, turned, tmp_path):
+    page = open_page(save(turned, tmp_path))
+    chart = page.locator("#features figure svg").first
+    places = chart.locator("text").evaluate_all(
+        "all => all.map(one => [one.textContent, one.getBBox()]).map(([text, box]) => "
+        "[text, box.x, box.x + box.width])"
+    )
+    names = [place for place in places if re.search("[QZ\u05d0]", place[0])]
+    weights = [place for place in places if "%" in place[0]]
+    assert len(names) == len(weights) == 4
+    assert max(right for _, _, right in names) < min(left for _, left, _ in weights)
+    assert min(left for _, left, _ in names) >= 0

@@ -13,9 +13,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from imkpl.cli import INTERRUPTED, INTERRUPTION
 from imkpl.cli.output import echo_error, echo_note
 
-INPUT_ERROR, INTERNAL_ERROR, INTERRUPTED = 1, 3, 130
+INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
 DataArgument: TypeAlias = Annotated[
     Path,
@@ -57,6 +58,13 @@ JsonOption: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]
 ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+SpreadsheetOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put an apostrophe before cells of the .csv that a spreadsheet would run.",
+    ),
+]
 DebugOption: TypeAlias = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.")
 ]
@@ -99,7 +107,7 @@ def handle_errors(*, debug: bool) -> Iterator[None]:
     except (BrokenPipeError, typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
-        echo_error("Stopped with Ctrl-C. No file is incomplete.")
+        echo_error(INTERRUPTION)
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         if debug:

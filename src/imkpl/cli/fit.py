@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from imkpl._archive import write_file, write_files
 from imkpl.cli.command import (
     DataArgument,
     DebugOption,
@@ -148,13 +150,16 @@ def fit(
     check_outputs([model, report], [data, test], force=force)
     check_report("--report", report)
     fitted = _fit_file(data, test, options, settings)
-    if model is not None:
-        from imkpl import save
-
-        save(fitted.model, model)
-    if report is not None:
-        _write_page(fitted, report, title=data.stem)
     answer = _describe_fit(fitted)
+    contents: dict[str | os.PathLike[str], bytes] = {}
+    if model is not None:
+        from imkpl.files import model_bytes
+
+        contents[model] = model_bytes(fitted.model)
+    if report is not None:
+        contents[report] = _build_page(fitted, report, title=data.stem)
+    # Together and last: whatever stops the command before leaves both files as they were.
+    write_files(contents)
     answer.update(
         file=str(data),
         model=None if model is None else str(model),
@@ -253,14 +258,16 @@ def _choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) 
     return "per_column" if needs_table else "per_feature_gaussian"
 
 
-def _write_page(fitted: Fitted, path: Path, title: str) -> None:
-    """Write a page about the held-out rows, or about the training rows if there are none."""
-    from imkpl.report import write_report
+def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
+    """A page about the held-out rows, or about the training rows if there are none."""
+    from imkpl.report import summarize
+    from imkpl.report.page import report_bytes
 
     model = fitted.model
     shown = fitted.train if fitted.test is None else fitted.test
     train = (as_samples(model, fitted.train), fitted.train.y)
-    write_report(model, as_samples(model, shown), shown.y, path, train=train, title=title)
+    found = summarize(model, as_samples(model, shown), shown.y, train=train, title=title)
+    return report_bytes(found, path)
 
 
 def _describe_fit(fitted: Fitted) -> dict[str, Any]:
@@ -360,7 +367,7 @@ def demo(
     else:
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / "report.html"
-        _write_page(fitted, page, title="Breast cancer")
+        write_file(page, _build_page(fitted, page, title="Breast cancer"))
     shown = train if test is None else test
     ip = float(interpretability_scorer(fitted.model))
     dr = float(discrimination_scorer(fitted.model, shown.samples, shown.y))

@@ -19,12 +19,15 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from imkpl._archive import check_target
 from imkpl._json import to_json
 from imkpl._progress import Progress, listening
 from imkpl.readers import InputError
 
 # Wider than any table, so that nothing is cut off.
 ENDLESS = 10_000
+# A spreadsheet takes a cell that starts with one of these for a formula, unless it is a number.
+FORMULA_STARTS = tuple("=+-@\t\r\n")
 # The second has the numbers of the page.
 REPORT_ENDINGS = (".html", ".json")
 
@@ -105,6 +108,40 @@ def _printable(text: Any) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
+def format_csv(frame: Any, path: Path, *, is_safe: bool) -> str:
+    """A table as CSV; cells that a spreadsheet would run get an apostrophe or at least a note."""
+    from pandas.api.types import is_numeric_dtype
+
+    found: list[str] = []
+
+    def quote(cell: Any) -> Any:
+        if not isinstance(cell, str) or not _is_formula(cell):
+            return cell
+        found.append(cell)
+        return f"'{cell}"
+
+    quoted = frame.apply(lambda cells: cells if is_numeric_dtype(cells) else cells.map(quote))
+    quoted.columns = [quote(name) for name in frame.columns]
+    if found and not is_safe:
+        cells = "1 cell" if len(found) == 1 else f"{len(found)} cells"
+        echo_note(
+            f"A spreadsheet may run {cells} of {path.name}, such as {found[0][:40]!r}. Add "
+            "--spreadsheet-safe to put an apostrophe before them."
+        )
+    text: str = (quoted if is_safe else frame).to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def _is_formula(text: str) -> bool:
+    if not text.startswith(FORMULA_STARTS):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
+
+
 def check_outputs(
     outputs: Sequence[Path | None], inputs: Sequence[Path | None] = (), *, force: bool
 ) -> None:
@@ -125,6 +162,8 @@ def check_outputs(
             raise InputError(
                 f"{path} already exists. Choose another name, or replace it with --force."
             )
+        if path.exists():
+            check_target(path)
         problem = ""
         if not folder.exists():
             problem = f"the folder {folder} does not exist. Create it, or choose another."
@@ -141,6 +180,15 @@ def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None
     if path is not None and path.suffix.lower() not in endings:
         raise InputError(
             f"{option} is {path.name}, expected a name that ends in {' or '.join(endings)}."
+        )
+
+
+def check_spreadsheet(is_safe: bool, path: Path | None) -> None:
+    """Raise if there is no table that could be made safe."""
+    if is_safe and (path is None or path.suffix.lower() != ".csv"):
+        raise InputError(
+            "--spreadsheet-safe is about a table, but none is written. Add --out with a name that "
+            "ends in .csv, or leave it out."
         )
 
 

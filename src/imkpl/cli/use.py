@@ -18,6 +18,7 @@ from imkpl.cli.command import (
     JsonOption,
     ModelArgument,
     SeparatorOption,
+    SpreadsheetOption,
     TargetOption,
     XKeyOption,
     YKeyOption,
@@ -26,10 +27,12 @@ from imkpl.cli.output import (
     check_ending,
     check_outputs,
     check_report,
+    check_spreadsheet,
     echo,
     echo_json,
     echo_note,
     echo_table,
+    format_csv,
     format_json,
 )
 from imkpl.readers import DataFile, ExpectedColumns, InputError, ReadOptions, read_new_file
@@ -38,6 +41,7 @@ from imkpl.readers.data_file import list_names
 PREDICT_EXAMPLES = """
 imkpl predict m.imkpl new.csv
 imkpl predict m.imkpl new.csv --id patient --out classes.csv
+imkpl predict m.imkpl new.csv --out classes.csv --spreadsheet-safe
 imkpl predict m.imkpl new.csv --reject --json
 """
 EXPLAIN_EXAMPLES = """
@@ -75,6 +79,7 @@ def predict(
     identifier: IdOption = None,
     separator: SeparatorOption = None,
     x_key: XKeyOption = None,
+    spreadsheet_safe: SpreadsheetOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -87,13 +92,17 @@ def predict(
     """
     check_outputs([out], [model, data], force=force)
     check_ending("--out", out, (".csv", ".json"))
+    check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
     rows = read_for_model(estimator, data, ReadOptions(None, identifier, separator, x_key))
     answer = _describe_predictions(estimator, rows, reject=reject)
     answer.update(model=str(model), file=str(data), out=None if out is None else str(out))
     if out is not None:
-        is_json = out.suffix.lower() == ".json"
-        text = format_json(answer) if is_json else _predictions_as_csv(answer["rows"])
+        if out.suffix.lower() == ".json":
+            text = format_json(answer)
+        else:
+            table = _tabulate_predictions(answer["rows"])
+            text = format_csv(table, out, is_safe=spreadsheet_safe)
         write_file(out, text.encode())
     if as_json:
         echo_json(answer)
@@ -126,7 +135,7 @@ def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[s
     }
 
 
-def _predictions_as_csv(rows: list[dict[str, Any]]) -> str:
+def _tabulate_predictions(rows: list[dict[str, Any]]) -> Any:
     import pandas as pd
 
     table = [
@@ -139,8 +148,7 @@ def _predictions_as_csv(rows: list[dict[str, Any]]) -> str:
         }
         for row in rows
     ]
-    text: str = pd.DataFrame(table).to_csv(index=False, lineterminator="\n")
-    return text
+    return pd.DataFrame(table)
 
 
 def _echo_predictions(answer: dict[str, Any]) -> None:
@@ -192,6 +200,7 @@ def explain(
     identifier: IdOption = None,
     separator: SeparatorOption = None,
     x_key: XKeyOption = None,
+    spreadsheet_safe: SpreadsheetOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -202,6 +211,7 @@ def explain(
     """
     check_outputs([out], [model, data], force=force)
     check_ending("--out", out, (".csv", ".json"))
+    check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
     rows = read_for_model(estimator, data, ReadOptions(None, identifier, separator, x_key))
     chosen = _choose_rows(rows, row or [], every=every or out is not None)
@@ -217,8 +227,8 @@ def explain(
         if out.suffix.lower() == ".json":
             text = format_json(answer)
         else:
-            frame = explanation.to_frame("contributions")
-            text = frame.to_csv(index=False, lineterminator="\n")
+            table = explanation.to_frame("contributions")
+            text = format_csv(table, out, is_safe=spreadsheet_safe)
         write_file(out, text.encode())
     if as_json:
         echo_json(answer)

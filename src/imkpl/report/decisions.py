@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from imkpl.explanations import Explanation
 from imkpl.explanations.exports import to_label
 from imkpl.measures import discrimination_score, interpretability_score
 from imkpl.report.learned import describe_time
-from imkpl.report.subject import Subject, choose_evenly
+from imkpl.report.subject import Subject, choose_evenly, isolate
 
 # Samples in the table, samples with an explanation, and fewer of these where samples are series,
 # which take time to align.
@@ -107,7 +108,10 @@ def describe_samples(subject: Subject) -> dict[str, Any]:
     # Explained samples are always listed.
     others = np.setdiff1d(_choose(subject, MOST_LISTED), explained)
     listed = np.union1d(explained, others[: max(0, MOST_LISTED - explained.size)])
-    reasons = {int(row): _describe_reasons(subject, explanation[int(row)]) for row in explained}
+    names = _isolate_names(explanation)
+    reasons = {
+        row: _describe_reasons(subject, explanation[row], names) for row in explained.tolist()
+    }
     winners, is_novel, mains = explanation.winners, explanation.is_novel, subject.main_prototypes
     rows = [
         {
@@ -146,7 +150,33 @@ def _choose(subject: Subject, most: int) -> IntArray:
     return np.asarray(np.sort(np.concatenate([wrong, others])))
 
 
-def _describe_reasons(subject: Subject, one: Explanation) -> dict[str, Any]:
+def _isolate_names(explanation: Explanation) -> dict[str, Any]:
+    """What to replace in an explanation before it becomes sentences."""
+    classes = np.empty(len(explanation.classes), dtype=object)
+    classes[:] = [isolate(label) for label in explanation.classes]
+    return {
+        "kind": IsolatedCells(explanation.kind),
+        "classes": classes,
+        "support_ids": [isolate(name) for name in explanation.support_ids],
+        "feature_names": tuple(isolate(name) for name in explanation.feature_names),
+    }
+
+
+@dataclass(frozen=True)
+class IsolatedCells:
+    """A kind of samples whose cells can be put into sentences."""
+
+    kind: Any
+
+    def cells(self, *arguments: Any) -> list[Any] | None:
+        """The cells of a sample."""
+        found = self.kind.cells(*arguments)
+        if found is None:
+            return None
+        return [isolate(cell) if isinstance(cell, str) else cell for cell in found]
+
+
+def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any]) -> dict[str, Any]:
     """The explanation of one sample, in words and numbers."""
     table = one.contributions(0)
     by_feature = table.sum(axis=0)
@@ -157,8 +187,9 @@ def _describe_reasons(subject: Subject, one: Explanation) -> dict[str, Any]:
     is_other[features] = False
     cells = one._cells(0) if subject.kind == "columns" else None
     shares = one.shares.toarray().ravel()
+    sentences = replace(one, sample_ids=[isolate(one.sample_ids[0])], **names)
     return {
-        "words": str(one),
+        "words": str(sentences),
         "probabilities": one.probabilities[0],
         "scores": one.scores[0],
         "base_scores": one.evidence.base_scores[0],

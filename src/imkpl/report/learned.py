@@ -19,7 +19,7 @@ from imkpl.plots.embedding import (
     is_training_data,
     learned_kernel,
 )
-from imkpl.report.subject import Subject, choose_evenly
+from imkpl.report.subject import Subject, choose_evenly, isolate
 
 # Prototypes with a larger cosine are duplicates.
 DUPLICATE = 0.95
@@ -74,7 +74,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
         warnings = _find_weaknesses(label, purity, use[index])
         for other, cosine in twins[index]:
             same = label == classes[other]
-            whose = "the same class" if same else f"another class, {classes[other]}"
+            whose = "the same class" if same else f"another class, {isolate(classes[other])}"
             warnings.append(
                 {
                     "kind": "duplicate",
@@ -156,7 +156,7 @@ def _count_use(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _find_weaknesses(label: Any, purity: float, use: dict[str, Any]) -> list[dict[str, Any]]:
-    found = []
+    found, label = [], isolate(label)
     n_using, n_main, n_right = use["n_using"], use["n_main"], use["n_right"]
     if n_using == 0:
         found.append(("rare", "Unused: no held-out sample has it in its code."))

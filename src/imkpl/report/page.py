@@ -16,7 +16,7 @@ from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
-from imkpl._archive import write_file
+from imkpl._archive import check_target, write_file
 from imkpl.plots._style import COLORS, class_color, shorten, shorten_all
 from imkpl.report.summarize import summarize
 
@@ -92,10 +92,16 @@ def write_report(
             "or in .json for its numbers. Rename it."
         )
     found = summarize(model, X, y, train=train, title=title, created=created)
-    if target.suffix.lower() == ".json":
-        return save_json(found, target)
-    write_file(target, render_report(found).encode())
+    write_file(target, report_bytes(found, target))
     return target
+
+
+def report_bytes(found: dict[str, Any], path: pathlib.Path) -> bytes:
+    """What `write_report` writes to a file of this name."""
+    if path.suffix.lower() != ".json":
+        return render_report(found).encode()
+    text = json.dumps(found, allow_nan=False, ensure_ascii=False, indent=1)
+    return f"{text}\n".encode()
 
 
 def save_json(found: dict[str, Any], path: str | os.PathLike[str]) -> pathlib.Path:
@@ -114,8 +120,7 @@ def save_json(found: dict[str, Any], path: str | os.PathLike[str]) -> pathlib.Pa
         The file, which is replaced atomically.
     """
     target = _check_target(path)
-    text = json.dumps(found, allow_nan=False, ensure_ascii=False, indent=1)
-    write_file(target, f"{text}\n".encode())
+    write_file(target, report_bytes(found, pathlib.Path("report.json")))
     return target
 
 
@@ -137,7 +142,7 @@ def _check_target(path: str | os.PathLike[str]) -> pathlib.Path:
             f"The folder {target.parent} is not writable. Choose another, or change its "
             "permissions."
         )
-    return target
+    return check_target(target)
 
 
 def render_report(found: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,6 +22,8 @@ from imkpl.model.predictor import Predictor
 
 # Held-out samples found in the training data that are named.
 MOST_NAMED = 20
+# Kinds of characters that turn the text around them, as Unicode calls them.
+TURNING = {"R", "AL", "AN", "LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,3 +249,28 @@ def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
         digest.update(json.dumps(samples.labels, default=str).encode() + b"\n")
         covers += " and labels"
     return {"shape": shape, "sha256": digest.hexdigest(), "covers": covers}
+
+
+def isolate(name: Any) -> Any:
+    r"""A name to put into a sentence whose writing direction does not reach the words around it.
+
+    Names without letters from right to left, and without marks that turn text, stay as they are.
+
+    Examples
+    --------
+    >>> isolate("Barolo"), ascii(isolate("\u05d0"))
+    ('Barolo', "'\\u2068\\u05d0\\u2069'")
+    """
+    text = str(name)
+    kinds = [unicodedata.bidirectional(character) for character in text]
+    if TURNING.isdisjoint(kinds):
+        return name
+    kept, depth = "", 0
+    for character, kind in zip(text, kinds, strict=True):
+        if kind == "PDI" and depth == 0:
+            # It would end the isolation.
+            continue
+        depth += (kind in ("LRI", "RLI", "FSI")) - (kind == "PDI")
+        # The end of a paragraph would as well.
+        kept += " " if kind == "B" else character
+    return f"\N{FIRST STRONG ISOLATE}{kept}" + "\N{POP DIRECTIONAL ISOLATE}" * (depth + 1)

@@ -17,6 +17,7 @@ from imkpl.report.subject import (
     describe_provenance,
     describe_repeats,
     describe_size,
+    isolate,
     read_subject,
 )
 
@@ -119,12 +120,12 @@ def write_warnings(found: dict[str, Any]) -> list[str]:
     sentences = []
     accuracy, repeats = found["accuracy"], found["repeats"]
     if accuracy is not None and accuracy["unseen_classes"]:
-        names = ", ".join(str(label) for label in accuracy["unseen_classes"])
+        names = ", ".join(str(isolate(label)) for label in accuracy["unseen_classes"])
         sentences.append(
             f"Held-out samples of classes missing from the training data ({names}) count as wrong."
         )
     if repeats is not None and repeats["n_leaked"]:
-        names = ", ".join(str(label) for label in repeats["leaked"])
+        names = ", ".join(str(isolate(label)) for label in repeats["leaked"])
         more = repeats["n_leaked"] - len(repeats["leaked"])
         verb = "is" if repeats["n_leaked"] == 1 else "are"
         sentences.append(

@@ -19,6 +19,8 @@
     for (const child of children) element.append(child);
     return element;
   };
+  // A name whose writing direction does not reach the text around it.
+  const isolate = (name) => make("bdi", {}, String(name));
   const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)}\u00a0%`;
   const digits = (value, n) => Number(value.toPrecision(n)).toString();
   const signed = (value) => (value > 0 ? "+" : "") + digits(value, 3);
@@ -60,7 +62,7 @@
     tr.dataset.place = place;
     if (place === chosen) tr.className = "chosen";
     if (data.samples.has_labels) tr.append(make("td", { dir: "auto" }, String(row.true)));
-    const predicted = make("td", { dir: "auto" }, String(row.predicted));
+    const predicted = make("td", { dir: "auto" }, isolate(row.predicted));
     if (row.right === false) {
       predicted.className = "wrong";
       predicted.append(" (wrong)");
@@ -93,23 +95,25 @@
     }
   };
 
-  // All columns hold numbers except the first and those in `worded`.
+  // All columns hold numbers except the first and those in `worded`. A caption, a heading or a cell is a string, an
+  // element, or a list of these.
   const grid = (caption, head, lines, worded = []) => {
     const side = (place) => (place === 0 ? {} : { class: worded.includes(place) ? "text" : "n" });
     const heading = make("tr");
     for (const [place, text] of head.entries()) {
-      heading.append(make("th", { scope: "col", dir: "auto", ...side(place) }, text));
+      heading.append(make("th", { scope: "col", dir: "auto", ...side(place) }, ...[text].flat()));
     }
     const content = make("tbody");
     for (const cells of lines) {
-      const tr = make("tr", {}, make("th", { scope: "row", dir: "auto" }, cells[0]));
+      const tr = make("tr", {}, make("th", { scope: "row", dir: "auto" }, ...[cells[0]].flat()));
       for (const [place, value] of cells.entries()) {
-        if (place > 0) tr.append(make("td", { dir: "auto", ...side(place) }, value));
+        if (place > 0) tr.append(make("td", { dir: "auto", ...side(place) }, ...[value].flat()));
       }
       content.append(tr);
     }
-    const whole = make("table", {}, make("caption", {}, caption), make("thead", {}, heading), content);
-    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, whole);
+    const title = make("caption", {}, ...[caption].flat());
+    const whole = make("table", {}, title, make("thead", {}, heading), content);
+    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title.textContent }, whole);
   };
   const gauge = (value, largest) => {
     const width = largest > 0 ? (6 * Math.abs(value)) / largest : 0;
@@ -119,9 +123,10 @@
   };
   const mixOf = (number) => {
     const { samples } = data.prototypes[number];
-    const named = samples.slice(0, 3).map((one) => `${one.sample} (${percent(one.share)})`);
-    const more = samples.length - named.length;
-    return named.join(", ") + (more > 0 ? ` and ${more} more` : "");
+    const named = samples.slice(0, 3).flatMap((one, place) => {
+      return [place ? ", " : "", isolate(one.sample), ` (${percent(one.share)})`];
+    });
+    return samples.length > 3 ? [...named, ` and ${samples.length - 3} more`] : named;
   };
 
   const said = (words) => {
@@ -154,7 +159,9 @@
   const values = (reasons) => {
     // The training sample with the largest share in each of the first prototypes.
     const beside = reasons.prototypes.slice(0, 3).map((one) => data.prototypes[one.prototype]);
-    const heads = beside.map(({ samples: [first] }) => `Training sample ${first.sample} (${first.class})`);
+    const heads = beside.map(({ samples: [first] }) => {
+      return ["Training sample ", isolate(first.sample), " (", isolate(first.class), ")"];
+    });
     const head = [Feature, "This sample", ...heads];
     const lines = reasons.features.map((one) => [
       data.features[one.feature].name,
@@ -180,7 +187,8 @@
     }
     const [a, b] = [reasons.scores[reasons.winner], reasons.scores[reasons.runner_up]];
     lines.push(["Score", digits(a, 4), digits(b, 4), signed(a - b)]);
-    return grid(`Contribution of each ${data.feature_word} to the scores of ${winner} and ${second}`, [Feature, winner, second, "Difference"], lines);
+    const caption = [`Contribution of each ${data.feature_word} to the scores of `, isolate(winner), " and ", isolate(second)];
+    return grid(caption, [Feature, winner, second, "Difference"], lines);
   };
   const fullTable = (reasons) => {
     const { table: cut } = reasons;
@@ -192,7 +200,8 @@
     const lines = labels.map((label, place) => [label, ...columns.map((column) => signed(column[place]))]);
     const sums = columns.map((column) => column.reduce((sum, value) => sum + value, 0));
     lines.push(["Sum", ...sums.map(signed)]);
-    return grid(`Contributions to the score of ${data.classes[reasons.winner]} by ${data.feature_word} and prototype`, head, lines);
+    const winner = isolate(data.classes[reasons.winner]);
+    return grid(["Contributions to the score of ", winner, ` by ${data.feature_word} and prototype`], head, lines);
   };
 
   const SVG = "http://www.w3.org/2000/svg";
@@ -208,8 +217,8 @@
     const largest = Math.max(...channel.steps);
     const place = channel.steps.indexOf(largest);
     const about = Math.round(channel.starts[place]);
-    const text = `${channel.name}: ${percent(channel.share)} of the similarity, most of it near step ${about}.`;
-    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": text, class: "time" });
+    const text = `: ${percent(channel.share)} of the similarity, most of it near step ${about}.`;
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": channel.name + text, class: "time" });
     channel.starts.forEach((start, span) => {
       const stop = span + 1 < channel.starts.length ? channel.starts[span + 1] : end;
       const box = { x: (start / end) * width, y: 0, width: Math.max(1, ((stop - start) / end) * width), height };
@@ -227,19 +236,19 @@
       });
       svg.append(draw("path", { d: path, fill: "none", stroke: "#1f2328", "stroke-width": 1.4 }));
     }
-    return make("figure", {}, svg, make("figcaption", { dir: "auto" }, text));
+    return make("figure", {}, svg, make("figcaption", {}, isolate(channel.name), text));
   };
 
   const explain = (place) => {
     const row = rows[place];
     const { reasons } = row;
     chosen = place;
-    find("explanation-title").textContent = `Why sample ${row.sample} is ${row.predicted}`;
+    find("explanation-title").replaceChildren("Why sample ", isolate(row.sample), " is ", isolate(row.predicted));
     const parts = [];
     if (reasons === null) {
       parts.push(make("p", { class: "absent" }, `This sample has no explanation here. Use model.explain(X[${row.row}:${row.row + 1}]).`));
     } else {
-      if (row.right === false) parts.push(make("p", { class: "flags", dir: "auto" }, `Wrong: the true class is ${row.true}.`));
+      if (row.right === false) parts.push(make("p", { class: "flags" }, "Wrong: the true class is ", isolate(row.true), "."));
       parts.push(said(reasons.words), probabilities(reasons));
       if (reasons.prototypes.length) parts.push(prototypes(reasons));
       if (data.kind === "columns" && reasons.prototypes.length) parts.push(values(reasons));
