@@ -21,7 +21,6 @@ import stat
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ PLAIN_KINDS = "biufcUSMm"
 MAX_EMPTY_ROWS = 2**24
 # Numbers with more digits are beyond all that is computed with.
 MAX_DIGITS = 400
+LONG_NUMBER = re.compile(rb"(?<![-+.\deE])[-+.\deE]{%d}" % (MAX_DIGITS + 1))
 # Lists and objects take memory, whatever they hold; a document that was written has fewer.
 MIN_NODES, BYTES_PER_NODE = 10_000, 8
 JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"')
@@ -169,6 +169,12 @@ def _explained(error: OSError, path: str | os.PathLike[str]) -> OSError:
     )
 
 
+def shorten(error: Exception) -> str:
+    """The text of an error, which may have come from a file, with its middle left out."""
+    text = str(error)
+    return text if len(text) <= 500 else f"{text[:350]} ... {text[-100:]}"
+
+
 def rephrase(error: OSError, sentence: str) -> OSError:
     """An error of the same class and number with another text."""
     other = type(error)(sentence)
@@ -206,22 +212,20 @@ def unpack_document(content: bytes, kind: FileKind) -> tuple[dict[str, Any], Arr
     def refuse_constant(text: str) -> Any:
         raise kind.misfit(f"{kind.document} holds {text}, expected plain numbers")
 
-    def read_number(text: str, kind_of_number: type[Any]) -> Any:
-        value = math.inf if len(text) > MAX_DIGITS else kind_of_number(text)
-        if not abs(value) < math.inf:
-            raise kind.misfit(f"{kind.document} holds the number {text[:20]}, which is too large")
+    def read_float(text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            raise kind.misfit(f"{kind.document} holds the number {text}, which is too large")
         return value
 
     text = members[kind.document]
     limit = MIN_NODES + len(text) // BYTES_PER_NODE
     if _count_nodes(text) > limit and _count_nodes(JSON_TEXT.sub(b"", text)) > limit:
         raise kind.misfit(f"{kind.document} consists of little more than brackets")
+    if LONG_NUMBER.search(text) and LONG_NUMBER.search(JSON_TEXT.sub(b"", text)):
+        raise kind.misfit(f"{kind.document} holds a number of more than {MAX_DIGITS} digits")
     document = json.loads(
-        text,
-        object_pairs_hook=read_object,
-        parse_constant=refuse_constant,
-        parse_int=partial(read_number, kind_of_number=int),
-        parse_float=partial(read_number, kind_of_number=float),
+        text, object_pairs_hook=read_object, parse_constant=refuse_constant, parse_float=read_float
     )
     _check_version(document, kind)
     entries = document["arrays"]

@@ -342,6 +342,42 @@ def test_kernels_that_cannot_be_told_apart_are_an_error(wine, tmp_path):
         model.fit(wine.X, wine.y)
 
 
+WIDTH = 1.0
+
+
+def read_width(X, Y):
+    return np.exp(-np.abs(X[:, None] - Y).sum(axis=2) / (WIDTH * X.shape[1]))
+
+
+@pytest.mark.parametrize("kernel", [read_width, FunctionKernel(read_width)])
+def test_a_global_that_a_kernel_reads_makes_another_fit(kernel, wine, tmp_path, monkeypatch):
+    model = clone(MODEL).set_params(kernels=[kernel, "linear"], checkpoint=tmp_path)
+    before = model.fit(wine.X, wine.y).predict_proba(wine.new)
+    monkeypatch.setitem(globals(), "WIDTH", 20.0)
+    expected = clone(model).set_params(checkpoint=None).fit(wine.X, wine.y)
+    after = model.fit(wine.X, wine.y).predict_proba(wine.new)
+    np.testing.assert_array_equal(after, expected.predict_proba(wine.new))
+    assert not np.array_equal(after, before)
+
+
+LOCK = threading.RLock()
+
+
+def with_lock(X, Y):
+    with LOCK:
+        return X @ Y.T
+
+
+def test_a_kernel_that_reads_what_cannot_be_hashed_needs_a_version(wine, tmp_path):
+    model = clone(MODEL).set_params(checkpoint=tmp_path, kernels=[with_lock, "rbf"])
+    sentence = r"with_lock reads 'LOCK', of type RLock, .* Use FunctionKernel\(function, version="
+    with pytest.raises(TypeError, match=sentence):
+        model.fit(wine.X, wine.y)
+    model.set_params(kernels=[FunctionKernel(with_lock, version="1"), "rbf"]).fit(wine.X, wine.y)
+    model.set_params(kernels=[FunctionKernel(with_lock, version="2"), "rbf"]).fit(wine.X, wine.y)
+    assert len(list(tmp_path.glob("*-round.checkpoint"))) == 2
+
+
 class Locked:
     """A kernel with something that no pickle holds."""
 

@@ -252,13 +252,28 @@ def test_names_may_consist_of_brackets(files, load):
     assert load(files["columns"], document).kernel_names_[0] == names[0]
 
 
-@pytest.mark.parametrize("number", ["1" * 401, "-" + "1" * 4000, "1." + "0" * 400, "1e999"])
+@pytest.mark.parametrize("number", ["1" * 401, "-" + "1" * 4000, "1." + "0" * 400, "-1e999"])
 def test_numbers_beyond_all_measure_are_refused(number, files, load):
     document = read(files["columns"])
     document["model"]["parameters"]["tol"] = "NUMBER"
     text = json.dumps(document).replace('"NUMBER"', number)
-    with pytest.raises(ModelFileError, match=r"holds the number .* too large"):
+    with pytest.raises(ModelFileError, match=r"holds the number -1e999|holds a number of more"):
         load({**files["columns"], "model.json": text.encode()})
+
+
+def test_text_may_consist_of_digits(files, load):
+    document = read(files["columns"])
+    document["model"]["attributes"]["kernel_names_"][0] = "1" * 5000
+    assert load(files["columns"], document).kernel_names_[0] == "1" * 5000
+
+
+@pytest.mark.parametrize("place", ["class", "type"])
+def test_errors_quote_little_of_a_file(place, files, load):
+    document = read(files["columns"])
+    document["model"]["attributes"]["_predictor"][place] = "x" * 100_000
+    with pytest.raises(ModelFileError, match=r"cannot be loaded: .*\.$") as caught:
+        load(files["columns"], document)
+    assert len(str(caught.value)) < 1000
 
 
 def test_an_array_cannot_be_mentioned_without_end(files, load, monkeypatch):

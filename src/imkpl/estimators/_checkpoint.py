@@ -26,6 +26,7 @@ from imkpl._archive import (
     FileKind,
     pack_document,
     rephrase,
+    shorten,
     unpack_document,
     write_file,
 )
@@ -169,7 +170,7 @@ class Checkpoint:
             raise self._misfit("round", error) from error
 
     def _misfit(self, stage: str, error: Exception) -> CheckpointError:
-        problem = f"its content does not fit the data ({type(error).__name__}: {error})"
+        problem = f"its content does not fit the data ({type(error).__name__}: {shorten(error)})"
         return CheckpointError(f"{self._path(stage)} cannot be used: {problem}. {REMEDY}")
 
     def _path(self, stage: str) -> pathlib.Path:
@@ -203,12 +204,14 @@ class Checkpoint:
                     f"{', '.join(expected)}"
                 )
         except CheckpointError as error:
-            raise CheckpointError(f"{path} cannot be used: {error}") from error
+            raise CheckpointError(f"{path} cannot be used: {shorten(error)}") from error
         except (OSError, MemoryError):
             raise
         # Files can be made to fail in any step.
         except Exception as error:
-            problem = f"its content does not fit together ({type(error).__name__}: {error})"
+            problem = (
+                f"its content does not fit together ({type(error).__name__}: {shorten(error)})"
+            )
             raise CHECKPOINT_FILE.misfit(f"{path} cannot be used: {problem}") from error
         return arrays
 
