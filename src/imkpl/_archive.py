@@ -72,17 +72,21 @@ class FileKind:
 
 
 def check_target(path: str | os.PathLike[str]) -> pathlib.Path:
-    """The path, unless something else than a regular file is there, or its folder is missing."""
+    """The path, if a regular file can be written there; checked before long work."""
     target = pathlib.Path(path)
+    folder = pathlib.Path(os.path.realpath(target)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"The folder {folder} of {target.name} does not exist. Create it, or choose another."
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(
+            f"The folder {folder} of {target.name} is not writable. Choose another, or change its "
+            "permissions."
+        )
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
-        folder = pathlib.Path(os.path.realpath(target)).parent
-        if not folder.is_dir():
-            raise FileNotFoundError(
-                f"The folder {folder} of {target.name} does not exist. Create it, or choose "
-                "another."
-            ) from None
         return target
     except OSError as error:
         raise _explained(error, target) from error
@@ -164,8 +168,8 @@ def _explained(error: OSError, path: str | os.PathLike[str]) -> OSError:
     remedy = REMEDIES.get(error.errno, "Check the disk or choose another folder")
     return rephrase(
         error,
-        f"{os.fspath(path)} could not be written: {error.strerror or error}. What was there before "
-        f"is unchanged. {remedy}, and try again.",
+        f"{os.fspath(path)} could not be written: {error.strerror or error}. It is as it was. "
+        f"{remedy}, and try again.",
     )
 
 

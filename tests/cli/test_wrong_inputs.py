@@ -329,7 +329,7 @@ def test_stopping_while_writing_leaves_no_files(shell, folder, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("step", "turn"),
     [
-        ("imkpl.files.pack_document", 1),
+        ("imkpl.files.store.pack_document", 1),
         ("imkpl.report.page.render_report", 1),
         ("imkpl.cli.fit.count_prototypes", 1),
         ("os.fsync", 1),

@@ -96,8 +96,8 @@ def test_a_full_disk_is_an_error_and_the_last_checkpoint_is_whole(
             kept,
             wine,
             OSError,
-            r"-round\.checkpoint could not be written: No space left on device\. What was there "
-            r"before is unchanged\. Free some space or choose another disk, and try again\.$",
+            r"-round\.checkpoint could not be written: No space left on device\. It is as it "
+            r"was\. Free some space or choose another disk, and try again\.$",
         )
     assert error.errno == errno.ENOSPC
     # With space again it goes on.

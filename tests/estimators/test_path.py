@@ -199,3 +199,12 @@ def test_a_class_with_one_distinct_sample_cannot_be_split(wine):
     y = np.concatenate([wine.y, [9, 9, 9]])
     with pytest.raises(ValueError, match="Class 9 has one distinct sample, expected at least 2"):
         clone(SMALL).fit(X, y)
+
+
+def test_a_single_split_takes_the_best(wine):
+    rows = np.arange(len(wine.y))
+    split = [(rows[rows % 4 > 0], rows[rows % 4 == 0])]
+    model = IMKPLCV(sparsity=(1, 3), max_kernels=(2, 5), cv=split).fit(wine.X, wine.y)
+    assert model.path_["split_scores"].shape == (4, 1)
+    assert_array_equal(model.path_["standard_error"], 0.0)
+    assert model.path_["mean_score"][model.chosen_index_] == model.path_["mean_score"].max()

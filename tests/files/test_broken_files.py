@@ -11,7 +11,7 @@ import pytest
 
 import imkpl
 from imkpl import IMKPL, _archive
-from imkpl.files import MODEL_FILE, ModelFileError
+from imkpl.files.store import MODEL_FILE, ModelFileError
 from imkpl.kernels import PerFeatureGaussian
 
 SEAL = MODEL_FILE.seal

@@ -36,7 +36,7 @@ from imkpl import (
     kernels,
 )
 from imkpl._archive import read_array, write_array
-from imkpl.files import (
+from imkpl.files.store import (
     ESTIMATORS,
     MODEL_FILE,
     PARTS,

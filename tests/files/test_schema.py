@@ -11,8 +11,8 @@ import pytest
 import imkpl
 from imkpl import IMKPL, IMKPLCV, IMKPLSelector, MultiLabelIMKPL, TimeSeriesIMKPL, _archive
 from imkpl._archive import write_array
-from imkpl._schema import ATTRIBUTES, OPTIONAL, PART_FIELDS
-from imkpl.files import ESTIMATORS, MODEL_FILE, PARTS, ModelFileError
+from imkpl.files.schema import ATTRIBUTES, OPTIONAL, PART_FIELDS
+from imkpl.files.store import ESTIMATORS, MODEL_FILE, PARTS, ModelFileError
 from imkpl.kernels import Averaged, PerFeatureGaussian, VarianceNormalized
 
 MARKUP = "<b id=forged>"
@@ -279,7 +279,7 @@ def test_errors_quote_little_of_a_file(place, files, load):
 def test_an_array_cannot_be_mentioned_without_end(files, load, monkeypatch):
     document = read(files["columns"])
     document["model"]["parameters"]["class_weight"] = [{"type": "array", "name": "0"}] * 100_000
-    monkeypatch.setattr("imkpl.files.MAX_VALUES", 1000)
+    monkeypatch.setattr("imkpl.files.store.MAX_VALUES", 1000)
     with pytest.raises(ModelFileError, match="array '0' occurs over and over again"):
         load(files["columns"], document)
 

@@ -128,13 +128,9 @@ def test_bad_input_is_explained(call, sentence):
 
 def test_numbers_whose_squares_overflow_are_refused():
     X = np.array([[0.0], [1e200]])
-    with pytest.raises(
-        ValueError, match=r"X has values up to 1e\+200, .* Divide the features"
-    ):
+    with pytest.raises(ValueError, match=r"X has values up to 1e\+200, .* Divide the features"):
         Gaussian().adapt(X)
-    with pytest.raises(
-        ValueError, match=r"X has values up to 1e\+200, expected at most 1e\+150"
-    ):
+    with pytest.raises(ValueError, match=r"X has values up to 1e\+200, expected at most 1e\+150"):
         Gaussian(1.0)(X)
     with pytest.raises(ValueError, match=r"Y has values up to 1e\+200"):
         Gaussian(1.0)(X[:1], X)

@@ -41,12 +41,12 @@ def test_the_callers_data_are_untouched(wine, tmp_path):
 
 
 def test_a_missing_folder_is_named_before_anything_is_computed(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere to write r\.html"):
+    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere of r\.html does not exist"):
         write_report(None, None, None, tmp_path / "nowhere" / "r.html")
 
 
 def test_a_folder_is_not_a_report(wine, tmp_path):
-    with pytest.raises(IsADirectoryError, match="is a folder, expected the name of a file"):
+    with pytest.raises(IsADirectoryError, match=r"is a folder\. Pass the name of a file"):
         write_report(wine.model, wine.X, wine.y, tmp_path)
 
 

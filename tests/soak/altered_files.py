@@ -20,7 +20,7 @@ import numpy as np
 
 import imkpl
 from imkpl._archive import DIGITS
-from imkpl.files import ESTIMATORS, MODEL_FILE, PARTS, SCALARS, ModelFileError
+from imkpl.files.store import ESTIMATORS, MODEL_FILE, PARTS, SCALARS, ModelFileError
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import jobs

@@ -153,7 +153,7 @@ def fit(
     answer = _describe_fit(fitted)
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
-        from imkpl.files import model_bytes
+        from imkpl.files.store import model_bytes
 
         contents[model] = model_bytes(fitted.model)
     if report is not None:

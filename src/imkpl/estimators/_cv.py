@@ -389,11 +389,19 @@ def follow_path(
             yield PathPoint(limit, sparsity, weights.size, used.prototypes.shape[0], predictor)
 
 
+def _standard_errors(scores: FloatArray) -> FloatArray:
+    """The standard error of every row; 0 for a single split, which has no spread."""
+    n_splits = scores.shape[1]
+    if n_splits == 1:
+        return np.zeros(len(scores))
+    return np.asarray(scores.std(axis=1, ddof=1) / np.sqrt(n_splits))
+
+
 def choose_smallest(scores: FloatArray, sizes: FloatArray) -> tuple[int, int]:
     """The best setting, and the smallest one within one standard error of it."""
     means = scores.mean(axis=1)
     best = int(np.lexsort((sizes, -means))[0])
-    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
+    error = _standard_errors(scores)[best]
     good = np.flatnonzero(means >= means[best] - error)
     smallest = np.lexsort((-means[good], sizes[good]))[0]
     return best, int(good[smallest])
@@ -414,7 +422,7 @@ def _tabulate(pairs: list[tuple[int | None, int]], found: list[dict[str, Any]]) 
         "n_kernels": np.mean([split["n_kernels"] for split in found], axis=0),
         "n_prototypes": np.mean([split["n_prototypes"] for split in found], axis=0),
         "mean_score": scores.mean(axis=1),
-        "standard_error": scores.std(axis=1, ddof=1) / np.sqrt(scores.shape[1]),
+        "standard_error": _standard_errors(scores),
         "split_scores": scores,
     }
 

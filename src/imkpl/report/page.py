@@ -85,7 +85,7 @@ def write_report(
     pathlib.Path
         The file, which is replaced atomically.
     """
-    target = _check_target(path)
+    target = check_target(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
         raise ValueError(
             f"A report cannot be written to {target.name!r}, expected a name that ends in .html, "
@@ -119,30 +119,9 @@ def save_json(found: dict[str, Any], path: str | os.PathLike[str]) -> pathlib.Pa
     pathlib.Path
         The file, which is replaced atomically.
     """
-    target = _check_target(path)
+    target = check_target(path)
     write_file(target, report_bytes(found, pathlib.Path("report.json")))
     return target
-
-
-def _check_target(path: str | os.PathLike[str]) -> pathlib.Path:
-    """The path, checked before anything is computed."""
-    target = pathlib.Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(
-            f"{target} is a folder, expected the name of a file. Add one, such as "
-            f"{target / 'report.html'}."
-        )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no folder {target.parent} to write {target.name} to. Create it, or choose "
-            "another."
-        )
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(
-            f"The folder {target.parent} is not writable. Choose another, or change its "
-            "permissions."
-        )
-    return check_target(target)
 
 
 def render_report(found: dict[str, Any]) -> str:

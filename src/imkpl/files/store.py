@@ -28,7 +28,6 @@ from imkpl._archive import (
     unpack_document,
     write_file,
 )
-from imkpl._schema import ATTRIBUTES, check_attributes, check_kernels
 from imkpl.estimators import (
     IMKPL,
     IMKPLCV,
@@ -37,7 +36,7 @@ from imkpl.estimators import (
     MultiLabelIMKPL,
     TimeSeriesIMKPL,
 )
-from imkpl.estimators._checkpoint import CheckpointError
+from imkpl.files.schema import ATTRIBUTES, check_attributes, check_kernels
 from imkpl.kernels import (
     Averaged,
     Gaussian,
@@ -57,8 +56,6 @@ from imkpl.kernels.table import ColumnKernels
 from imkpl.model.predictor import Encoder, Predictor, Readout
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
-
-__all__ = ["CheckpointError", "ModelFileError", "load", "save", "trusted_types"]
 
 
 class ModelFileError(ValueError):

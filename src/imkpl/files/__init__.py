@@ -1,0 +1,6 @@
+"""Models as files that are safe to open: JSON and arrays with a checksum, never a pickle."""
+
+from imkpl.estimators._checkpoint import CheckpointError
+from imkpl.files.store import ModelFileError, load, save, trusted_types
+
+__all__ = ["CheckpointError", "ModelFileError", "load", "save", "trusted_types"]
