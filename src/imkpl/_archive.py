@@ -173,12 +173,6 @@ def _explained(error: OSError, path: str | os.PathLike[str]) -> OSError:
     )
 
 
-def shorten(error: Exception) -> str:
-    """The text of an error, which may have come from a file, with its middle left out."""
-    text = str(error)
-    return text if len(text) <= 500 else f"{text[:350]} ... {text[-100:]}"
-
-
 def rephrase(error: OSError, sentence: str) -> OSError:
     """An error of the same class and number with another text."""
     other = type(error)(sentence)

@@ -69,13 +69,13 @@ def as_index(key: Any) -> Any:
     return array if array.size else array.astype(np.intp)
 
 
-def shorten(text: str) -> str:
+def shorten(text: str, longest: int = LONGEST_QUOTE) -> str:
     """A text for a message, cut to about 80 characters."""
-    if len(text) <= LONGEST_QUOTE:
+    if len(text) <= longest:
         return text
     # The last character closes quotes and brackets.
     end = "" if text[-1].isalnum() else text[-1]
-    return f"{text[: LONGEST_QUOTE - 4]}...{end}"
+    return f"{text[: longest - 4]}...{end}"
 
 
 def quote(value: Any) -> str:

@@ -1,6 +1,7 @@
 """Fitting on data that stays where it is."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -86,3 +87,22 @@ def test_a_parquet_file_that_is_not_there(wine, tmp_path):
     pytest.importorskip("pyarrow")
     with pytest.raises(FileNotFoundError, match=r"no file '.*gone.parquet'.*Check the path"):
         IMKPL().fit(tmp_path / "gone.parquet", wine.y)
+
+
+def test_pandas_sparse_columns_are_read_or_get_our_sentence(wine):
+    frame = pd.DataFrame(np.where(np.median(wine.X, axis=0) < wine.X, wine.X, 0.0))
+    frame.columns = [f"f{j}" for j in range(frame.shape[1])]
+    sparse = frame.astype({"f1": "Sparse[float64]", "f2": pd.SparseDtype("float64", 0.0)})
+    dense = IMKPL(sparsity=3).fit(frame, wine.y)
+    # Warnings are errors here: scikit-learn's about sparse columns must not show.
+    model = IMKPL(sparsity=3).fit(sparse, wine.y)
+    assert_array_equal(model.predict_proba(sparse), dense.predict_proba(frame))
+    sentence = r"2 sparse columns and would take .*expected a sparse matrix\. Pass scipy"
+    with config_context(working_memory=1e-3), pytest.raises(ValueError, match=sentence):
+        IMKPL().fit(sparse, wine.y)
+
+
+def test_long_texts_of_cells_are_cut():
+    with pytest.raises(ValueError, match="could not convert string") as caught:
+        IMKPL().fit([["a" * 100_000], ["b"], ["c"], ["d"]], [0, 0, 1, 1])
+    assert len(str(caught.value)) < 2000

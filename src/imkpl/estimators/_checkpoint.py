@@ -26,10 +26,10 @@ from imkpl._archive import (
     FileKind,
     pack_document,
     rephrase,
-    shorten,
     unpack_document,
     write_file,
 )
+from imkpl._checks import shorten
 from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.objective import ObjectiveParts
@@ -170,7 +170,8 @@ class Checkpoint:
             raise self._misfit("round", error) from error
 
     def _misfit(self, stage: str, error: Exception) -> CheckpointError:
-        problem = f"its content does not fit the data ({type(error).__name__}: {shorten(error)})"
+        text = shorten(f"{type(error).__name__}: {error}", 500)
+        problem = f"its content does not fit the data ({text})"
         return CheckpointError(f"{self._path(stage)} cannot be used: {problem}. {REMEDY}")
 
     def _path(self, stage: str) -> pathlib.Path:
@@ -204,14 +205,13 @@ class Checkpoint:
                     f"{', '.join(expected)}"
                 )
         except CheckpointError as error:
-            raise CheckpointError(f"{path} cannot be used: {shorten(error)}") from error
+            raise CheckpointError(f"{path} cannot be used: {shorten(str(error), 500)}") from error
         except (OSError, MemoryError):
             raise
         # Files can be made to fail in any step.
         except Exception as error:
-            problem = (
-                f"its content does not fit together ({type(error).__name__}: {shorten(error)})"
-            )
+            text = shorten(f"{type(error).__name__}: {error}", 500)
+            problem = f"its content does not fit together ({text})"
             raise CHECKPOINT_FILE.misfit(f"{path} cannot be used: {problem}") from error
         return arrays
 

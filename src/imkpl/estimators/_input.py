@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from imkpl._checks import shorten
 from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._partitions import (
@@ -110,13 +111,13 @@ class Vectors(SampleKind):
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
         with explained_conversion(X):
             samples, labels = validate_data(
-                reader, X, y, dtype=np.float64, order=self.order, ensure_min_samples=2
+                reader, densify(X), y, dtype=np.float64, order=self.order, ensure_min_samples=2
             )
         return samples, labels
 
     def _read_new(self, model: Any, X: Any) -> Any:
         with explained_conversion(X):
-            return validate_data(model, X, dtype=np.float64, order=self.order, reset=False)
+            return validate_data(model, densify(X), dtype=np.float64, order=self.order, reset=False)
 
     def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
         if not (isinstance(X, np.ndarray) and X.ndim == 2):
@@ -419,6 +420,21 @@ def open_source(X: Any) -> Any:
     return X.toarray() if 8.0 * np.prod(X.shape) <= largest_copy() else SparseColumns(X)
 
 
+def densify(X: Any) -> Any:
+    """A small pandas data frame without sparse columns; anything else as it is."""
+    types = getattr(getattr(X, "dtypes", None), "items", dict)()
+    sparse = {name: kind.subtype for name, kind in types if type(kind).__name__ == "SparseDtype"}
+    if not sparse:
+        return X
+    size = 8.0 * X.shape[0] * X.shape[1]
+    if size > largest_copy():
+        raise ValueError(
+            f"X has {len(sparse)} sparse columns and would take {size / 2**30:.1f} GiB as an "
+            "array, expected a sparse matrix. Pass scipy.sparse.csr_array(X.sparse.to_coo())."
+        )
+    return X.astype(sparse)
+
+
 def set_input(reader: Any, n_features: int, names: Any) -> None:
     """Set what scikit-learn's checks set for arrays and data frames."""
     reader.n_features_in_ = n_features
@@ -446,14 +462,14 @@ def explained_conversion(X: Any) -> Iterator[None]:
             yield
     except (TypeError, ValueError) as error:
         if NOT_NUMBERS.search(str(error)) is not None:
-            raise type(error)(f"{error}\n{TABLE_HINT}") from error
+            raise type(error)(f"{shorten(str(error), 1000)}\n{TABLE_HINT}") from error
         if NOT_A_TABLE.search(str(error)) is None:
             raise
         raise type(error)(
             f"X is of type {type(X).__name__} and cannot be read as numbers, expected an array of "
             "shape (n_samples, n_features), a data frame, or a list of rows of equal length. "
             # scikit-learn's checks look for the words of the conversion.
-            f"Convert it first ({error})."
+            f"Convert it first ({shorten(str(error), 500)})."
         ) from error
 
 

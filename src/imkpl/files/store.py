@@ -24,10 +24,10 @@ from imkpl._archive import (
     has_too_many_empty_rows,
     is_plain,
     pack_document,
-    shorten,
     unpack_document,
     write_file,
 )
+from imkpl._checks import shorten
 from imkpl.estimators import (
     IMKPL,
     IMKPLCV,
@@ -197,12 +197,13 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise MODEL_FILE.misfit("it holds something that is not a model")
         return TreeReader(arrays).read(document["model"])
     except ModelFileError as error:
-        raise ModelFileError(f"{source} cannot be loaded: {shorten(error)}") from error
+        raise ModelFileError(f"{source} cannot be loaded: {shorten(str(error), 500)}") from error
     except MemoryError:
         raise
     # A forged file can fail anywhere; to whoever loads it, that is one kind of failure.
     except Exception as error:
-        problem = f"its content is inconsistent ({type(error).__name__}: {shorten(error)})"
+        text = shorten(f"{type(error).__name__}: {error}", 500)
+        problem = f"its content is inconsistent ({text})"
         raise MODEL_FILE.misfit(f"{source} cannot be loaded: {problem}") from error
 
 
