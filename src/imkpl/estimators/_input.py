@@ -422,7 +422,7 @@ def open_source(X: Any) -> Any:
 
 def densify(X: Any) -> Any:
     """A small pandas data frame without sparse columns; anything else as it is."""
-    types = getattr(getattr(X, "dtypes", None), "items", dict)()
+    types: Any = getattr(getattr(X, "dtypes", None), "items", dict)()
     sparse = {name: kind.subtype for name, kind in types if type(kind).__name__ == "SparseDtype"}
     if not sparse:
         return X
