@@ -441,6 +441,7 @@ class BasePrototypeClassifier(
             interpretability=self.interpretability,
             sparsity=self.sparsity,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
+            evidence=np.zeros(bank.n_kernels),
         )
 
     def _cover(self, data: TrainingData, problem: Problem, weights: FloatArray) -> State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -23,17 +23,26 @@ from imkpl.kernels import (
     expected_alignment,
 )
 from imkpl.model.initialize import (
+    Choose,
     MarginStart,
+    Start,
     choose_compared,
     divide_by_variance,
     start_average,
     start_ridge,
 )
+from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
 from imkpl.model.problem import Problem
+from imkpl.model.twins import N_SAME, compare_with_twins
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.series import read_series
 
-Start = Callable[[int | None], tuple[Problem, FloatArray]]
+# How kernels are chosen by each weight rule, given the neighbourhoods.
+STARTS: Mapping[str, Callable[[Problem, Neighborhoods], Choose]] = {
+    "margin": MarginStart,
+    "ridge": partial(partial, start_ridge),
+    "lp": partial(partial, start_average),
+}
 
 
 @fill_doc
@@ -153,10 +162,12 @@ class IMKPL(BasePrototypeClassifier):
         self.max_kernels = max_kernels
 
     def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
-        return self._prepare_start(data)(self.max_kernels)
+        start = self._prepare_start(data)
+        start.found.warn()
+        return start(self.max_kernels)
 
     def _prepare_start(self, data: TrainingData) -> Start:
-        """A function from a number of kernels to the problem and the weights to start from."""
+        """What finds the problem and the weights to start from, given a number of kernels."""
         is_literal = self.weight_rule == "lp"
         problem = self._build_problem(data)
         if not is_literal:
@@ -171,17 +182,23 @@ class IMKPL(BasePrototypeClassifier):
                 f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
                 f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
-        n_other, compared = self.n_neighbors, None
-        if not is_literal:
-            # At least one for every class, so that rare classes are among them.
-            n_other = 2 * self.n_neighbors + data.classes.size
-            compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
-        neighborhoods = problem.find_neighborhoods(self.n_neighbors, n_other, compared)
+        # At least one for every class, so that rare classes are among them.
+        n_other = 2 * self.n_neighbors + data.classes.size
+        average = problem.average()
+        found = compare_with_twins(problem, average, self.n_neighbors, n_other)
+        compared = None
         if is_literal:
-            return lambda max_kernels: start_average(problem, neighborhoods)
-        if self.weight_rule == "ridge":
-            return partial(start_ridge, problem, neighborhoods)
-        return MarginStart(problem, neighborhoods)
+            n_other = self.n_neighbors
+        else:
+            compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
+        find = partial(
+            find_neighborhoods,
+            labels=problem.labels,
+            n_same=self.n_neighbors,
+            n_other=n_other,
+            samples=compared,
+        )
+        return Start(found.add_to(problem), average, found, find, STARTS[self.weight_rule])
 
 
 @fill_doc
@@ -231,8 +248,12 @@ class ISKPL(BasePrototypeClassifier):
 
     def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
         problem = self._build_problem(data).in_suitable_precision()
+        found = compare_with_twins(
+            problem, problem.average(), N_SAME, 2 * N_SAME + data.classes.size
+        )
+        found.warn()
         n_kernels = problem.bank.n_kernels
-        return problem, np.full(n_kernels, 1 / n_kernels)
+        return found.add_to(problem), np.full(n_kernels, 1 / n_kernels)
 
 
 @fill_doc

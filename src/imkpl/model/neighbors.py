@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,14 @@ class Neighborhoods:
 
     same: Pairs
     other: Pairs
+
+    def renumbered(self, numbers: IntArray) -> Neighborhoods:
+        """The neighbourhoods of samples with other numbers; rows are then in any order."""
+        same, other = (
+            replace(pairs, rows=numbers[pairs.rows], columns=numbers[pairs.columns])
+            for pairs in (self.same, self.other)
+        )
+        return Neighborhoods(same, other)
 
 
 def find_neighborhoods(
