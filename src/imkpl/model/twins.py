@@ -24,9 +24,11 @@ from imkpl.model.separation import margin_pair_weights, weigh_margins
 
 # Number of twins of every kernel: as many as give this number in all, within bounds.
 TWINS = 20_000
-MOST_SHUFFLES, FEWEST_SHUFFLES = 20, 5
-# Samples, evenly spaced, on which the spread of kernel values is measured.
-BLOCK = 150
+MOST_SHUFFLES, FEWEST_SHUFFLES = 10, 5
+# Maximum number of samples, evenly spaced, whose neighbours are compared, and of those on which
+# the spread of kernel values is measured.
+MOST_COMPARED = 2000
+BLOCK = 64
 # A variance below this part of the diagonal counts as none.
 CONSTANT = 1e-9
 # Same-class neighbours of a sample, where no number is given.
@@ -127,22 +129,24 @@ def _concentration(problem: Problem) -> FloatArray:
     The sum of the squares of the variances along the principal directions, over the square of
     their sum, on some samples.
     """
-    n_samples, n_kernels = problem.labels.size, problem.bank.n_kernels
-    n = min(BLOCK, n_samples)
-    chosen = np.linspace(0, n_samples - 1, n).round().astype(np.intp)
-    samples = problem.bank._subset(problem.X, chosen)
-    rows, columns = np.tril_indices(n)
-    found = np.ones(n_kernels)
-    for block in iterate_blocks(n_kernels, 24 * n * n):
-        bank = problem.bank.select(np.arange(block.start, block.stop))
-        K = np.empty((bank.n_kernels, n, n))
-        K[:, rows, columns] = K[:, columns, rows] = bank.pairs(samples, rows, columns).T
-        means = K.mean(axis=1)
-        K += means.mean(axis=1)[:, None, None] - means[:, None, :] - means[:, :, None]
-        squares, trace = np.einsum("lij,lij->l", K, K), np.einsum("lii->l", K)
-        is_constant = trace <= n * CONSTANT * problem.diagonals[block]
-        found[block] = np.where(is_constant, 1.0, squares / np.where(is_constant, 1, trace) ** 2)
-    return found
+    chosen = _spaced(problem.labels.size, BLOCK)
+    samples, n = problem.bank._subset(problem.X, chosen), chosen.size
+    rows, columns = np.tril_indices(n, -1)
+    pairs = np.arange(rows.size)
+    places = np.concatenate([rows, columns]), np.concatenate([pairs, pairs])
+    incidence = sp.csr_array((np.ones(2 * rows.size), places), shape=(n, rows.size))
+    found = np.ones(problem.bank.n_kernels)
+    for block in iterate_blocks(found.size, 16 * rows.size):
+        bank, norms = problem.bank.select(np.arange(found.size)[block]), problem.diagonals[block]
+        values = bank.pairs(samples, rows, columns)
+        means = (incidence @ values + norms) / n
+        mean = means.mean(axis=0)
+        trace = n * (norms - mean)
+        squares = 2 * np.sum(values**2, axis=0) + n * norms**2
+        squares += n * (n * mean**2 - 2 * np.sum(means**2, axis=0))
+        is_varying = trace > n * CONSTANT * norms
+        found[block][is_varying] = (squares / trace**2)[is_varying]
+    return np.clip(found, 1 / n, 1.0)
 
 
 def _variance(problem: Problem) -> FloatArray:
@@ -180,8 +184,8 @@ def _local_margins(
     problem: Problem, average: FloatArray, order: IntArray, n_same: int, n_other: int
 ) -> tuple[FloatArray, FloatArray]:
     """Mean margins of kernels and of their twins, between neighbours for which both count."""
-    mixed = average + average[np.ix_(order, order)]
-    neighborhoods = find_neighborhoods(mixed, problem.labels, n_same, n_other)
+    samples = _spaced(order.size, MOST_COMPARED)
+    neighborhoods = find_neighborhoods(average, problem.labels, n_same, n_other, samples, order)
     weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     shares = weights / weights.sum()
     shuffled = neighborhoods.renumbered(order)
@@ -199,3 +203,9 @@ def _standardize(local: FloatArray) -> tuple[FloatArray, FloatArray]:
     deviation = np.sqrt(np.mean(apart**2))
     own = (real.mean(axis=0) - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
     return own / deviation, apart / deviation
+
+
+def _spaced(n_samples: int, limit: int) -> IntArray:
+    """All samples, or as many as are allowed, evenly spaced."""
+    n_chosen = min(n_samples, limit)
+    return np.linspace(0, n_samples - 1, n_chosen).round().astype(np.intp)
