@@ -33,8 +33,8 @@ BLOCK = 64
 CONSTANT = 1e-9
 # Same-class neighbours of a sample, where no number is given.
 N_SAME = 4
-# A kernel passes if it is at least as likely to be useful as to be chance.
-LEAST_EVIDENCE = 0.5
+# A kernel passes if it is three times as likely to be useful as to be chance.
+LEAST_EVIDENCE = 0.75
 # Without structure, some kernel would pass in this share of all data sets.
 LEVEL = 0.05
 
@@ -48,7 +48,7 @@ class KernelEvidence:
 
     @property
     def passing(self) -> IntArray:
-        """The kernels that are at least as likely to be useful as to be chance."""
+        """The kernels that are much more likely to be useful than to be chance."""
         return np.flatnonzero(self.has_structure & (self.shares >= LEAST_EVIDENCE))
 
     def add_to(self, problem: Problem) -> Problem:
@@ -79,16 +79,23 @@ def compare_with_twins(
     """
     n_kernels, n_samples = problem.bank.n_kernels, problem.labels.size
     n_shuffles = int(np.clip(TWINS // n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES))
-    source = np.random.default_rng(0)
-    orders = [source.permutation(n_samples) for _ in range(n_shuffles)]
-    variance, concentration = _variance(problem), _concentration(problem)
+    # From the most typical sample to the least, so that the names of classes do not matter.
+    ranked = np.argsort(-average.sum(axis=1), kind="stable")
+    source, orders = np.random.default_rng(0), np.empty((n_shuffles, n_samples), dtype=np.intp)
+    for order in orders:
+        order[ranked] = source.permutation(ranked)
+    variance = _variance(problem)
+    concentration = _concentration(problem, _spaced(ranked, BLOCK))
+    compared = np.sort(_spaced(ranked, MOST_COMPARED))
     likeness = np.array(
         [
             _likeness(problem, order, variance, concentration)
             for order in (np.arange(n_samples), *orders)
         ]
     )
-    local = np.array([_local_margins(problem, average, o, n_same, n_other) for o in orders])
+    local = np.array(
+        [_local_margins(problem, average, o, n_same, n_other, compared) for o in orders]
+    )
     margins, twin_margins = _standardize(local / (variance * np.sqrt(concentration)))
     scores = np.maximum(likeness[0], margins)
     twin_scores = np.maximum(likeness[1:], twin_margins)
@@ -123,13 +130,12 @@ def tail_probabilities(scores: FloatArray, twins: FloatArray) -> FloatArray:
     return np.where(scores > threshold, tail, counts) / twins.size
 
 
-def _concentration(problem: Problem) -> FloatArray:
+def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     """How far each kernel's variance lies in few directions of feature space; 1 if in only one.
 
     The sum of the squares of the variances along the principal directions, over the square of
     their sum, on some samples.
     """
-    chosen = _spaced(problem.labels.size, BLOCK)
     samples, n = problem.bank._subset(problem.X, chosen), chosen.size
     rows, columns = np.tril_indices(n, -1)
     pairs = np.arange(rows.size)
@@ -145,7 +151,7 @@ def _concentration(problem: Problem) -> FloatArray:
         squares = 2 * np.sum(values**2, axis=0) + n * norms**2
         squares += n * (n * mean**2 - 2 * np.sum(means**2, axis=0))
         is_varying = trace > n * CONSTANT * norms
-        found[block][is_varying] = (squares / trace**2)[is_varying]
+        np.divide(squares, trace**2, out=found[block], where=is_varying)
     return np.clip(found, 1 / n, 1.0)
 
 
@@ -181,10 +187,14 @@ def _likeness(
 
 
 def _local_margins(
-    problem: Problem, average: FloatArray, order: IntArray, n_same: int, n_other: int
+    problem: Problem,
+    average: FloatArray,
+    order: IntArray,
+    n_same: int,
+    n_other: int,
+    samples: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Mean margins of kernels and of their twins, between neighbours for which both count."""
-    samples = _spaced(order.size, MOST_COMPARED)
     neighborhoods = find_neighborhoods(average, problem.labels, n_same, n_other, samples, order)
     weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     shares = weights / weights.sum()
@@ -200,12 +210,12 @@ def _standardize(local: FloatArray) -> tuple[FloatArray, FloatArray]:
     real, twins = local[:, 0], local[:, 1]
     n = len(twins)
     apart = (twins - twins.mean(axis=0)) * np.sqrt(n / (n - 1))
-    deviation = np.sqrt(np.mean(apart**2))
+    deviation = np.sqrt(np.mean(apart**2)) or 1.0
     own = (real.mean(axis=0) - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
     return own / deviation, apart / deviation
 
 
-def _spaced(n_samples: int, limit: int) -> IntArray:
+def _spaced(samples: IntArray, limit: int) -> IntArray:
     """All samples, or as many as are allowed, evenly spaced."""
-    n_chosen = min(n_samples, limit)
-    return np.linspace(0, n_samples - 1, n_chosen).round().astype(np.intp)
+    places = np.linspace(0, samples.size - 1, min(samples.size, limit))
+    return samples[places.round().astype(np.intp)]
