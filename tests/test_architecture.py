@@ -98,6 +98,7 @@ PUBLIC = {
         "Normalized",
         "PerColumn",
         "PerFeatureGaussian",
+        "PerWord",
         "Precomputed",
         "VarianceNormalized",
         "expected_alignment",

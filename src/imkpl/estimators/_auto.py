@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
@@ -66,10 +67,10 @@ def look_at(X: Any) -> Choice:
         return SERIES
     if isinstance(X, Table):
         return CELLS
-    frame = as_frame(X)
+    frame = as_frame(densify(X))
     if frame is not None:
         is_numeric = all(dtype.is_numeric() for dtype in frame.schema.values())
-        return _look_at_numbers(_frame_values(X, frame)) if is_numeric else CELLS
+        return _look_at_numbers(_numbers_of(frame)) if is_numeric else CELLS
     # What cannot be an array is refused by whoever reads it, in words of its own.
     try:
         array = np.asarray(as_cells(X) if isinstance(X, np.ma.MaskedArray) else X)
@@ -123,10 +124,10 @@ def _lists_series(X: Any) -> bool:
     return n_axes == {2} or (n_axes == {1} and len(shapes) > 1)
 
 
-def _frame_values(X: Any, frame: Any) -> Any:
+def _numbers_of(frame: nw.DataFrame[Any]) -> Any:
     """The numbers of a frame, NaN for missing ones."""
-    if hasattr(X, "sparse"):
-        return densify(X).to_numpy(dtype=np.float64, na_value=np.nan)
+    if frame.implementation.is_pandas():
+        return nw.to_native(frame).to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(frame.to_numpy(), dtype=np.float64)
 
 
