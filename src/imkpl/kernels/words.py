@@ -24,6 +24,11 @@ from imkpl.kernels.base import (
     require_columns,
 )
 
+# The similarity of two documents of which one lacks the word, before kernels are scaled. Above 0,
+# so that no document and no mix of documents has the norm 0.
+ABSENT = 1e-3
+FLOOR = ABSENT / (1 + ABSENT)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Documents:
@@ -86,7 +91,7 @@ class WordKernels(KernelTable):
     """The kernels of an adapted `PerWord`, one entry per kernel."""
 
     columns: IntArray  # the word that each kernel reads
-    rates: FloatArray  # one over the root of its mean square; 0 for words that do not occur
+    rates: FloatArray  # its factor; 0 for words that do not occur
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +99,9 @@ class PerWord(BaseKernelBank):
     """A kernel on each word of documents, so that a kernel's weight is a word's weight.
 
     ``K_l(x, y) = z_l(x) z_l(y) / mean(z_l ** 2)``, where ``z(x)`` is ``log(1 + counts)`` of the
-    document scaled to unit length. A document without the word has similarity 0 to every other:
-    that two documents lack a word is no likeness, as it would be to a Gaussian kernel. The mean
-    square is that of the training part and weighs words like an inverse document frequency.
+    document scaled to unit length. That two documents both lack a word is no likeness, as it would
+    be to a Gaussian kernel. The mean square is that of the training part and weighs words like an
+    inverse document frequency.
 
     The bank reads sparse matrices, which are never made dense, and arrays: counts of words, or
     tf-idf weights, and whatever else is mostly 0 where 0 means that something is not there.
@@ -108,13 +113,15 @@ class PerWord(BaseKernelBank):
 
     Notes
     -----
-    ``K_l(x, x)`` is 1 on average over the training part, not for every document.
+    ``K_l(x, x)`` is 1 on average over the training part, not for every document. 0.001 is added
+    to all values before they are scaled to that, so that a document without any of the words that a
+    model keeps has a norm as well.
 
     Examples
     --------
     >>> X = sp.csr_array([[3, 0, 1], [1, 0, 0], [0, 2, 2]])
     >>> bank = PerWord().adapt(X)
-    >>> bank.evaluate(1, X).round(1)
+    >>> bank.evaluate(1, X).round(2)
     array([[0., 0., 0.],
            [0., 0., 0.],
            [0., 0., 3.]])
@@ -148,7 +155,8 @@ class PerWord(BaseKernelBank):
         values = self._values(documents, WordKernels(columns, np.ones(columns.size)))
         squares = values.multiply(values).T @ shares
         is_used = squares > 0
-        rates = np.where(is_used, 1.0 / np.sqrt(np.where(is_used, squares, 1.0)), 0.0)
+        squares = (1 + ABSENT) * np.where(is_used, squares, 1.0)
+        rates = np.where(is_used, 1.0 / np.sqrt(squares), 0.0)
         return replace(self, kernels=WordKernels(columns, rates))
 
     def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
@@ -166,13 +174,14 @@ class PerWord(BaseKernelBank):
         total = np.empty((left.shape[0], right.shape[0]))
         for block in iterate_blocks(left.shape[0], 24 * right.shape[0]):
             total[block] = (left[block] @ turned).toarray()
+        total += FLOOR * weights.sum()
         return (total + total.T) / 2 if Y is None else total
 
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
         matrix, left = self._check_matrix(M, X, Y), self._values(X)
         right = left if Y is None else self._values(Y)
-        products = np.zeros(self.n_kernels)
+        products = np.full(self.n_kernels, FLOOR * matrix.sum())
         for block in iterate_blocks(left.shape[0], 16 * self.n_kernels):
             products += left[block].multiply(matrix[block] @ right).sum(axis=0)
         return products
@@ -183,9 +192,11 @@ class PerWord(BaseKernelBank):
         """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples."""
         values = self._values(X)
         rows, factors, mixes = check_rows(rows, row_weights, values.shape[0], mixes)
+        sizes = rows.sum(axis=1)
         if mixes is not None:
+            sizes = rows @ np.concatenate([np.ones(values.shape[0]), mixes.sum(axis=1)])
             values = sp.csr_array(sp.vstack([values, mixes @ values]))
-        products = np.zeros(self.n_kernels)
+        products = np.full(self.n_kernels, FLOOR * float(factors @ sizes**2))
         for block in iterate_blocks(rows.shape[0], 48 * self.n_kernels):
             sums = rows[block] @ values
             products += sums.multiply(sums).T @ factors[block]
@@ -200,7 +211,7 @@ class PerWord(BaseKernelBank):
         rows, columns = check_pairs(rows, columns, n_samples)
         factors = check_pair_values(values, rows.size)
         sums = sp.csr_array((factors, (rows, columns)), shape=(n_samples, n_samples)) @ words
-        return np.asarray(words.multiply(sums).sum(axis=0), dtype=np.float64)
+        return np.asarray(words.multiply(sums).sum(axis=0) + FLOOR * factors.sum())
 
     def pairs(
         self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
@@ -210,7 +221,7 @@ class PerWord(BaseKernelBank):
         rows, columns = check_pairs(rows, columns, values.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in iterate_blocks(rows.size, 24 * self.n_kernels):
-            out[block] = values[rows[block]].multiply(values[columns[block]]).toarray()
+            out[block] = values[rows[block]].multiply(values[columns[block]]).toarray() + FLOOR
         return out
 
     def select(self, indices: ArrayLike) -> Self:
@@ -231,12 +242,12 @@ class PerWord(BaseKernelBank):
         return replace(self, kernels=replace(self._table, columns=places))
 
     def _squared_norms(self, weights: ArrayLike, X: Any) -> FloatArray:
-        values = self._values(X)
-        return np.asarray(values.multiply(values) @ self._check_weights(weights))
+        values, weights = self._values(X), self._check_weights(weights)
+        return np.asarray(values.multiply(values) @ weights + FLOOR * weights.sum())
 
     def _mean_diagonal(self, shares: FloatArray, X: Any) -> FloatArray:
         values = self._values(X)
-        return np.asarray(values.multiply(values).T @ shares)
+        return np.asarray(values.multiply(values).T @ shares + FLOOR * shares.sum())
 
     def _take(self, X: Any, indices: ArrayLike) -> Documents:
         return Documents.read(X)[np.asarray(indices, dtype=np.intp)]
