@@ -40,7 +40,7 @@ CASES = {
     "nullable": (pd.DataFrame(GAPS).astype("Float64"), PerColumn),
     "text": (TEXT, PerColumn),
     "text that is numbers": (np.array(NUMBERS.astype(str), dtype=object), PerColumn),
-    "categories": (pd.DataFrame({"a": NUMBERS[:, 0], "b": pd.Categorical(["x", "y"] * 15)}), PerColumn),
+    "categories": (pd.DataFrame({"a": range(30), "b": pd.Categorical(["x", "y"] * 15)}), PerColumn),
     "table": (read_table(TEXT), PerColumn),
     "sparse matrix": (sp.csr_matrix(np.maximum(NUMBERS, 0)), PerWord),
     "sparse array": (sp.coo_array(COUNTS), PerWord),

@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
+from tests.contracts.bank import check_bank
+from tests.reference.kernels import feature_space_variance, word_stack
 
 from imkpl.kernels import Averaged, Normalized, PerWord, VarianceNormalized
 from imkpl.kernels.words import Documents
-from tests.contracts.bank import check_bank
-from tests.reference.kernels import feature_space_variance, word_stack
 
 RNG = np.random.default_rng(3)
 COUNTS = RNG.poisson(0.4, (14, 9)) * RNG.integers(1, 5, (14, 9))

@@ -240,19 +240,20 @@ def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> 
                 "--path chooses the size by cross-validation, so --sparsity and --max-kernels have "
                 "no effect. Leave them out, or leave out --path."
             )
-        return IMKPLCV(_choose_kernels(test, settings), **common)
+        return IMKPLCV(_choose_kernels(train, test, settings), **common)
     if settings.sparsity is not None:
         common["sparsity"] = settings.sparsity
     common["max_kernels"] = settings.max_kernels
     if train.is_series:
         return TimeSeriesIMKPL(**common)
-    return IMKPL(_choose_kernels(test, settings), **common)
+    return IMKPL(_choose_kernels(train, test, settings), **common)
 
 
-def _choose_kernels(test: DataFile | None, settings: Settings) -> str:
+def _choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) -> str:
     """Those for the training rows, which must read the missing cells of other rows as well."""
-    is_table = test is not None and not test.is_series
-    has_missing = is_table and bool(test.samples.isna().to_numpy().any())
+    if train.is_series:
+        return "auto"
+    has_missing = test is not None and bool(test.samples.isna().to_numpy().any())
     return "per_column" if has_missing or settings.allows_missing else "auto"
 
 

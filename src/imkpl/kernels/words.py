@@ -149,9 +149,8 @@ class PerWord(BaseKernelBank):
         """The bank with the mean square of every word in the training part."""
         documents = Documents.read(X)
         shares = check_sample_weight(sample_weight, len(documents))
-        columns = np.arange(documents.shape[1])
-        if self.kernels is not None:
-            columns = self.kernels.columns
+        known = self.kernels
+        columns = np.arange(documents.shape[1]) if known is None else known.columns
         values = self._values(documents, WordKernels(columns, np.ones(columns.size)))
         squares = values.multiply(values).T @ shares
         is_used = squares > 0
