@@ -73,7 +73,9 @@ def interpretability_score(
 
     IP is high if prototypes consist of close samples of one class:
     ``IP = 100 / c * sum_i (l^q u_i / ||L u_i||_1) * exp(-sum_st u_si u_ti ||phi_s - phi_t||^2)``
-    where q is the class that holds most of prototype i.
+    where q is the class that holds most of prototype i. A prototype that is a single sample has IP
+    100, whichever sample it is: report IP beside the number of samples per prototype and of
+    prototypes per class.
 
     Parameters
     ----------
@@ -186,12 +188,15 @@ def discrimination_score(
 
     DR is high if each prototype represents its own class alone:
     ``DR = 100 / c * sum_i sum_{s: y_s = q_i} gamma_is / ||gamma^i||_1``. Unused prototypes are left
-    out of the mean; ``used_share`` counts the others.
+    out of the mean; ``used_share`` counts the others. With labels at random, the expected share of
+    a prototype is that of its class among the samples.
 
     Parameters
     ----------
     codes : array or sparse array of shape (n_samples, n_prototypes)
-        Codes, of test samples in the paper; non-negative unless `absolute` is set.
+        Codes in which the prototypes of all classes compete, of test samples in the paper;
+        non-negative unless `absolute` is set. Codes limited to the prototypes of a predicted class
+        say only how accurate the predictions are.
     labels : array of shape (n_samples,)
         Class of each sample.
     prototype_classes : array of shape (n_prototypes,)

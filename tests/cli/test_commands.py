@@ -349,7 +349,7 @@ def test_the_demo_says_why(shell, tmp_path, monkeypatch):
     result = shell("demo", "--folder", tmp_path / "demo")
     assert result.exit_code == 0, result.stderr
     assert "Features kept: 10 of 30." in result.stdout
-    assert "Interpretability (IP): " in result.stdout
+    assert re.search(r"A prototype is made of \d+\.\d rows on average", result.stdout)
     assert re.search(r"^Sample \d+ is (malignant|benign)", result.stdout, re.MULTILINE)
     assert (tmp_path / "demo" / "report.html").exists()
 

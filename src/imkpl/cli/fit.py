@@ -300,6 +300,7 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
         "n_features_kept": int((model.feature_importances_ > 0).sum()),
         "features": [{"name": name, "weight": weight} for name, weight in list_features(model)],
         "n_prototypes": int(model.prototypes_.shape[0]),
+        "samples_per_prototype": model.prototypes_.nnz / model.prototypes_.shape[0],
         "settings": {
             "estimator": type(model).__name__,
             "kernels": model.kernels,
@@ -332,6 +333,7 @@ def _echo_fit(answer: dict[str, Any]) -> None:
     echo_table(
         head, [[str(one["class"]), *(one[key] for key in keys[1:])] for one in answer["classes"]]
     )
+    echo(f"\nA prototype is made of {answer['samples_per_prototype']:.1f} {row} on average.")
     for key, name in (("model", "Model"), ("report", "Report")):
         if answer.get(key):
             echo(f"\n{name} written to {answer[key]}.")
@@ -351,8 +353,6 @@ def demo(
     """
     from sklearn.datasets import load_breast_cancer
 
-    from imkpl.estimators import discrimination_scorer, interpretability_scorer
-
     found = load_breast_cancer(as_frame=True)
     ids = np.arange(1, len(found.data) + 1)
     samples = found.data.set_axis(ids, axis=0)
@@ -369,18 +369,14 @@ def demo(
         page = folder / "report.html"
         write_file(page, _build_page(fitted, page, title="Breast cancer"))
     shown = train if test is None else test
-    ip = float(interpretability_scorer(fitted.model))
-    dr = float(discrimination_scorer(fitted.model, shown.samples, shown.y))
-    answer = {**_describe_fit(fitted), "interpretability": ip, "discrimination": dr}
+    answer = _describe_fit(fitted)
     answer.update(command="demo", report=None if page is None else str(page))
     if as_json:
         echo_json(answer)
         return
     echo("Breast cancer: is a tumour malignant or benign, by its cell nuclei?")
     _echo_fit({**answer, "report": None})
-    echo(f"\nInterpretability (IP): {ip:.0f} of 100")
-    echo(f"Discrimination (DR):   {dr:.0f} of 100\n")
-    echo("Why? The first of the patients that the model has not seen:\n")
+    echo("\nWhy? The first of the patients that the model has not seen:\n")
     echo(str(explain_rows(fitted.model, shown.take(np.array([0])))))
     if page is not None:
         echo(f"\nAll patients, prototypes and features: open {page} in a browser.")
