@@ -268,7 +268,7 @@ class SelectionStability(NamedTuple):
         Nogueira's index: 1 for equal choices, about 0 for random ones; NaN where every choice takes
         all features, or none.
     interval : tuple (float, float)
-        Its 95 % confidence interval.
+        Its 95 % confidence interval, cut off at 1.
     """
 
     score: float
@@ -287,7 +287,7 @@ def selection_stability(chosen: ArrayLike) -> SelectionStability:
     Parameters
     ----------
     chosen : array-like of shape (n_choices, n_features)
-        Whether each choice takes each feature; numbers other than 0 count as taken.
+        Whether each choice takes each feature: zeros and ones, or weights.
 
     Returns
     -------
@@ -304,14 +304,15 @@ def selection_stability(chosen: ArrayLike) -> SelectionStability:
     >>> selection_stability([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]).score
     0.333...
     """
-    taken = np.asarray(chosen)
-    if taken.ndim != 2 or taken.shape[0] < 2 or taken.shape[1] < 1:
+    rows = as_rows(chosen, "choices")
+    n_choices, n_features = rows.shape
+    if n_choices < 2 or n_features < 1:
         raise ValueError(
-            f"chosen has shape {taken.shape}, expected (n_choices, n_features) with at least 2 "
+            f"choices have shape {rows.shape}, expected (n_choices, n_features) with at least 2 "
             "choices to compare. Pass one row of zeros and ones for each choice."
         )
-    taken = (taken != 0).astype(np.float64)
-    n_choices = taken.shape[0]
+    check_nonnegative(rows.data, "choices")
+    taken = (rows.toarray() > 0).astype(np.float64)
     # Means over features: of each choice, and of all.
     shares, frequencies = taken.mean(axis=1), taken.mean(axis=0)
     share = shares.mean()
@@ -322,10 +323,12 @@ def selection_stability(chosen: ArrayLike) -> SelectionStability:
     score = 1 - variances.mean() / by_chance
     # The influence of each choice on the index.
     slope = 2 * shares * share - shares - share + 1
-    influences = taken @ frequencies / frequencies.size - shares * share + score / 2 * slope
+    influences = taken @ frequencies / n_features - shares * share + score / 2 * slope
     influences /= by_chance
     margin = NORMAL_95 * 2 * influences.std() / np.sqrt(n_choices)
-    return SelectionStability(float(score), (float(score - margin), float(score + margin)))
+    return SelectionStability(
+        float(score), (float(score - margin), min(1.0, float(score + margin)))
+    )
 
 
 def _scale_absolute(rows: sp.csr_array, kernel: ArrayLike | None) -> sp.csr_array:

@@ -33,7 +33,8 @@ REGION = 0.1
 # A refit draws at least so many samples of a class: prototypes are made of similar samples.
 FEWEST_SAMPLES = 2
 FEWEST_REFITS = 2
-MOST_NAMED = 12
+# Kernels that a summary names, and from what share of refits on they are chosen often.
+MOST_NAMED, OFTEN = 12, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,16 +182,18 @@ class Stability:
                 f"{high:.2f}; 1 always the same, 0 random), {n_chosen:.1f} of {self.n_kernels} "
                 "chosen on average."
             ]
-        for word, least, most in (("always", 1, 1), ("often", 0.5, 1), ("seldom", 0, 0.5)):
-            names = [
-                f"{name}{'' if least == 1 else f' ({frequency:.0%})'}"
-                for name, frequency in self.kernel_frequencies.items()
-                if (frequency == 1 if least == 1 else least <= frequency < most)
-            ]
-            more = len(names) - MOST_NAMED
+        named: dict[str, list[str]] = {"always": [], "often": [], "seldom": []}
+        for name, frequency in self.kernel_frequencies.items():
+            if frequency == 1:
+                named["always"].append(name)
+            else:
+                named["often" if frequency >= OFTEN else "seldom"].append(
+                    f"{name} ({frequency:.0%})"
+                )
+        for word, names in named.items():
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
             if names:
-                rest = f" and {more} more" if more > 0 else ""
-                lines.append(f"  {word}: {', '.join(names[:MOST_NAMED])}{rest}")
+                lines.append(f"  {word}: {', '.join(names[:MOST_NAMED])}{more}")
         return lines
 
     def __repr__(self) -> str:
@@ -252,7 +255,7 @@ def stability(
     >>> from imkpl import IMKPL, stability
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> found = stability(IMKPL(sparsity=2, max_kernels=4), X, y, n_repeats=3)
-    >>> found.kernel_frequencies["flavanoids"]
+    >>> found.kernel_frequencies["proline"]
     1.0
     """
     _check_parameters(estimator, n_repeats, train_size)
@@ -264,39 +267,32 @@ def stability(
     similarities = _find_similarities(reference, X)
     # Frames of series have several rows for each.
     samples = read_series(X) if model._predictor.bank.reads == "series" else X
-    classes, labels = np.unique(column_or_1d(y), return_inverse=True)
+    y = column_or_1d(y)
+    classes, labels = np.unique(y, return_inverse=True)
     parts = [_draw_part(labels, train_size, rng) for _ in range(n_repeats)]
     if parts[0].size == labels.size:
         raise ValueError(
             f"train_size={train_size} of {labels.size} samples leaves none out, expected a part of "
             "them. Lower it, or add samples."
         )
-    owners = np.searchsorted(classes, model.prototype_classes_)
-    found, by_chance = np.zeros(owners.size), np.zeros(owners.size)
     refits: list[_Refit] = []
-    for part, refit in zip(
-        parts,
-        Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_refit)(_unfitted(estimator), samples, y, part) for part in parts
-        ),
-        strict=True,
+    for refit in Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_refit)(_unfitted(estimator), samples, y, part) for part in parts
     ):
         refits.append(refit)
-        hits, chances = _search_regions(
-            similarities[part],
-            labels[part],
-            owners,
-            refit.nearest,
-            np.searchsorted(classes, refit.owners),
-        )
-        found, by_chance = found + hits / n_repeats, by_chance + chances / n_repeats
         announce("stability", f"refit {len(refits)} of {n_repeats}", len(refits), n_repeats)
+    owners = np.searchsorted(classes, model.prototype_classes_)
+    searches = [
+        _search_regions(similarities[part], labels[part], owners, refit.nearest)
+        for part, refit in zip(parts, refits, strict=True)
+    ]
+    found, by_chance = np.mean(searches, axis=0)
+    chance = float(by_chance.mean())
     names = list(dict.fromkeys(name for refit in refits for name in refit.weights))
     table = np.array([[refit.weights.get(name, 0.0) for name in names] for refit in refits])
     index, interval = selection_stability(table)
     frequencies, means = (table > 0).mean(axis=0), table.mean(axis=0)
     order = [int(i) for i in np.lexsort((-means, -frequencies)) if frequencies[i] > 0]
-    chance = float(by_chance.mean())
     return Stability(
         reference=reference,
         n_repeats=int(n_repeats),
@@ -361,22 +357,27 @@ class _Refit:
     """What is kept of a refit."""
 
     weights: dict[str, float]  # by kernel
-    owners: Any  # (n_prototypes,): classes of the prototypes
-    nearest: IntArray  # (n_prototypes,): the most similar samples of these classes
+    nearest: IntArray  # (n_prototypes,): for each the most similar sample of its class
 
 
 def _refit(estimator: Any, X: Any, y: Any, part: IntArray) -> _Refit:
     X, y = safe_split(estimator, X, y, part)
     model = _last_step(estimator.fit(X, y))
     names = _number_repeated(model.kernel_names_)
+    similarities = _find_similarities(estimator, X)
+    similarities[y[:, np.newaxis] != model.prototype_classes_] = -np.inf
     weights = dict(zip(names, model.kernel_weights_.tolist(), strict=True))
-    owners, similarities = model.prototype_classes_, _find_similarities(estimator, X)
-    similarities[column_or_1d(y)[:, np.newaxis] != owners] = -np.inf
-    return _Refit(weights, owners, similarities.argmax(axis=0))
+    return _Refit(weights, similarities.argmax(axis=0))
 
 
 def _number_repeated(names: Sequence[str]) -> list[str]:
-    """Names of kernels, with a number where one is there several times."""
+    """Names of kernels, with a number where one is there several times.
+
+    Examples
+    --------
+    >>> _number_repeated(["rbf", "linear", "rbf"])
+    ['rbf', 'linear', 'rbf (2)']
+    """
     seen: Counter[str] = Counter()
     found = []
     for name in names:
@@ -393,22 +394,18 @@ def _find_similarities(reference: Any, X: Any) -> FloatArray:
 
 
 def _search_regions(
-    similarities: FloatArray,
-    labels: IntArray,
-    owners: IntArray,
-    nearest: IntArray,
-    nearest_owners: IntArray,
+    similarities: FloatArray, labels: IntArray, owners: IntArray, chosen: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Whether samples are in the regions of prototypes, and the probability for random ones.
+    """Whether chosen samples are in the regions of prototypes, and the chance of random ones.
 
-    Both have one number per column of `similarities`, those of a prototype of class `owners` to the
-    samples of a part. The samples `nearest` stand for the prototypes of a refit.
+    Similarities are those of a part of the samples, with these labels, to prototypes of the classes
+    `owners`. The random samples are as many of each class as the chosen ones.
     """
     found, by_chance = np.zeros(owners.size), np.zeros(owners.size)
     for index, owner in enumerate(owners):
         of_class = np.sort(similarities[labels == owner, index])
         least = of_class[-math.ceil(REGION * of_class.size)]
-        candidates = similarities[nearest[nearest_owners == owner], index]
+        candidates = similarities[chosen[labels[chosen] == owner], index]
         found[index] = np.any(candidates >= least)
         # One random sample after the other is outside, without replacement.
         drawn = np.arange(min(candidates.size, of_class.size))
