@@ -18,7 +18,7 @@ class Pairs:
     columns: IntArray  # its neighbour, nearest first
     n_samples: int  # the number of all samples, including those without pairs
     weights: FloatArray | None = (
-        None  # what each neighbour counts for its sample; all alike if None
+        None  # what each neighbour counts; all alike if None
     )
 
     @property
