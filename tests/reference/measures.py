@@ -1,5 +1,6 @@
-"""IP and DR by loops over the paper's formulas."""
+"""IP, DR and stability by loops over the papers' formulas."""
 
+import itertools
 import math
 
 
@@ -38,3 +39,17 @@ def discrimination(codes, labels, prototype_classes):
     """The mean over prototypes that some code uses."""
     used = [s for s in exclusiveness(codes, labels, prototype_classes) if s is not None]
     return 100 * sum(used) / len(used)
+
+
+def selection_stability(chosen):
+    """In how many features two choices differ, over all pairs, beside random choices.
+
+    The unbiased variance of a feature is the mean of half its squared differences.
+    """
+    pairs = list(itertools.combinations(chosen, 2))
+    n_features = len(chosen[0])
+    n_different = sum(
+        bool(a) != bool(b) for one, other in pairs for a, b in zip(one, other, strict=True)
+    )
+    share = sum(bool(a) for one in chosen for a in one) / (len(chosen) * n_features)
+    return 1 - n_different / (2 * len(pairs) * n_features) / (share * (1 - share))
