@@ -374,10 +374,26 @@ def test_equal_choices_have_index_one():
     assert found.interval == pytest.approx((1, 1))
 
 
+def test_no_interval_exceeds_one():
+    chosen = np.tile([1, 1, 1, 1, 0], (10, 1))
+    chosen[0] = [1, 1, 1, 0, 1]
+    low, high = selection_stability(chosen).interval
+    assert low < selection_stability(chosen).score < high == 1
+
+
 def test_the_index_of_random_choices_is_zero_on_average():
     rng = np.random.default_rng(0)
     scores = [selection_stability(rng.random((5, 40)) < 0.3).score for _ in range(300)]
     assert abs(np.mean(scores)) < 4 * np.std(scores) / np.sqrt(300)
+
+
+def test_the_interval_is_as_wide_as_the_index_moves_with_each_choice():
+    rng = np.random.default_rng(2)
+    # Choices of different sizes.
+    chosen = rng.random((300, 10)) < rng.random(10) * rng.random((300, 1))
+    low, high = selection_stability(chosen).interval
+    deviation = slow.selection_deviation(chosen.tolist())
+    assert (high - low) / 2 == pytest.approx(1.959964 * deviation, rel=0.02)
 
 
 def test_the_interval_holds_the_index_of_endless_choices():

@@ -254,7 +254,7 @@ def stability(
     >>> from sklearn.datasets import load_wine
     >>> from imkpl import IMKPL, stability
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> found = stability(IMKPL(sparsity=2, max_kernels=4), X, y, n_repeats=3)
+    >>> found = stability(IMKPL(n_prototypes=6, max_kernels=4), X, y, n_repeats=3)
     >>> found.kernel_frequencies["proline"]
     1.0
     """
