@@ -17,9 +17,7 @@ class Pairs:
     rows: IntArray  # the sample of each pair, ascending
     columns: IntArray  # its neighbour, nearest first
     n_samples: int  # the number of all samples, including those without pairs
-    weights: FloatArray | None = (
-        None  # what each neighbour counts; all alike if None
-    )
+    weights: FloatArray | None = None  # what each neighbour counts; all alike if None
 
     @property
     def counts(self) -> IntArray:
