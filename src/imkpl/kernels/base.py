@@ -105,8 +105,8 @@ class BaseKernelBank(ABC):
 
         "vectors" are rows of a numeric 2-D array; "columns" are the same, but the bank reads X by
         ``X[:, columns]`` alone, so that X may be a column source on disk; "tables" and "series" are
-        what `read_table` and `read_series` read; "similarities" are kernel values with all training
-        samples; "anything" is not checked.
+        what `read_table` and `read_series` read; "words" are sparse rows or numbers that are mostly
+        0; "similarities" are kernel values with all training samples; "anything" is not checked.
         """
         return "vectors"
 
@@ -331,6 +331,16 @@ class BaseKernelBank(ABC):
         return False
 
     @property
+    def _has_unit_norms(self) -> bool:
+        """Whether K_l(x, x) is 1 on average over the training part; then nothing is rescaled."""
+        return self._has_unit_diagonal
+
+    @property
+    def _default_sparsity(self) -> int | None:
+        """How many samples a prototype is made of unless the user says so; None for any number."""
+        return 10
+
+    @property
     def _columns(self) -> IntArray | None:
         """The sorted input columns that the kernels read; None when they read everything."""
         return None
@@ -351,6 +361,18 @@ class BaseKernelBank(ABC):
         everyone = np.arange(n_samples)
         return self.pairs(X, everyone, everyone)
 
+    def _squared_norms(self, weights: ArrayLike, X: Any) -> FloatArray:
+        """``sum_l weights_l K_l(x, x)`` of every sample."""
+        if self._has_unit_diagonal:
+            return np.full(count_samples(X), self._check_weights(weights).sum())
+        return np.asarray(self._diagonal(X) @ self._check_weights(weights))
+
+    def _mean_diagonal(self, shares: FloatArray, X: Any) -> FloatArray:
+        """``K_l(x, x)`` of every kernel on average; `shares` of the samples sum to one."""
+        if self._has_unit_diagonal:
+            return np.ones(self.n_kernels)
+        return np.asarray(shares @ self._diagonal(X))
+
     def _take(self, X: Any, indices: ArrayLike) -> Any:
         """Samples as `Y`: ``combine(w, X, _take(X, i))`` is ``combine(w, X)[:, i]``."""
         return take_samples(X, np.asarray(indices, dtype=np.intp))
@@ -358,6 +380,17 @@ class BaseKernelBank(ABC):
     def _subset(self, X: Any, indices: ArrayLike) -> Any:
         """Samples as `X`: ``combine(w, _subset(X, i))`` is ``combine(w, X)[np.ix_(i, i)]``."""
         return take_samples(X, np.asarray(indices, dtype=np.intp))
+
+    def _with_mixes(self, X: Any, mixes: Any) -> Any:
+        """The samples and mixes of them, for kernels that are linear in the samples.
+
+        ``pairs(_with_mixes(X, M), i, n + m)`` is ``sum_j M_mj pairs(X, i, j)``; rows of the mixes
+        sum to one.
+        """
+        raise ValueError(
+            f"_with_mixes() got {np.shape(mixes)[0]} mixes, but the kernels of "
+            f"{type(self).__name__} are not linear in the samples. Use contract_rows()."
+        )
 
     def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
         """Bank and samples of the same kernels, expensive ones evaluated once for a whole fit."""
@@ -445,6 +478,10 @@ class BaseWrapper(BaseKernelBank):
         return self._around(self.bank.select(indices))
 
     @property
+    def _default_sparsity(self) -> int | None:
+        return self.bank._default_sparsity
+
+    @property
     def _columns(self) -> IntArray | None:
         return self.bank._columns
 
@@ -456,6 +493,9 @@ class BaseWrapper(BaseKernelBank):
 
     def _subset(self, X: Any, indices: ArrayLike) -> Any:
         return self.bank._subset(X, indices)
+
+    def _with_mixes(self, X: Any, mixes: Any) -> Any:
+        return self.bank._with_mixes(X, mixes)
 
     def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
         table, samples = self.bank._tabulate(X)
