@@ -186,19 +186,16 @@ class IMKPL(BasePrototypeClassifier):
         n_other = 2 * self.n_neighbors + data.classes.size
         average = problem.average()
         found = compare_with_twins(problem, average, self.n_neighbors, n_other)
-        compared = None
-        if is_literal:
-            n_other = self.n_neighbors
-        else:
+
+        def prepare(problem: Problem, average: FloatArray) -> Choose:
             compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
-        find = partial(
-            find_neighborhoods,
-            labels=problem.labels,
-            n_same=self.n_neighbors,
-            n_other=n_other,
-            samples=compared,
-        )
-        return Start(found.add_to(problem), average, found, find, STARTS[self.weight_rule])
+            sizes = self.n_neighbors, n_other
+            if is_literal:
+                compared, sizes = None, (self.n_neighbors, self.n_neighbors)
+            neighborhoods = find_neighborhoods(average, problem.labels, *sizes, compared)
+            return STARTS[self.weight_rule](problem, neighborhoods)
+
+        return Start(found.add_to(problem), average, found, prepare)
 
 
 @fill_doc

@@ -83,8 +83,7 @@ class Start:
     problem: Problem
     average: FloatArray  # of all kernels
     found: KernelEvidence
-    find_neighborhoods: Callable[[FloatArray], Neighborhoods]  # in an average kernel
-    prepare: Callable[[Problem, Neighborhoods], Choose]
+    prepare: Callable[[Problem, FloatArray], Choose]  # from a problem and its average kernel
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """The problem with the chosen kernels, and their weights."""
@@ -93,7 +92,7 @@ class Start:
 
     @cached_property
     def _among_all(self) -> Choose:
-        return self.prepare(self.problem, self.find_neighborhoods(self.average))
+        return self.prepare(self.problem, self.average)
 
     @cached_property
     def _among_passing(self) -> Choose:
@@ -101,7 +100,7 @@ class Start:
         if passing.size == self.problem.bank.n_kernels:
             return self._among_all
         problem = self.problem.select(passing)
-        return self.prepare(problem, self.find_neighborhoods(problem.average()))
+        return self.prepare(problem, problem.average())
 
 
 def start_average(

@@ -137,20 +137,21 @@ def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     their sum, on some samples.
     """
     samples, n = problem.bank._subset(problem.X, chosen), chosen.size
-    rows, columns = np.tril_indices(n, -1)
+    rows, columns = np.tril_indices(n)
+    is_apart = rows != columns
     pairs = np.arange(rows.size)
-    places = np.concatenate([rows, columns]), np.concatenate([pairs, pairs])
-    incidence = sp.csr_array((np.ones(2 * rows.size), places), shape=(n, rows.size))
+    places = np.append(rows, columns[is_apart]), np.append(pairs, pairs[is_apart])
+    to_rows = sp.csr_array((np.ones(places[0].size), places), shape=(n, rows.size))
     found = np.ones(problem.bank.n_kernels)
     for block in iterate_blocks(found.size, 16 * rows.size):
-        bank, norms = problem.bank.select(np.arange(found.size)[block]), problem.diagonals[block]
+        bank = problem.bank.select(np.arange(found.size)[block])
         values = bank.pairs(samples, rows, columns)
-        means = (incidence @ values + norms) / n
-        mean = means.mean(axis=0)
-        trace = n * (norms - mean)
-        squares = 2 * np.sum(values**2, axis=0) + n * norms**2
-        squares += n * (n * mean**2 - 2 * np.sum(means**2, axis=0))
-        is_varying = trace > n * CONSTANT * norms
+        means = to_rows @ values / n
+        mean, norms = means.mean(axis=0), values[~is_apart].sum(axis=0)
+        # Of the double-centred kernel.
+        trace = norms - n * mean
+        squares = (1.0 + is_apart) @ values**2 + (n * mean) ** 2 - 2 * n * np.sum(means**2, axis=0)
+        is_varying = trace > CONSTANT * norms
         np.divide(squares, trace**2, out=found[block], where=is_varying)
     return np.clip(found, 1 / n, 1.0)
 
