@@ -31,9 +31,9 @@ from imkpl.model.initialize import (
     start_average,
     start_ridge,
 )
-from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
+from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
 from imkpl.model.problem import Problem
-from imkpl.model.twins import N_SAME, compare_with_twins
+from imkpl.model.twins import compare_with_twins
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.series import read_series
 
@@ -182,10 +182,9 @@ class IMKPL(BasePrototypeClassifier):
                 f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
                 f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
-        # At least one for every class, so that rare classes are among them.
-        n_other = 2 * self.n_neighbors + data.classes.size
+        n_other = count_others(self.n_neighbors, data.classes.size)
         average = problem.average()
-        found = compare_with_twins(problem, average, self.n_neighbors, n_other)
+        found = compare_with_twins(problem, average, self.n_neighbors)
 
         def prepare(problem: Problem, average: FloatArray) -> Choose:
             compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
@@ -245,9 +244,7 @@ class ISKPL(BasePrototypeClassifier):
 
     def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
         problem = self._build_problem(data).in_suitable_precision()
-        found = compare_with_twins(
-            problem, problem.average(), N_SAME, 2 * N_SAME + data.classes.size
-        )
+        found = compare_with_twins(problem, problem.average())
         found.warn()
         n_kernels = problem.bank.n_kernels
         return found.add_to(problem), np.full(n_kernels, 1 / n_kernels)

@@ -18,7 +18,7 @@ from scipy.optimize import isotonic_regression
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import iterate_blocks
-from imkpl.model.neighbors import find_neighborhoods
+from imkpl.model.neighbors import count_others, find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.separation import margin_pair_weights, weigh_margins
 
@@ -31,8 +31,6 @@ MOST_COMPARED = 2000
 BLOCK = 64
 # A variance below this part of the diagonal counts as none.
 CONSTANT = 1e-9
-# Same-class neighbours of a sample, where no number is given.
-N_SAME = 4
 # A kernel passes if it is three times as likely to be useful as to be chance.
 LEAST_EVIDENCE = 0.75
 # Without structure, some kernel would pass in this share of all data sets.
@@ -69,9 +67,7 @@ class KernelEvidence:
             )
 
 
-def compare_with_twins(
-    problem: Problem, average: FloatArray, n_same: int, n_other: int
-) -> KernelEvidence:
+def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -> KernelEvidence:
     """The evidence of every kernel of a problem; `average` is their average kernel.
 
     Twins take part in the average in which neighbours are found, so that a kernel without meaning
@@ -93,9 +89,7 @@ def compare_with_twins(
             for order in (np.arange(n_samples), *orders)
         ]
     )
-    local = np.array(
-        [_local_margins(problem, average, o, n_same, n_other, compared) for o in orders]
-    )
+    local = np.array([_local_margins(problem, average, o, n_same, compared) for o in orders])
     margins, twin_margins = _standardize(local / (variance * np.sqrt(concentration)))
     scores = np.maximum(likeness[0], margins)
     twin_scores = np.maximum(likeness[1:], twin_margins)
@@ -192,10 +186,10 @@ def _local_margins(
     average: FloatArray,
     order: IntArray,
     n_same: int,
-    n_other: int,
     samples: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Mean margins of kernels and of their twins, between neighbours for which both count."""
+    n_other = count_others(n_same, int(problem.labels.max()) + 1)
     neighborhoods = find_neighborhoods(average, problem.labels, n_same, n_other, samples, order)
     weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     shares = weights / weights.sum()
