@@ -42,6 +42,7 @@ from imkpl.estimators._training import TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.alignment import cache_alignments
+from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.evidence import collect_evidence
@@ -65,7 +66,7 @@ class BasePrototypeClassifier(
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
-        "sparsity": [Interval(Integral, 1, None, closed="left")],
+        "sparsity": [Interval(Integral, 1, None, closed="left"), None],
         "code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "learning_code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "n_prototypes": [Interval(Integral, 1, None, closed="left"), None],
@@ -88,7 +89,7 @@ class BasePrototypeClassifier(
         self,
         kernels: Any = "auto",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
@@ -447,7 +448,7 @@ class BasePrototypeClassifier(
             discrimination=self.discrimination,
             separation=0.0,
             interpretability=self.interpretability,
-            sparsity=self.sparsity,
+            sparsity=self.sparsity or bank._default_sparsity or data.n_samples,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
             evidence=np.zeros(bank.n_kernels),
         )
@@ -455,7 +456,7 @@ class BasePrototypeClassifier(
     def _cover(self, data: TrainingData, problem: Problem, weights: FloatArray) -> State:
         """The state before the first round: prototypes are samples that cover their classes."""
         announce(type(self).__name__, "covering the classes with prototypes")
-        n_prototypes = data.count_prototypes(self.n_prototypes, self.sparsity)
+        n_prototypes = data.count_prototypes(self.n_prototypes, self.sparsity or USUAL_SPARSITY)
         state = initial_state(problem, weights, n_prototypes)
         check_varying(bool(state.kernel.min() < CONSTANT))
         return state

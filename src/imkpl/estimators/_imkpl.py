@@ -22,6 +22,7 @@ from imkpl.kernels import (
     GlobalAlignment,
     expected_alignment,
 )
+from imkpl.model.class_means import start_from_means
 from imkpl.model.initialize import (
     Choose,
     MarginStart,
@@ -116,7 +117,7 @@ class IMKPL(BasePrototypeClassifier):
         self,
         kernels: Any = "auto",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
@@ -187,6 +188,8 @@ class IMKPL(BasePrototypeClassifier):
         found = compare_with_twins(problem, average, self.n_neighbors)
 
         def prepare(problem: Problem, average: FloatArray) -> Choose:
+            if self.weight_rule == "margin" and problem.bank._default_sparsity is None:
+                return start_from_means(problem)
             compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
             sizes = self.n_neighbors, n_other
             if is_literal:
@@ -318,7 +321,7 @@ class TimeSeriesIMKPL(IMKPL):
         self,
         kernels: Any = "global_alignment",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
