@@ -22,6 +22,7 @@ from imkpl.kernels import (
     GlobalAlignment,
     expected_alignment,
 )
+from imkpl.model.alternate import Update
 from imkpl.model.initialize import (
     MarginStart,
     choose_compared,
@@ -30,7 +31,7 @@ from imkpl.model.initialize import (
     start_ridge,
 )
 from imkpl.model.problem import Problem
-from imkpl.model.updates import update_codes, update_prototypes, update_weights
+from imkpl.model.updates import update_weights
 from imkpl.series import read_series
 
 Start = Callable[[int | None], tuple[Problem, FloatArray]]
@@ -101,8 +102,6 @@ class IMKPL(BasePrototypeClassifier):
         "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
-    _updates = (update_codes, update_prototypes, update_weights)
-
     def __init__(
         self,
         kernels: Any = "per_feature_gaussian",
@@ -117,7 +116,7 @@ class IMKPL(BasePrototypeClassifier):
         interpretability: float = 1.2,
         weight_rule: str = "margin",
         max_kernels: int | None = None,
-        decision: str = "calibrated",
+        decision: str = "votes",
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
@@ -152,16 +151,7 @@ class IMKPL(BasePrototypeClassifier):
         self.weight_rule = weight_rule
         self.max_kernels = max_kernels
 
-    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
-        return self._prepare_start(data)(self.max_kernels)
-
-    def _prepare_start(self, data: TrainingData) -> Start:
-        """A function from a number of kernels to the problem and the weights to start from."""
-        is_literal = self.weight_rule == "lp"
-        problem = self._build_problem(data)
-        if not is_literal:
-            problem = divide_by_variance(problem)
-        problem = replace(problem, separation=self.separation).in_suitable_precision()
+    def _build_problem(self, data: TrainingData) -> Problem:
         n_samples = data.n_samples
         if self.n_neighbors > n_samples:
             kind, more = "distinct samples", "add samples"
@@ -171,17 +161,31 @@ class IMKPL(BasePrototypeClassifier):
                 f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
                 f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
+        problem = super()._build_problem(data)
+        if self.weight_rule != "lp":
+            problem = divide_by_variance(problem)
+        return replace(problem, separation=self.separation).in_suitable_precision()
+
+    def _start(self, problem: Problem, max_kernels: int | None) -> tuple[Problem, FloatArray]:
+        return self._prepare_start(problem)(max_kernels)
+
+    def _prepare_start(self, problem: Problem) -> Start:
+        """A function from a number of kernels to the problem and the weights to start from."""
+        is_literal = self.weight_rule == "lp"
         n_other, compared = self.n_neighbors, None
         if not is_literal:
             # At least one for every class, so that rare classes are among them.
-            n_other = 2 * self.n_neighbors + data.classes.size
-            compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
+            n_other = 2 * self.n_neighbors + len(problem.members)
+            compared = choose_compared(problem.labels.size, n_other, problem.bank.n_kernels)
         neighborhoods = problem.find_neighborhoods(self.n_neighbors, n_other, compared)
         if is_literal:
             return lambda max_kernels: start_average(problem, neighborhoods)
         if self.weight_rule == "ridge":
             return partial(start_ridge, problem, neighborhoods)
         return MarginStart(problem, neighborhoods)
+
+    def _find_updates(self) -> tuple[Update, ...]:
+        return *super()._find_updates(), update_weights
 
 
 @fill_doc
@@ -227,12 +231,9 @@ class ISKPL(BasePrototypeClassifier):
     True
     """
 
-    _updates = (update_codes, update_prototypes)
-
-    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
-        problem = self._build_problem(data).in_suitable_precision()
+    def _start(self, problem: Problem, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         n_kernels = problem.bank.n_kernels
-        return problem, np.full(n_kernels, 1 / n_kernels)
+        return problem.in_suitable_precision(), np.full(n_kernels, 1 / n_kernels)
 
 
 @fill_doc
@@ -313,7 +314,7 @@ class TimeSeriesIMKPL(IMKPL):
         interpretability: float = 1.2,
         weight_rule: str = "margin",
         max_kernels: int | None = None,
-        decision: str = "calibrated",
+        decision: str = "votes",
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,

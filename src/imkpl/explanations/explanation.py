@@ -122,11 +122,11 @@ class Explanation:
 
     @property
     def shares(self) -> sp.csr_array:
-        """Share of each prototype in the code of each sample; rows sum to one, or to zero."""
-        codes = self.evidence.encoding.codes
-        totals = codes.sum(axis=1)
-        factors = 1.0 / np.where(totals > 0, totals, 1.0)
-        return sp.csr_array(codes * factors[:, np.newaxis])
+        """Share of each prototype in the decision on each sample; rows sum to one, or to zero.
+
+        With ``decision="votes"`` the share in all votes, with ``"share"`` in the code.
+        """
+        return self.evidence.shares
 
     @property
     def prototype_classes(self) -> Any:

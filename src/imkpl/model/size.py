@@ -1,0 +1,138 @@
+"""How many prototypes the data need, by folds of the training samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.model.calibration import leave_one_out_similarities
+from imkpl.model.cover import cover_order, place_prototypes
+from imkpl.model.predictor import FORBIDDEN
+from imkpl.model.problem import Problem, State
+from imkpl.model.updates import update_codes
+from imkpl.model.voters import update_voters
+from imkpl.model.votes import Votes, find_sharpness
+
+Start = Callable[[Problem], tuple[Problem, FloatArray]]
+
+# Prototypes per class that are tried, in turn, until more do not help.
+PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
+# After so many sizes in a row that are no better than a smaller one, larger ones are not tried.
+PATIENCE = 2
+# Folds, and the number of left-out samples that are enough: with more, later folds are left out.
+N_FOLDS = 3
+ENOUGH = 1000
+
+
+def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
+    """The smallest number of prototypes within one standard error of the best.
+
+    `start` gives kernels and weights learned from a part of the samples. The covering is greedy, so
+    that the prototypes of one size start on those of the next smaller one and some more.
+    """
+    n_classes = len(problem.members)
+    most = min(problem.labels.size // 2, (problem.labels.size * (N_FOLDS - 1)) // N_FOLDS // 2)
+    sizes = [n_classes * m for m in PER_CLASS if m == 1 or n_classes * m <= most]
+    folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
+    if not folds or len(sizes) == 1:
+        return n_classes
+    weight = np.concatenate([fold.weight for fold in folds])
+    hits: list[FloatArray] = []
+    for size in sizes:
+        hits.append(np.concatenate([fold.score(size) for fold in folds]))
+        means = [float(np.average(found, weights=weight)) for found in hits]
+        if len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
+            break
+    return sizes[smallest_within_error(np.array(hits), weight)]
+
+
+def smallest_within_error(hits: FloatArray, weight: FloatArray) -> int:
+    """The first row whose mean is within one standard error of the best, in paired comparison."""
+    shares = weight / weight.sum()
+    means = hits @ shares
+    best = int(np.argmax(means))
+    losses = hits[best] - hits
+    errors = np.sqrt(((losses - (losses @ shares)[:, None]) ** 2) @ shares**2)
+    return int(np.flatnonzero(means >= means[best] - errors)[0])
+
+
+def split(problem: Problem) -> Iterator[BoolArray]:
+    """Which samples are left out, fold by fold; every class keeps a sample to learn from."""
+    fold = np.full(problem.labels.size, -1)
+    source = np.random.default_rng(0)
+    for samples in problem.members:
+        if samples.size > 1:
+            fold[source.permutation(samples)] = np.arange(samples.size) % N_FOLDS
+    n_left = 0
+    for number in range(N_FOLDS):
+        is_left = fold == number
+        if n_left >= ENOUGH or not is_left.any():
+            return
+        n_left += np.count_nonzero(is_left)
+        yield is_left
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A part of the samples to learn from, and the others to score."""
+
+    problem: Problem
+    weights: FloatArray  # of the kernels
+    kernel: FloatArray  # (n_learned, n_learned)
+    left: FloatArray  # (n_left, n_learned) kernel values of the samples that are scored
+    labels: IntArray  # their classes
+    weight: FloatArray  # and weights
+    counts: FloatArray  # how many samples each of those learned from stands for
+    order: IntArray  # the samples on which prototypes start
+
+    @classmethod
+    def of(
+        cls, problem: Problem, start: Start, is_left: BoolArray, counts: FloatArray, size: int
+    ) -> Fold:
+        """Kernel weights learned without the samples that are left out."""
+        left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left)
+        part, weights = start(problem.take(learned))
+        places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
+        kernel = problem.select(places).combine(weights)
+        own = kernel[np.ix_(learned, learned)]
+        return cls(
+            problem=part,
+            weights=weights,
+            kernel=own,
+            left=kernel[np.ix_(left, learned)],
+            labels=problem.labels[left],
+            weight=problem.sample_weight[left],
+            counts=counts[learned],
+            order=cover_order(part, own, size),
+        )
+
+    def score(self, size: int) -> FloatArray:
+        """Which of the samples that were left out a model of this size classifies rightly."""
+        state = place_prototypes(self.problem, self.weights, self.kernel, self.order[:size])
+        problem = sharpen(self.problem, state, self.counts)
+        state = update_voters(problem, update_codes(problem, state))
+        votes = count_votes(problem, state)
+        scores = votes.scores((state.prototypes @ self.left.T).T)
+        return (np.argmax(scores, axis=1) == self.labels).astype(np.float64)
+
+
+def sharpen(problem: Problem, state: State, counts: FloatArray) -> Problem:
+    """The problem with the sharpness at which the first prototypes vote best."""
+    similarities = (state.prototypes @ state.kernel).T
+    left_out = leave_one_out_similarities(similarities, state.prototypes, counts)
+    classes = problem.prototype_classes(state)
+    is_own = classes == problem.labels[:, None]
+    usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))
+    sharpness = find_sharpness(
+        left_out[usable], classes, problem.labels[usable], problem.sample_weight[usable]
+    )
+    return replace(problem, sharpness=sharpness)
+
+
+def count_votes(problem: Problem, state: State) -> Votes:
+    """The decision of a state."""
+    bonuses = (state.log_strengths - state.log_strengths.min()) / problem.sharpness
+    return Votes(problem.prototype_classes(state), bonuses, problem.sharpness)
