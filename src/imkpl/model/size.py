@@ -92,8 +92,11 @@ class Fold:
     def of(
         cls, problem: Problem, start: Start, is_left: BoolArray, counts: FloatArray, size: int
     ) -> Fold:
-        """Kernel weights learned without the samples that are left out."""
-        left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left)
+        """Kernel weights learned without the samples that are left out.
+
+        Where a sample stands for two or more, leaving one out leaves the others.
+        """
+        left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left | (counts >= 2))
         part, weights = start(problem.take(learned))
         places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
         kernel = problem.select(places).combine(weights)
