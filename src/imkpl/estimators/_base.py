@@ -334,6 +334,7 @@ class BasePrototypeClassifier(
         path: str | os.PathLike[str],
         *,
         train: tuple[Any, Any] | None = None,
+        stability: Any = None,
         title: str | None = None,
     ) -> Path:
         """Describe the model and its decisions on one page, a file that works without a network.
@@ -348,6 +349,8 @@ class BasePrototypeClassifier(
             Where to write; a name that ends in ``.json`` gives the numbers of the page instead.
         train : tuple (X, y), optional
             What was given to `fit`: for the distributions of features, the map, and equal samples.
+        stability : Stability, optional
+            ``imkpl.stability(model, X_train, y_train)``, for a section on what refits choose again.
         title : str, optional
             The heading.
 
@@ -358,7 +361,7 @@ class BasePrototypeClassifier(
         """
         from imkpl.report import write_report
 
-        return write_report(self, X, y, path, train=train, title=title)
+        return write_report(self, X, y, path, train=train, stability=stability, title=title)
 
     @property
     def feature_importances_(self) -> FloatArray:
