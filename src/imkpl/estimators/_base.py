@@ -21,10 +21,10 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl._archive import Arrays
 from imkpl.estimators._checkpoint import Checkpoint, check_indices
 from imkpl.estimators._compat import (
     CallbackSupportMixin,

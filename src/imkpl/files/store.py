@@ -53,7 +53,8 @@ from imkpl.kernels import (
 from imkpl.kernels.alignment import ChannelKernels
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.table import ColumnKernels
-from imkpl.model.predictor import Encoder, Predictor, Readout
+from imkpl.model.predictor import Encoder, Predictor
+from imkpl.model.votes import Votes
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
 
@@ -102,10 +103,10 @@ PARTS = _by_name(
     PerFeatureGaussian,
     Precomputed,
     Predictor,
-    Readout,
     SeriesSet,
     Table,
     VarianceNormalized,
+    Votes,
 )
 
 # NumPy scalars: a Python value and its type say everything about them.
