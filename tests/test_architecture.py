@@ -101,6 +101,7 @@ PUBLIC = {
         "Normalized",
         "PerColumn",
         "PerFeatureGaussian",
+        "PerWord",
         "Precomputed",
         "VarianceNormalized",
         "expected_alignment",

@@ -265,8 +265,7 @@ def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> 
                 "--path chooses the size by cross-validation, so --sparsity and --max-kernels have "
                 "no effect. Leave them out, or leave out --path."
             )
-        kernels = "global_alignment" if train.is_series else _choose_kernels(train, test, settings)
-        return IMKPLCV(kernels, **common)
+        return IMKPLCV(_choose_kernels(train, test, settings), **common)
     if settings.sparsity is not None:
         common["sparsity"] = settings.sparsity
     common["max_kernels"] = settings.max_kernels
@@ -276,11 +275,19 @@ def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> 
 
 
 def _choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) -> str:
-    frames = [part.samples for part in (train, test) if part is not None]
-    has_text = any(dtype.kind not in "iuf" for dtype in frames[0].dtypes)
-    has_missing = any(bool(frame.isna().to_numpy().any()) for frame in frames)
-    needs_table = has_text or has_missing or settings.allows_missing
-    return "per_column" if needs_table else "per_feature_gaussian"
+    """Those for the training rows, which must read the missing cells of other rows as well."""
+    if train.is_series:
+        return "auto"
+    has_missing = test is not None and bool(test.samples.isna().to_numpy().any())
+    return "per_column" if has_missing or settings.allows_missing else "auto"
+
+
+def _name_kernels(model: Any) -> str:
+    """What "auto" took."""
+    from imkpl.kernels.custom import BANK_NAMES
+
+    kind = type(model._predictor.bank)
+    return next((name for name, bank in BANK_NAMES.items() if bank is kind), model.kernels)
 
 
 def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
@@ -335,7 +342,7 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
         "samples_per_prototype": model.prototypes_.nnz / model.prototypes_.shape[0],
         "settings": {
             "estimator": type(model).__name__,
-            "kernels": model.kernels,
+            "kernels": _name_kernels(model),
             "sparsity": getattr(model, "sparsity_", model.sparsity),
             "max_kernels": getattr(model, "max_kernels_", model.max_kernels),
             "seed": model.random_state,

@@ -25,6 +25,7 @@ from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._auto import is_auto
 from imkpl.estimators._checkpoint import Checkpoint, check_indices
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
@@ -88,7 +89,7 @@ class BasePrototypeClassifier(
     }
     def __init__(
         self,
-        kernels: Any = "per_feature_gaussian",
+        kernels: Any = "auto",
         *,
         sparsity: int = 10,
         code_sparsity: int = 20,
@@ -137,9 +138,9 @@ class BasePrototypeClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training samples; any table for ``kernels="per_column"``, an array of shape (n_samples,
-            n_samples, n_kernels) for ``kernels="precomputed"``, time series for
-            ``kernels="global_alignment"``, and whatever the kernels read otherwise.
+            Training samples: numbers, a table with text or missing cells, a sparse matrix, or
+            time series. For ``kernels="precomputed"`` an array of shape (n_samples, n_samples,
+            n_kernels), and whatever the kernels read otherwise.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -389,6 +390,10 @@ class BasePrototypeClassifier(
     def __sklearn_tags__(self) -> Any:
         """Tags that tell scikit-learn about precomputed kernels, categories and missing cells."""
         tags = super().__sklearn_tags__()
+        if is_auto(self.kernels):
+            inputs = tags.input_tags
+            inputs.allow_nan = inputs.string = inputs.sparse = inputs.three_d_array = True
+            return tags
         try:
             reads = resolve_bank(self.kernels).reads
         # Wrong kernels are refused by `fit`.
@@ -399,7 +404,7 @@ class BasePrototypeClassifier(
         # Not `categorical`, which stands for categories only: checks would then round all numbers.
         tags.input_tags.allow_nan = reads == "tables"
         tags.input_tags.string = reads == "tables"
-        tags.input_tags.sparse = reads == "columns"
+        tags.input_tags.sparse = reads in ("columns", "words")
         return tags
 
     def _encode(self, X: Any) -> Encoding:

@@ -104,7 +104,7 @@ class IMKPL(BasePrototypeClassifier):
     }
     def __init__(
         self,
-        kernels: Any = "per_feature_gaussian",
+        kernels: Any = "auto",
         *,
         sparsity: int = 10,
         code_sparsity: int = 20,

@@ -36,6 +36,7 @@ from imkpl.estimators import (
     MultiLabelIMKPL,
     TimeSeriesIMKPL,
 )
+from imkpl.estimators._auto import is_auto
 from imkpl.files.schema import ATTRIBUTES, check_attributes, check_kernels
 from imkpl.kernels import (
     Averaged,
@@ -46,6 +47,7 @@ from imkpl.kernels import (
     Normalized,
     PerColumn,
     PerFeatureGaussian,
+    PerWord,
     Precomputed,
     VarianceNormalized,
     resolve_bank,
@@ -55,6 +57,7 @@ from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.table import ColumnKernels
 from imkpl.model.predictor import Encoder, Predictor
 from imkpl.model.votes import Votes
+from imkpl.kernels.words import Documents, WordKernels
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
 
@@ -92,6 +95,7 @@ PARTS = _by_name(
     ChannelKernels,
     Column,
     ColumnKernels,
+    Documents,
     Encoder,
     FeatureKernels,
     Gaussian,
@@ -101,12 +105,14 @@ PARTS = _by_name(
     Normalized,
     PerColumn,
     PerFeatureGaussian,
+    PerWord,
     Precomputed,
     Predictor,
     SeriesSet,
     Table,
     VarianceNormalized,
     Votes,
+    WordKernels,
 )
 
 # NumPy scalars: a Python value and its type say everything about them.
@@ -495,7 +501,7 @@ class TreeReader:
 def _check_model(model: Any, learned: Mapping[str, Any]) -> None:
     """Raise a ValueError unless parameters and attributes are those of such a model."""
     model._validate_params()
-    if hasattr(model, "kernels"):
+    if hasattr(model, "kernels") and not is_auto(model.kernels):
         resolve_bank(model.kernels)
         check_kernels(model.kernels)
     check_attributes(type(model).__name__, learned)

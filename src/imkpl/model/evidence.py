@@ -60,7 +60,7 @@ class Evidence:
         votes, code = self.predictor.votes, self.encoding.codes[[row]].toarray().ravel()
         if votes is not None:
             owners = np.eye(self.encoding.scores.shape[1])[votes.classes]
-            return owners * votes.parts(self.similarities[[row]])[0][:, np.newaxis]
+            return np.asarray(owners * votes.parts(self.similarities[[row]])[0][:, np.newaxis])
         amounts = code[:, np.newaxis] * self.predictor.encoder.class_shares
         total = amounts.sum()
         return np.asarray(amounts / total if total > 0 else amounts)

@@ -294,8 +294,9 @@ class DecisionDisplay:
         draw_bars(ax, names, values, [f"{value:.0%}" for value in values], colors)
         ax.tick_params(axis="y", labelsize="small")
         is_novel = self.novelty > self.novelty_threshold
+        whole = "votes" if self.decision == "votes" else "code"
         ax.set_xlabel(
-            f"Share of the {'votes' if self.decision == 'votes' else 'code'}\nNovelty {self.novelty:.2f}, usually at most "
+            f"Share of the {whole}\nNovelty {self.novelty:.2f}, usually at most "
             f"{self.novelty_threshold:.2f}{': unlike the training data' if is_novel else ''}"
         )
         ax.set_title(
