@@ -130,7 +130,7 @@ class IMKPLCV(IMKPL):
 
     def __init__(
         self,
-        kernels: Any = "per_feature_gaussian",
+        kernels: Any = "auto",
         *,
         max_kernels: Any = "auto",
         sparsity: Any = (2, 5, 10, 20),

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.problem import Problem, State
 
+
 def cover_classes(
     kernel: FloatArray, members: list[IntArray], n_prototypes: int, sample_weight: FloatArray
 ) -> IntArray:
@@ -47,9 +48,7 @@ def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntA
 def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> State:
     """Single-sample prototypes that cover the classes, and no codes yet."""
     kernel = problem.combine(weights)
-    return place_prototypes(
-        problem, weights, kernel, cover_order(problem, kernel, n_prototypes)
-    )
+    return place_prototypes(problem, weights, kernel, cover_order(problem, kernel, n_prototypes))
 
 
 def place_prototypes(

@@ -89,9 +89,9 @@ class VoterObjective:
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
         self.pull = -2 * scale * weighted.T.toarray()
         self.overlaps = scale * (state.codes.T @ weighted).toarray()
-        apart = weighted.sum(axis=0)[:, None] - same_class_product(
-            kernel, problem.members, weighted
-        ).T
+        apart = (
+            weighted.sum(axis=0)[:, None] - same_class_product(kernel, problem.members, weighted).T
+        )
         linear = scale * (problem.discrimination * apart + problem.interpretability)
         self.blocks = []
         for label in np.unique(self.classes):
