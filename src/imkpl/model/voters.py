@@ -110,7 +110,7 @@ class VoterObjective:
         mixes, norms, start = [], [], 0
         for block in self.blocks:
             mix = np.zeros(block.is_free.shape)
-            stop = start + np.count_nonzero(block.is_free)
+            stop = start + int(np.count_nonzero(block.is_free))
             mix[block.is_free] = parameters[start:stop]
             image = mix @ block.kernel
             squares = np.einsum("ij,ij->i", mix, image[:, block.columns])
