@@ -87,6 +87,7 @@ class BasePrototypeClassifier(
         "random_state": ["random_state"],
         "checkpoint": [str, PathLike, None],
     }
+
     def __init__(
         self,
         kernels: Any = "auto",

@@ -102,6 +102,7 @@ class IMKPL(BasePrototypeClassifier):
         "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
+
     def __init__(
         self,
         kernels: Any = "auto",

@@ -56,9 +56,9 @@ def place_prototypes(
 ) -> State:
     """One prototype on each of the samples, sorted by class, and no codes yet."""
     seeds = samples[np.argsort(problem.labels[samples], kind="stable")]
-    n_samples, ones = problem.labels.size, np.ones(seeds.size)
+    n_samples, sizes = problem.labels.size, 1 / np.sqrt(np.diagonal(kernel)[seeds])
     return State(
-        prototypes=sp.csr_array((ones, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples)),
+        prototypes=sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples)),
         codes=sp.csr_array((n_samples, seeds.size)),
         weights=weights,
         kernel=kernel,

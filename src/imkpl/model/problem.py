@@ -80,7 +80,7 @@ class Problem:
     def vote_term(
         self, similarities: FloatArray, log_strengths: FloatArray, classes: IntArray
     ) -> tuple[float, FloatArray]:
-        """``J_vote`` of prototypes of these classes, and its slope in the logarithm of each vote."""
+        """``J_vote``, and its slope in the logarithm of each vote."""
         logs = self.sharpness * similarities + log_strengths
         loss, slopes = vote_loss(logs, classes, self.labels, self.sample_weight)
         ridge = STRENGTH_RIDGE * self.sample_weight.sum() / log_strengths.size
