@@ -25,6 +25,8 @@ from imkpl.model.predictor import Predictor
 MOST_PROTOTYPES = MOST_SAMPLES = MOST_FEATURES = 3
 # Smaller parts are not named. Below the second a number would be printed as 0.
 LEAST_SHARE, LEAST_PART = 0.01, 0.005
+# Smaller differences of scores are rounding errors.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -488,17 +490,24 @@ def _name_prototype(explanation: Explanation, prototype: int) -> str:
 def _write_features(explanation: Explanation, row: int, winner: int, runner_up: int) -> list[str]:
     """What speaks for the winner over the runner-up, and what against it."""
     evidence = explanation.evidence.take(np.array([row]))
-    by_feature = evidence.by_kernel()[0]
+    by_feature, beyond = evidence.by_kernel()[0], evidence.beyond_similarity(0)
+    # Features are named for their part of the similarity; the rest has a name of its own.
+    rest = beyond[winner] - beyond[runner_up]
     margins = by_feature[:, winner] - by_feature[:, runner_up]
+    margins = np.append(margins - rest * explanation.feature_weights, rest)
     cells = explanation._cells(row)
+    names = [
+        f"{name}{'' if cells is None else format_value(cells[i])}"
+        for i, name in enumerate(explanation.feature_names)
+    ]
+    names.append("bonuses and number of its prototypes")
     ahead = f"For {explanation.classes[winner]} over {explanation.classes[runner_up]}"
     lines = []
     for sign, word in ((1, ahead), (-1, "Against it")):
         named = [
-            f"{explanation.feature_names[i]}{'' if cells is None else format_value(cells[i])} "
-            f"({margins[i]:+.2g})"
+            f"{names[i]} ({margins[i]:+.2g})"
             for i in np.argsort(-sign * margins, kind="stable")[:MOST_FEATURES]
-            if sign * margins[i] > 0
+            if sign * margins[i] > ROUNDING
         ]
         if named:
             lines.append(f"{word}: {', '.join(named)}.")
