@@ -17,11 +17,17 @@ class Pairs:
     rows: IntArray  # the sample of each pair, ascending
     columns: IntArray  # its neighbour, nearest first
     n_samples: int  # the number of all samples, including those without pairs
+    weights: FloatArray | None = None  # what each neighbour counts; all alike if None
 
     @property
     def counts(self) -> IntArray:
         """The number of neighbours of every sample."""
         return np.bincount(self.rows, minlength=self.n_samples)
+
+    @property
+    def parts(self) -> FloatArray:
+        """What each neighbour counts for its sample; those of a sample sum to one."""
+        return 1.0 / self.counts[self.rows] if self.weights is None else self.weights
 
 
 @dataclass(frozen=True, eq=False)
