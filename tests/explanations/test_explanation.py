@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import imkpl
 from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
+from imkpl.explanations.explanation import write_chance
 from imkpl.kernels import PerFeatureGaussian
 
 
@@ -128,6 +129,21 @@ def test_a_prototype_speaks_for_its_own_class_only(wine):
     foreign = model.prototype_classes_[:, np.newaxis] != model.classes_
     assert np.all(table.transpose(0, 2, 1)[foreign] == 0)
     assert np.all(table.transpose(0, 2, 1)[~foreign] >= 0)
+
+
+def test_features_come_with_their_evidence(fitted):
+    model, X = fitted
+    explanation = model.explain(X[:2])
+    evidence = model.kernel_evidence_[model.kernel_weights_ > 0]
+    assert_array_equal(explanation.feature_evidence, evidence)
+    assert explanation.expected_false_features == pytest.approx(model.expected_false_kernels_)
+    assert str(explanation).endswith(
+        "\n\n" + write_chance(evidence.size, model.expected_false_kernels_)
+    )
+    plain = explanation.to_dict()
+    assert [one["evidence"] for one in plain["features"]] == pytest.approx(evidence)
+    assert plain["expected_false_features"] == pytest.approx(model.expected_false_kernels_)
+    assert_allclose(explanation.to_frame("features")["evidence"], np.tile(evidence, 2))
 
 
 def test_predictions_are_those_explained(fitted):

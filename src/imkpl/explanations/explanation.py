@@ -74,6 +74,8 @@ class Explanation:
         Their class labels.
     feature_names : tuple of str
         Names of the kernels of positive weight.
+    feature_evidence : array of shape (n_features,)
+        How sure it is that each of them tells the classes apart better than chance, from 0 to 1.
     novelty_threshold : float
         99 % of the training samples have at most this novelty.
 
@@ -99,6 +101,7 @@ class Explanation:
     support_ids: Any
     support_classes: Any
     feature_names: tuple[str, ...]
+    feature_evidence: FloatArray
     novelty_threshold: float
 
     @property
@@ -175,6 +178,11 @@ class Explanation:
     def feature_weights(self) -> FloatArray:
         """Kernel weights; they sum to one."""
         return self.evidence.predictor.weights
+
+    @property
+    def expected_false_features(self) -> float:
+        """How many of the features chance would give."""
+        return float(np.sum(1 - self.feature_evidence))
 
     @property
     def novelty(self) -> FloatArray:
@@ -302,8 +310,8 @@ class Explanation:
         Returns
         -------
         dict
-            "decision", "classes", "features", "novelty_threshold" and "samples", one dict for each
-            sample: its prediction, probabilities, scores, shares of the classes in its code,
+            "decision", "classes", "features" with weights and evidence, "expected_false_features",
+            "novelty_threshold" and "samples", one dict for each sample: its prediction, probabilities, scores, shares of the classes in its code,
             novelty, prototypes with at least 0.1 % of the votes, or of the code, with the training
             samples behind them, and features with what they add to every score. Ready for JSON.
         """
@@ -368,7 +376,9 @@ class Explanation:
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        return "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
+        reasons = "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
+        chance = write_chance(len(self.feature_names), self.expected_false_features)
+        return f"{reasons}\n{chance}" if len(self) == 1 else f"{reasons}\n\n{chance}"
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]
@@ -524,6 +534,19 @@ def _write_disagreement(explanation: Explanation, row: int) -> list[str]:
         f"The code disagrees: {shares[most]:.1%} of it is {explanation.classes[most]}, "
         f"{shares[explanation.winners[row]]:.1%} {explanation.predicted[row]}."
     ]
+
+
+def write_chance(n_kept: int, n_expected: float, word: str = "feature") -> str:
+    """A sentence about how many features chance would give.
+
+    Examples
+    --------
+    >>> write_chance(22, 0.41)
+    'Of the 22 features in use, about 0.4 would be in use by chance.'
+    """
+    number = f"about {n_expected:.1f}" if n_expected >= 0.05 else "less than 0.1"
+    what = f"{n_kept} {word}s" if n_kept > 1 else word
+    return f"Of the {what} in use, {number} would be in use by chance."
 
 
 def format_value(value: Any) -> str:
