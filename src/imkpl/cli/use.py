@@ -336,9 +336,7 @@ def compare(
 
 def _compare_models(a: Any, b: Any) -> dict[str, Any]:
     settings = [_read_settings(model) for model in (a, b)]
-    features = [
-        {one["name"]: one["weight"] for one in list_features(model)} for model in (a, b)
-    ]
+    features = [{one["name"]: one["weight"] for one in list_features(model)} for model in (a, b)]
     shared = sorted(set(features[0]) & set(features[1]))
     either = set(features[0]) | set(features[1])
     return {

@@ -22,6 +22,7 @@ from imkpl.kernels import (
     expected_alignment,
 )
 from imkpl.model.alternate import Update
+from imkpl.model.class_means import start_from_means
 from imkpl.model.initialize import (
     Choose,
     MarginStart,
@@ -32,9 +33,9 @@ from imkpl.model.initialize import (
     start_equal,
     start_ridge,
 )
-from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
+from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
 from imkpl.model.problem import Problem
-from imkpl.model.twins import N_SAME, compare_with_twins
+from imkpl.model.twins import compare_with_twins
 from imkpl.model.updates import update_weights
 from imkpl.series import read_series
 
@@ -116,7 +117,7 @@ class IMKPL(BasePrototypeClassifier):
         self,
         kernels: Any = "auto",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
@@ -178,8 +179,7 @@ class IMKPL(BasePrototypeClassifier):
 
     def _prepare_start(self, problem: Problem) -> Start:
         n_same, is_literal = self.n_neighbors, self.weight_rule == "lp"
-        # At least one for every class, so that rare classes are among them.
-        n_other = 2 * n_same + len(problem.members)
+        n_other = count_others(n_same, len(problem.members))
         average = problem.average()
 
         def find(part: Problem) -> Neighborhoods:
@@ -190,8 +190,13 @@ class IMKPL(BasePrototypeClassifier):
             compared = choose_compared(labels.size, n_other, part.bank.n_kernels)
             return find_neighborhoods(kernel, labels, n_same, n_other, compared)
 
-        found = compare_with_twins(problem, average, n_same, n_other)
-        return Start(found.add_to(problem), found, find, STARTS[self.weight_rule])
+        def prepare(part: Problem, neighborhoods: Neighborhoods) -> Choose:
+            if self.weight_rule == "margin" and part.bank._default_sparsity is None:
+                return start_from_means(part)
+            return STARTS[self.weight_rule](part, neighborhoods)
+
+        found = compare_with_twins(problem, average, n_same)
+        return Start(found.add_to(problem), found, find, prepare)
 
     def _find_updates(self) -> tuple[Update, ...]:
         return *super()._find_updates(), update_weights
@@ -242,9 +247,10 @@ class ISKPL(BasePrototypeClassifier):
 
     def _prepare_start(self, problem: Problem) -> Start:
         problem = problem.in_suitable_precision()
-        average, n_other = problem.average(), 2 * N_SAME + len(problem.members)
-        found = compare_with_twins(problem, average, N_SAME, n_other)
-        find = partial(find_neighborhoods, average, problem.labels, N_SAME, n_other)
+        average = problem.average()
+        found = compare_with_twins(problem, average)
+        # The neighbours are not used.
+        find = partial(find_neighborhoods, average, problem.labels, 1, 1)
         return Start(
             found.add_to(problem), found, lambda part: find(), partial(partial, start_equal), False
         )
@@ -318,7 +324,7 @@ class TimeSeriesIMKPL(IMKPL):
         self,
         kernels: Any = "global_alignment",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,

@@ -311,9 +311,10 @@ class Explanation:
         -------
         dict
             "decision", "classes", "features" with weights and evidence, "expected_false_features",
-            "novelty_threshold" and "samples", one dict for each sample: its prediction, probabilities, scores, shares of the classes in its code,
-            novelty, prototypes with at least 0.1 % of the votes, or of the code, with the training
-            samples behind them, and features with what they add to every score. Ready for JSON.
+            "novelty_threshold" and "samples", one dict for each sample: its prediction,
+            probabilities, scores, shares of the classes in its code, novelty, prototypes with at
+            least 0.1 % of the votes, or of the code, with the training samples behind them, and
+            features with what they add to every score. Ready for JSON.
         """
         return build_dict(self)
 
