@@ -92,7 +92,7 @@ class VoterObjective:
         scale, kernel = problem.scale(state.weights), state.kernel
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
         self.pull = -2 * scale * weighted.T.toarray()
-        self.overlaps = scale * (state.codes.T @ weighted).toarray()
+        self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
         apart = (
             weighted.sum(axis=0)[:, None] - same_class_product(kernel, problem.members, weighted).T
         )
