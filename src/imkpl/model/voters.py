@@ -15,7 +15,7 @@ from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT
 
 # Steps of L-BFGS over all samples of a class, and over those that a prototype keeps.
 STEPS, POLISHING_STEPS = 40, 25
-# Below all norms of prototypes, which do not shrink: the objective is free of them.
+# Below the squared norms of all prototypes but those that shrink to nothing.
 TINY = 1e-12
 
 
@@ -60,9 +60,11 @@ def learn_voters(problem: Problem, state: State, candidates: BoolArray, max_step
     ).x
     prototypes = np.zeros(candidates.shape)
     prototypes[candidates] = found[:-n_strengths]
-    rows = sp.csr_array(prototypes)
-    norms = np.sqrt(rows.multiply(rows @ state.kernel).sum(axis=1))
-    rows = sp.csr_array(rows / norms[:, None])
+    squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ state.kernel)
+    # A prototype that has shrunk to nothing says nothing: it stays as it was.
+    is_lost = squares <= TINY
+    prototypes[is_lost] = state.prototypes[is_lost].toarray()
+    rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])
     return replace(state, prototypes=rows, log_strengths=found[-n_strengths:])
 
 
