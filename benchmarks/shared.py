@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing, rows kept in a CSV file, and tables put into a page."""
+"""What the benchmarks share: timing, splits, rows kept in a CSV file, and tables in a page."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
+
+
+def count_splits(n_samples: int) -> int:
+    """Ten splits, or forty if fewer than 40 samples are held out, a fifth."""
+    return 10 if round(0.2 * n_samples) >= 40 else 40
 
 
 def fingerprint() -> str:

@@ -69,6 +69,7 @@ PUBLIC = {
         "__version__",
         "load",
         "save",
+        "stability",
     ],
     "imkpl.estimators": [
         "IMKPL",
@@ -76,10 +77,12 @@ PUBLIC = {
         "IMKPLSelector",
         "MultiLabelIMKPL",
         "ISKPL",
+        "Stability",
         "TimeSeriesIMKPL",
         "discrimination_scorer",
         "interpretability_scorer",
         "kernel_count_scorer",
+        "stability",
     ],
     "imkpl.files": ["CheckpointError", "ModelFileError", "load", "save", "trusted_types"],
     "imkpl.kernels": [
@@ -98,6 +101,7 @@ PUBLIC = {
         "Normalized",
         "PerColumn",
         "PerFeatureGaussian",
+        "PerWord",
         "Precomputed",
         "VarianceNormalized",
         "expected_alignment",
@@ -107,9 +111,11 @@ PUBLIC = {
     "imkpl.measures": [
         "DiscriminationParts",
         "InterpretabilityParts",
+        "SelectionStability",
         "discrimination_score",
         "interpretability_score",
         "n_selected_kernels",
+        "selection_stability",
     ],
     "imkpl.cli": ["main"],
     "imkpl.readers": [

@@ -11,6 +11,7 @@ from imkpl.measures import (
     discrimination_score,
     interpretability_score,
     n_selected_kernels,
+    selection_stability,
 )
 from reference import measures as slow
 
@@ -334,3 +335,95 @@ def test_kernels_above_the_threshold_are_counted(weights, threshold, expected):
 def test_bad_weights_are_refused_with_a_sentence(weights):
     with pytest.raises(ValueError, match="Some weights are negative, NaN or infinite"):
         n_selected_kernels(weights)
+
+
+# Stability
+
+
+def draw_choices(seed, n_choices=8, n_features=12):
+    """Choices in which features have different probabilities."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.random((n_choices, n_features)) < rng.random(n_features)
+    chosen[0, :2] = True, False
+    return chosen
+
+
+@laws
+@given(seeds)
+def test_nogueiras_index_equals_the_mean_over_pairs(seed):
+    chosen = draw_choices(seed)
+    assert selection_stability(chosen).score == pytest.approx(slow.selection_stability(chosen))
+    assert selection_stability(0.3 * chosen) == selection_stability(chosen)
+
+
+@laws
+@given(seeds)
+def test_neither_the_order_of_features_nor_that_of_choices_counts(seed):
+    chosen, rng = draw_choices(seed), np.random.default_rng(seed)
+    expected = selection_stability(chosen)
+    mixed = chosen[rng.permutation(8)][:, rng.permutation(12)]
+    for found in (selection_stability(mixed), selection_stability(~chosen)):
+        assert found.score == pytest.approx(expected.score)
+        # What is left out is as stable as what is chosen.
+        assert found.interval == pytest.approx(expected.interval)
+
+
+def test_equal_choices_have_index_one():
+    found = selection_stability(np.tile([1, 0, 0, 1, 0], (6, 1)))
+    assert found.score == pytest.approx(1)
+    assert found.interval == pytest.approx((1, 1))
+
+
+def test_no_interval_exceeds_one():
+    chosen = np.tile([1, 1, 1, 1, 0], (10, 1))
+    chosen[0] = [1, 1, 1, 0, 1]
+    low, high = selection_stability(chosen).interval
+    assert low < selection_stability(chosen).score < high == 1
+
+
+def test_the_index_of_random_choices_is_zero_on_average():
+    rng = np.random.default_rng(0)
+    scores = [selection_stability(rng.random((5, 40)) < 0.3).score for _ in range(300)]
+    assert abs(np.mean(scores)) < 4 * np.std(scores) / np.sqrt(300)
+
+
+def test_the_interval_is_as_wide_as_the_index_moves_with_each_choice():
+    rng = np.random.default_rng(2)
+    # Choices of different sizes.
+    chosen = rng.random((300, 10)) < rng.random(10) * rng.random((300, 1))
+    low, high = selection_stability(chosen).interval
+    deviation = slow.selection_deviation(chosen.tolist())
+    assert (high - low) / 2 == pytest.approx(1.959964 * deviation, rel=0.02)
+
+
+def test_the_interval_holds_the_index_of_endless_choices():
+    rng = np.random.default_rng(1)
+    probabilities = rng.beta(0.5, 1.5, 60)
+    share = probabilities.mean()
+    expected = 1 - np.mean(probabilities * (1 - probabilities)) / (share * (1 - share))
+    intervals = np.array(
+        [selection_stability(rng.random((40, 60)) < probabilities).interval for _ in range(400)]
+    )
+    covered = np.mean((intervals[:, 0] <= expected) & (expected <= intervals[:, 1]))
+    assert 0.91 <= covered <= 0.98
+
+
+def test_without_a_choice_there_is_no_index():
+    for chosen in (np.ones((3, 4)), np.zeros((3, 4))):
+        found = selection_stability(chosen)
+        assert np.isnan([found.score, *found.interval]).all()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ([[1, 0, 1]], r"choices have shape \(1, 3\), .* at least 2 choices to compare"),
+        (np.ones((3, 0)), r"choices have shape \(3, 0\), .* at least 2 choices to compare"),
+        ([1, 0], r"choices have shape \(2,\), expected two axes"),
+        ([[1, np.nan], [0, 1]], "Some choices are negative, NaN or infinite"),
+        ([["a", "b"], ["a", "c"]], "choices of type list cannot be read as numbers"),
+    ],
+)
+def test_bad_choices_are_refused_with_a_sentence(chosen, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        selection_stability(chosen)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         IMKPLSelector,
         MultiLabelIMKPL,
         TimeSeriesIMKPL,
+        stability,
     )
     from imkpl.files import load, save
 
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "load",
     "save",
+    "stability",
 ]
 
 

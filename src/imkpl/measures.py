@@ -1,4 +1,4 @@
-"""Measures of a prototype model: interpretability (IP), discrimination (DR), number of kernels."""
+"""Measures of a prototype model: interpretability (IP), discrimination (DR), kernels, stability."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from imkpl._typing import FloatArray
 __all__ = [
     "DiscriminationParts",
     "InterpretabilityParts",
+    "SelectionStability",
     "discrimination_score",
     "interpretability_score",
     "n_selected_kernels",
+    "selection_stability",
 ]
+
+# A normal variable is within this many standard deviations with probability 0.95.
+NORMAL_95 = 1.959964
 
 
 class InterpretabilityParts(NamedTuple):
@@ -68,7 +73,9 @@ def interpretability_score(
 
     IP is high if prototypes consist of close samples of one class:
     ``IP = 100 / c * sum_i (l^q u_i / ||L u_i||_1) * exp(-sum_st u_si u_ti ||phi_s - phi_t||^2)``
-    where q is the class that holds most of prototype i.
+    where q is the class that holds most of prototype i. A prototype that is a single sample has IP
+    100, whichever sample it is: report IP beside the number of samples per prototype and of
+    prototypes per class.
 
     Parameters
     ----------
@@ -181,12 +188,15 @@ def discrimination_score(
 
     DR is high if each prototype represents its own class alone:
     ``DR = 100 / c * sum_i sum_{s: y_s = q_i} gamma_is / ||gamma^i||_1``. Unused prototypes are left
-    out of the mean; ``used_share`` counts the others.
+    out of the mean; ``used_share`` counts the others. With labels at random, the expected share of
+    a prototype is that of its class among the samples.
 
     Parameters
     ----------
     codes : array or sparse array of shape (n_samples, n_prototypes)
-        Codes, of test samples in the paper; non-negative unless `absolute` is set.
+        Codes in which the prototypes of all classes compete, of test samples in the paper;
+        non-negative unless `absolute` is set. Codes limited to the prototypes of a predicted class
+        say only how accurate the predictions are.
     labels : array of shape (n_samples,)
         Class of each sample.
     prototype_classes : array of shape (n_prototypes,)
@@ -247,6 +257,78 @@ def n_selected_kernels(weights: ArrayLike, *, threshold: float = 0.0) -> int:
     array = np.asarray(weights, dtype=np.float64)
     check_nonnegative(array, "weights")
     return int(np.count_nonzero(array > threshold))
+
+
+class SelectionStability(NamedTuple):
+    """How alike several choices of features are.
+
+    Parameters
+    ----------
+    score : float
+        Nogueira's index: 1 for equal choices, about 0 for random ones; NaN where every choice takes
+        all features, or none.
+    interval : tuple (float, float)
+        Its 95 % confidence interval, cut off at 1.
+    """
+
+    score: float
+    interval: tuple[float, float]
+
+
+def selection_stability(chosen: ArrayLike) -> SelectionStability:
+    """Compute how alike several choices of features are, corrected for chance.
+
+    Nogueira's index compares the variance of each feature's choice with that of features drawn at
+    random, as many as are chosen on average: ``1 - mean_f s_f^2 / (q (1 - q))`` where ``s_f^2``
+    is the unbiased variance of feature f over the choices and q the mean share of features chosen.
+    The interval takes the choices as independent; those on overlapping parts of the same data are
+    not, so it tells how the index varies with the parts drawn, not with new data.
+
+    Parameters
+    ----------
+    chosen : array-like of shape (n_choices, n_features)
+        Whether each choice takes each feature: zeros and ones, or weights.
+
+    Returns
+    -------
+    SelectionStability
+        Nogueira's index and its interval.
+
+    References
+    ----------
+    S. Nogueira, K. Sechidis and G. Brown, "On the stability of feature selection algorithms",
+    Journal of Machine Learning Research 18 (174), 2018.
+
+    Examples
+    --------
+    >>> selection_stability([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]).score
+    0.333...
+    """
+    rows = as_rows(chosen, "choices")
+    n_choices, n_features = rows.shape
+    if n_choices < 2 or n_features < 1:
+        raise ValueError(
+            f"choices have shape {rows.shape}, expected (n_choices, n_features) with at least 2 "
+            "choices to compare. Pass one row of zeros and ones for each choice."
+        )
+    check_nonnegative(rows.data, "choices")
+    taken = (rows.toarray() > 0).astype(np.float64)
+    # Means over features: of each choice, and of all.
+    shares, frequencies = taken.mean(axis=1), taken.mean(axis=0)
+    share = shares.mean()
+    by_chance = share * (1 - share)
+    if by_chance == 0:
+        return SelectionStability(np.nan, (np.nan, np.nan))
+    variances = frequencies * (1 - frequencies) * n_choices / (n_choices - 1)
+    score = 1 - variances.mean() / by_chance
+    # The influence of each choice on the index.
+    slope = 2 * shares * share - shares - share + 1
+    influences = taken @ frequencies / n_features - shares * share + score / 2 * slope
+    influences /= by_chance
+    margin = NORMAL_95 * 2 * influences.std() / np.sqrt(n_choices)
+    return SelectionStability(
+        float(score), (float(score - margin), min(1.0, float(score + margin)))
+    )
 
 
 def _scale_absolute(rows: sp.csr_array, kernel: ArrayLike | None) -> sp.csr_array:

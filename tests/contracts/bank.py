@@ -34,8 +34,13 @@ def check_bank(bank, X, Y, dense, *, rtol=1e-9):
     check_working_memory(bank, X, Y, rng)
     check_copies(bank, X, Y)
     for old, new in zip(before, (X, Y), strict=True):
-        # Series and tables of kernels have their numbers in `values`.
-        assert_array_equal(getattr(old, "values", old), getattr(new, "values", new))
+        assert_array_equal(numbers_of(old), numbers_of(new))
+
+
+def numbers_of(samples):
+    """The numbers of samples; series and tables have them in `values`, documents in `counts`."""
+    counts = getattr(samples, "counts", None)
+    return getattr(samples, "values", samples) if counts is None else counts.toarray()
 
 
 def positive(rng, n):
@@ -45,7 +50,8 @@ def positive(rng, n):
 def check_shapes(bank, X, full):
     assert bank.n_kernels == full.shape[2]
     assert len(bank.kernel_names()) == bank.n_kernels
-    assert bank.reads in ("vectors", "columns", "tables", "series", "similarities", "anything")
+    kinds = ("vectors", "columns", "tables", "words", "series", "similarities", "anything")
+    assert bank.reads in kinds
 
 
 def check_twin(bank, X, Y, full, cross, rng, rtol, atol):

@@ -21,7 +21,7 @@ def test_missing_and_infinite_values(kind, value, words, iris):
     X = iris.X.copy()
     X[3, 1] = value
     with pytest.raises(ValueError, match=f"Input X contains {words}"):
-        kind().fit(X, iris.y)
+        kind("per_feature_gaussian").fit(X, iris.y)
     model = kind(sparsity=3).fit(iris.X, iris.y)
     with pytest.raises(ValueError, match=f"Input X contains {words}"):
         model.predict(X)

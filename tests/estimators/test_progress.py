@@ -156,6 +156,7 @@ def test_verbose_names_the_stages(model, wine, capsys):
     lines = [line for line in capsys.readouterr().err.splitlines() if "round" not in line]
     n_samples = len(np.unique(wine.X, axis=0))
     wanted = [
+        "kernels='per_feature_gaussian' for columns of numbers",
         "learning bandwidths",
         f"weighing 13 kernels on {n_samples} samples",
         "covering",

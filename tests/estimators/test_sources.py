@@ -59,10 +59,10 @@ def test_sparse_input_gives_the_model_of_the_array(form, is_small, wine):
     order = np.lexsort(np.column_stack([wine.y, X]).T[::-1])
     X, y = X[order], wine.y[order]
     new = np.where(wine.new > np.median(wine.X, axis=0), wine.new, 0.0)
-    dense = IMKPL(sparsity=3).fit(X, y)
+    dense = IMKPL("per_feature_gaussian", sparsity=3).fit(X, y)
     # Above the working memory blocks of columns are read, and the whole is never dense.
     with config_context(working_memory=1 if is_small else 1e-3):
-        model = IMKPL(sparsity=3).fit(form(X), y)
+        model = IMKPL("per_feature_gaussian", sparsity=3).fit(form(X), y)
         found = model.predict_proba(form(new))
     assert_allclose(model.kernel_weights_, dense.kernel_weights_, atol=1e-12)
     assert_allclose(found, dense.predict_proba(new), atol=1e-9)
@@ -104,5 +104,5 @@ def test_pandas_sparse_columns_are_read_or_get_our_sentence(wine):
 
 def test_long_texts_of_cells_are_cut():
     with pytest.raises(ValueError, match="could not convert string") as caught:
-        IMKPL().fit([["a" * 100_000], ["b"], ["c"], ["d"]], [0, 0, 1, 1])
+        IMKPL("per_feature_gaussian").fit([["a" * 100_000], ["b"], ["c"], ["d"]], [0, 0, 1, 1])
     assert len(str(caught.value)) < 2000

@@ -346,7 +346,15 @@ def test_tags_say_that_text_and_missing_cells_are_read(kernels):
         assert tags.string
 
 
-@pytest.mark.parametrize("estimator", [IMKPL(), IMKPLSelector(), IMKPL(["rbf"])], ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        IMKPL("per_feature_gaussian"),
+        IMKPLSelector(IMKPL("per_feature_gaussian")),
+        IMKPL(["rbf"]),
+    ],
+    ids=repr,
+)
 def test_tags_of_other_kernels_say_that_they_are_not(estimator):
     tags = get_tags(estimator).input_tags
     assert not tags.allow_nan
@@ -419,7 +427,7 @@ def test_kernels_of_numbers_name_the_kernels_of_tables(name, form, data):
     with pytest.raises(
         (TypeError, ValueError), match=r'\nIMKPL\(kernels="per_column"\) reads tabl'
     ):
-        IMKPL().fit(frame, data[1])
+        IMKPL("per_feature_gaussian").fit(frame, data[1])
 
 
 def test_kernels_of_numbers_name_the_kernels_of_tables_in_predict(wine):

@@ -44,7 +44,7 @@ def test_masked_cells_are_not_read_as_if_they_were_there(two_blobs):
     masked = np.ma.masked_less(X, 0)
     sentence = r"X has \d+ masked cells, expected none.*kernels=\"per_column\""
     with pytest.raises(ValueError, match=sentence):
-        IMKPL().fit(masked, y)
+        IMKPL("per_feature_gaussian").fit(masked, y)
     with pytest.raises(ValueError, match=sentence):
         IMKPL(sparsity=2).fit(np.ma.array(X), y).predict(masked)
 

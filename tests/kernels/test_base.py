@@ -45,4 +45,4 @@ def test_banks_add_parameters_only(bank):
 
 
 def test_the_exported_banks_are_found():
-    assert len(BANKS) == 10
+    assert len(BANKS) == 11

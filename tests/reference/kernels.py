@@ -84,3 +84,23 @@ def column_stack(rows, others, train, categorical):
             mark = overlap([c is None for c in left], [c is None for c in right])
             marks.append(mark if there else np.ones_like(mark))
     return np.stack([*layers, *marks], axis=-1)
+
+
+def word_stack(rows, others, train):
+    """z_l(x) z_l(y) / mean(z_l**2) of counts, z being their logarithms in documents of length 1.
+
+    A thousandth is added, and then all is divided so that z_l(x)**2 is 1 on average.
+    """
+
+    def measure(counts):
+        logs = [np.log1p(count) for count in counts]
+        length = np.sqrt(sum(value**2 for value in logs))
+        return [value / length if length > 0 else 0.0 for value in logs]
+
+    left, right, seen = (np.array([measure(x) for x in part]) for part in (rows, others, train))
+    squares = [np.mean(seen[:, word] ** 2) for word in range(seen.shape[1])]
+    layers = [
+        (np.outer(left[:, word], right[:, word]) / (square or np.inf) + 0.001) / 1.001
+        for word, square in enumerate(squares)
+    ]
+    return np.stack(layers, axis=-1)

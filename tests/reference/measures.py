@@ -1,5 +1,6 @@
-"""IP and DR by loops over the paper's formulas."""
+"""IP, DR and stability by loops over the papers' formulas."""
 
+import itertools
 import math
 
 
@@ -38,3 +39,36 @@ def discrimination(codes, labels, prototype_classes):
     """The mean over prototypes that some code uses."""
     used = [s for s in exclusiveness(codes, labels, prototype_classes) if s is not None]
     return 100 * sum(used) / len(used)
+
+
+def selection_stability(chosen):
+    """In how many features two choices differ, over all pairs, beside random choices.
+
+    The unbiased variance of a feature is the mean of half its squared differences.
+    """
+    pairs = list(itertools.combinations(chosen, 2))
+    n_features = len(chosen[0])
+    n_different = sum(
+        bool(a) != bool(b) for one, other in pairs for a, b in zip(one, other, strict=True)
+    )
+    share = sum(bool(a) for one in chosen for a in one) / (len(chosen) * n_features)
+    return 1 - n_different / (2 * len(pairs) * n_features) / (share * (1 - share))
+
+
+def selection_deviation(chosen, step=1e-6):
+    """The standard deviation of the index: how it moves as the weight of one choice grows.
+
+    Of many choices; for few the unbiased variance of a feature is larger than the plain one here.
+    """
+
+    def index(weights):
+        total = sum(weights)
+        columns = list(zip(*chosen, strict=True))
+        shares = [sum(w for w, a in zip(weights, c, strict=True) if a) / total for c in columns]
+        share = sum(shares) / len(shares)
+        return 1 - sum(p * (1 - p) for p in shares) / len(shares) / (share * (1 - share))
+
+    n = len(chosen)
+    heavier = ([1 + step * (i == j) for j in range(n)] for i in range(n))
+    slopes = [(index(weights) - index([1] * n)) / step for weights in heavier]
+    return math.sqrt(sum(slope**2 for slope in slopes))

@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score
 
-from imkpl.estimators import discrimination_scorer, interpretability_scorer
+from imkpl.estimators import interpretability_scorer
+from imkpl.measures import discrimination_score
 from imkpl.report import decisions, summarize
 from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
 from imkpl.report.subject import choose_evenly
@@ -39,8 +40,20 @@ def test_measures_are_those_of_the_scorers(wine):
     assert measures["interpretability"] == pytest.approx(
         interpretability_scorer(wine.model), rel=1e-5
     )
-    expected = discrimination_scorer(wine.model, wine.X, wine.y)
+    # Codes over the prototypes of all classes, not of the predicted one.
+    predictor = wine.model._predictor
+    codes = predictor.encoder.encode(predictor.similarities(wine.X.to_numpy()))
+    expected = discrimination_score(codes, wine.y, wine.model.prototype_classes_)
     assert measures["discrimination"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_sizes_are_beside_the_measures(wine, wine_page):
+    size, prototypes = wine.found["size"], wine.model.prototypes_
+    assert size["prototypes_per_class"] == pytest.approx(prototypes.shape[0] / 3, rel=1e-5)
+    behind = [len(one["samples"]) for one in wine.found["prototypes"]]
+    assert size["samples_per_prototype"] == pytest.approx(np.mean(behind), rel=1e-5)
+    sizes = f"{size['samples_per_prototype']:.1f} samples and a class"
+    assert wine_page.index("Interpretability (IP)") < wine_page.index(sizes)
 
 
 def test_abstentions_are_those_of_predict(wine):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from imkpl import stability
 from imkpl.plots import EmbeddingDisplay
 from imkpl.report import learned
 from imkpl.report.learned import (
@@ -13,9 +14,11 @@ from imkpl.report.learned import (
     describe_embedding,
     describe_features,
     describe_prototypes,
+    describe_stability,
     describe_values,
     find_duplicates,
 )
+from imkpl.report.subject import read_subject
 from imkpl.report.summarize import write_warnings
 
 from .conftest import describe
@@ -206,3 +209,14 @@ def test_other_training_samples_have_no_prototypes_in_the_average(wine):
     moved = X_train + 1.0
     found = describe(describe_embedding, wine.model, wine.X, wine.y, (moved, y_train))
     assert found["maps"][0]["prototypes"] is None
+
+
+def test_stability_is_that_of_the_model(wine):
+    subject = read_subject(wine.model, wine.X, wine.y, None)
+    assert describe_stability(subject, None) is None
+    found = stability(wine.model, *wine.train, n_repeats=2)
+    assert describe_stability(subject, found) == found.to_dict()
+    other = stability(wine.model, wine.X, wine.y, n_repeats=2)
+    other = replace(other, n_samples=88)
+    with pytest.raises(ValueError, match=r"stability is about another model, .* expected"):
+        describe_stability(subject, other)

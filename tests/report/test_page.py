@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from imkpl import stability
 from imkpl.report import render_report
 from imkpl.report.learned import describe_values
 from imkpl.report.page import (
@@ -68,6 +69,22 @@ def test_the_page_has_all_sections_in_order(wine_page):
         "provenance",
     ]
     assert reader.find("html")[0]["lang"] == "en"
+
+
+def test_a_section_on_stability_is_shown_on_request(hostile):
+    measured = stability(hostile.model, *hostile.train, n_repeats=2)
+    page = render_report({**hostile.found, "stability": measured.to_dict()})
+    reader = Reader(page)
+    assert {"id": "stability", "aria-labelledby": "stability-title"} in reader.find("section")
+    assert {"href": "#stability"} in reader.find("a")
+    assert "alert" not in "".join(reader.scripts[1:])
+    assert not [one for one in reader.find("img") if "onerror" in one]
+    text = "".join(reader.text)
+    assert all(name in text for name in measured.kernel_frequencies)
+    assert "Nogueira's index" in text
+    without_choice = {**measured.to_dict(), "kernels": {**measured.to_dict()["kernels"]}}
+    without_choice["kernels"].update(index=None, interval=[None, None])
+    assert "chosen every time" in render_report({**hostile.found, "stability": without_choice})
 
 
 def test_the_page_asks_for_nothing(wine_page):

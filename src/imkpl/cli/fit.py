@@ -42,6 +42,7 @@ imkpl fit data.csv --target class --id patient --model m.imkpl
 imkpl fit genes.parquet --target subtype --max-kernels 20 --model m.imkpl
 imkpl fit train.ts --test test.ts --model m.imkpl
 imkpl fit data.csv --target class --path --json
+imkpl fit data.csv --target class --stability 10 --report page.html
 """
 DEMO_EXAMPLES = """
 imkpl demo
@@ -74,6 +75,7 @@ class Fitted:
     train: DataFile
     test: DataFile | None  # held-out rows
     seconds: float  # time of the fit
+    stability: Any = None  # what refits choose again, if asked for
 
 
 def fit(
@@ -124,6 +126,15 @@ def fit(
             "--allow-missing", help="Prepare for missing cells, even if there are none here."
         ),
     ] = False,
+    stability: Annotated[
+        int | None,
+        typer.Option(
+            "--stability",
+            min=2,
+            help="Fit again so many times to parts of the rows, and say what is chosen again.",
+            show_default=False,
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -150,6 +161,8 @@ def fit(
     check_outputs([model, report], [data, test], force=force)
     check_report("--report", report)
     fitted = _fit_file(data, test, options, settings)
+    if stability is not None:
+        fitted = _measure_stability(fitted, stability)
     answer = _describe_fit(fitted)
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
@@ -168,7 +181,7 @@ def fit(
     if as_json:
         echo_json(answer)
     else:
-        _echo_fit(answer)
+        _echo_fit(answer, fitted.stability)
 
 
 def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
@@ -229,6 +242,18 @@ def _fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fi
     return Fitted(model.set_params(checkpoint=None), train, test, seconds)
 
 
+def _measure_stability(fitted: Fitted, n_repeats: int) -> Fitted:
+    from imkpl import stability
+
+    model, train = fitted.model, fitted.train
+    with progress_bar("fitting again"):
+        found = stability(
+            model, train.samples, train.y, n_repeats=n_repeats, random_state=model.random_state
+        )
+    # The same fit, with the names of rows in the file.
+    return replace(fitted, stability=replace(found, reference=model))
+
+
 def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
     """The estimator for these data, not fitted."""
     from imkpl import IMKPL, IMKPLCV, TimeSeriesIMKPL
@@ -240,8 +265,7 @@ def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> 
                 "--path chooses the size by cross-validation, so --sparsity and --max-kernels have "
                 "no effect. Leave them out, or leave out --path."
             )
-        kernels = "global_alignment" if train.is_series else _choose_kernels(train, test, settings)
-        return IMKPLCV(kernels, **common)
+        return IMKPLCV(_choose_kernels(train, test, settings), **common)
     if settings.sparsity is not None:
         common["sparsity"] = settings.sparsity
     common["max_kernels"] = settings.max_kernels
@@ -251,11 +275,19 @@ def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> 
 
 
 def _choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) -> str:
-    frames = [part.samples for part in (train, test) if part is not None]
-    has_text = any(dtype.kind not in "iuf" for dtype in frames[0].dtypes)
-    has_missing = any(bool(frame.isna().to_numpy().any()) for frame in frames)
-    needs_table = has_text or has_missing or settings.allows_missing
-    return "per_column" if needs_table else "per_feature_gaussian"
+    """Those for the training rows, which must read the missing cells of other rows as well."""
+    if train.is_series:
+        return "auto"
+    has_missing = test is not None and bool(test.samples.isna().to_numpy().any())
+    return "per_column" if has_missing or settings.allows_missing else "auto"
+
+
+def _name_kernels(model: Any) -> str:
+    """What "auto" took."""
+    from imkpl.kernels.custom import BANK_NAMES
+
+    kind = type(model._predictor.bank)
+    return next((name for name, bank in BANK_NAMES.items() if bank is kind), model.kernels)
 
 
 def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
@@ -266,7 +298,14 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
     model = fitted.model
     shown = fitted.train if fitted.test is None else fitted.test
     train = (as_samples(model, fitted.train), fitted.train.y)
-    found = summarize(model, as_samples(model, shown), shown.y, train=train, title=title)
+    found = summarize(
+        model,
+        as_samples(model, shown),
+        shown.y,
+        train=train,
+        stability=fitted.stability,
+        title=title,
+    )
     return report_bytes(found, path)
 
 
@@ -300,19 +339,21 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
         "n_features_kept": int((model.feature_importances_ > 0).sum()),
         "features": [{"name": name, "weight": weight} for name, weight in list_features(model)],
         "n_prototypes": int(model.prototypes_.shape[0]),
+        "samples_per_prototype": model.prototypes_.nnz / model.prototypes_.shape[0],
         "settings": {
             "estimator": type(model).__name__,
-            "kernels": model.kernels,
+            "kernels": _name_kernels(model),
             "sparsity": getattr(model, "sparsity_", model.sparsity),
             "max_kernels": getattr(model, "max_kernels_", model.max_kernels),
             "seed": model.random_state,
         },
+        "stability": None if fitted.stability is None else fitted.stability.to_dict(),
         "n_iter": int(model.n_iter_),
         "seconds": fitted.seconds,
     }
 
 
-def _echo_fit(answer: dict[str, Any]) -> None:
+def _echo_fit(answer: dict[str, Any], stability: Any = None) -> None:
     n_train, n_test = answer["training_rows"], answer["held_out_rows"]
     what, row = ("Channels", "series") if answer["kind"] == "time series" else ("Features", "rows")
     echo(f"Learned from {n_train} {row} in {answer['seconds']:.1f} s.")
@@ -332,6 +373,9 @@ def _echo_fit(answer: dict[str, Any]) -> None:
     echo_table(
         head, [[str(one["class"]), *(one[key] for key in keys[1:])] for one in answer["classes"]]
     )
+    echo(f"\nA prototype is made of {answer['samples_per_prototype']:.1f} {row} on average.")
+    if stability is not None:
+        echo(f"\n{stability}")
     for key, name in (("model", "Model"), ("report", "Report")):
         if answer.get(key):
             echo(f"\n{name} written to {answer[key]}.")
@@ -351,8 +395,6 @@ def demo(
     """
     from sklearn.datasets import load_breast_cancer
 
-    from imkpl.estimators import discrimination_scorer, interpretability_scorer
-
     found = load_breast_cancer(as_frame=True)
     ids = np.arange(1, len(found.data) + 1)
     samples = found.data.set_axis(ids, axis=0)
@@ -369,18 +411,14 @@ def demo(
         page = folder / "report.html"
         write_file(page, _build_page(fitted, page, title="Breast cancer"))
     shown = train if test is None else test
-    ip = float(interpretability_scorer(fitted.model))
-    dr = float(discrimination_scorer(fitted.model, shown.samples, shown.y))
-    answer = {**_describe_fit(fitted), "interpretability": ip, "discrimination": dr}
+    answer = _describe_fit(fitted)
     answer.update(command="demo", report=None if page is None else str(page))
     if as_json:
         echo_json(answer)
         return
     echo("Breast cancer: is a tumour malignant or benign, by its cell nuclei?")
     _echo_fit({**answer, "report": None})
-    echo(f"\nInterpretability (IP): {ip:.0f} of 100")
-    echo(f"Discrimination (DR):   {dr:.0f} of 100\n")
-    echo("Why? The first of the patients that the model has not seen:\n")
+    echo("\nWhy? The first of the patients that the model has not seen:\n")
     echo(str(explain_rows(fitted.model, shown.take(np.array([0])))))
     if page is not None:
         echo(f"\nAll patients, prototypes and features: open {page} in a browser.")

@@ -474,6 +474,9 @@ def _expected_columns(model: Any) -> ExpectedColumns | None:
     if names is None:
         names = [f"x{place}" for place in range(model.n_features_in_)]
     live = [str(names[place]) for place in predictor.columns]
+    if predictor.bank.reads == "words":
+        # The length of a document is that of all its words.
+        live = [str(name) for name in names]
     columns = getattr(predictor.samples, "columns", ())
     categories = {
         name: column.categories

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: the model, its relatives, and scorers for its measures."""
+"""scikit-learn estimators: the model, its relatives, scorers for its measures, and stability."""
 
 from imkpl.estimators._cv import IMKPLCV
 from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
@@ -9,6 +9,7 @@ from imkpl.estimators._scorers import (
     kernel_count_scorer,
 )
 from imkpl.estimators._selector import IMKPLSelector
+from imkpl.estimators._stability import Stability, stability
 
 __all__ = [
     "IMKPL",
@@ -16,8 +17,10 @@ __all__ = [
     "ISKPL",
     "IMKPLSelector",
     "MultiLabelIMKPL",
+    "Stability",
     "TimeSeriesIMKPL",
     "discrimination_scorer",
     "interpretability_scorer",
     "kernel_count_scorer",
+    "stability",
 ]

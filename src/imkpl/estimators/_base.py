@@ -21,10 +21,11 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl._archive import Arrays
+from imkpl.estimators._auto import is_auto
 from imkpl.estimators._checkpoint import Checkpoint, check_indices
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
@@ -86,9 +87,10 @@ class BasePrototypeClassifier(
         "random_state": ["random_state"],
         "checkpoint": [str, PathLike, None],
     }
+
     def __init__(
         self,
-        kernels: Any = "per_feature_gaussian",
+        kernels: Any = "auto",
         *,
         sparsity: int = 10,
         code_sparsity: int = 20,
@@ -137,9 +139,9 @@ class BasePrototypeClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training samples; any table for ``kernels="per_column"``, an array of shape (n_samples,
-            n_samples, n_kernels) for ``kernels="precomputed"``, time series for
-            ``kernels="global_alignment"``, and whatever the kernels read otherwise.
+            Training samples: numbers, a table with text or missing cells, a sparse matrix, or
+            time series. For ``kernels="precomputed"`` an array of shape (n_samples, n_samples,
+            n_kernels), and whatever the kernels read otherwise.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -334,6 +336,7 @@ class BasePrototypeClassifier(
         path: str | os.PathLike[str],
         *,
         train: tuple[Any, Any] | None = None,
+        stability: Any = None,
         title: str | None = None,
     ) -> Path:
         """Describe the model and its decisions on one page, a file that works without a network.
@@ -348,6 +351,8 @@ class BasePrototypeClassifier(
             Where to write; a name that ends in ``.json`` gives the numbers of the page instead.
         train : tuple (X, y), optional
             What was given to `fit`: for the distributions of features, the map, and equal samples.
+        stability : Stability, optional
+            ``imkpl.stability(model, X_train, y_train)``, for a section on what refits choose again.
         title : str, optional
             The heading.
 
@@ -358,7 +363,7 @@ class BasePrototypeClassifier(
         """
         from imkpl.report import write_report
 
-        return write_report(self, X, y, path, train=train, title=title)
+        return write_report(self, X, y, path, train=train, stability=stability, title=title)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -386,6 +391,10 @@ class BasePrototypeClassifier(
     def __sklearn_tags__(self) -> Any:
         """Tags that tell scikit-learn about precomputed kernels, categories and missing cells."""
         tags = super().__sklearn_tags__()
+        if is_auto(self.kernels):
+            inputs = tags.input_tags
+            inputs.allow_nan = inputs.string = inputs.sparse = inputs.three_d_array = True
+            return tags
         try:
             reads = resolve_bank(self.kernels).reads
         # Wrong kernels are refused by `fit`.
@@ -396,7 +405,7 @@ class BasePrototypeClassifier(
         # Not `categorical`, which stands for categories only: checks would then round all numbers.
         tags.input_tags.allow_nan = reads == "tables"
         tags.input_tags.string = reads == "tables"
-        tags.input_tags.sparse = reads == "columns"
+        tags.input_tags.sparse = reads in ("columns", "words")
         return tags
 
     def _encode(self, X: Any) -> Encoding:

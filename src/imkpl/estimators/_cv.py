@@ -130,7 +130,7 @@ class IMKPLCV(IMKPL):
 
     def __init__(
         self,
-        kernels: Any = "per_feature_gaussian",
+        kernels: Any = "auto",
         *,
         max_kernels: Any = "auto",
         sparsity: Any = (2, 5, 10, 20),
@@ -367,7 +367,7 @@ def follow_path(
 ) -> Iterator[PathPoint]:
     """Models for all pairs of settings, the largest number of kernels first.
 
-    Bandwidths, neighbourhoods, margins and, for each number of kernels, the covering are found once.
+    Bandwidths, neighbourhoods and margins are found once, the covering for each number of kernels.
     """
     data = learn_bandwidths(model, data)
     start = model._prepare_start(model._build_problem(data))

@@ -9,10 +9,14 @@ Estimator = TypeVar("Estimator", bound=type)
 
 SHARED = {
     "kernels": """
-kernels : str, kernel, kernel bank or list, default="per_feature_gaussian"
-    "per_feature_gaussian", "per_column" for tables with categories or missing cells
-    (:class:`imkpl.kernels.PerColumn`), "global_alignment" for time series, "precomputed", the
-    name of a scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
+kernels : str, kernel, kernel bank or list, default="auto"
+    What compares samples. "auto" looks at X and takes "per_feature_gaussian" for numbers,
+    "per_column" for tables with text, categories or missing cells
+    (:class:`imkpl.kernels.PerColumn`), "per_word" for sparse matrices and for counts of which
+    more than 90 % are 0 in 100 columns or more (:class:`imkpl.kernels.PerWord`), and
+    "global_alignment" for time series, which are arrays of three axes or lists of arrays;
+    ``verbose=1`` says what it took. Otherwise one of these names, "precomputed", the name of a
+    scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
 """,
     "sparsity": """
 sparsity : int, default=10

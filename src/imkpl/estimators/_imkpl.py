@@ -102,9 +102,10 @@ class IMKPL(BasePrototypeClassifier):
         "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
+
     def __init__(
         self,
-        kernels: Any = "per_feature_gaussian",
+        kernels: Any = "auto",
         *,
         sparsity: int = 10,
         code_sparsity: int = 20,

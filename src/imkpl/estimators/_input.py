@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -35,6 +36,7 @@ from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.base import block_rows, take_samples
 from imkpl.kernels.columns import ColumnSource, SparseColumns, as_columns, check_width
 from imkpl.kernels.sharded import Found, ShardedSamples
+from imkpl.kernels.words import Documents
 from imkpl.series import SeriesSet, read_series
 from imkpl.tables import Table, as_cells, as_frame, read_table, refuse_dates
 
@@ -222,6 +224,49 @@ class TableRows(SampleKind):
         return super().hash([X.display_values(row) for row in range(len(X))])
 
 
+class WordCounts(SampleKind):
+    """Counts of words in documents, as sparse rows."""
+
+    word = "words"
+
+    def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        with explained_conversion(X):
+            counts, labels = validate_data(
+                reader, densify(X), y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+            )
+        return Documents.read(counts), labels
+
+    def _read_new(self, model: Any, X: Any) -> Any:
+        with explained_conversion(X):
+            counts = validate_data(
+                model, densify(X), accept_sparse="csr", dtype=np.float64, reset=False
+            )
+        return Documents.read(counts)
+
+    def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+        keys = self.keys(X[rows]) or []
+        lines = [f"{label:09d}{key.hex()}" for label, key in zip(labels, keys, strict=True)]
+        return group_rows(np.array(lines))
+
+    def cells(self, bank: BaseKernelBank, samples: Any, row: int) -> list[Any] | None:
+        columns = bank.kernel_columns
+        return None if columns is None else samples.counts[[row]].toarray()[0, columns].tolist()
+
+    def keys(self, X: Any) -> list[bytes] | None:
+        counts = X.counts
+        return [
+            hashlib.blake2b(
+                counts.indices[start:end].astype("<i8").tobytes()
+                + counts.data[start:end].astype("<f8").tobytes(),
+                digest_size=16,
+            ).digest()
+            for start, end in pairwise(counts.indptr)
+        ]
+
+    def hash(self, X: Any) -> str:
+        return super().hash((X.shape, self.keys(X)))
+
+
 class Series(SampleKind):
     """Time series."""
 
@@ -367,7 +412,15 @@ class InBlocks:
 
 KINDS = {
     kind.word: kind
-    for kind in (Vectors(), Columns(), TableRows(), Series(), Similarities(), Anything())
+    for kind in (
+        Vectors(),
+        Columns(),
+        TableRows(),
+        WordCounts(),
+        Series(),
+        Similarities(),
+        Anything(),
+    )
 }
 
 

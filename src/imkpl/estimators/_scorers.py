@@ -13,7 +13,9 @@ from imkpl.measures import discrimination_score, interpretability_score, n_selec
 def interpretability_scorer(estimator: Any, X: Any = None, y: ArrayLike | None = None) -> float:
     """IP of a fitted estimator; it depends on the prototypes alone.
 
-    Prototypes of baselines have coefficients of any sign: their sizes count, scaled to unit norm.
+    A prototype that is a single sample has IP 100: look at the number of samples per prototype and
+    of prototypes per class as well. Prototypes of baselines have coefficients of any sign: their
+    sizes count, scaled to unit norm.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def interpretability_scorer(estimator: Any, X: Any = None, y: ArrayLike | None =
 
 
 def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
-    """DR of the codes of X; codes of any sign count by their size.
+    """DR of the codes of X over all prototypes; codes of any sign count by their size.
 
     Parameters
     ----------

@@ -17,10 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from imkpl._checks import describe_lookalikes, quote
 from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._auto import choose_bank
 from imkpl.estimators._compat import check_sample_weight
 from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_labels
 from imkpl.estimators._partitions import in_memory
-from imkpl.kernels import BaseKernelBank, Normalized, resolve_bank
+from imkpl.kernels import BaseKernelBank, Normalized
 
 LABEL_TYPES = (str, bytes, Number, np.generic)
 LABEL_FORMS = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
@@ -42,7 +43,7 @@ class TrainingData:
     """
 
     kind: SampleKind
-    bank: BaseKernelBank  # of unit diagonal once adapted
+    bank: BaseKernelBank  # of unit diagonal once adapted, or of unit norms on average
     X: Any  # all samples given, in the form that the bank reads
     y: Any  # their labels
     given_weight: FloatArray  # and weights
@@ -102,7 +103,7 @@ def read_training(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> TrainingData:
     """Read what was given to `fit`; the estimator stays as it is."""
-    bank = resolve_bank(estimator.kernels)
+    bank = choose_bank(estimator.kernels, X, type(estimator).__name__)
     kind = kind_of(bank, X)
     y = in_memory(y)
     check_labels(y)
@@ -157,10 +158,10 @@ def find_distinct(
 
 
 def adapt_kernels(data: TrainingData) -> TrainingData:
-    """The data with kernels of unit diagonal, their bandwidths learned on the distinct samples."""
+    """The data with kernels of unit norms, their bandwidths learned on the distinct samples."""
     samples = data.bank._subset(data.X, data.kept)
     bank = data.bank.adapt(samples, data.sample_weight)
-    bank = bank if bank._has_unit_diagonal else Normalized(bank)
+    bank = bank if bank._has_unit_norms else Normalized(bank)
     return replace(data, bank=bank, samples=samples)
 
 

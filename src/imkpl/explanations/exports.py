@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,11 @@ def build_frame(explanation: Explanation, part: str, label: Any, backend: str) -
         "samples": lambda: _samples(explanation),
         "scores": lambda: _scores(explanation),
     }
+    return choose_frame(views, part, backend)
+
+
+def choose_frame(views: dict[str, Callable[[], Columns]], part: str, backend: str) -> Any:
+    """One of several views as a data frame of a library."""
     if part not in views:
         known = ", ".join(repr(name) for name in views)
         raise ValueError(f"part={part!r} is unknown, expected one of {known}.")

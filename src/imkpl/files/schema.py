@@ -26,7 +26,7 @@ Rule = Callable[[Any, str, Sizes], None]
 CELLS = (str, bool, int, float, np.generic, type(None))
 SETTING_TYPES = (str, type, np.dtype)
 BANKS = ("Averaged", "GlobalAlignment", "KernelStack", "Normalized", "PerColumn",
-         "PerFeatureGaussian", "Precomputed", "VarianceNormalized")  # fmt: skip
+         "PerFeatureGaussian", "PerWord", "Precomputed", "VarianceNormalized")  # fmt: skip
 
 
 def _rule(expected: str, holds: Callable[[Any, Sizes], Any]) -> Rule:
@@ -265,6 +265,10 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "vocabularies": _listed(tuple, _or_none(_listed(tuple, CELL)), "kernels"),
         "labels": _listed(tuple, TEXT, "kernels"),
     },
+    "Documents": {
+        "counts": _rows("documents", "any"),
+        "lengths": _numbers("documents", low=0),
+    },
     "Encoder": {
         "gram": _numbers("prototypes", "prototypes"),
         "class_shares": _numbers("prototypes", "classes"),
@@ -305,6 +309,7 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "dtype": NUMBER_TYPE,
         "kernels": _or_none(_part("FeatureKernels")),
     },
+    "PerWord": {"kernels": _or_none(_part("WordKernels"))},
     "Precomputed": {"kernels": _or_none(COLUMNS)},
     "Predictor": {
         "bank": BANK,
@@ -334,6 +339,10 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "max_samples": POSITIVE,
         "floor": NUMBER,
         "scales": _or_none(_numbers("kernels", low=0)),
+    },
+    "WordKernels": {
+        "columns": _indices("kernels", "columns"),
+        "rates": _numbers("kernels", low=0),
     },
 }
 
@@ -446,10 +455,10 @@ def _check_predictor(predictor: Any, where: str, sizes: Sizes) -> None:
         require(all(len(a) == len(b) for a, b in sized), "has not one center per channel")
         used = np.array([channel for channels in table.channels for channel in channels])
     else:
-        is_table = bank.reads == "tables"
-        rule = _part("Table") if is_table else _numbers("support", "any")
+        rules = {"tables": _part("Table"), "words": _part("Documents")}
+        rule = rules.get(bank.reads, _numbers("support", "any"))
         rule(samples, f"{where}.samples", sizes)
-        if is_table:
+        if bank.reads == "tables":
             _check_categories(samples, f"{where}.samples")
         width = samples.shape[1]
         used = getattr(getattr(bank, "kernels", None), "columns", np.zeros(0))

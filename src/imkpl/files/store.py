@@ -36,6 +36,7 @@ from imkpl.estimators import (
     MultiLabelIMKPL,
     TimeSeriesIMKPL,
 )
+from imkpl.estimators._auto import is_auto
 from imkpl.files.schema import ATTRIBUTES, check_attributes, check_kernels
 from imkpl.kernels import (
     Averaged,
@@ -46,6 +47,7 @@ from imkpl.kernels import (
     Normalized,
     PerColumn,
     PerFeatureGaussian,
+    PerWord,
     Precomputed,
     VarianceNormalized,
     resolve_bank,
@@ -53,6 +55,7 @@ from imkpl.kernels import (
 from imkpl.kernels.alignment import ChannelKernels
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.table import ColumnKernels
+from imkpl.kernels.words import Documents, WordKernels
 from imkpl.model.predictor import Encoder, Predictor, Readout
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
@@ -91,6 +94,7 @@ PARTS = _by_name(
     ChannelKernels,
     Column,
     ColumnKernels,
+    Documents,
     Encoder,
     FeatureKernels,
     Gaussian,
@@ -100,12 +104,14 @@ PARTS = _by_name(
     Normalized,
     PerColumn,
     PerFeatureGaussian,
+    PerWord,
     Precomputed,
     Predictor,
     Readout,
     SeriesSet,
     Table,
     VarianceNormalized,
+    WordKernels,
 )
 
 # NumPy scalars: a Python value and its type say everything about them.
@@ -494,7 +500,7 @@ class TreeReader:
 def _check_model(model: Any, learned: Mapping[str, Any]) -> None:
     """Raise a ValueError unless parameters and attributes are those of such a model."""
     model._validate_params()
-    if hasattr(model, "kernels"):
+    if hasattr(model, "kernels") and not is_auto(model.kernels):
         resolve_bank(model.kernels)
         check_kernels(model.kernels)
     check_attributes(type(model).__name__, learned)

@@ -18,7 +18,7 @@ Banks and kernels are frozen: they hold parameters, never data. ``adapt(X)`` ret
 whose data-dependent parameters, such as bandwidths, were learned from the training part.
 ``select(indices)`` returns the bank of some of the kernels, and wrappers (`Normalized`,
 `VarianceNormalized`) rescale the kernels of any other bank, or average them in groups (`Averaged`).
-`PerColumn` reads tables with categories and missing cells.
+`PerColumn` reads tables with categories and missing cells, `PerWord` counts of words.
 """
 
 from imkpl.kernels.alignment import ExpectedAlignment, GlobalAlignment, expected_alignment
@@ -35,6 +35,7 @@ from imkpl.kernels.normalize import Averaged, Normalized, VarianceNormalized
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.precomputed import Precomputed, normalize_stack
 from imkpl.kernels.table import PerColumn
+from imkpl.kernels.words import PerWord
 
 __all__ = [
     "ArrayColumns",
@@ -51,6 +52,7 @@ __all__ = [
     "ParquetColumns",
     "PerColumn",
     "PerFeatureGaussian",
+    "PerWord",
     "Precomputed",
     "SparseColumns",
     "VarianceNormalized",

@@ -105,8 +105,8 @@ class BaseKernelBank(ABC):
 
         "vectors" are rows of a numeric 2-D array; "columns" are the same, but the bank reads X by
         ``X[:, columns]`` alone, so that X may be a column source on disk; "tables" and "series" are
-        what `read_table` and `read_series` read; "similarities" are kernel values with all training
-        samples; "anything" is not checked.
+        what `read_table` and `read_series` read; "words" are sparse rows or numbers that are mostly
+        0; "similarities" are kernel values with all training samples; "anything" is not checked.
         """
         return "vectors"
 
@@ -331,6 +331,16 @@ class BaseKernelBank(ABC):
         return False
 
     @property
+    def _has_unit_norms(self) -> bool:
+        """Whether K_l(x, x) is 1 on average over the training part; then nothing is rescaled."""
+        return self._has_unit_diagonal
+
+    @property
+    def _default_sparsity(self) -> int | None:
+        """How many samples a prototype is made of unless the user says so; None for any number."""
+        return 10
+
+    @property
     def _columns(self) -> IntArray | None:
         """The sorted input columns that the kernels read; None when they read everything."""
         return None
@@ -350,6 +360,18 @@ class BaseKernelBank(ABC):
             return np.broadcast_to(np.float64(1.0), (n_samples, self.n_kernels))
         everyone = np.arange(n_samples)
         return self.pairs(X, everyone, everyone)
+
+    def _squared_norms(self, weights: ArrayLike, X: Any) -> FloatArray:
+        """``sum_l weights_l K_l(x, x)`` of every sample."""
+        if self._has_unit_diagonal:
+            return np.full(count_samples(X), self._check_weights(weights).sum())
+        return np.asarray(self._diagonal(X) @ self._check_weights(weights))
+
+    def _mean_diagonal(self, shares: FloatArray, X: Any) -> FloatArray:
+        """``K_l(x, x)`` of every kernel on average; `shares` of the samples sum to one."""
+        if self._has_unit_diagonal:
+            return np.ones(self.n_kernels)
+        return np.asarray(shares @ self._diagonal(X))
 
     def _take(self, X: Any, indices: ArrayLike) -> Any:
         """Samples as `Y`: ``combine(w, X, _take(X, i))`` is ``combine(w, X)[:, i]``."""
@@ -443,6 +465,10 @@ class BaseWrapper(BaseKernelBank):
     def select(self, indices: ArrayLike) -> Self:
         """The wrapper of the listed kernels, in that order."""
         return self._around(self.bank.select(indices))
+
+    @property
+    def _default_sparsity(self) -> int | None:
+        return self.bank._default_sparsity
 
     @property
     def _columns(self) -> IntArray | None:

@@ -23,6 +23,7 @@ from imkpl.kernels.base import (
 from imkpl.kernels.per_feature import PerFeatureGaussian, root_mean_squared_difference
 from imkpl.kernels.precomputed import Precomputed
 from imkpl.kernels.table import PerColumn
+from imkpl.kernels.words import PerWord
 
 # scikit-learn's pairwise kernels that are positive semi-definite ("sigmoid" and "additive_chi2"
 # are not). True: k(x, x) = 1 for every x, by construction.
@@ -42,6 +43,7 @@ SYMMETRY_TOLERANCE = 1e-8
 BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
     "per_feature_gaussian": PerFeatureGaussian,
     "per_column": PerColumn,
+    "per_word": PerWord,
     "precomputed": Precomputed,
     "global_alignment": GlobalAlignment,
 }
@@ -404,8 +406,8 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
     ----------
     kernels : str, BaseKernelBank, BaseKernel, callable, or list of kernels, callables and names
         "per_feature_gaussian", "per_column" for tables with categories or missing cells,
-        "global_alignment" for time series, "precomputed", the name of one of scikit-learn's
-        pairwise kernels, a bank, or one or several kernels.
+        "per_word" for counts of words, "global_alignment" for time series, "precomputed", the name
+        of one of scikit-learn's pairwise kernels, a bank, or one or several kernels.
 
     Returns
     -------

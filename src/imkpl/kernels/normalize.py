@@ -112,6 +112,12 @@ class BaseLinear(BaseWrapper):
         """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
         return self._gather(self.bank.contract_pairs(values, X, rows, columns))
 
+    def _squared_norms(self, weights: ArrayLike, X: Any) -> FloatArray:
+        return self.bank._squared_norms(self._spread(self._check_weights(weights)), X)
+
+    def _mean_diagonal(self, shares: FloatArray, X: Any) -> FloatArray:
+        return self._gather(self.bank._mean_diagonal(shares, X))
+
 
 @dataclass(frozen=True, eq=False)
 class VarianceNormalized(BaseLinear):
@@ -168,7 +174,7 @@ class VarianceNormalized(BaseLinear):
             chosen = chosen[places]
         if chosen.size < shares.size:
             X, shares = bank._subset(X, chosen), shares[chosen] / shares[chosen].sum()
-        norms = shares @ bank._diagonal(X)
+        norms = bank._mean_diagonal(shares, X)
         variances = norms - bank.contract_rows(shares[np.newaxis], [1.0], X)
         is_constant = variances <= self.floor * norms
         scales = np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, variances))
@@ -308,6 +314,10 @@ class Averaged(BaseLinear):
     @property
     def _has_unit_diagonal(self) -> bool:
         return self.bank._has_unit_diagonal
+
+    @property
+    def _has_unit_norms(self) -> bool:
+        return self.bank._has_unit_norms
 
     def _diagonal(self, X: Any) -> FloatArray:
         if self._has_unit_diagonal:

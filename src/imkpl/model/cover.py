@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.problem import Problem, State
 
+
 def cover_classes(
     kernel: FloatArray, members: list[IntArray], n_prototypes: int, sample_weight: FloatArray
 ) -> IntArray:
@@ -47,9 +48,7 @@ def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntA
 def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> State:
     """Single-sample prototypes that cover the classes, and no codes yet."""
     kernel = problem.combine(weights)
-    return place_prototypes(
-        problem, weights, kernel, cover_order(problem, kernel, n_prototypes)
-    )
+    return place_prototypes(problem, weights, kernel, cover_order(problem, kernel, n_prototypes))
 
 
 def place_prototypes(
@@ -57,9 +56,9 @@ def place_prototypes(
 ) -> State:
     """One prototype on each of the samples, sorted by class, and no codes yet."""
     seeds = samples[np.argsort(problem.labels[samples], kind="stable")]
-    n_samples, ones = problem.labels.size, np.ones(seeds.size)
+    n_samples, sizes = problem.labels.size, 1 / np.sqrt(np.diagonal(kernel)[seeds])
     return State(
-        prototypes=sp.csr_array((ones, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples)),
+        prototypes=sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples)),
         codes=sp.csr_array((n_samples, seeds.size)),
         weights=weights,
         kernel=kernel,

@@ -1,7 +1,7 @@
 """Class scores as sums over prototypes and kernels.
 
-The combined kernel is a sum over kernels, and a class score is a mean of what its prototypes say. So
-every score is exactly the sum of a table with one row per prototype and one column per kernel.
+The combined kernel is a sum over kernels, and a class score is a mean of what its prototypes say.
+So every score is exactly the sum of a table with one row per prototype and one column per kernel.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ HINGE_ROUNDS = 3
 def divide_by_variance(problem: Problem) -> Problem:
     """The problem with kernels divided by their variance, constant ones left out."""
     scaled = VarianceNormalized(problem.bank)._measure(problem.X, problem.sample_weight)
-    varying = np.flatnonzero(scaled._diagonal(problem.X)[0])
+    varying = np.flatnonzero(scaled._factors)
     check_varying(varying.size > 0)
     loss = problem.separation_loss.select(varying)
     return replace(

@@ -18,6 +18,8 @@ from imkpl.solvers import solve_nqp_batch
 BLOCK_ROWS = 4096
 # Far below all similarities of unit-norm samples: forbids the choice of a prototype.
 FORBIDDEN = -10.0
+# The part of the largest similarity that is the price of a prototype in a code.
+ENTRANCE = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +36,16 @@ class Encoder:
         return np.asarray(np.argmax(self.class_shares, axis=1))
 
     def encode(self, similarities: FloatArray) -> sp.csr_array:
-        """Codes in which all prototypes compete (Eq. 7 with lambda = 0)."""
-        return solve_nqp_batch(self.gram, -2 * similarities, self.sparsity, scale=2.0).x
+        """Short codes in which all prototypes compete (Eq. 7 with lambda = 0).
+
+        A prototype enters a code only if what the others leave of the sample is similar enough to
+        it: `ENTRANCE` of the largest similarity. The values are those of the code without this
+        price.
+        """
+        price = ENTRANCE * np.maximum(similarities.max(axis=1, keepdims=True), 0.0)
+        found = solve_nqp_batch(self.gram, -2 * (similarities - price), self.sparsity, scale=2.0)
+        allowed = np.where(found.x.toarray() > 0, similarities, FORBIDDEN)
+        return solve_nqp_batch(self.gram, -2 * allowed, self.sparsity, scale=2.0).x
 
     def shares(self, codes: sp.csr_array) -> FloatArray:
         """The paper's class scores: the share of each class in the code (l^q U gamma)."""

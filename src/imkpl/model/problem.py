@@ -26,7 +26,7 @@ class Problem:
     """What stays fixed during a fit.
 
     Every kernel has the same value K_l(x, x) for all samples: 1, or its scale if the kernels are
-    divided by their variance.
+    divided by their variance. Kernels of words have it on average.
     """
 
     X: Any  # the training samples, as the bank reads them
@@ -45,9 +45,8 @@ class Problem:
 
     @cached_property
     def diagonals(self) -> FloatArray:
-        """K_l(x, x) of every kernel."""
-        first = self.bank._subset(self.X, np.array([0]))
-        return np.array(self.bank._diagonal(first)[0])
+        """K_l(x, x) of every kernel, on average over the samples."""
+        return self.bank._mean_diagonal(self.sample_weight / self.sample_weight.sum(), self.X)
 
     @cached_property
     def members(self) -> list[IntArray]:
@@ -81,7 +80,7 @@ class Problem:
     def vote_term(
         self, similarities: FloatArray, log_strengths: FloatArray, classes: IntArray
     ) -> tuple[float, FloatArray]:
-        """``J_vote`` of prototypes of these classes, and its slope in the logarithm of each vote."""
+        """``J_vote``, and its slope in the logarithm of each vote."""
         logs = self.sharpness * similarities + log_strengths
         loss, slopes = vote_loss(logs, classes, self.labels, self.sample_weight)
         ridge = STRENGTH_RIDGE * self.sample_weight.sum() / log_strengths.size

@@ -71,7 +71,7 @@ def split(problem: Problem) -> Iterator[BoolArray]:
         is_left = fold == number
         if n_left >= ENOUGH or not is_left.any():
             return
-        n_left += np.count_nonzero(is_left)
+        n_left += int(np.count_nonzero(is_left))
         yield is_left
 
 
@@ -97,7 +97,9 @@ class Fold:
         Where a sample stands for two or more, leaving one out leaves the others.
         """
         left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left | (counts >= 2))
-        part, weights = start(problem.take(learned))
+        part = problem.take(learned)
+        rest = 1 - is_left[learned] / np.maximum(counts[learned], 2.0)
+        part, weights = start(replace(part, sample_weight=part.sample_weight * rest))
         places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
         kernel = problem.select(places).combine(weights)
         own = kernel[np.ix_(learned, learned)]
@@ -119,7 +121,7 @@ class Fold:
         state = update_voters(problem, update_codes(problem, state))
         votes = count_votes(problem, state)
         scores = votes.scores((state.prototypes @ self.left.T).T)
-        return (np.argmax(scores, axis=1) == self.labels).astype(np.float64)
+        return np.asarray(np.argmax(scores, axis=1) == self.labels, dtype=np.float64)
 
 
 def sharpen(problem: Problem, state: State, counts: FloatArray) -> Problem:

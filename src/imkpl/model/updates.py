@@ -125,7 +125,9 @@ def update_weights(problem: Problem, state: State) -> State:
         )
         if problem.sharpness > 0:
             similarities = (old * old_images + new * new_images) / norms[:, None]
-            total += VOTE_WEIGHT * problem.vote_term(similarities.T, state.log_strengths, classes)[0]
+            total += (
+                VOTE_WEIGHT * problem.vote_term(similarities.T, state.log_strengths, classes)[0]
+            )
         return float(total)
 
     step, before = 1.0, value(0.0)

@@ -91,9 +91,9 @@ class VoterObjective:
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
         self.pull = -2 * scale * weighted.T.toarray()
         self.overlaps = scale * (state.codes.T @ weighted).toarray()
-        apart = weighted.sum(axis=0)[:, None] - same_class_product(
-            kernel, problem.members, weighted
-        ).T
+        apart = (
+            weighted.sum(axis=0)[:, None] - same_class_product(kernel, problem.members, weighted).T
+        )
         linear = scale * (problem.discrimination * apart + problem.interpretability)
         self.blocks = []
         for label in np.unique(self.classes):
@@ -112,7 +112,7 @@ class VoterObjective:
         mixes, norms, start = [], [], 0
         for block in self.blocks:
             mix = np.zeros(block.is_free.shape)
-            stop = start + np.count_nonzero(block.is_free)
+            stop = start + int(np.count_nonzero(block.is_free))
             mix[block.is_free] = parameters[start:stop]
             image = mix @ block.kernel
             squares = np.einsum("ij,ij->i", mix, image[:, block.columns])

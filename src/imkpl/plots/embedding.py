@@ -10,6 +10,7 @@ from sklearn.manifold import TSNE
 
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._auto import is_auto
 from imkpl.kernels import Normalized, resolve_bank
 from imkpl.kernels.base import take_samples
 from imkpl.plots._style import (
@@ -308,7 +309,8 @@ def average_kernel(
     """The average of all kernels among chosen samples and prototypes, and the number of kernels."""
     predictor = estimator._predictor
     with limited_threads(estimator.n_jobs):
-        bank = resolve_bank(estimator.kernels).adapt(samples if training is None else training)
+        kernels = type(predictor.bank)() if is_auto(estimator.kernels) else estimator.kernels
+        bank = resolve_bank(kernels).adapt(samples if training is None else training)
         if not bank._has_unit_diagonal:
             bank = Normalized(bank)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)

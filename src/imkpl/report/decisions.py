@@ -83,12 +83,12 @@ def _divide(part: Any, whole: Any) -> float | None:
 def describe_measures(subject: Subject) -> dict[str, Any]:
     """The paper's measures IP and DR, and the number of abstentions."""
     explanation, labels = subject.explanation, subject.held_out.labels
-    discrimination = None
+    encoder, discrimination = subject.predictor.encoder, None
     if labels is not None:
         known = {label: place for place, label in enumerate(subject.classes)}
         truth = np.array([known.get(label, -1) for label in labels])
         discrimination = discrimination_score(
-            explanation.evidence.encoding.codes, truth, subject.predictor.encoder.classes
+            encoder.encode(explanation.evidence.similarities), truth, encoder.classes
         )
     return {
         "interpretability": interpretability_score(

@@ -360,3 +360,21 @@ def _describe_map(title: str, kernel: FloatArray, n_samples: int) -> dict[str, A
 
 def _no_map(why: str) -> dict[str, Any]:
     return {"maps": [], "why_absent": why}
+
+
+def describe_stability(subject: Subject, stability: Any) -> dict[str, Any] | None:
+    """What refits choose again; None if that was not measured."""
+    if stability is None:
+        return None
+    found: dict[str, Any] = stability.to_dict()
+    model = subject.model
+    own = [to_label(label) for label in model.prototype_classes_]
+    theirs = [one["class"] for one in found["prototypes"]["regions"]]
+    if own != theirs or found["n_samples"] != model.prototypes_.shape[1]:
+        raise ValueError(
+            f"stability is about another model, one of {len(theirs)} prototypes and "
+            f"{found['n_samples']} training samples, expected {len(own)} and "
+            f"{model.prototypes_.shape[1]}. Pass imkpl.stability(model, X, y) with the X and y of "
+            "fit."
+        )
+    return found

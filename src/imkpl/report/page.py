@@ -55,6 +55,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     train: tuple[Any, Any] | None = None,
+    stability: Any = None,
     title: str | None = None,
     created: datetime | None = None,
 ) -> pathlib.Path:
@@ -75,6 +76,9 @@ def write_report(
         File to write, ending in ``.html``, or in ``.json`` for the numbers of the page.
     train : tuple (X, y), optional
         The data given to `fit`, for the distributions of features, the maps and duplicates.
+    stability : Stability, optional
+        Result of :func:`imkpl.stability` for the model's settings and training data, for a section
+        on what refits choose again.
     title : str, optional
         Title of the report.
     created : datetime, optional
@@ -91,7 +95,7 @@ def write_report(
             f"A report cannot be written to {target.name!r}, expected a name that ends in .html, "
             "or in .json for its numbers. Rename it."
         )
-    found = summarize(model, X, y, train=train, title=title, created=created)
+    found = summarize(model, X, y, train=train, stability=stability, title=title, created=created)
     write_file(target, report_bytes(found, target))
     return target
 

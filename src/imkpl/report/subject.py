@@ -162,6 +162,8 @@ def describe_size(subject: Subject) -> dict[str, Any]:
         word = "channel" if subject.kind == "series" else "feature"
     return {
         "n_prototypes": int(model.prototypes_.shape[0]),
+        "prototypes_per_class": model.prototypes_.shape[0] / len(model.classes_),
+        "samples_per_prototype": model.prototypes_.nnz / model.prototypes_.shape[0],
         "n_support": int(model.support_.size),
         "n_train": int(model.prototypes_.shape[1]),
         "n_features": int(total),

@@ -12,6 +12,7 @@ from imkpl.report.learned import (
     describe_embedding,
     describe_features,
     describe_prototypes,
+    describe_stability,
 )
 from imkpl.report.subject import (
     describe_provenance,
@@ -33,6 +34,7 @@ def summarize(
     y: Any = None,
     *,
     train: tuple[Any, Any] | None = None,
+    stability: Any = None,
     title: str | None = None,
     created: datetime | None = None,
 ) -> dict[str, Any]:
@@ -48,6 +50,8 @@ def summarize(
         Class labels. Without them the report has no accuracy.
     train : tuple (X, y), optional
         The data given to `fit`, for the distributions of features, the maps and duplicates.
+    stability : Stability, optional
+        Result of :func:`imkpl.stability` for the model's settings and training data.
     title : str, optional
         Title of the report.
     created : datetime, optional
@@ -71,6 +75,7 @@ def summarize(
         "curves": describe_curves(subject),
         "features": describe_features(subject),
         "embedding": describe_embedding(subject),
+        "stability": describe_stability(subject, stability),
         "repeats": describe_repeats(subject),
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject, created),

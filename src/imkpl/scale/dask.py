@@ -173,6 +173,10 @@ class DaskBank(BaseWrapper):
     def _has_unit_diagonal(self) -> bool:
         return self.bank._has_unit_diagonal
 
+    @property
+    def _has_unit_norms(self) -> bool:
+        return self.bank._has_unit_norms
+
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> DaskBank:
         """The wrapper of the adapted bank."""
         return replace(self, bank=self.bank.adapt(X, sample_weight))

@@ -168,6 +168,7 @@ def describe(model: Any, method: Method, X: Any, y: Any) -> Row:
         found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
         row["per_class"] = {str(label): found.get(label, 0) for label in model.classes_.tolist()}
         row["prototypes"] = int(counts.sum())
+        row["samples_per_prototype"] = model.prototypes_.nnz / int(counts.sum())
     if method.group == "ours":
         row["objective"] = np.asarray(model.history_["total"]).tolist()
     return row

@@ -85,6 +85,7 @@ MEASURES = {
     "ip": Measure("IP (%)", 1),
     "dr": Measure("DR (%)", 1),
     "prototypes": Measure("prototypes", 0, larger_is_better=False),
+    "samples_per_prototype": Measure("samples each", 1, larger_is_better=False),
     "seconds": Measure("seconds", 3, larger_is_better=False, style="g"),
 }
 
@@ -140,15 +141,16 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
         )
         for n in names
     }
+    has_paper = {n: any(n in theirs for theirs in published.values()) for n in names}
     header = ["method"]
     for name in names:
-        header += [MEASURES[name].title, *(PAPER_COLUMNS if published else ())]
+        header += [MEASURES[name].title, *(PAPER_COLUMNS if has_paper[name] else ())]
     lines = []
     for method in plan.size.methods:
         line = [Entry(method)]
         for name in names:
             line.append(_own_entry(name, values[name].get(method, {}), method in bold[name]))
-            if published:
+            if has_paper[name]:
                 paper = published.get(method, {}).get(name)
                 line += _paper_entries(name, values[name].get(method, {}), paper)
         n_splits = len(rows.get(method, ()))

@@ -50,13 +50,14 @@ TABLE_2 = Item(
         n_splits=10,
     ),
     quick=Size(datasets=("wine", "digits", "synthetic_small"), methods=PAPER, n_splits=2),
-    measures=("ip", "dr"),
+    measures=("ip", "samples_per_prototype", "prototypes", "dr"),
     view="measures",
     notes=(
         SETTINGS,
         PROGRAMS,
-        "DR is the paper's formula on the codes that transform() gives, which for ours use the "
-        "prototypes of the predicted class. It does not fit AKGLVQ and PS.",
+        "A prototype that is a single sample has IP 100, whichever sample it is.",
+        "DR is the paper's formula on the codes that transform() gives, over the prototypes of all "
+        "classes. It does not fit AKGLVQ and PS.",
     ),
 )
 

@@ -1,0 +1,139 @@
+"""kernels="auto": what it takes for samples of every kind, and what it says about it."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, MultiLabelIMKPL, load, save
+from imkpl._progress import listening
+from imkpl.estimators._auto import look_at
+from imkpl.kernels import ArrayColumns, GlobalAlignment, PerColumn, PerFeatureGaussian, PerWord
+from imkpl.series import read_series
+from imkpl.tables import read_table
+
+RNG = np.random.default_rng(0)
+NUMBERS = RNG.standard_normal((30, 4))
+GAPS = np.where(RNG.random((30, 4)) < 0.1, np.nan, NUMBERS)
+TEXT = [[f"{x:.1f}", y] for x, y, *_ in NUMBERS.tolist()]
+COUNTS = RNG.poisson(0.05, (30, 120))
+SERIES = RNG.standard_normal((30, 2, 15))
+RAGGED = [one[:, : 10 + i % 5] for i, one in enumerate(SERIES)]
+
+CASES = {
+    "array": (NUMBERS, PerFeatureGaussian),
+    "list": (NUMBERS.tolist(), PerFeatureGaussian),
+    "integers": (NUMBERS.astype(int), PerFeatureGaussian),
+    "booleans": (NUMBERS > 0, PerFeatureGaussian),
+    "frame": (pd.DataFrame(NUMBERS), PerFeatureGaussian),
+    "polars": (pl.DataFrame(NUMBERS), PerFeatureGaussian),
+    "arrow": (pa.table(pd.DataFrame(NUMBERS, columns=list("abcd"))), PerFeatureGaussian),
+    "source": (ArrayColumns(NUMBERS), PerFeatureGaussian),
+    "sparse columns": (pd.DataFrame(NUMBERS).astype("Sparse[float64]"), PerFeatureGaussian),
+    "gaps": (GAPS, PerColumn),
+    "masked": (np.ma.masked_invalid(GAPS), PerColumn),
+    "gaps in a frame": (pd.DataFrame(GAPS), PerColumn),
+    "gaps in polars": (pl.DataFrame(GAPS).fill_nan(None), PerColumn),
+    "nullable": (pd.DataFrame(GAPS).astype("Float64"), PerColumn),
+    "text": (TEXT, PerColumn),
+    "text that is numbers": (np.array(NUMBERS.astype(str), dtype=object), PerColumn),
+    "categories": (pd.DataFrame({"a": range(30), "b": pd.Categorical(["x", "y"] * 15)}), PerColumn),
+    "table": (read_table(TEXT), PerColumn),
+    "sparse matrix": (sp.csr_matrix(np.maximum(NUMBERS, 0)), PerWord),
+    "sparse array": (sp.coo_array(COUNTS), PerWord),
+    "counts": (COUNTS, PerWord),
+    "counts in a frame": (pd.DataFrame(COUNTS), PerWord),
+    "counts as floats": (COUNTS.astype(np.float32), PerWord),
+    "three axes": (SERIES, GlobalAlignment),
+    "list of arrays": (RAGGED, GlobalAlignment),
+    "array of arrays": (np.array([*RAGGED, None], dtype=object)[:-1], GlobalAlignment),
+    "list of frames": ([pd.DataFrame(one.T) for one in RAGGED], GlobalAlignment),
+    "series": (read_series(RAGGED), GlobalAlignment),
+}  # fmt: skip
+
+
+def kernels_of(X):
+    return {
+        "per_feature_gaussian": PerFeatureGaussian,
+        "per_column": PerColumn,
+        "per_word": PerWord,
+        "global_alignment": GlobalAlignment,
+    }[look_at(X)[0]]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_samples_of_every_kind_get_their_kernels(case):
+    X, expected = CASES[case]
+    assert kernels_of(X) is expected
+
+
+@pytest.mark.parametrize("case", ["list", "gaps", "text", "counts", "sparse array", "three axes"])
+def test_a_fit_takes_these_kernels_and_says_so(case):
+    X, expected = CASES[case]
+    y, heard = np.arange(30) % 2, []
+    with listening(heard.append):
+        model = IMKPL(sparsity=2, max_iter=2).fit(X, y)
+    assert type(model._predictor.bank) is expected
+    said = [one.message for one in heard if one.message.startswith("kernels=")]
+    assert said == [f"kernels='{look_at(X)[0]}' for {look_at(X)[1]}"]
+    assert model.predict(X).shape == (30,)
+
+
+@pytest.mark.parametrize("kind", [IMKPL, ISKPL, IMKPLCV])
+def test_it_is_the_default(kind):
+    assert kind().kernels == "auto"
+
+
+def test_an_explicit_choice_is_obeyed_and_not_announced():
+    heard = []
+    with listening(heard.append):
+        model = IMKPL("per_feature_gaussian", sparsity=2).fit(COUNTS, np.arange(30) % 2)
+    assert type(model._predictor.bank) is PerFeatureGaussian
+    assert not [one for one in heard if one.message.startswith("kernels=")]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda X: X[:, :99], "too few columns"),
+        (lambda X: X + (RNG.random(X.shape) < 0.1), "too few zeros"),
+        (lambda X: X * 0.5, "halves"),
+        (lambda X: -X, "negative"),
+    ],
+)
+def test_other_numbers_are_not_taken_for_counts(change, reason):
+    assert kernels_of(change(COUNTS)) is PerFeatureGaussian, reason
+
+
+def test_inside_a_selector_and_with_several_labels():
+    y = np.arange(30) % 2
+    text = [[*row, "xyz"[i % 3]] for i, row in enumerate(NUMBERS.tolist())]
+    kept = IMKPLSelector(max_features=2).fit(text, y)
+    assert type(kept.estimator_._predictor.bank) is PerColumn
+    labels = np.column_stack([y, 1 - y, np.arange(30) % 3 == 0])
+    several = MultiLabelIMKPL(IMKPL(sparsity=2)).fit(text, labels)
+    assert type(several.estimator_._predictor.bank) is PerColumn
+
+
+def test_texts_are_to_be_counted_first():
+    with pytest.raises(ValueError, match=r"list of texts, the first is 'a b', .*Count words first"):
+        IMKPL().fit(["a b", "b c", "c d", "d e"], [0, 0, 1, 1])
+
+
+def test_kernel_values_are_not_taken_for_series():
+    K = np.exp(-np.abs(NUMBERS[:, np.newaxis] - NUMBERS))
+    with pytest.raises(ValueError, match=r"symmetric in its first two axes.*kernels='precomputed'"):
+        IMKPL().fit(K, np.arange(30) % 2)
+    with pytest.warns(UserWarning, match=r"is symmetric, like kernel values.*'precomputed'"):
+        ISKPL(sparsity=2).fit(K[:, :, 0], np.arange(30) % 2)
+
+
+def test_a_model_keeps_its_choice_in_a_file(tmp_path):
+    model = IMKPL(sparsity=2, max_iter=2).fit(GAPS, np.arange(30) % 2)
+    save(model, tmp_path / "m.imkpl")
+    again = load(tmp_path / "m.imkpl")
+    assert again.kernels == "auto"
+    assert_array_equal(again.predict_proba(GAPS), model.predict_proba(GAPS))

@@ -1,0 +1,237 @@
+"""What refits choose again, with a control."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from imkpl import IMKPL, ISKPL, MultiLabelIMKPL, TimeSeriesIMKPL, stability
+from imkpl._progress import listening
+from imkpl.estimators._stability import _search_regions
+from imkpl.measures import selection_stability
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.index = [f"bottle {i}" for i in range(len(X))]
+    return X[::2], np.array(["Barolo", "Grignolino", "Barbera"])[y[::2]]
+
+
+@pytest.fixture(scope="module")
+def found(frame):
+    return stability(IMKPL(n_prototypes=6, max_kernels=4), *frame, n_repeats=4)
+
+
+def test_kernels_are_counted_over_refits(frame, found):
+    X, y = frame
+    model = IMKPL(n_prototypes=6, max_kernels=4)
+    # The parts are drawn from the seed alone: class by class, four fifths of each.
+    rng, weights = np.random.RandomState(0), []
+    for _ in range(4):
+        own = [np.flatnonzero(y == label) for label in np.unique(y)]
+        rows = np.sort(np.concatenate([rng.permutation(o)[: round(0.8 * o.size)] for o in own]))
+        weights.append(model.fit(X.iloc[rows], y[rows]).kernel_weights_)
+    weights = np.array(weights)
+    frequencies = dict(zip(X.columns, (weights > 0).mean(axis=0), strict=True))
+    assert found.kernel_frequencies == {k: v for k, v in frequencies.items() if v > 0}
+    assert (
+        list(found.kernel_frequencies.values())
+        == sorted(frequencies.values())[::-1][: len(found.kernel_frequencies)]
+    )
+    means = dict(zip(X.columns, weights.mean(axis=0), strict=True))
+    assert found.kernel_weights == pytest.approx({k: means[k] for k in found.kernel_weights})
+    expected = selection_stability(weights)
+    assert (found.kernel_index, found.kernel_interval) == (expected.score, expected.interval)
+    assert found.n_kernels == 13
+
+
+def test_a_planted_feature_is_always_chosen_and_noise_is_not():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 30))
+    X[:, 3] += 4 * y
+    found = stability(IMKPL(n_prototypes=6, max_kernels=3), X, y, n_repeats=5)
+    assert next(iter(found.kernel_frequencies)) == "x3"
+    assert found.kernel_frequencies["x3"] == 1
+    shuffled = stability(IMKPL(n_prototypes=6, max_kernels=3), X, rng.permutation(y), n_repeats=5)
+    assert shuffled.kernel_index < found.kernel_index
+
+
+def test_prototypes_of_crowded_places_are_found_again():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.standard_t(2, size=(200, 2)) + 3 * y[:, np.newaxis]
+    found = stability(IMKPL(n_prototypes=2), X, y, n_repeats=5)
+    assert found.prototype_controls == pytest.approx(0.1)
+    assert found.prototype_index > 0.5
+
+
+def test_random_samples_find_regions_as_often_as_the_control_says():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], [23, 40])
+    # Equal similarities widen a region.
+    similarities, owners = rng.random((63, 3)).round(1), np.array([0, 1, 1])
+    draws = []
+    for _ in range(4000):
+        chosen = np.concatenate([rng.permutation(23)[:2], 23 + rng.permutation(40)[:3]])
+        draws.append(_search_regions(similarities, labels, owners, chosen))
+    found, by_chance = np.mean(draws, axis=0)
+    assert found == pytest.approx(by_chance, abs=0.03)
+    assert np.ptp([one[1] for one in draws], axis=0).max() == 0
+
+
+def test_a_region_is_the_nearest_tenth_of_the_class():
+    labels = np.repeat([0, 1], 20)
+    similarities = np.concatenate([np.arange(20), 100 + np.arange(20)])[:, np.newaxis] / 200
+    for sample, expected in ((19, 1), (18, 1), (17, 0), (39, 0)):
+        # Samples of another class do not count, however similar.
+        found, by_chance = _search_regions(
+            similarities, labels, np.array([0]), np.array([sample, 25])
+        )
+        assert found == [expected]
+        assert by_chance == pytest.approx(0.1 if sample < 20 else 0)
+    everyone = np.arange(40)
+    found, by_chance = _search_regions(similarities, labels, np.array([0]), everyone)
+    assert (found, by_chance) == (1, 1)
+    one, two = (
+        _search_regions(similarities, labels, np.array([0]), np.arange(n))[1] for n in (1, 2)
+    )
+    assert [*one, *two] == pytest.approx([0.1, 1 - math.comb(18, 2) / math.comb(20, 2)])
+
+
+def test_the_index_of_prototypes_is_a_kappa(found):
+    observed, by_chance = found.prototype_frequencies.mean(), found.prototype_controls.mean()
+    assert found.prototype_index == pytest.approx((observed - by_chance) / (1 - by_chance))
+    assert found.prototype_frequencies.shape == (found.reference.prototypes_.shape[0],)
+    assert set(found.prototype_frequencies) <= {0.0, 0.25, 0.5, 0.75, 1.0}
+
+
+def test_the_estimator_stays_as_it_is_and_the_reference_is_its_fit(frame, found):
+    fitted = IMKPL(n_prototypes=6, max_kernels=4).fit(frame[0][::2], frame[1][::2])
+    before = pickle.dumps(fitted)
+    again = stability(fitted, *frame, n_repeats=4)
+    assert pickle.dumps(fitted) == before
+    assert again.to_dict() == found.to_dict()
+    model = IMKPL(n_prototypes=6, max_kernels=4).fit(*frame)
+    assert_array_equal(found.reference.support_, model.support_)
+    assert_array_equal(found.reference.kernel_weights_, model.kernel_weights_)
+
+
+def test_the_seed_draws_the_parts_and_processes_do_not_matter(frame, found):
+    model = IMKPL(n_prototypes=6, max_kernels=4)
+    assert stability(model, *frame, n_repeats=4, n_jobs=2).to_dict() == found.to_dict()
+    other = stability(model, *frame, n_repeats=4, random_state=1)
+    assert other.kernel_weights != found.kernel_weights
+
+
+def test_no_checkpoint_is_left(frame, tmp_path):
+    model = IMKPL(n_prototypes=6, max_kernels=2, checkpoint=tmp_path / "kept")
+    stability(model, *frame, n_repeats=2)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_progress_is_announced(frame):
+    heard = []
+    with listening(heard.append):
+        stability(IMKPL(n_prototypes=6, max_kernels=2), *frame, n_repeats=2)
+    own = [(one.done, one.total) for one in heard if one.source == "stability"]
+    assert own == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_a_pipeline_is_measured_as_a_whole(frame, found):
+    steps = StandardScaler().set_output(transform="pandas"), IMKPL(n_prototypes=6, max_kernels=4)
+    again = stability(make_pipeline(*steps), *frame, n_repeats=4)
+    # Gaussian kernels do not depend on the scale.
+    assert again.kernel_frequencies == found.kernel_frequencies
+    assert again.to_frame("prototypes")["sample"].str.startswith("bottle").all()
+    assert str(again).startswith("Stability of IMKPL over 4 refits to 80% of 89 samples:")
+
+
+def test_stacks_of_kernels_are_cut_on_both_sides(stacks):
+    K, y = stacks
+    found = stability(IMKPL("precomputed", n_prototypes=6, max_kernels=2), K, y, n_repeats=3)
+    assert found.n_kernels == 5
+    assert set(found.kernel_frequencies) <= {f"kernel {i}" for i in range(5)}
+
+
+def test_series_are_measured_in_every_form():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 2, 8)), np.arange(24) % 2
+    X[y == 1, 0, 3:] += 2
+    index = pd.MultiIndex.from_product([range(24), range(8)])
+    rows = X.transpose(0, 2, 1).reshape(-1, 2)
+    long = pd.DataFrame(rows, columns=["channel 0", "channel 1"], index=index)
+    model = TimeSeriesIMKPL(n_prototypes=6)
+    found = stability(model, X, y, n_repeats=2)
+    assert stability(model, long, y, n_repeats=2).to_dict() == found.to_dict()
+    assert set(found.kernel_frequencies) <= {"channel 0", "channel 1"}
+
+
+def test_tables_are_aligned_by_the_names_of_kernels(frame):
+    X = frame[0].iloc[:, :3].copy()
+    # Some parts have no missing cell, and so no kernel for it.
+    X.iloc[0, 0] = np.nan
+    found = stability(IMKPL("per_column", n_prototypes=6), X, frame[1], n_repeats=6)
+    assert found.n_kernels == 4
+    assert found.kernel_frequencies.get("alcohol is missing", 0) < 1
+
+
+def test_where_all_kernels_are_always_chosen_there_is_no_index(frame):
+    found = stability(ISKPL(n_prototypes=6), *frame, n_repeats=2)
+    assert np.isnan(found.kernel_index)
+    assert found.to_dict()["kernels"]["index"] is None
+    assert "Kernels: every refit chooses all 13." in str(found)
+
+
+def test_results_as_words_dicts_and_frames(found):
+    words = str(found).splitlines()
+    assert words[1].startswith(f"Kernels: Nogueira's index {found.kernel_index:.2f} (95 %")
+    assert words[2].startswith("  always: ")
+    assert words[-1].startswith(f"Prototypes: index {found.prototype_index:.2f}; ")
+    assert found._repr_html_().startswith("<pre>Stability of IMKPL")
+    assert repr(found) == (
+        f"Stability(4 refits, kernel_index={found.kernel_index:.3f}, "
+        f"prototype_index={found.prototype_index:.3f})"
+    )
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
+    kernels, prototypes = found.to_frame(), found.to_frame("prototypes", backend="polars")
+    assert kernels["kernel"].tolist() == list(found.kernel_frequencies)
+    assert prototypes["frequency"].to_list() == found.prototype_frequencies.tolist()
+    assert set(prototypes["class"]) == {"Barolo", "Grignolino", "Barbera"}
+    with pytest.raises(ValueError, match="part='features' is unknown, expected one of 'kernels'"):
+        found.to_frame("features")
+
+
+def test_names_of_kernels_are_not_markup(frame):
+    X = frame[0].iloc[:, :3].set_axis(["<b>", "&", "c"], axis=1)
+    shown = stability(IMKPL(n_prototypes=6), X, frame[1], n_repeats=2)._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+
+
+@pytest.mark.parametrize(
+    ("estimator", "more", "sentence"),
+    [
+        (IMKPL, {}, "estimator is the class IMKPL, expected an IMKPL"),
+        (MultiLabelIMKPL(), {}, "estimator is MultiLabelIMKPL, expected an IMKPL"),
+        (make_pipeline(LogisticRegression()), {}, "estimator is Pipeline, expected an IMKPL"),
+        (IMKPL(), {"n_repeats": 1}, "n_repeats=1, expected a whole number of at least 2"),
+        (IMKPL(), {"n_repeats": 2.5}, "n_repeats=2.5, expected a whole number"),
+        (IMKPL(), {"train_size": 1}, "train_size=1, expected a number between 0 and 1"),
+        (IMKPL(), {"train_size": "80 %"}, "train_size='80 %', expected a number"),
+        (IMKPL(), {"train_size": 0.99}, "train_size=0.99 of 6 samples leaves none out"),
+    ],
+)
+def test_wrong_use_is_refused_with_a_sentence(estimator, more, sentence):
+    X, y = np.random.default_rng(0).normal(size=(6, 2)), [0, 1] * 3
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        stability(estimator, X, y, **more)
