@@ -33,9 +33,7 @@ def similarities_to(K, prototypes):
         row = []
         for u in prototypes:
             inner = sum(u[s] * K[i, s] for s in range(n_samples))
-            square = sum(
-                u[s] * u[t] * K[s, t] for s in range(n_samples) for t in range(n_samples)
-            )
+            square = sum(u[s] * u[t] * K[s, t] for s in range(n_samples) for t in range(n_samples))
             row.append(inner / math.sqrt(square))
         found.append(row)
     return found

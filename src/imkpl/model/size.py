@@ -36,9 +36,9 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
     n_classes = len(problem.members)
     most = min(problem.labels.size // 2, (problem.labels.size * (N_FOLDS - 1)) // N_FOLDS // 2)
     sizes = [n_classes * m for m in PER_CLASS if m == 1 or n_classes * m <= most]
-    folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
-    if not folds or len(sizes) == 1:
+    if len(sizes) == 1:
         return n_classes
+    folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
     hits: list[FloatArray] = []
     for size in sizes:
