@@ -257,7 +257,7 @@ def test_the_sharpness_is_found_without_the_samples_themselves():
     problem, state = case.problem, case.state
     found = sharpen(problem, state, np.ones(30)).sharpness
     left = leave_one_out_similarities(
-        (state.prototypes @ state.kernel).T, state.prototypes, np.ones(30)
+        (state.prototypes @ state.kernel).T, state.prototypes, np.ones(30), np.ones(30)
     )
     owners = problem.prototype_classes(state)
     keep = [

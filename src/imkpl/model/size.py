@@ -127,7 +127,8 @@ class Fold:
 def sharpen(problem: Problem, state: State, counts: FloatArray) -> Problem:
     """The problem with the sharpness at which the first prototypes vote best."""
     similarities = (state.prototypes @ state.kernel).T
-    left_out = leave_one_out_similarities(similarities, state.prototypes, counts)
+    squares = np.diagonal(state.kernel)
+    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, counts)
     classes = problem.prototype_classes(state)
     is_own = classes == problem.labels[:, None]
     usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))
