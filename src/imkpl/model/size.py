@@ -14,7 +14,7 @@ from imkpl.model.predictor import FORBIDDEN
 from imkpl.model.problem import Problem, State
 from imkpl.model.updates import update_codes
 from imkpl.model.voters import update_voters
-from imkpl.model.votes import Votes, find_sharpness
+from imkpl.model.votes import Votes, find_sharpness, sum_votes
 
 Start = Callable[[Problem], tuple[Problem, FloatArray]]
 
@@ -22,6 +22,10 @@ Start = Callable[[Problem], tuple[Problem, FloatArray]]
 PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
 # After so many sizes in a row that are no better than a smaller one, larger ones are not tried.
 PATIENCE = 2
+# A sample that is left out counts as predicted with at least this chance, so that none decides.
+LEAST_CHANCE = 0.01
+# Steps of L-BFGS in a fold; a whole fit takes more.
+FOLD_STEPS = 25, 15
 # Folds, and the number of left-out samples that are enough: with more, later folds are left out.
 N_FOLDS = 3
 ENOUGH = 1000
@@ -40,23 +44,22 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
         return n_classes
     folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
-    hits: list[FloatArray] = []
+    scores: list[FloatArray] = []
     for size in sizes:
-        hits.append(np.concatenate([fold.score(size) for fold in folds]))
-        means = [float(np.average(found, weights=weight)) for found in hits]
+        scores.append(np.concatenate([fold.score(size) for fold in folds]))
+        means = [float(np.average(found, weights=weight)) for found in scores]
         if len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
             break
-    return sizes[smallest_within_error(np.array(hits), weight)]
+    return sizes[first_within_error(np.array(scores), weight)]
 
 
-def smallest_within_error(hits: FloatArray, weight: FloatArray) -> int:
-    """The first row whose mean is within one standard error of the best, in paired comparison."""
+def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
+    """The first row whose mean is within one standard error of the best."""
     shares = weight / weight.sum()
-    means = hits @ shares
+    means = scores @ shares
     best = int(np.argmax(means))
-    losses = hits[best] - hits
-    errors = np.sqrt(((losses - (losses @ shares)[:, None]) ** 2) @ shares**2)
-    return int(np.flatnonzero(means >= means[best] - errors)[0])
+    error = np.sqrt(shares**2 @ (scores[best] - means[best]) ** 2)
+    return int(np.flatnonzero(means >= means[best] - error)[0])
 
 
 def split(problem: Problem) -> Iterator[BoolArray]:
@@ -115,13 +118,14 @@ class Fold:
         )
 
     def score(self, size: int) -> FloatArray:
-        """Which of the samples that were left out a model of this size classifies rightly."""
+        """How well a model of this size predicts the samples left out: logarithms of chances."""
         state = place_prototypes(self.problem, self.weights, self.kernel, self.order[:size])
         problem = sharpen(self.problem, state, self.counts)
-        state = update_voters(problem, update_codes(problem, state))
-        votes = count_votes(problem, state)
-        scores = votes.scores((state.prototypes @ self.left.T).T)
-        return np.asarray(np.argmax(scores, axis=1) == self.labels, dtype=np.float64)
+        state = update_voters(problem, update_codes(problem, state), *FOLD_STEPS)
+        logs = count_votes(problem, state).logs((state.prototypes @ self.left.T).T)
+        chances, *_ = sum_votes(logs, problem.prototype_classes(state))
+        own = chances[np.arange(self.labels.size), self.labels]
+        return np.log(np.maximum(own, LEAST_CHANCE))
 
 
 def sharpen(problem: Problem, state: State, counts: FloatArray) -> Problem:

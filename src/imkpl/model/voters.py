@@ -19,18 +19,20 @@ STEPS, POLISHING_STEPS = 40, 25
 TINY = 1e-12
 
 
-def update_voters(problem: Problem, state: State) -> State:
+def update_voters(
+    problem: Problem, state: State, steps: int = STEPS, polishing_steps: int = POLISHING_STEPS
+) -> State:
     """New prototypes and strengths, all at once, on the whole objective.
 
     L-BFGS mixes each prototype from all samples of its class; its `sparsity` largest coefficients
     are kept and learned again. The result is taken only if it lowers the objective.
     """
     is_own = problem.prototype_classes(state)[:, None] == problem.labels
-    found = learn_voters(problem, state, is_own, STEPS)
+    found = learn_voters(problem, state, is_own, steps)
     few = keep_largest(found.prototypes, problem.sparsity)
     if few.nnz < found.prototypes.nnz:
         found = replace(found, prototypes=few)
-        found = learn_voters(problem, found, few.toarray() > 0, POLISHING_STEPS)
+        found = learn_voters(problem, found, few.toarray() > 0, polishing_steps)
     is_lower = evaluate(problem, found).total < evaluate(problem, state).total
     return found if is_lower else state
 
