@@ -16,8 +16,8 @@ from imkpl.model.size import (
     Fold,
     choose_size,
     count_votes,
+    first_within_error,
     sharpen,
-    smallest_within_error,
     split,
 )
 from imkpl.model.updates import update_codes
@@ -39,57 +39,46 @@ def make_even(seed=0, **settings):
     return replace(problem, sample_weight=np.ones(problem.labels.size))
 
 
-# The smallest within one standard error
+# The first within one standard error
 
 
-def slow_smallest(hits, weight):
-    """By loops: rows in turn, until the mean loss against the best is at most its error."""
+def slow_first(scores, weight):
+    """By loops: rows in turn, until a mean is no more than the error of the best one below it."""
     shares = [w / sum(weight) for w in weight]
-    means = [sum(s * h for s, h in zip(shares, row, strict=True)) for row in hits]
+    means = [sum(s * x for s, x in zip(shares, row, strict=True)) for row in scores]
     best = means.index(max(means))
-    for number, row in enumerate(hits):
-        losses = [b - h for b, h in zip(hits[best], row, strict=True)]
-        mean = sum(s * loss for s, loss in zip(shares, losses, strict=True))
-        error = sum(s**2 * (loss - mean) ** 2 for s, loss in zip(shares, losses, strict=True))
-        if mean <= error**0.5:
-            return number
-    raise AssertionError
+    pairs = zip(shares, scores[best], strict=True)
+    error = max(0.01, sum(s**2 * (x - means[best]) ** 2 for s, x in pairs) ** 0.5)
+    return next(number for number, mean in enumerate(means) if mean >= means[best] - error)
 
 
 @laws
 @given(seeds, st.integers(1, 6), st.integers(2, 40))
-def test_the_smallest_equals_its_definition(seed, n_sizes, n_samples):
+def test_the_first_within_an_error_equals_its_definition(seed, n_sizes, n_samples):
     rng = np.random.default_rng(seed)
-    accuracies = np.sort(rng.uniform(0.3, 1.0, n_sizes))
-    hits = (rng.random((n_sizes, n_samples)) < accuracies[:, None]).astype(float)
+    levels = np.sort(rng.uniform(-1.0, 0.0, n_sizes))
+    scores = levels[:, None] + rng.standard_normal((n_sizes, n_samples))
     weight = rng.uniform(0.2, 3.0, n_samples)
-    assert smallest_within_error(hits, weight) == slow_smallest(hits.tolist(), weight.tolist())
+    assert first_within_error(scores, weight) == slow_first(scores.tolist(), weight.tolist())
 
 
-def test_a_size_that_loses_two_samples_and_wins_another_is_good_enough():
-    # The loss is 0.1 with a standard error of sqrt(0.29 / 10).
-    hits = np.ones((3, 10))
-    hits[0, :6], hits[1, :2], hits[2, 9] = 0.0, 0.0, 0.0
-    assert smallest_within_error(hits, np.ones(10)) == 1
-    # Three are too many: 0.2 with an error of sqrt(0.36 / 10).
-    hits[1, 2] = 0.0
-    assert smallest_within_error(hits, np.ones(10)) == 2
-
-
-def test_the_comparison_is_paired():
-    # Both are wrong half of the time; the second is right wherever the first is, and more.
-    first = np.tile([0.0, 1.0], 50)
-    second = first.copy()
-    second[:10] = 1.0
-    assert smallest_within_error(np.array([first, second]), np.ones(100)) == 1
-    # The same five points, but won and lost here and there.
-    mixed = np.roll(first, 1)
-    mixed[:10] = 1.0
-    assert smallest_within_error(np.array([first, mixed]), np.ones(100)) == 0
+def test_a_size_within_the_error_of_the_best_is_good_enough():
+    # The best has the mean 0 and the standard error sqrt(1 / 4).
+    best = np.array([1.0, -1.0, 1.0, -1.0])
+    rows = np.array([np.full(4, -0.6), np.full(4, -0.4), best, np.full(4, -0.1)])
+    assert first_within_error(rows, np.ones(4)) == 1
+    rows[1] = -0.55
+    assert first_within_error(rows, np.ones(4)) == 2
+    # The error does not depend on the unit of the weights, but on who has them.
+    assert first_within_error(rows, np.full(4, 9.0)) == 2
+    assert first_within_error(rows, np.array([9.0, 9.0, 1.0, 1.0])) == 0
 
 
 def test_of_equally_good_sizes_the_smallest_is_taken():
-    assert smallest_within_error(np.ones((4, 5)), np.ones(5)) == 0
+    assert first_within_error(np.ones((4, 5)), np.ones(5)) == 0
+    # A chance of 0.999 is as good as one of 1, however small the error.
+    assert first_within_error(np.array([np.full(5, np.log(0.999)), np.zeros(5)]), np.ones(5)) == 0
+    assert first_within_error(np.array([np.full(5, np.log(0.9)), np.zeros(5)]), np.ones(5)) == 1
 
 
 # Folds
@@ -162,14 +151,22 @@ def test_a_fold_scores_what_a_round_has_learned(size):
     fold = make_fold(problem, next(split(problem)), size=6)
     state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, fold.order[:size])
     sharp = sharpen(fold.problem, state, fold.counts)
-    state = update_voters(sharp, update_codes(sharp, state))
+    state = update_voters(sharp, update_codes(sharp, state), *module.FOLD_STEPS)
     owners = sharp.prototype_classes(state)
-    hits = []
+    expected = []
     for row, label in zip(fold.left, fold.labels, strict=True):
         said = np.exp(sharp.sharpness * (state.prototypes @ row) + state.log_strengths)
-        hits.append(np.argmax([said[owners == q].sum() for q in range(3)]) == label)
-    assert_array_equal(fold.score(size), hits)
-    assert sum(hits) > 0
+        chance = said[owners == label].sum() / said.sum()
+        expected.append(np.log(max(chance, module.LEAST_CHANCE)))
+    assert_allclose(fold.score(size), expected)
+
+
+def test_no_single_sample_can_decide(rng):
+    problem = make_modes(rng, 1)
+    fold = make_fold(problem, next(split(problem)))
+    # Two clusters far apart, but the labels of those left out are wrong.
+    wrong = replace(fold, labels=1 - fold.labels)
+    assert_array_equal(wrong.score(2), np.log(module.LEAST_CHANCE))
 
 
 # The choice
@@ -185,34 +182,34 @@ def test_every_class_gets_one_and_never_more_than_half_of_the_samples(seed, n_sa
     assert chosen == n_classes or chosen <= n_samples / 2
 
 
-def play(monkeypatch, hits):
-    """Makes the sizes per class hit the given numbers of 30 samples; collects those tried."""
+def play(monkeypatch, levels):
+    """Makes the sizes per class score so much, with an error of 0.1; collects those tried."""
     tried = []
 
     def score(fold, size):
         tried.append(size)
-        return (np.arange(30) < hits[size // 3]).astype(float)
+        return levels[size // 3] + np.tile([-0.5, 0.5], 13)[:25]
 
-    monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(90) < 30]))
+    monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(90) < 25]))
     monkeypatch.setattr(Fold, "score", score)
     problem = make_even(n_samples=90)
     return choose_size(problem, start_evenly, np.ones(90)), tried
 
 
 def test_sizes_grow_until_more_do_not_help(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: 10, 2: 20, 3: 28, 5: 28, 10: 27})
+    chosen, tried = play(monkeypatch, {1: -2.0, 2: -1.0, 3: -0.5, 5: -0.45, 10: -0.6})
     assert tried == [3, 6, 9, 15, 30]
     assert chosen == 9
 
 
 def test_a_size_that_is_no_better_does_not_end_the_search(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: 10, 2: 9, 3: 25, 5: 25, 10: 25})
+    chosen, tried = play(monkeypatch, {1: -2.0, 2: -2.1, 3: -0.5, 5: -0.5, 10: -0.5})
     assert tried == [3, 6, 9, 15, 30]
     assert chosen == 9
 
 
 def test_the_search_ends_early_where_one_prototype_a_class_is_enough(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: 30, 2: 30, 3: 30})
+    chosen, tried = play(monkeypatch, {1: -0.1, 2: -0.1, 3: -0.1})
     assert tried == [3, 6, 9]
     assert chosen == 3
 

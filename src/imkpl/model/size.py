@@ -24,6 +24,8 @@ PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
 PATIENCE = 2
 # A sample that is left out counts as predicted with at least this chance, so that none decides.
 LEAST_CHANCE = 0.01
+# A difference in the mean logarithm of chances that is never worth more prototypes.
+NEGLIGIBLE = 0.01
 # Steps of L-BFGS in a fold; a whole fit takes more.
 FOLD_STEPS = 25, 15
 # Folds, and the number of left-out samples that are enough: with more, later folds are left out.
@@ -54,12 +56,12 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
 
 
 def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
-    """The first row whose mean is within one standard error of the best."""
+    """The first row whose mean is within one standard error of the best, or negligibly below."""
     shares = weight / weight.sum()
     means = scores @ shares
     best = int(np.argmax(means))
     error = np.sqrt(shares**2 @ (scores[best] - means[best]) ** 2)
-    return int(np.flatnonzero(means >= means[best] - error)[0])
+    return int(np.flatnonzero(means >= means[best] - max(error, NEGLIGIBLE))[0])
 
 
 def split(problem: Problem) -> Iterator[BoolArray]:
