@@ -41,12 +41,6 @@ class Votes:
         _, totals, _ = sum_votes(self.logs(similarities), self.classes)
         return totals / self.sharpness
 
-    def shares(self, similarities: FloatArray) -> FloatArray:
-        """The share of every prototype in all votes; rows sum to one."""
-        logs = self.logs(similarities)
-        votes = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(votes / votes.sum(axis=1, keepdims=True))
-
     def parts(self, similarities: FloatArray) -> FloatArray:
         """The share of every prototype in the votes for its class."""
         return sum_votes(self.logs(similarities), self.classes)[2]
