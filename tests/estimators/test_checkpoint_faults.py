@@ -23,7 +23,7 @@ from imkpl.kernels import FunctionKernel
 resource = pytest.importorskip("resource", reason="the system has no limits to set")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-MODEL = IMKPL(sparsity=2, max_iter=4, tol=0.0)
+MODEL = IMKPL(sparsity=2, n_prototypes=6, max_iter=4, tol=0.0)
 N_KEPT = 2
 
 

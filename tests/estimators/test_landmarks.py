@@ -77,7 +77,7 @@ def test_names_of_classes_do_not_matter(wine):
 
 def test_attributes_have_a_place_for_every_given_row(wine):
     model = IMKPL(**FEW).fit(wine.X, wine.y)
-    exact = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    exact = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert set(vars(model)) == set(vars(exact))
     assert model.prototypes_.shape[1] == model.codes_.shape[0] == len(wine.y)
     assert np.all(np.diff(model.codes_.indptr) == 1)
@@ -119,8 +119,10 @@ def test_accuracy_is_close_to_that_of_the_exact_solver():
         5000, 10, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0
     )
     train, test = slice(0, 1500), slice(1500, None)
-    exact = IMKPL(sparsity=5).fit(X[train], y[train]).score(X[test], y[test])
-    model = IMKPL(sparsity=5, solver="landmarks", n_landmarks=300).fit(X[train], y[train])
+    exact = IMKPL(sparsity=5, n_prototypes=15).fit(X[train], y[train]).score(X[test], y[test])
+    model = IMKPL(sparsity=5, n_prototypes=15, solver="landmarks", n_landmarks=300).fit(
+        X[train], y[train]
+    )
     assert model.score(X[test], y[test]) > exact - 0.015
 
 
@@ -136,7 +138,7 @@ def test_block_sizes_do_not_matter(wine, monkeypatch):
 
 def test_the_number_of_samples_decides_for_auto(wine, monkeypatch):
     auto = IMKPL(**FEW | {"solver": "auto"})
-    exact = IMKPL(sparsity=3, solver="exact").fit(wine.X, wine.y)
+    exact = IMKPL(sparsity=3, n_prototypes=9, solver="exact").fit(wine.X, wine.y)
     monkeypatch.setattr(module, "MAX_EXACT", 60)
     assert_equal_models(clone(auto).fit(wine.X, wine.y), exact, wine.new)
     monkeypatch.setattr(module, "MAX_EXACT", 59)
@@ -164,8 +166,8 @@ def test_the_seed_decides_and_none_is_a_seed(wine):
 def test_data_of_few_distinct_rows(rng):
     y = rng.integers(0, 2, 3000)
     X = (rng.random((3000, 6)) < 0.3 + 0.4 * y[:, None]).astype(float)
-    exact = IMKPL(sparsity=3).fit(X, y)
-    model = IMKPL(sparsity=3, solver="landmarks", n_landmarks=60).fit(X, y)
+    exact = IMKPL(sparsity=3, n_prototypes=9).fit(X, y)
+    model = IMKPL(sparsity=3, n_prototypes=9, solver="landmarks", n_landmarks=60).fit(X, y)
     part = landmarks_of(model, X, y)
     assert_allclose(part.sample_weight.sum(), 3000)
     assert part.labels.size <= 60

@@ -21,9 +21,7 @@ def fitted(request, wine):
     """A model of three classes, and samples that it has not seen."""
     X, y = wine
     model = IMKPL(sparsity=3, max_kernels=5, n_prototypes=9, decision=request.param)
-    model.fit(
-        X[::2], y[::2]
-    )
+    model.fit(X[::2], y[::2])
     return model, X[1::2]
 
 
@@ -32,7 +30,5 @@ def fitted_two(request):
     """The same for two classes."""
     X, y = load_breast_cancer(return_X_y=True)
     model = IMKPL(sparsity=3, max_kernels=5, n_prototypes=9, decision=request.param)
-    model.fit(
-        X[:150], y[:150]
-    )
+    model.fit(X[:150], y[:150])
     return model, X[150:170]
