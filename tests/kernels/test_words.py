@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
-from tests.contracts.bank import check_bank
-from tests.reference.kernels import feature_space_variance, word_stack
 
+from contracts.bank import check_bank
 from imkpl.kernels import Averaged, Normalized, PerWord, VarianceNormalized
 from imkpl.kernels.words import Documents
+from reference.kernels import feature_space_variance, word_stack
 
 RNG = np.random.default_rng(3)
 COUNTS = RNG.poisson(0.4, (14, 9)) * RNG.integers(1, 5, (14, 9))
@@ -142,3 +142,13 @@ def test_normalized_has_no_part_in_it():
     assert not PerWord().adapt(X)._has_unit_diagonal
     assert Normalized(PerWord()).adapt(X)._has_unit_diagonal
     assert repr(X) == "Documents(14 documents, 9 words)"
+
+
+def test_mixes_of_documents_are_documents(bank):
+    mixes = RNG.random((2, 14))
+    mixes /= mixes.sum(axis=1, keepdims=True)
+    joined = bank._with_mixes(X, sp.csr_array(mixes))
+    everyone = np.arange(14)
+    for mix in range(2):
+        found = bank.pairs(joined, everyone, np.full(14, 14 + mix))
+        assert_allclose(found, np.einsum("ijl,j->il", dense(X, None), mixes[mix]), atol=1e-12)

@@ -47,6 +47,7 @@ from imkpl.kernels.alignment import cache_alignments
 from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.evidence import collect_evidence
+from imkpl.model.initialize import Start
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem, State, check_varying
 from imkpl.model.separation import LinearSeparation
@@ -128,8 +129,8 @@ class BasePrototypeClassifier(
         self.checkpoint = checkpoint
 
     @abstractmethod
-    def _start(self, problem: Problem, max_kernels: int | None) -> tuple[Problem, FloatArray]:
-        """The problem with the kernels to learn from, and the weights to start from."""
+    def _prepare_start(self, problem: Problem) -> Start:
+        """What finds the kernels to learn from and their weights, given a number of kernels."""
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -156,9 +157,10 @@ class BasePrototypeClassifier(
         with FitMonitor(self, sample_weight) as monitor, threads:
             data = monitor.begin(read_training(self, X, y, sample_weight))
             data = learn_bandwidths(self, data, monitor.checkpoint)
-            everything = self._build_problem(data)
-            problem, weights = self._start(everything, self._max_kernels)
-            n_prototypes = self._count_prototypes(data, everything, problem, monitor.checkpoint)
+            start = self._prepare_start(self._build_problem(data))
+            start.found.warn()
+            problem, weights = start(self._max_kernels)
+            n_prototypes = self._count_prototypes(data, start, weights.size, monitor.checkpoint)
             problem, state = self._cover(data, problem, weights, n_prototypes)
             describe = partial(describe_fit, self, data, problem)
             state, history = monitor.resume(problem, state, describe)
@@ -452,6 +454,7 @@ class BasePrototypeClassifier(
             interpretability=self.interpretability,
             sparsity=self.sparsity,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
+            evidence=np.zeros(bank.n_kernels),
         )
 
     def _find_updates(self) -> tuple[Update, ...]:
@@ -463,20 +466,16 @@ class BasePrototypeClassifier(
         return getattr(self, "max_kernels", None)
 
     def _count_prototypes(
-        self,
-        data: TrainingData,
-        everything: Problem,
-        problem: Problem,
-        checkpoint: Checkpoint | None,
+        self, data: TrainingData, start: Start, n_kernels: int, checkpoint: Checkpoint | None
     ) -> int:
         """How many prototypes to learn; by folds unless it is said, or the paper's rule is used."""
         if self.n_prototypes is not None or self.decision == "share":
             return data.count_prototypes(self.n_prototypes, self.sparsity)
         announce(type(self).__name__, "choosing the number of prototypes")
-        start = partial(self._start, max_kernels=problem.bank.n_kernels)
+        pool, again = start.pool(self._max_kernels), partial(start.choose, max_kernels=n_kernels)
 
         def find() -> dict[str, IntArray]:
-            return {"n_prototypes": np.array([choose_size(everything, start, data.counts)])}
+            return {"n_prototypes": np.array([choose_size(pool, again, data.counts)])}
 
         def check(found: Arrays) -> None:
             check_indices(found["n_prototypes"] - 1, data.n_samples)

@@ -278,7 +278,7 @@ class IMKPLCV(IMKPL):
 
         def find() -> dict[str, IntArray]:
             adapted = learn_bandwidths(self, data)
-            problem, _ = self._start(self._build_problem(adapted), None)
+            problem, _ = self._prepare_start(self._build_problem(adapted))(None)
             sizes = halving_sizes(problem.bank.n_kernels, adapted.bank.n_kernels, AUTO_SIZES)
             return {"sizes": sizes}
 

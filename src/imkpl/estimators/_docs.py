@@ -142,6 +142,11 @@ codes_ : CSR array of shape (n_samples, n_prototypes)
     "kernel_weights_": """
 kernel_weights_ : array of shape (n_kernels,)
     Non-negative weights that sum to one.
+kernel_evidence_ : array of shape (n_kernels,)
+    How sure it is that each kernel tells the classes apart better than its shuffled twins, from 0
+    (no better than chance) to 1: one minus the local false discovery rate.
+expected_false_kernels_ : float
+    How many of the kernels with a weight chance would give, the sum of one minus their evidence.
 kernel_names_ : list of str
     Names of the kernels.
 """,

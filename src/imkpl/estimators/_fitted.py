@@ -40,6 +40,7 @@ def describe_fit(
     if data.whole is not None:
         codes = data.whole.expand_codes(code_everyone(predictor, data, problem, state))
     support, bank = predictor.rows[order], data.bank
+    weights = all_weights(data, problem, state)
     return {
         **data.input,
         "classes_": classes,
@@ -47,7 +48,9 @@ def describe_fit(
         "prototype_classes_": classes[np.argmax(shares, axis=1)],
         "class_shares_": shares,
         "codes_": codes,
-        "kernel_weights_": all_weights(data, problem, state),
+        "kernel_weights_": weights,
+        "kernel_evidence_": problem.evidence,
+        "expected_false_kernels_": float(np.sum(1 - problem.evidence[weights > 0])),
         "kernel_names_": bank.kernel_names(data.input.get("feature_names_in_")),
         "support_": support,
         "support_ids_": data.ids[support],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._docs import fill_doc
@@ -24,17 +23,27 @@ from imkpl.kernels import (
 )
 from imkpl.model.alternate import Update
 from imkpl.model.initialize import (
+    Choose,
     MarginStart,
+    Start,
     choose_compared,
     divide_by_variance,
     start_average,
+    start_equal,
     start_ridge,
 )
+from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
 from imkpl.model.problem import Problem
+from imkpl.model.twins import N_SAME, compare_with_twins
 from imkpl.model.updates import update_weights
 from imkpl.series import read_series
 
-Start = Callable[[int | None], tuple[Problem, FloatArray]]
+# How kernels are chosen by each weight rule, given the neighbourhoods.
+STARTS: Mapping[str, Callable[[Problem, Neighborhoods], Choose]] = {
+    "margin": MarginStart,
+    "ridge": partial(partial, start_ridge),
+    "lp": partial(partial, start_average),
+}
 
 
 @fill_doc
@@ -167,23 +176,22 @@ class IMKPL(BasePrototypeClassifier):
             problem = divide_by_variance(problem)
         return replace(problem, separation=self.separation).in_suitable_precision()
 
-    def _start(self, problem: Problem, max_kernels: int | None) -> tuple[Problem, FloatArray]:
-        return self._prepare_start(problem)(max_kernels)
-
     def _prepare_start(self, problem: Problem) -> Start:
-        """A function from a number of kernels to the problem and the weights to start from."""
-        is_literal = self.weight_rule == "lp"
-        n_other, compared = self.n_neighbors, None
-        if not is_literal:
-            # At least one for every class, so that rare classes are among them.
-            n_other = 2 * self.n_neighbors + len(problem.members)
-            compared = choose_compared(problem.labels.size, n_other, problem.bank.n_kernels)
-        neighborhoods = problem.find_neighborhoods(self.n_neighbors, n_other, compared)
-        if is_literal:
-            return lambda max_kernels: start_average(problem, neighborhoods)
-        if self.weight_rule == "ridge":
-            return partial(start_ridge, problem, neighborhoods)
-        return MarginStart(problem, neighborhoods)
+        n_same, is_literal = self.n_neighbors, self.weight_rule == "lp"
+        # At least one for every class, so that rare classes are among them.
+        n_other = 2 * n_same + len(problem.members)
+        average = problem.average()
+
+        def find(part: Problem) -> Neighborhoods:
+            is_whole = part.bank is problem.bank and part.labels is problem.labels
+            kernel, labels = average if is_whole else part.average(), part.labels
+            if is_literal:
+                return find_neighborhoods(kernel, labels, n_same, n_same)
+            compared = choose_compared(labels.size, n_other, part.bank.n_kernels)
+            return find_neighborhoods(kernel, labels, n_same, n_other, compared)
+
+        found = compare_with_twins(problem, average, n_same, n_other)
+        return Start(found.add_to(problem), found, find, STARTS[self.weight_rule])
 
     def _find_updates(self) -> tuple[Update, ...]:
         return *super()._find_updates(), update_weights
@@ -232,9 +240,14 @@ class ISKPL(BasePrototypeClassifier):
     True
     """
 
-    def _start(self, problem: Problem, max_kernels: int | None) -> tuple[Problem, FloatArray]:
-        n_kernels = problem.bank.n_kernels
-        return problem.in_suitable_precision(), np.full(n_kernels, 1 / n_kernels)
+    def _prepare_start(self, problem: Problem) -> Start:
+        problem = problem.in_suitable_precision()
+        average, n_other = problem.average(), 2 * N_SAME + len(problem.members)
+        found = compare_with_twins(problem, average, N_SAME, n_other)
+        find = partial(find_neighborhoods, average, problem.labels, N_SAME, n_other)
+        return Start(
+            found.add_to(problem), found, lambda part: find(), partial(partial, start_equal), False
+        )
 
 
 @fill_doc

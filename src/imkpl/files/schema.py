@@ -383,6 +383,8 @@ MODEL: Mapping[str, Rule] = {
     "class_shares_": _numbers("prototypes", "classes"),
     "codes_": _rows("train", "prototypes"),
     "kernel_weights_": _numbers("kernels", low=0),
+    "kernel_evidence_": _numbers("kernels", low=0),
+    "expected_false_kernels_": NUMBER,
     "kernel_names_": _listed(list, TEXT, "kernels"),
     "support_": _indices("support", "train"),
     "support_ids_": _labels("support"),

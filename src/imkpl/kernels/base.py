@@ -381,6 +381,17 @@ class BaseKernelBank(ABC):
         """Samples as `X`: ``combine(w, _subset(X, i))`` is ``combine(w, X)[np.ix_(i, i)]``."""
         return take_samples(X, np.asarray(indices, dtype=np.intp))
 
+    def _with_mixes(self, X: Any, mixes: Any) -> Any:
+        """The samples and mixes of them, for kernels that are linear in the samples.
+
+        ``pairs(_with_mixes(X, M), i, n + m)`` is ``sum_j M_mj pairs(X, i, j)``; rows of the mixes
+        sum to one.
+        """
+        raise ValueError(
+            f"_with_mixes() got {np.shape(mixes)[0]} mixes, but the kernels of "
+            f"{type(self).__name__} are not linear in the samples. Use contract_rows()."
+        )
+
     def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
         """Bank and samples of the same kernels, expensive ones evaluated once for a whole fit."""
         return self, X
@@ -482,6 +493,9 @@ class BaseWrapper(BaseKernelBank):
 
     def _subset(self, X: Any, indices: ArrayLike) -> Any:
         return self.bank._subset(X, indices)
+
+    def _with_mixes(self, X: Any, mixes: Any) -> Any:
+        return self.bank._with_mixes(X, mixes)
 
     def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
         table, samples = self.bank._tabulate(X)

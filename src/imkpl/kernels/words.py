@@ -253,6 +253,15 @@ class PerWord(BaseKernelBank):
 
     _subset = _take
 
+    def _with_mixes(self, X: Any, mixes: Any) -> Documents:
+        documents = Documents.read(X)
+        everything = np.arange(documents.shape[1])
+        mixed = sp.csr_array(mixes @ documents.values(everything, np.ones(everything.size)))
+        # Damped, these counts in documents of unit length are what was mixed.
+        mixed.data = np.sign(mixed.data) * np.expm1(np.abs(mixed.data))
+        counts = sp.csr_array(sp.vstack([documents.counts, mixed]))
+        return Documents(counts, np.append(documents.lengths, np.ones(mixed.shape[0])))
+
     def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
         n_rows = X.shape[0]
         return n_rows, n_rows if Y is None else Y.shape[0]

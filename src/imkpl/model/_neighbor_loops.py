@@ -23,19 +23,24 @@ def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untype
 
 
 @ParallelLoop
-def _find_nearest_inplace(kernel, labels, samples, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
+def _find_nearest_inplace(kernel, labels, samples, order, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
     # The neighbours of samples[p] are the first n_same[p] entries of same[p] and the first
-    # n_other[p] entries of other[p].
+    # n_other[p] entries of other[p]. The kernel counts together with itself in another order of
+    # samples, unless that is empty.
     for p in prange(samples.size):
         i = samples[p]
-        to_same = np.empty(same.shape[1])
-        to_other = np.empty(other.shape[1])
+        own, others = same[p], other[p]
+        to_same = np.empty(own.size)
+        to_other = np.empty(others.size)
         found_same = found_other = 0
         for j in range(labels.size):
+            value = kernel[i, j]
+            if order.size > 0:
+                value += kernel[order[i], order[j]]
             if labels[j] != labels[i]:
-                found_other = _insert(other[p], to_other, found_other, j, kernel[i, j])
+                found_other = _insert(others, to_other, found_other, j, value)
             elif j != i:
-                found_same = _insert(same[p], to_same, found_same, j, kernel[i, j])
+                found_same = _insert(own, to_same, found_same, j, value)
         if found_same == 0:
             # The only sample of a class is its own neighbour.
             same[p, 0], found_same = i, 1

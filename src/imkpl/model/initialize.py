@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,7 +23,11 @@ from imkpl.model.separation import (
     mean_margins,
     weigh_margins,
 )
+from imkpl.model.twins import KernelEvidence
 from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
+
+# From a limit on the number of kernels to the problem with the chosen ones, and their weights.
+Choose = Callable[[int | None], tuple[Problem, FloatArray]]
 
 # Maximum number of kernels among which the pursuit chooses, because its matrix has as many rows and
 # columns. The first candidates are the kernels that separate best on their own. After the pursuit
@@ -67,12 +72,66 @@ def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | 
     return np.linspace(0, n_samples - 1, n_compared).round().astype(np.intp)
 
 
-def start_average(problem: Problem, neighborhoods: Neighborhoods) -> tuple[Problem, FloatArray]:
-    """The paper's start: equal weights, and J_ls as printed."""
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Chooses kernels; without a limit, among those that pass a comparison with their twins.
+
+    With a limit too, if enough pass, otherwise among all. Neighbours are found in the average of
+    the kernels among which is chosen, so that noise that does not pass has no part in it.
+    """
+
+    problem: Problem
+    found: KernelEvidence
+    find_neighborhoods: Callable[[Problem], Neighborhoods]  # in the average of the kernels
+    prepare: Callable[[Problem, Neighborhoods], Choose]
+    has_gate: bool = True
+
+    def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
+        """The problem with the chosen kernels, and their weights."""
+        is_gated = self._is_gated(max_kernels)
+        return (self._among_passing if is_gated else self._among_all)(max_kernels)
+
+    def pool(self, max_kernels: int | None) -> Problem:
+        """The kernels among which is chosen."""
+        return self._passing if self._is_gated(max_kernels) else self.problem
+
+    def choose(self, problem: Problem, max_kernels: int) -> tuple[Problem, FloatArray]:
+        """Choose again, among the kernels of a part of the problem."""
+        return self.prepare(problem, self.find_neighborhoods(problem))(max_kernels)
+
+    def _is_gated(self, max_kernels: int | None) -> bool:
+        n_passing = self.found.passing.size
+        return self.has_gate and (max_kernels or 1) <= n_passing < self.problem.bank.n_kernels
+
+    @cached_property
+    def _passing(self) -> Problem:
+        return self.problem.select(self.found.passing)
+
+    @cached_property
+    def _among_all(self) -> Choose:
+        return self.prepare(self.problem, self.find_neighborhoods(self.problem))
+
+    @cached_property
+    def _among_passing(self) -> Choose:
+        return self.prepare(self._passing, self.find_neighborhoods(self._passing))
+
+
+def start_average(
+    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None = None
+) -> tuple[Problem, FloatArray]:
+    """The paper's start: equal weights, and J_ls as printed; a limit has no effect."""
     slopes = local_separation_slopes(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     n_kernels = problem.bank.n_kernels
     with_loss = replace(problem, separation_loss=LinearSeparation(slopes))
     return with_loss, np.full(n_kernels, 1 / n_kernels)
+
+
+def start_equal(
+    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None = None
+) -> tuple[Problem, FloatArray]:
+    """Equal weights for all kernels, whatever separates."""
+    n_kernels = problem.bank.n_kernels
+    return problem, np.full(n_kernels, 1 / n_kernels)
 
 
 def start_ridge(

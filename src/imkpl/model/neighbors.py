@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,11 +17,17 @@ class Pairs:
     rows: IntArray  # the sample of each pair, ascending
     columns: IntArray  # its neighbour, nearest first
     n_samples: int  # the number of all samples, including those without pairs
+    weights: FloatArray | None = None  # what each neighbour counts; all alike if None
 
     @property
     def counts(self) -> IntArray:
         """The number of neighbours of every sample."""
         return np.bincount(self.rows, minlength=self.n_samples)
+
+    @property
+    def parts(self) -> FloatArray:
+        """What each neighbour counts for its sample; those of a sample sum to one."""
+        return 1.0 / self.counts[self.rows] if self.weights is None else self.weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +37,14 @@ class Neighborhoods:
     same: Pairs
     other: Pairs
 
+    def renumbered(self, numbers: IntArray) -> Neighborhoods:
+        """The neighbourhoods of samples with other numbers; rows are then in any order."""
+        same, other = (
+            replace(pairs, rows=numbers[pairs.rows], columns=numbers[pairs.columns])
+            for pairs in (self.same, self.other)
+        )
+        return Neighborhoods(same, other)
+
 
 def find_neighborhoods(
     kernel: FloatArray,
@@ -38,12 +52,13 @@ def find_neighborhoods(
     n_same: int,
     n_other: int,
     samples: IntArray | None = None,
+    order: IntArray | None = None,
 ) -> Neighborhoods:
     """The nearest same-class and other-class samples of all or some samples.
 
     With a unit diagonal the nearest samples are those with the largest kernel values. In a class of
     m samples there are at most m - 1 same-class neighbours; the only sample of a class is its own
-    neighbour.
+    neighbour. With an order, the kernel counts together with itself in that order of samples.
     """
     listed = np.arange(labels.size) if samples is None else samples
     sizes = np.bincount(labels)
@@ -51,7 +66,10 @@ def find_neighborhoods(
     same = np.empty((listed.size, min(n_same, widest[0])), dtype=np.intp)
     other = np.empty((listed.size, min(n_other, widest[1])), dtype=np.intp)
     counts = np.empty((2, listed.size), dtype=np.intp)
-    _find_nearest_inplace(kernel, labels, listed, same, other, *counts)
+    no_order = np.empty(0, dtype=np.intp)
+    _find_nearest_inplace(
+        kernel, labels, listed, no_order if order is None else order, same, other, *counts
+    )
     found = []
     for table, count in zip((same, other), counts, strict=True):
         columns = table[np.arange(table.shape[1]) < count[:, np.newaxis]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
-from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
 from imkpl.model.separation import BaseSeparation
 from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
 
@@ -42,6 +41,8 @@ class Problem:
     code_sparsity: int  # maximum number of prototypes per code
     sharpness: float = 0.0  # t, of the votes; 0 without votes
     dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
+    # Of every kernel at the start of the fit: how sure it is that it is more than chance.
+    evidence: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @cached_property
     def diagonals(self) -> FloatArray:
@@ -66,12 +67,9 @@ class Problem:
         combined = self.bank.combine(weights / self.scale(weights), self.X)
         return combined.astype(np.float64, copy=False)
 
-    def find_neighborhoods(
-        self, n_same: int, n_other: int, samples: IntArray | None = None
-    ) -> Neighborhoods:
-        """Nearest samples in the average of the kernels, each scaled to unit diagonal."""
-        kernel = self.combine(1 / self.diagonals)
-        return find_neighborhoods(kernel, self.labels, n_same, n_other, samples)
+    def average(self) -> FloatArray:
+        """The average of the kernels, each scaled to a unit diagonal."""
+        return self.combine(1 / self.diagonals)
 
     def prototype_classes(self, state: State) -> IntArray:
         """The class of every prototype, that of its first sample."""

@@ -154,8 +154,9 @@ def compute_margins(
     """The margin of every (sample, other-class neighbour) pair in every kernel."""
     same, other = neighborhoods.same, neighborhoods.other
     near = bank.pairs(X, same.rows, same.columns, dtype)
-    listed, starts, counts = np.unique(same.rows, return_index=True, return_counts=True)
-    own = np.add.reduceat(near, starts, axis=0) / counts[:, None].astype(near.dtype)
+    near *= same.parts[:, None].astype(near.dtype)
+    listed, starts = np.unique(same.rows, return_index=True)
+    own = np.add.reduceat(near, starts, axis=0)
     owners = np.searchsorted(listed, other.rows)
     margins = bank.pairs(X, other.rows, other.columns, dtype)
     for start in range(0, len(margins), PAIR_BLOCK):
@@ -187,8 +188,7 @@ def weigh_margins(
     """``coefficients @ margins`` for every kernel, without computing the margins."""
     same, other = neighborhoods.same, neighborhoods.other
     totals = np.bincount(other.rows, coefficients, minlength=same.n_samples)
-    to_same = (totals / np.maximum(same.counts, 1))[same.rows]
-    values = np.concatenate([to_same, -coefficients])
+    values = np.concatenate([totals[same.rows] * same.parts, -coefficients])
     return bank.contract_pairs(values, X, *_join_pairs(neighborhoods))
 
 

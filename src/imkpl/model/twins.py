@@ -1,0 +1,221 @@
+"""Shuffled twins: which kernels tell the classes apart better than chance?
+
+A twin is a kernel whose samples were put into another order: what it says about samples is right
+for no sample, and all that it achieves is chance. All kernels are shuffled in the same way, so that
+twins depend on each other as kernels do. Every kernel and every twin is judged twice: by how much
+more alike samples of a class are than any two samples, which finds kernels that separate on their
+own, and by the margins between neighbours, which finds those that separate together with others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import isotonic_regression
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.base import iterate_blocks
+from imkpl.model.neighbors import find_neighborhoods
+from imkpl.model.problem import Problem
+from imkpl.model.separation import margin_pair_weights, weigh_margins
+
+# Number of twins of every kernel: as many as give this number in all, within bounds.
+TWINS = 20_000
+MOST_SHUFFLES, FEWEST_SHUFFLES = 10, 5
+# Maximum number of samples, evenly spaced, whose neighbours are compared, and of those on which
+# the spread of kernel values is measured.
+MOST_COMPARED = 2000
+BLOCK = 64
+# A variance below this part of the diagonal counts as none.
+CONSTANT = 1e-9
+# Same-class neighbours of a sample, where no number is given.
+N_SAME = 4
+# A kernel passes if it is three times as likely to be useful as to be chance.
+LEAST_EVIDENCE = 0.75
+# Without structure, some kernel would pass in this share of all data sets.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class KernelEvidence:
+    """How sure it is that kernels are more than chance."""
+
+    shares: FloatArray  # for every kernel, 0 to 1
+    has_structure: bool  # whether some kernel certainly is
+
+    @property
+    def passing(self) -> IntArray:
+        """The kernels that are much more likely to be useful than to be chance."""
+        return np.flatnonzero(self.has_structure & (self.shares >= LEAST_EVIDENCE))
+
+    def add_to(self, problem: Problem) -> Problem:
+        """The problem with this evidence on its kernels."""
+        evidence = np.zeros(problem.evidence.size)
+        evidence[problem.kernel_indices] = self.shares
+        return replace(problem, evidence=evidence)
+
+    def warn(self) -> None:
+        """Say so where no kernel is more than chance."""
+        if not self.has_structure:
+            warnings.warn(
+                "No kernel tells the classes apart better than shuffled copies of the kernels do: "
+                "what is learned from these samples may be chance. Check that the rows of X and y "
+                "belong together; if they do, there may be too few samples, or other features are "
+                "needed.",
+                stacklevel=2,
+            )
+
+
+def compare_with_twins(
+    problem: Problem, average: FloatArray, n_same: int, n_other: int
+) -> KernelEvidence:
+    """The evidence of every kernel of a problem; `average` is their average kernel.
+
+    Twins take part in the average in which neighbours are found, so that a kernel without meaning
+    has the same part in the choice of neighbours as its twin.
+    """
+    n_kernels, n_samples = problem.bank.n_kernels, problem.labels.size
+    n_shuffles = int(np.clip(TWINS // n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES))
+    # From the most typical sample to the least, so that the names of classes do not matter.
+    ranked = np.argsort(-average.sum(axis=1), kind="stable")
+    source, orders = np.random.default_rng(0), np.empty((n_shuffles, n_samples), dtype=np.intp)
+    for order in orders:
+        order[ranked] = source.permutation(ranked)
+    variance = _variance(problem)
+    concentration = _concentration(problem, _spaced(ranked, BLOCK))
+    compared = np.sort(_spaced(ranked, MOST_COMPARED))
+    likeness = np.array(
+        [
+            _likeness(problem, order, variance, concentration)
+            for order in (np.arange(n_samples), *orders)
+        ]
+    )
+    local = np.array(
+        [_local_margins(problem, average, o, n_same, n_other, compared) for o in orders]
+    )
+    margins, twin_margins = _standardize(local / (variance * np.sqrt(concentration)))
+    scores = np.maximum(likeness[0], margins)
+    twin_scores = np.maximum(likeness[1:], twin_margins)
+    chances = tail_probabilities(scores, twin_scores.ravel())
+    return weigh_evidence(chances)
+
+
+def weigh_evidence(chances: FloatArray) -> KernelEvidence:
+    """Evidence from the probabilities that a twin is as good as each kernel.
+
+    One minus the local false discovery rate, by Grenander's estimate of the density of the
+    probabilities, all kernels being noise otherwise. Its sum over kernels that pass is the number
+    that chance would give.
+    """
+    order = np.argsort(chances, kind="stable")
+    steps = chances.size * np.diff(chances[order], prepend=0.0)
+    rates = np.empty(chances.size)
+    rates[order] = np.minimum(isotonic_regression(steps).x, 1.0)
+    # Simes' test: rates of data without structure fall below a level with that probability.
+    return KernelEvidence(1 - rates, bool(rates.min(initial=1.0) <= LEVEL))
+
+
+def tail_probabilities(scores: FloatArray, twins: FloatArray) -> FloatArray:
+    """The share of twins of at least these scores; beyond the best twins, an exponential tail."""
+    twins = np.sort(twins)
+    n_top = min(twins.size - 1, int(np.ceil(np.sqrt(twins.size))))
+    threshold = twins[-n_top - 1]
+    excess = float(np.mean(twins[-n_top:] - threshold))
+    counts = twins.size - np.searchsorted(twins, scores, side="left")
+    beyond = np.maximum(scores - threshold, 0.0)
+    tail = n_top * np.exp(-beyond / excess) if excess > 0 else np.where(beyond > 0, 0, n_top)
+    return np.where(scores > threshold, tail, counts) / twins.size
+
+
+def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
+    """How far each kernel's variance lies in few directions of feature space; 1 if in only one.
+
+    The sum of the squares of the variances along the principal directions, over the square of
+    their sum, on some samples.
+    """
+    samples, n = problem.bank._subset(problem.X, chosen), chosen.size
+    rows, columns = np.tril_indices(n, -1)
+    pairs = np.arange(rows.size)
+    places = np.concatenate([rows, columns]), np.concatenate([pairs, pairs])
+    incidence = sp.csr_array((np.ones(2 * rows.size), places), shape=(n, rows.size))
+    found = np.ones(problem.bank.n_kernels)
+    for block in iterate_blocks(found.size, 16 * rows.size):
+        bank, norms = problem.bank.select(np.arange(found.size)[block]), problem.diagonals[block]
+        values = bank.pairs(samples, rows, columns)
+        means = (incidence @ values + norms) / n
+        mean = means.mean(axis=0)
+        trace = n * (norms - mean)
+        squares = 2 * np.sum(values**2, axis=0) + n * norms**2
+        squares += n * (n * mean**2 - 2 * np.sum(means**2, axis=0))
+        is_varying = trace > n * CONSTANT * norms
+        np.divide(squares, trace**2, out=found[block], where=is_varying)
+    return np.clip(found, 1 / n, 1.0)
+
+
+def _variance(problem: Problem) -> FloatArray:
+    """The variance of each kernel in feature space, infinite where it is 0."""
+    shares = problem.sample_weight / problem.sample_weight.sum()
+    means = problem.bank.contract_rows(sp.csr_array(shares[np.newaxis]), [1.0], problem.X)
+    variances = problem.diagonals - means
+    is_constant = variances <= CONSTANT * problem.diagonals
+    return np.where(is_constant, np.inf, variances)
+
+
+def _likeness(
+    problem: Problem, order: IntArray, variance: FloatArray, concentration: FloatArray
+) -> FloatArray:
+    """How much more alike samples of a class are than any two, in standard deviations of chance.
+
+    The sum of squares between classes in feature space, relative to what chance gives: about a
+    chi-squared variable, brought to a normal scale by the cubic root.
+    """
+    weight, labels = problem.sample_weight, problem.labels
+    n_classes, total = int(labels.max()) + 1, weight.sum()
+    totals = np.bincount(labels, weight)
+    rows = np.zeros((n_classes + 1, labels.size))
+    rows[labels, order] = weight / totals[labels]
+    rows[-1, order] = weight / total
+    factors = np.append(totals / total, -1.0)
+    between = problem.bank.contract_rows(sp.csr_array(rows), factors, problem.X)
+    expected = np.sum(weight**2 / totals[labels]) / total - np.sum(weight**2) / total**2
+    ratio = np.maximum(between / (expected * variance), 0.0)
+    part = 2 * concentration / (9 * (n_classes - 1))
+    return np.asarray((np.cbrt(ratio) - 1 + part) / np.sqrt(part))
+
+
+def _local_margins(
+    problem: Problem,
+    average: FloatArray,
+    order: IntArray,
+    n_same: int,
+    n_other: int,
+    samples: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean margins of kernels and of their twins, between neighbours for which both count."""
+    neighborhoods = find_neighborhoods(average, problem.labels, n_same, n_other, samples, order)
+    weights = margin_pair_weights(neighborhoods, problem.sample_weight)
+    shares = weights / weights.sum()
+    shuffled = neighborhoods.renumbered(order)
+    return (
+        weigh_margins(problem.bank, problem.X, neighborhoods, shares),
+        weigh_margins(problem.bank, problem.X, shuffled, shares),
+    )
+
+
+def _standardize(local: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Margins beyond those of twins, and those of every twin beyond the others, alike in scale."""
+    real, twins = local[:, 0], local[:, 1]
+    n = len(twins)
+    apart = (twins - twins.mean(axis=0)) * np.sqrt(n / (n - 1))
+    deviation = np.sqrt(np.mean(apart**2)) or 1.0
+    own = (real.mean(axis=0) - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
+    return own / deviation, apart / deviation
+
+
+def _spaced(samples: IntArray, limit: int) -> IntArray:
+    """All samples, or as many as are allowed, evenly spaced."""
+    places = np.linspace(0, samples.size - 1, min(samples.size, limit))
+    return samples[places.round().astype(np.intp)]

@@ -1,0 +1,222 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl import IMKPL, ISKPL
+from imkpl.kernels import PerFeatureGaussian
+from imkpl.model import twins
+from imkpl.model.problem import Problem
+from imkpl.model.separation import LinearSeparation
+from imkpl.model.twins import compare_with_twins, tail_probabilities, weigh_evidence
+from model.problems import seeds
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def compare(X, labels, sample_weight=None, n_same=4, scales=None):
+    bank = PerFeatureGaussian().adapt(X, sample_weight)
+    problem = Problem(
+        X=X,
+        labels=labels,
+        sample_weight=np.ones(labels.size) if sample_weight is None else sample_weight,
+        bank=bank,
+        kernel_indices=np.arange(bank.n_kernels),
+        separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
+        discrimination=0.0,
+        separation=0.0,
+        interpretability=0.0,
+        sparsity=3,
+        code_sparsity=2,
+        evidence=np.zeros(bank.n_kernels),
+    )
+    if scales is not None:
+        problem = replace(problem, bank=twins_of_scale(bank, scales))
+    return compare_with_twins(problem, problem.average(), n_same, 2 * n_same + 2)
+
+
+def twins_of_scale(bank, scales):
+    from imkpl.kernels import VarianceNormalized
+
+    return VarianceNormalized(bank, scales=scales)
+
+
+def make_noise(rng, n_samples=200):
+    """Five normal columns, and five of zeros and ones of which some are rare."""
+    flips = rng.random((n_samples, 5)) < np.array([0.03, 0.05, 0.1, 0.3, 0.5])
+    return np.hstack([rng.standard_normal((n_samples, 5)), flips])
+
+
+def test_kernels_that_separate_have_evidence_and_noise_has_none():
+    n_wrong = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        labels = np.arange(200) % 3
+        useful = rng.standard_normal((200, 3)) + labels[:, None] * np.array([2.0, 1.0, 0.6])
+        found = compare(np.hstack([useful, make_noise(rng)]), labels)
+        assert found.has_structure
+        assert found.shares[:3].min() > 0.9
+        n_wrong += np.count_nonzero(found.passing >= 3)
+    # A hundred columns of noise.
+    assert n_wrong <= 5
+
+
+def test_features_that_matter_only_together_have_evidence():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 6))
+    labels = (X[:, 0] * X[:, 1] > 0).astype(int)
+    assert set(compare(X, labels).passing) == {0, 1}
+
+
+def test_without_structure_nothing_passes():
+    found = [
+        compare(make_noise(rng), rng.integers(0, 2, 200))
+        for rng in (np.random.default_rng(seed) for seed in range(40))
+    ]
+    assert sum(one.has_structure for one in found) <= 5
+    assert all(one.passing.size == 0 for one in found if not one.has_structure)
+
+
+def test_dependent_noise_is_noise():
+    # All columns carry the same meaningless signal: neighbours in their average agree with each.
+    n_passing = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((150, 1)) + 0.5 * rng.standard_normal((150, 12))
+        n_passing += compare(X, rng.permutation(np.arange(150) % 2)).passing.size > 0
+    assert n_passing <= 4
+
+
+def test_a_factor_on_a_kernel_changes_nothing():
+    rng = np.random.default_rng(0)
+    labels = np.arange(80) % 2
+    X = np.hstack([rng.standard_normal((80, 2)) + labels[:, None], make_noise(rng, 80)])
+    scaled = compare(X, labels, scales=rng.uniform(0.1, 10.0, 12))
+    assert_allclose(scaled.shares, compare(X, labels).shares, atol=1e-4)
+
+
+def test_a_constant_kernel_has_no_evidence():
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 2
+    X = np.column_stack([labels + 0.3 * rng.standard_normal(60), np.ones(60)])
+    found = compare(X, labels)
+    assert found.shares[0] > 0.9
+    assert found.shares[1] == 0
+
+
+def test_samples_may_be_too_many_to_compare_all(monkeypatch):
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 2
+    X = np.hstack([rng.standard_normal((300, 2)) + labels[:, None], make_noise(rng, 300)])
+    monkeypatch.setattr(twins, "MOST_COMPARED", 50)
+    assert set(compare(X, labels).passing) >= {0, 1}
+
+
+@laws
+@given(seeds, st.integers(20, 500))
+def test_probabilities_are_shares_of_twins_with_an_exponential_tail(seed, n_twins):
+    rng = np.random.default_rng(seed)
+    reference, scores = rng.standard_normal(n_twins), np.sort(rng.uniform(-4, 8, 30))
+    found = tail_probabilities(scores, reference)
+    shares = np.mean(reference >= scores[:, None], axis=1)
+    n_top = int(np.ceil(np.sqrt(n_twins)))
+    threshold = np.sort(reference)[-n_top - 1]
+    is_body = scores <= threshold
+    assert_array_equal(found[is_body], shares[is_body])
+    assert np.all(np.diff(found) <= 0)
+    rates = np.diff(np.log(found[~is_body])) / np.diff(scores[~is_body])
+    if rates.size:
+        assert_allclose(rates, rates[0])
+        assert found[~is_body].max() <= n_top / n_twins
+
+
+def test_twins_that_are_all_alike_have_no_tail():
+    assert tail_probabilities(np.array([0.0, 1.0]), np.zeros(20)).tolist() == [1.0, 0.0]
+
+
+@laws
+@given(seeds, st.integers(1, 200))
+def test_evidence_counts_what_chance_gives(seed, n_kernels):
+    rng = np.random.default_rng(seed)
+    chances = np.where(rng.random(n_kernels) < 0.5, rng.random(n_kernels), 1e-3)
+    found = weigh_evidence(chances)
+    assert found.shares.min() >= 0
+    assert found.shares.max() <= 1
+    order = np.argsort(chances)
+    assert np.all(np.diff(found.shares[order]) <= 1e-12)
+    # Chance gives n_kernels * p kernels of a probability of p or less.
+    rates = 1 - found.shares[order]
+    ends = np.flatnonzero(np.diff(rates, append=2.0) > 1e-9)
+    ends = ends[rates[ends] < 1]
+    assert_allclose(np.cumsum(rates)[ends], n_kernels * chances[order][ends], atol=1e-9)
+
+
+def noisy(seed=0, n_samples=120):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_samples) % 2
+    X = np.hstack(
+        [rng.standard_normal((n_samples, 3)) + 1.5 * y[:, None], make_noise(rng, n_samples)]
+    )
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        IMKPL(),
+        IMKPL(max_kernels=2),
+        IMKPL(max_kernels=12),
+        IMKPL(weight_rule="ridge"),
+        IMKPL(weight_rule="lp"),
+        ISKPL(),
+    ],
+)
+def test_every_fit_says_how_many_kernels_are_chance(model):
+    X, y = noisy()
+    model = model.fit(X, y)
+    assert model.kernel_evidence_.shape == (13,)
+    assert model.kernel_evidence_[:3].min() > 0.9
+    assert model.kernel_evidence_[3:].mean() < 0.2
+    kept = model.kernel_weights_ > 0
+    assert model.expected_false_kernels_ == pytest.approx(np.sum(1 - model.kernel_evidence_[kept]))
+
+
+@pytest.mark.parametrize("rule", ["margin", "ridge"])
+def test_without_a_limit_noise_is_left_out(rule):
+    n_kept = [
+        np.count_nonzero(IMKPL(weight_rule=rule).fit(*noisy(seed)).kernel_weights_[3:])
+        for seed in range(5)
+    ]
+    assert np.mean(n_kept) <= 0.4
+
+
+def test_a_limit_chooses_among_kernels_that_pass_if_there_are_enough():
+    X, y = noisy()
+    for limit in (1, 2, 3):
+        assert not IMKPL(max_kernels=limit).fit(X, y).kernel_weights_[3:].any()
+    assert np.count_nonzero(IMKPL(max_kernels=10).fit(X, y).kernel_weights_) > 3
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("model", [IMKPL(), ISKPL(), IMKPL(weight_rule="lp"), IMKPL(max_kernels=2)])
+def test_a_model_of_noise_says_so(model):
+    rng = np.random.default_rng(3)
+    X, y = make_noise(rng), rng.integers(0, 2, 200)
+    with pytest.warns(UserWarning, match="No kernel tells the classes apart better than shuffled"):
+        model.fit(X, y)
+    assert model.kernel_weights_.sum() == pytest.approx(1.0)
+    assert model.expected_false_kernels_ > 0.5 * np.count_nonzero(model.kernel_weights_)
+
+
+def test_evidence_does_not_depend_on_the_order_of_rows_or_on_copies():
+    X, y = noisy()
+    rng = np.random.default_rng(1)
+    weight = rng.integers(1, 4, y.size)
+    one = IMKPL().fit(X, y, sample_weight=weight)
+    order = rng.permutation(weight.sum())
+    rows = np.repeat(np.arange(y.size), weight)[order]
+    other = IMKPL().fit(X[rows], y[rows])
+    assert_allclose(other.kernel_evidence_, one.kernel_evidence_, atol=1e-6)
