@@ -40,9 +40,9 @@ def test_labels_that_come_together_are_found_together(fitted, topics):
     X, y = topics
     found = fitted.predict(X[60:])
     assert found.dtype == np.int64
-    assert np.mean(found == y[60:]) > 0.97
+    assert np.mean(found == y[60:]) > 0.95
     assert_array_equal(found[:, 2], found[:, 3])
-    assert fitted.score(X[60:], y[60:]) > 0.9
+    assert fitted.score(X[60:], y[60:]) > 0.85
     # The classes of the one model are the rarest labels.
     assert_array_equal(fitted.estimator_.classes_, [0, 1, 2])
 

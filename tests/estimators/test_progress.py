@@ -177,7 +177,7 @@ def test_verbose_names_the_stages(model, wine, capsys):
 def test_an_interrupt_says_where_it_was_and_changes_nothing(name, wine, monkeypatch):
     model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     before, proba = dict(vars(model)), model.predict_proba(wine.new)
-    n_calls = {"adapt": 1, "pairs": 1, "combine": 4}[name]
+    n_calls = {"adapt": 1, "pairs": 1, "combine": 5}[name]
     original, calls = getattr(PerFeatureGaussian, name), []
 
     def lose_patience(*arguments):

@@ -55,9 +55,9 @@ from imkpl.kernels import (
 from imkpl.kernels.alignment import ChannelKernels
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.table import ColumnKernels
+from imkpl.kernels.words import Documents, WordKernels
 from imkpl.model.predictor import Encoder, Predictor
 from imkpl.model.votes import Votes
-from imkpl.kernels.words import Documents, WordKernels
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
 

@@ -67,10 +67,11 @@ def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
 def split(problem: Problem) -> Iterator[BoolArray]:
     """Which samples are left out, fold by fold; every class keeps a sample to learn from."""
     fold = np.full(problem.labels.size, -1)
-    source = np.random.default_rng(0)
     for samples in problem.members:
         if samples.size > 1:
-            fold[source.permutation(samples)] = np.arange(samples.size) % N_FOLDS
+            # The same for every class, so that their names do not matter.
+            order = np.random.default_rng(0).permutation(samples)
+            fold[order] = np.arange(samples.size) % N_FOLDS
     n_left = 0
     for number in range(N_FOLDS):
         is_left = fold == number
