@@ -11,7 +11,7 @@ from imkpl.model.predictor import Encoder
 def test_far_samples_are_refused_and_ordinary_ones_are_not():
     X, y = load_digits(return_X_y=True)
     # Digits of the same writers: every other one.
-    model = IMKPL(sparsity=5).fit(X[::2], y[::2])
+    model = IMKPL(sparsity=5, n_prototypes=50).fit(X[::2], y[::2])
     ordinary = model.predict(X[1::2], reject=True)
     refused = np.array([label is None for label in ordinary])
     # The threshold leaves out one training sample of a hundred; new ones are a little farther.

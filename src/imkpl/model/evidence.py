@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import take_samples
@@ -42,15 +41,6 @@ class Evidence:
             base[is_empty] = self.encoding.scores[is_empty]
         return base
 
-    @property
-    def shares(self) -> sp.csr_array:
-        """The share of each prototype in the decision: of all votes, or of the code."""
-        if self.predictor.votes is not None:
-            return sp.csr_array(self.predictor.votes.shares(self.similarities))
-        codes = self.encoding.codes
-        totals = codes.sum(axis=1)
-        return sp.csr_array(codes / np.where(totals > 0, totals, 1.0)[:, np.newaxis])
-
     def take(self, rows: IntArray) -> Evidence:
         """The evidence of some of the samples."""
         encoding = self.encoding
@@ -62,64 +52,67 @@ class Evidence:
         )
 
     def factors(self, row: int) -> FloatArray:
-        """What a unit of the parts of each prototype adds to each class score."""
-        predictor = self.predictor
-        if predictor.votes is not None:
-            owners = np.eye(self.encoding.scores.shape[1])[predictor.votes.classes]
-            return owners * predictor.votes.parts(self.similarities[[row]])[0][:, np.newaxis]
-        code = self.encoding.codes[[row]].toarray().ravel()
-        amounts = code[:, np.newaxis] * predictor.encoder.class_shares
+        """How much of what each prototype says is added to each class score.
+
+        With votes the prototypes of a class share its score as they share its votes. For
+        ``decision="share"`` every prototype says 1.
+        """
+        votes, code = self.predictor.votes, self.encoding.codes[[row]].toarray().ravel()
+        if votes is not None:
+            owners = np.eye(self.encoding.scores.shape[1])[votes.classes]
+            return np.asarray(owners * votes.parts(self.similarities[[row]])[0][:, np.newaxis])
+        amounts = code[:, np.newaxis] * self.predictor.encoder.class_shares
         total = amounts.sum()
         return np.asarray(amounts / total if total > 0 else amounts)
 
     def by_prototype(self, row: int) -> FloatArray:
         """What each prototype adds to each class score."""
         factors = self.factors(row)
-        if self.predictor.votes is None:
-            return factors
-        return factors * self.encoding.scores[row]
+        return factors if self.predictor.votes is None else factors * self.encoding.scores[row]
 
     def by_kernel(self) -> FloatArray:
         """What each kernel adds to each class score."""
-        predictor = self.predictor
-        n_classes = self.encoding.scores.shape[1]
-        totals = np.empty((len(self.similarities), predictor.weights.size, n_classes))
-        for rows, parts in self.split_rows():
+        n_samples, n_classes = self.encoding.scores.shape
+        totals = np.empty((n_samples, self.predictor.weights.size, n_classes))
+        for rows, parts in self.split_similarities():
             for place, row in enumerate(rows):
-                totals[row] = parts[place].T @ self.factors(row)
+                totals[row] = self.split_words(row, parts[place]).T @ self.factors(row)
         return totals
 
     def table(self, row: int) -> FloatArray:
         """What each kernel adds to each class score through each prototype."""
-        parts = self.said_parts(np.array([row]))[0]
-        return np.asarray(parts[:, :, np.newaxis] * self.factors(row)[:, np.newaxis, :])
+        words = self.split_words(row, self.similarity_parts(np.array([row]))[0])
+        return np.asarray(words[:, :, np.newaxis] * self.factors(row)[:, np.newaxis, :])
 
-    def split_rows(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Row numbers and `said_parts` of a block of samples at a time."""
+    def split_similarities(self) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Row numbers and `similarity_parts` of a block of samples at a time."""
         n_samples, n_prototypes = self.similarities.shape
         entries = n_prototypes * self.predictor.weights.size
         step = int(np.clip(BLOCK_ENTRIES // max(1, entries), 1, BLOCK_ROWS))
         for start in range(0, n_samples, step):
             rows = np.arange(start, min(start + step, n_samples))
-            yield rows, self.said_parts(rows)
+            yield rows, self.similarity_parts(rows)
 
-    def said_parts(self, rows: IntArray) -> FloatArray:
-        """What each prototype says, split by kernels.
-
-        With votes a class score is a mean of ``s_j + b_j - log(r_j) / t`` over its prototypes, r_j
-        being the share of prototype j in the votes for the class. The similarity s_j is a sum over
-        kernels, the rest is shared out by their weights. For ``decision="share"`` a prototype says
-        1, shared out as its similarity.
-        """
+    def similarity_parts(self, rows: IntArray) -> FloatArray:
+        """Similarities to the prototypes, split by kernels."""
         predictor = self.predictor
         chosen = take_samples(self.samples, rows)
         parts = np.empty((rows.size, predictor.mixes.shape[0], predictor.weights.size))
         for kernel, weight in enumerate(predictor.weights):
             values = predictor.bank.evaluate(kernel, chosen, predictor.samples)
             parts[:, :, kernel] = weight * (predictor.mixes @ values.T).T
-        whole = parts.sum(axis=2, keepdims=True)
+        return parts
+
+    def split_words(self, row: int, parts: FloatArray) -> FloatArray:
+        """What each prototype says about a sample, split by kernels as its similarity is.
+
+        With votes a class score is a mean of ``s_j + b_j - log(r_j) / t`` over its prototypes, r_j
+        being the share of prototype j in the votes for the class. The terms are equal. The kernels
+        have their parts of the similarity s_j, and of the rest as much as they weigh.
+        """
+        predictor, whole = self.predictor, parts.sum(axis=1, keepdims=True)
         if predictor.votes is not None:
-            said = self.encoding.scores[rows][:, predictor.votes.classes, np.newaxis]
+            said = self.encoding.scores[row][predictor.votes.classes, np.newaxis]
             return np.asarray(parts + (said - whole) * predictor.weights)
         # If kernels take negative values, a code may use a prototype unlike the sample.
         is_split = whole > 0

@@ -25,6 +25,8 @@ PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
 PATIENCE, NOTABLE = 2, 0.05
 # A sample that is left out counts as predicted with at least this chance, so that none decides.
 LEAST_CHANCE = 0.01
+# A difference in the mean logarithm of chances that is never worth more prototypes.
+NEGLIGIBLE = 0.01
 # Steps of L-BFGS in a fold; a whole fit takes more.
 FOLD_STEPS = 25, 15
 # Folds for few and for many samples: the fewer there are, the more must be left to learn from.
@@ -42,9 +44,9 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
     n_classes = len(problem.members)
     most = problem.labels.size // 2
     sizes = [n_classes * m for m in PER_CLASS if m == 1 or n_classes * m <= most]
-    folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
-    if not folds or len(sizes) == 1:
+    if len(sizes) == 1:
         return n_classes
+    folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
     scores: list[FloatArray] = []
     leader = 0
@@ -55,8 +57,14 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
             leader = place
         elif place - leader >= PATIENCE:
             break
+    return sizes[first_within_error(np.array(scores), weight)]
+
+
+def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
+    """The first row whose mean is within one standard error of the best, or negligibly below."""
+    means, errors = means_and_errors(scores, weight)
     best = int(np.argmax(means))
-    return sizes[int(np.argmax(means >= means[best] - errors[best]))]
+    return int(np.argmax(means >= means[best] - max(errors[best], NEGLIGIBLE)))
 
 
 def means_and_errors(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -71,10 +79,11 @@ def split(problem: Problem) -> Iterator[BoolArray]:
     n_samples = problem.labels.size
     n_folds = MORE_FOLDS if n_samples < MANY_SAMPLES else FEWER_FOLDS
     fold = np.full(n_samples, -1)
-    source = np.random.default_rng(0)
     for samples in problem.members:
         if samples.size > 1:
-            fold[source.permutation(samples)] = np.arange(samples.size) % n_folds
+            # The same for every class, so that their names do not matter.
+            order = np.random.default_rng(0).permutation(samples)
+            fold[order] = np.arange(samples.size) % n_folds
     n_left = 0
     for number in range(n_folds):
         is_left = fold == number
@@ -137,7 +146,8 @@ class Fold:
 def sharpen(problem: Problem, state: State, counts: FloatArray) -> Problem:
     """The problem with the sharpness at which the first prototypes vote best."""
     similarities = (state.prototypes @ state.kernel).T
-    left_out = leave_one_out_similarities(similarities, state.prototypes, counts)
+    squares = np.diagonal(state.kernel)
+    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, counts)
     classes = problem.prototype_classes(state)
     is_own = classes == problem.labels[:, None]
     usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))
