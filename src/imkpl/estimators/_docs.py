@@ -69,7 +69,8 @@ max_kernels : int, default=None
     Maximum number of kernels to keep. By default "margin" keeps as many as are needed to reach
     most of the decrease of the loss that all kernels reach: 97 % where there are many more
     kernels than samples, up to 99.5 % where there are few, and never more than 2000. "ridge"
-    keeps half of those that separate at all, "lp" one.
+    keeps half of those that separate at all. "lp" ignores the limit: it keeps one, or a few
+    with ``decision="votes"``.
 """,
     "decision": """
 decision : {"votes", "share"}, default="votes"

@@ -107,7 +107,8 @@ def build_predictor(
         encoder=encoder,
         votes=count_votes(problem, state) if problem.sharpness > 0 else None,
     )
-    left_out = leave_one_out_similarities(similarities, state.prototypes, data.counts)
+    squares = np.diagonal(state.kernel)
+    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, data.counts)
     calibration = CalibrationSamples(similarities, left_out, data.labels, data.sample_weight)
     if data.has_landmarks:
         calibration = add_other_samples(predictor, data, calibration)

@@ -163,7 +163,9 @@ class IMKPL(BasePrototypeClassifier):
         self.max_kernels = max_kernels
 
     def _build_problem(self, data: TrainingData) -> Problem:
-        n_samples = data.n_samples
+        problem, n_samples = super()._build_problem(data), data.n_samples
+        if self.weight_rule != "lp":
+            problem = divide_by_variance(problem)
         if self.n_neighbors > n_samples:
             kind, more = "distinct samples", "add samples"
             if data.has_landmarks:
@@ -172,9 +174,6 @@ class IMKPL(BasePrototypeClassifier):
                 f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
                 f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
-        problem = super()._build_problem(data)
-        if self.weight_rule != "lp":
-            problem = divide_by_variance(problem)
         return replace(problem, separation=self.separation).in_suitable_precision()
 
     def _prepare_start(self, problem: Problem) -> Start:

@@ -40,23 +40,23 @@ class CalibrationSamples:
 
 
 def leave_one_out_similarities(
-    similarities: FloatArray, prototypes: sp.csr_array, counts: FloatArray
+    similarities: FloatArray, prototypes: sp.csr_array, squares: FloatArray, counts: FloatArray
 ) -> FloatArray:
     """Similarity of each training sample to the prototypes, its own part in them taken out.
 
-    Without sample i a unit-norm prototype u has the squared norm ``1 - 2 u_i s_i + u_i^2`` and
-    the similarity ``s_i - u_i`` to it, where ``s_i`` is the full one. A prototype that consists of
-    the sample alone may not be used. Where a sample stands for two or more, leaving one out leaves
-    the others in the prototypes, and nothing changes.
+    Without sample i, of squared norm k_i, a unit-norm prototype u has the squared norm
+    ``1 - 2 u_i s_i + u_i^2 k_i`` and the similarity ``s_i - u_i k_i`` to it, where ``s_i`` is the
+    full one. A prototype that consists of the sample alone may not be used. Where a sample stands
+    for two or more, leaving one out leaves the others in the prototypes, and nothing changes.
     """
     left = similarities.copy()
     entries = prototypes.tocoo()
     is_last = counts[entries.coords[1]] < 2
     owners, samples = (places[is_last] for places in entries.coords)
-    part, full = entries.data[is_last], similarities[samples, owners]
-    norms = 1 - 2 * part * full + part**2
+    part, full, square = entries.data[is_last], similarities[samples, owners], squares[samples]
+    norms = 1 - 2 * part * full + part**2 * square
     is_alone = np.diff(prototypes.indptr)[owners] == 1
-    rest = (full - part) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
+    rest = (full - part * square) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
     left[samples, owners] = np.where(is_alone | (norms <= 0), FORBIDDEN, rest)
     return left
 

@@ -76,18 +76,18 @@ def update_prototypes(problem: Problem, state: State) -> State:
 def reseed_unused(problem: Problem, state: State) -> State:
     """Move unused prototypes to the samples that are reconstructed worst.
 
-    A single sample has the smallest possible J_ip, 1, so the objective does not rise.
+    A single sample of unit norm has the smallest possible J_ip, 1, so the objective does not rise.
     """
     unused = np.flatnonzero(state.codes.sum(axis=0) == 0)
     if unused.size == 0:
         return state
-    to_samples = state.prototypes @ state.kernel
+    to_samples, squares = state.prototypes @ state.kernel, np.diagonal(state.kernel)
     size = row_products(state.codes, state.codes @ (to_samples @ state.prototypes.T))
-    errors = 1 - 2 * row_products(state.codes, to_samples.T) + size
+    errors = squares - 2 * row_products(state.codes, to_samples.T) + size
     worst = np.argsort(-problem.sample_weight * errors, kind="stable")[: unused.size]
     rows = _split_rows(state.prototypes)
     for i, sample in zip(unused, worst, strict=False):
-        rows[i] = (np.array([sample]), np.array([1.0]))
+        rows[i] = (np.array([sample]), 1 / np.sqrt(squares[[sample]]))
     return replace(state, prototypes=_join_rows(rows, state.kernel.shape[0]))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import evaluate, same_class_product
@@ -17,7 +17,7 @@ from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT
 STEPS, POLISHING_STEPS = 40, 25
 # The search ends when a step lowers the objective by less than this part of it.
 SMALLEST_DECREASE = 1e-3
-# Below all norms of prototypes, which do not shrink: the objective is free of them.
+# Below the squared norms of all prototypes but those that shrink to nothing.
 TINY = 1e-12
 
 
@@ -54,19 +54,22 @@ def learn_voters(problem: Problem, state: State, candidates: BoolArray, max_step
     objective = VoterObjective(problem, state, candidates)
     n_strengths = state.log_strengths.size
     start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
+    lowest = np.where(np.arange(start.size) < start.size - n_strengths, 0.0, -np.inf)
     found = minimize(
         objective,
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0, None)] * (start.size - n_strengths) + [(None, None)] * n_strengths,
+        bounds=Bounds(lowest, np.inf),
         options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
     ).x
     prototypes = np.zeros(candidates.shape)
     prototypes[candidates] = found[:-n_strengths]
-    rows = sp.csr_array(prototypes)
-    norms = np.sqrt(rows.multiply(rows @ state.kernel).sum(axis=1))
-    rows = sp.csr_array(rows / norms[:, None])
+    squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ state.kernel)
+    # A prototype that has shrunk to nothing says nothing: it stays as it was.
+    is_lost = squares <= TINY
+    prototypes[is_lost] = state.prototypes[is_lost].toarray()
+    rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])
     return replace(state, prototypes=rows, log_strengths=found[-n_strengths:])
 
 
@@ -92,7 +95,7 @@ class VoterObjective:
         scale, kernel = problem.scale(state.weights), state.kernel
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
         self.pull = -2 * scale * weighted.T.toarray()
-        self.overlaps = scale * (state.codes.T @ weighted).toarray()
+        self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
         apart = (
             weighted.sum(axis=0)[:, None] - same_class_product(kernel, problem.members, weighted).T
         )
