@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._docs import fill_doc
@@ -177,25 +178,22 @@ class IMKPL(BasePrototypeClassifier):
         return replace(problem, separation=self.separation).in_suitable_precision()
 
     def _prepare_start(self, problem: Problem) -> Start:
-        n_same, is_literal = self.n_neighbors, self.weight_rule == "lp"
-        n_other = count_others(n_same, len(problem.members))
+        n_same, n_other = self.n_neighbors, count_others(self.n_neighbors, len(problem.members))
         average = problem.average()
-
-        def find(part: Problem) -> Neighborhoods:
-            is_whole = part.bank is problem.bank and part.labels is problem.labels
-            kernel, labels = average if is_whole else part.average(), part.labels
-            if is_literal:
-                return find_neighborhoods(kernel, labels, n_same, n_same)
-            compared = choose_compared(labels.size, n_other, part.bank.n_kernels)
-            return find_neighborhoods(kernel, labels, n_same, n_other, compared)
-
-        def prepare(part: Problem, neighborhoods: Neighborhoods) -> Choose:
-            if self.weight_rule == "margin" and part.bank._default_sparsity is None:
-                return start_from_means(part)
-            return STARTS[self.weight_rule](part, neighborhoods)
-
         found = compare_with_twins(problem, average, n_same)
-        return Start(found.add_to(problem), found, find, prepare)
+
+        def prepare(problem: Problem, average: FloatArray) -> Choose:
+            if self.weight_rule == "margin" and problem.bank._default_sparsity is None:
+                return start_from_means(problem)
+            labels = problem.labels
+            if self.weight_rule == "lp":
+                neighborhoods = find_neighborhoods(average, labels, n_same, n_same)
+            else:
+                compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
+                neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
+            return STARTS[self.weight_rule](problem, neighborhoods)
+
+        return Start(found.add_to(problem), found, average, prepare)
 
     def _find_updates(self) -> tuple[Update, ...]:
         return *super()._find_updates(), update_weights
@@ -248,11 +246,7 @@ class ISKPL(BasePrototypeClassifier):
         problem = problem.in_suitable_precision()
         average = problem.average()
         found = compare_with_twins(problem, average)
-        # The neighbours are not used.
-        find = partial(find_neighborhoods, average, problem.labels, 1, 1)
-        return Start(
-            found.add_to(problem), found, lambda part: find(), partial(partial, start_equal), False
-        )
+        return Start(found.add_to(problem), found, average, start_equal, has_gate=False)
 
 
 @fill_doc
