@@ -157,7 +157,8 @@ def test_the_step_lowers_the_objective_and_the_loss_of_the_votes():
     assert n_lower == 8
 
 
-def test_with_time_the_search_ends_where_no_slope_is_left():
+def test_with_time_the_search_ends_where_no_slope_is_left(monkeypatch):
+    monkeypatch.setattr(module, "SMALLEST_DECREASE", 1e-12)
     case = make_case(1, n_samples=20, n_prototypes=5, sharpness=10.0)
     problem, state = case.problem, update_codes(case.problem, case.state)
     candidates = is_own(problem, state)

@@ -15,6 +15,8 @@ from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT
 
 # Steps of L-BFGS over all samples of a class, and over those that a prototype keeps.
 STEPS, POLISHING_STEPS = 40, 25
+# The search ends when a step lowers the objective by less than this part of it.
+SMALLEST_DECREASE = 1e-3
 # Below the squared norms of all prototypes but those that shrink to nothing.
 TINY = 1e-12
 
@@ -58,7 +60,7 @@ def learn_voters(problem: Problem, state: State, candidates: BoolArray, max_step
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, None)] * (start.size - n_strengths) + [(None, None)] * n_strengths,
-        options={"maxiter": max_steps},
+        options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
     ).x
     prototypes = np.zeros(candidates.shape)
     prototypes[candidates] = found[:-n_strengths]
