@@ -20,16 +20,18 @@ Start = Callable[[Problem], tuple[Problem, FloatArray]]
 
 # Prototypes per class that are tried, in turn, until more do not help.
 PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
-# After so many sizes in a row that are no better than a smaller one, larger ones are not tried.
-PATIENCE = 2
+# After so many sizes without a notable gain, no more are tried. The more prototypes, the more they
+# must gain: as many standard errors as this part of their number per class.
+PATIENCE, NOTABLE = 2, 0.05
 # A sample that is left out counts as predicted with at least this chance, so that none decides.
 LEAST_CHANCE = 0.01
 # A difference in the mean logarithm of chances that is never worth more prototypes.
 NEGLIGIBLE = 0.01
 # Steps of L-BFGS in a fold; a whole fit takes more.
 FOLD_STEPS = 25, 15
-# Folds, and the number of left-out samples that are enough: with more, later folds are left out.
-N_FOLDS = 3
+# Folds for few and for many samples: the fewer there are, the more must be left to learn from.
+MANY_SAMPLES, MORE_FOLDS, FEWER_FOLDS = 200, 5, 3
+# The number of left-out samples that are enough: with more, later folds are left out.
 ENOUGH = 1000
 
 
@@ -40,40 +42,50 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
     that the prototypes of one size start on those of the next smaller one and some more.
     """
     n_classes = len(problem.members)
-    most = min(problem.labels.size // 2, (problem.labels.size * (N_FOLDS - 1)) // N_FOLDS // 2)
+    most = problem.labels.size // 2
     sizes = [n_classes * m for m in PER_CLASS if m == 1 or n_classes * m <= most]
     if len(sizes) == 1:
         return n_classes
     folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
     scores: list[FloatArray] = []
-    for size in sizes:
+    leader = 0
+    for place, size in enumerate(sizes):
         scores.append(np.concatenate([fold.score(size) for fold in folds]))
-        means = [float(np.average(found, weights=weight)) for found in scores]
-        if len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
+        means, errors = means_and_errors(np.array(scores), weight)
+        if means[place] > means[leader] + NOTABLE * size / n_classes * errors[leader]:
+            leader = place
+        elif place - leader >= PATIENCE:
             break
     return sizes[first_within_error(np.array(scores), weight)]
 
 
 def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
     """The first row whose mean is within one standard error of the best, or negligibly below."""
+    means, errors = means_and_errors(scores, weight)
+    best = int(np.argmax(means))
+    return int(np.argmax(means >= means[best] - max(errors[best], NEGLIGIBLE)))
+
+
+def means_and_errors(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The weighted mean of every row, and its standard error."""
     shares = weight / weight.sum()
     means = scores @ shares
-    best = int(np.argmax(means))
-    error = np.sqrt(shares**2 @ (scores[best] - means[best]) ** 2)
-    return int(np.flatnonzero(means >= means[best] - max(error, NEGLIGIBLE))[0])
+    return means, np.sqrt((scores - means[:, None]) ** 2 @ shares**2)
 
 
 def split(problem: Problem) -> Iterator[BoolArray]:
     """Which samples are left out, fold by fold; every class keeps a sample to learn from."""
-    fold = np.full(problem.labels.size, -1)
+    n_samples = problem.labels.size
+    n_folds = MORE_FOLDS if n_samples < MANY_SAMPLES else FEWER_FOLDS
+    fold = np.full(n_samples, -1)
     for samples in problem.members:
         if samples.size > 1:
             # The same for every class, so that their names do not matter.
             order = np.random.default_rng(0).permutation(samples)
-            fold[order] = np.arange(samples.size) % N_FOLDS
+            fold[order] = np.arange(samples.size) % n_folds
     n_left = 0
-    for number in range(N_FOLDS):
+    for number in range(n_folds):
         is_left = fold == number
         if n_left >= ENOUGH or not is_left.any():
             return

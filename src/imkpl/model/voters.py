@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import evaluate, same_class_product
@@ -54,12 +54,13 @@ def learn_voters(problem: Problem, state: State, candidates: BoolArray, max_step
     objective = VoterObjective(problem, state, candidates)
     n_strengths = state.log_strengths.size
     start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
+    lowest = np.where(np.arange(start.size) < start.size - n_strengths, 0.0, -np.inf)
     found = minimize(
         objective,
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0, None)] * (start.size - n_strengths) + [(None, None)] * n_strengths,
+        bounds=Bounds(lowest, np.inf),
         options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
     ).x
     prototypes = np.zeros(candidates.shape)
@@ -94,7 +95,7 @@ class VoterObjective:
         scale, kernel = problem.scale(state.weights), state.kernel
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
         self.pull = -2 * scale * weighted.T.toarray()
-        self.overlaps = scale * (state.codes.T @ weighted).toarray()
+        self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
         apart = (
             weighted.sum(axis=0)[:, None] - same_class_product(kernel, problem.members, weighted).T
         )

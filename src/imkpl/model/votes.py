@@ -49,16 +49,18 @@ class Votes:
 def sum_votes(logs: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Class probabilities, logarithms of the classes' votes, and each vote's share of its class.
 
-    Prototypes are sorted by class, and every class has one.
+    Prototypes are sorted by class, and every class has one. All arrays have a row per sample; they
+    are computed, and faster given, as the transpose of arrays with a row per prototype or class.
     """
-    starts = np.flatnonzero(np.diff(classes, prepend=-1))
-    largest = np.maximum.reduceat(logs, starts, axis=1)
-    votes = np.exp(logs - largest[:, classes])
-    sums = np.add.reduceat(votes, starts, axis=1)
+    rows, starts = logs.T, np.flatnonzero(np.diff(classes, prepend=-1))
+    largest = np.maximum.reduceat(rows, starts, axis=0)
+    votes = np.exp(rows - largest[classes])
+    sums = np.add.reduceat(votes, starts, axis=0)
+    votes /= sums[classes]
     totals = largest + np.log(sums)
-    chances = np.exp(totals - totals.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
-    return chances, totals, votes / sums[:, classes]
+    chances = np.exp(totals - totals.max(axis=0))
+    chances /= chances.sum(axis=0)
+    return chances.T, totals.T, votes.T
 
 
 def vote_loss(
@@ -71,7 +73,7 @@ def vote_loss(
     loss = float(sample_weight @ (norm - totals[everyone, labels]))
     chances[everyone, labels] -= 1
     chances *= sample_weight[:, None]
-    return loss, chances[:, classes] * parts
+    return loss, (chances.T[classes] * parts.T).T
 
 
 def find_sharpness(
