@@ -152,3 +152,8 @@ def test_mixes_of_documents_are_documents(bank):
     for mix in range(2):
         found = bank.pairs(joined, everyone, np.full(14, 14 + mix))
         assert_allclose(found, np.einsum("ijl,j->il", dense(X, None), mixes[mix]), atol=1e-12)
+
+
+def test_documents_without_any_word_are_read(bank):
+    nothing = sp.csr_array((2, 9))
+    assert_allclose(bank.combine(np.ones(9), nothing, X), 9 * 0.001 / 1.001)

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
-from imkpl.model.neighbors import Pairs, find_neighborhoods
+from imkpl.model.neighbors import Pairs, count_others, find_neighborhoods
 from model.problems import pairs, seeds
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
@@ -95,3 +96,27 @@ def test_listed_samples_have_the_neighbours_that_they_have_among_all(seed, n_sam
     for all_pairs, some in ((everyone.same, found.same), (everyone.other, found.other)):
         assert pairs(some) == [pair for pair in pairs(all_pairs) if pair[0] in chosen]
         assert some.n_samples == n_samples
+
+
+def test_a_kernel_counts_together_with_itself_in_another_order(rng):
+    kernel, labels = rng.random((20, 20)), rng.integers(0, 3, 20)
+    order = rng.permutation(20)
+    found = find_neighborhoods(kernel, labels, 3, 4, order=order)
+    expected = find_neighborhoods(kernel + kernel[np.ix_(order, order)], labels, 3, 4)
+    for name in ("same", "other"):
+        assert_array_equal(getattr(found, name).columns, getattr(expected, name).columns)
+
+
+def test_samples_can_be_renumbered(rng):
+    labels, order = np.arange(12) % 3, rng.permutation(12)
+    found = find_neighborhoods(rng.random((12, 12)), labels, 2, 3)
+    other = found.renumbered(order)
+    assert_array_equal(other.same.rows, order[found.same.rows])
+    assert_array_equal(other.other.columns, order[found.other.columns])
+    assert_array_equal(other.other.counts[order], found.other.counts)
+
+
+def test_like_parts_of_classes_are_compared():
+    assert count_others(4, 2) == 4
+    assert count_others(4, 3) == 8
+    assert count_others(4, 26) == 34

@@ -312,7 +312,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 def _describe_fit(fitted: Fitted) -> dict[str, Any]:
     model, train, test = fitted.model, fitted.train, fitted.test
     predicted = None if test is None else model.predict(as_samples(model, test))
-    prototypes = count_prototypes(model)
+    prototypes, usual = count_prototypes(model), model._predictor.bank._default_sparsity
     classes = []
     for label in model.classes_:
         one: dict[str, Any] = {
@@ -343,7 +343,7 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
         "settings": {
             "estimator": type(model).__name__,
             "kernels": _name_kernels(model),
-            "sparsity": getattr(model, "sparsity_", model.sparsity),
+            "sparsity": getattr(model, "sparsity_", model.sparsity or usual),
             "max_kernels": getattr(model, "max_kernels_", model.max_kernels),
             "seed": model.random_state,
         },

@@ -44,6 +44,7 @@ from imkpl.estimators._training import TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.alignment import cache_alignments
+from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.evidence import collect_evidence
@@ -71,7 +72,7 @@ class BasePrototypeClassifier(
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
-        "sparsity": [Interval(Integral, 1, None, closed="left")],
+        "sparsity": [Interval(Integral, 1, None, closed="left"), None],
         "code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "learning_code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "n_prototypes": [Interval(Integral, 1, None, closed="left"), None],
@@ -93,7 +94,7 @@ class BasePrototypeClassifier(
         self,
         kernels: Any = "auto",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
@@ -452,7 +453,7 @@ class BasePrototypeClassifier(
             discrimination=self.discrimination,
             separation=0.0,
             interpretability=self.interpretability,
-            sparsity=self.sparsity,
+            sparsity=self.sparsity or bank._default_sparsity or data.n_samples,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
             evidence=np.zeros(bank.n_kernels),
         )
@@ -470,7 +471,7 @@ class BasePrototypeClassifier(
     ) -> int:
         """How many prototypes to learn; by folds unless it is said, or the paper's rule is used."""
         if self.n_prototypes is not None or self.decision == "share":
-            return data.count_prototypes(self.n_prototypes, self.sparsity)
+            return data.count_prototypes(self.n_prototypes, self.sparsity or USUAL_SPARSITY)
         announce(type(self).__name__, "choosing the number of prototypes")
         pool, again = start.pool(self._max_kernels), partial(start.choose, max_kernels=n_kernels)
 

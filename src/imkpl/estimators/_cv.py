@@ -428,7 +428,7 @@ def _tabulate(pairs: list[tuple[int | None, int]], found: list[dict[str, Any]]) 
     }
 
 
-def _read_sizes(values: ArrayLike, name: str) -> list[int]:
+def _read_sizes(values: Any, name: str) -> list[int]:
     """Ascending positive numbers without repetition."""
     sizes = np.asarray(values)
     is_list = sizes.ndim == 1 and sizes.size > 0 and np.issubdtype(sizes.dtype, np.integer)

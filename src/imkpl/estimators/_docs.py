@@ -19,8 +19,9 @@ kernels : str, kernel, kernel bank or list, default="auto"
     scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
 """,
     "sparsity": """
-sparsity : int, default=10
-    Maximum number of samples per prototype (T0).
+sparsity : int, default=None
+    Maximum number of samples per prototype (T0). By default 10, and any number for
+    ``kernels="per_word"``, where a prototype must be a mix of many documents.
 """,
     "code_sparsity": """
 code_sparsity : int, default=20

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._docs import fill_doc
@@ -22,6 +23,7 @@ from imkpl.kernels import (
     expected_alignment,
 )
 from imkpl.model.alternate import Update
+from imkpl.model.class_means import start_from_means
 from imkpl.model.initialize import (
     Choose,
     MarginStart,
@@ -32,9 +34,9 @@ from imkpl.model.initialize import (
     start_equal,
     start_ridge,
 )
-from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
+from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
 from imkpl.model.problem import Problem
-from imkpl.model.twins import N_SAME, compare_with_twins
+from imkpl.model.twins import compare_with_twins
 from imkpl.model.updates import update_weights
 from imkpl.series import read_series
 
@@ -116,7 +118,7 @@ class IMKPL(BasePrototypeClassifier):
         self,
         kernels: Any = "auto",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
@@ -176,21 +178,22 @@ class IMKPL(BasePrototypeClassifier):
         return replace(problem, separation=self.separation).in_suitable_precision()
 
     def _prepare_start(self, problem: Problem) -> Start:
-        n_same, is_literal = self.n_neighbors, self.weight_rule == "lp"
-        # At least one for every class, so that rare classes are among them.
-        n_other = 2 * n_same + len(problem.members)
+        n_same, n_other = self.n_neighbors, count_others(self.n_neighbors, len(problem.members))
         average = problem.average()
+        found = compare_with_twins(problem, average, n_same)
 
-        def find(part: Problem) -> Neighborhoods:
-            is_whole = part.bank is problem.bank and part.labels is problem.labels
-            kernel, labels = average if is_whole else part.average(), part.labels
-            if is_literal:
-                return find_neighborhoods(kernel, labels, n_same, n_same)
-            compared = choose_compared(labels.size, n_other, part.bank.n_kernels)
-            return find_neighborhoods(kernel, labels, n_same, n_other, compared)
+        def prepare(problem: Problem, average: FloatArray) -> Choose:
+            if self.weight_rule == "margin" and problem.bank._default_sparsity is None:
+                return start_from_means(problem)
+            labels = problem.labels
+            if self.weight_rule == "lp":
+                neighborhoods = find_neighborhoods(average, labels, n_same, n_same)
+            else:
+                compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
+                neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
+            return STARTS[self.weight_rule](problem, neighborhoods)
 
-        found = compare_with_twins(problem, average, n_same, n_other)
-        return Start(found.add_to(problem), found, find, STARTS[self.weight_rule])
+        return Start(found.add_to(problem), found, average, prepare)
 
     def _find_updates(self) -> tuple[Update, ...]:
         return *super()._find_updates(), update_weights
@@ -241,12 +244,9 @@ class ISKPL(BasePrototypeClassifier):
 
     def _prepare_start(self, problem: Problem) -> Start:
         problem = problem.in_suitable_precision()
-        average, n_other = problem.average(), 2 * N_SAME + len(problem.members)
-        found = compare_with_twins(problem, average, N_SAME, n_other)
-        find = partial(find_neighborhoods, average, problem.labels, N_SAME, n_other)
-        return Start(
-            found.add_to(problem), found, lambda part: find(), partial(partial, start_equal), False
-        )
+        average = problem.average()
+        found = compare_with_twins(problem, average)
+        return Start(found.add_to(problem), found, average, start_equal, has_gate=False)
 
 
 @fill_doc
@@ -317,7 +317,7 @@ class TimeSeriesIMKPL(IMKPL):
         self,
         kernels: Any = "global_alignment",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,

@@ -51,9 +51,8 @@ class Documents:
         counts = sp.csr_array(X, dtype=np.float64, copy=True)
         counts.sum_duplicates()
         counts.eliminate_zeros()
-        squares = sp.csr_array((damp(counts.data) ** 2, counts.indices, counts.indptr))
-        lengths = np.sqrt(np.bincount(_rows_of(counts), squares.data, counts.shape[0]))
-        return cls(counts, lengths)
+        squares = np.bincount(_rows_of(counts), damp(counts.data) ** 2, counts.shape[0])
+        return cls(counts, np.sqrt(squares))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -82,8 +82,8 @@ class Start:
 
     problem: Problem
     found: KernelEvidence
-    find_neighborhoods: Callable[[Problem], Neighborhoods]  # in the average of the kernels
-    prepare: Callable[[Problem, Neighborhoods], Choose]
+    average: FloatArray  # of all kernels
+    prepare: Callable[[Problem, FloatArray], Choose]  # from a problem and its average kernel
     has_gate: bool = True
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
@@ -97,7 +97,7 @@ class Start:
 
     def choose(self, problem: Problem, max_kernels: int) -> tuple[Problem, FloatArray]:
         """Choose again, among the kernels of a part of the problem."""
-        return self.prepare(problem, self.find_neighborhoods(problem))(max_kernels)
+        return self.prepare(problem, problem.average())(max_kernels)
 
     def _is_gated(self, max_kernels: int | None) -> bool:
         n_passing = self.found.passing.size
@@ -109,11 +109,11 @@ class Start:
 
     @cached_property
     def _among_all(self) -> Choose:
-        return self.prepare(self.problem, self.find_neighborhoods(self.problem))
+        return self.prepare(self.problem, self.average)
 
     @cached_property
     def _among_passing(self) -> Choose:
-        return self.prepare(self._passing, self.find_neighborhoods(self._passing))
+        return self.prepare(self._passing, self._passing.average())
 
 
 def start_average(
@@ -126,12 +126,10 @@ def start_average(
     return with_loss, np.full(n_kernels, 1 / n_kernels)
 
 
-def start_equal(
-    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None = None
-) -> tuple[Problem, FloatArray]:
+def start_equal(problem: Problem, average: FloatArray) -> Choose:
     """Equal weights for all kernels, whatever separates."""
     n_kernels = problem.bank.n_kernels
-    return problem, np.full(n_kernels, 1 / n_kernels)
+    return lambda max_kernels: (problem, np.full(n_kernels, 1 / n_kernels))
 
 
 def start_ridge(

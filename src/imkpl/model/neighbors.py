@@ -46,6 +46,16 @@ class Neighborhoods:
         return Neighborhoods(same, other)
 
 
+def count_others(n_same: int, n_classes: int) -> int:
+    """How many other-class neighbours are to be compared with so many of the same class.
+
+    With classes of equal size, the nearest of both kinds are the same part of all that there are:
+    if they were not, a kernel without meaning would be nearer to one of them by the choice alone.
+    With many classes fewer do, at least one for every class, so that rare classes are among them.
+    """
+    return min(n_same * (n_classes - 1), 2 * n_same + n_classes)
+
+
 def find_neighborhoods(
     kernel: FloatArray,
     labels: IntArray,

@@ -18,7 +18,7 @@ from scipy.optimize import isotonic_regression
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import iterate_blocks
-from imkpl.model.neighbors import find_neighborhoods
+from imkpl.model.neighbors import count_others, find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.separation import margin_pair_weights, weigh_margins
 
@@ -31,8 +31,6 @@ MOST_COMPARED = 2000
 BLOCK = 64
 # A variance below this part of the diagonal counts as none.
 CONSTANT = 1e-9
-# Same-class neighbours of a sample, where no number is given.
-N_SAME = 4
 # A kernel passes if it is three times as likely to be useful as to be chance.
 LEAST_EVIDENCE = 0.75
 # Without structure, some kernel would pass in this share of all data sets.
@@ -69,9 +67,7 @@ class KernelEvidence:
             )
 
 
-def compare_with_twins(
-    problem: Problem, average: FloatArray, n_same: int, n_other: int
-) -> KernelEvidence:
+def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -> KernelEvidence:
     """The evidence of every kernel of a problem; `average` is their average kernel.
 
     Twins take part in the average in which neighbours are found, so that a kernel without meaning
@@ -93,9 +89,7 @@ def compare_with_twins(
             for order in (np.arange(n_samples), *orders)
         ]
     )
-    local = np.array(
-        [_local_margins(problem, average, o, n_same, n_other, compared) for o in orders]
-    )
+    local = np.array([_local_margins(problem, average, o, n_same, compared) for o in orders])
     margins, twin_margins = _standardize(local / (variance * np.sqrt(concentration)))
     scores = np.maximum(likeness[0], margins)
     twin_scores = np.maximum(likeness[1:], twin_margins)
@@ -137,20 +131,21 @@ def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     their sum, on some samples.
     """
     samples, n = problem.bank._subset(problem.X, chosen), chosen.size
-    rows, columns = np.tril_indices(n, -1)
+    rows, columns = np.tril_indices(n)
+    is_apart = rows != columns
     pairs = np.arange(rows.size)
-    places = np.concatenate([rows, columns]), np.concatenate([pairs, pairs])
-    incidence = sp.csr_array((np.ones(2 * rows.size), places), shape=(n, rows.size))
+    places = np.append(rows, columns[is_apart]), np.append(pairs, pairs[is_apart])
+    to_rows = sp.csr_array((np.ones(places[0].size), places), shape=(n, rows.size))
     found = np.ones(problem.bank.n_kernels)
     for block in iterate_blocks(found.size, 16 * rows.size):
-        bank, norms = problem.bank.select(np.arange(found.size)[block]), problem.diagonals[block]
+        bank = problem.bank.select(np.arange(found.size)[block])
         values = bank.pairs(samples, rows, columns)
-        means = (incidence @ values + norms) / n
-        mean = means.mean(axis=0)
-        trace = n * (norms - mean)
-        squares = 2 * np.sum(values**2, axis=0) + n * norms**2
-        squares += n * (n * mean**2 - 2 * np.sum(means**2, axis=0))
-        is_varying = trace > n * CONSTANT * norms
+        means = to_rows @ values / n
+        mean, norms = means.mean(axis=0), values[~is_apart].sum(axis=0)
+        # Of the double-centred kernel.
+        trace = norms - n * mean
+        squares = (1.0 + is_apart) @ values**2 + (n * mean) ** 2 - 2 * n * np.sum(means**2, axis=0)
+        is_varying = trace > CONSTANT * norms
         np.divide(squares, trace**2, out=found[block], where=is_varying)
     return np.clip(found, 1 / n, 1.0)
 
@@ -191,10 +186,10 @@ def _local_margins(
     average: FloatArray,
     order: IntArray,
     n_same: int,
-    n_other: int,
     samples: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Mean margins of kernels and of their twins, between neighbours for which both count."""
+    n_other = count_others(n_same, int(problem.labels.max()) + 1)
     neighborhoods = find_neighborhoods(average, problem.labels, n_same, n_other, samples, order)
     weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     shares = weights / weights.sum()
