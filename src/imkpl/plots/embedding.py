@@ -311,7 +311,7 @@ def average_kernel(
     with limited_threads(estimator.n_jobs):
         kernels = type(predictor.bank)() if is_auto(estimator.kernels) else estimator.kernels
         bank = resolve_bank(kernels).adapt(samples if training is None else training)
-        if not bank._has_unit_diagonal:
+        if not bank._has_unit_norms:
             bank = Normalized(bank)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
         kernel = bank.combine(weights, bank._subset(samples, chosen))
