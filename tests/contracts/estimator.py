@@ -4,7 +4,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-TERMS = {"reconstruction", "discrimination", "interpretability", "separation", "regularization"}
+TERMS = {
+    "reconstruction",
+    "discrimination",
+    "interpretability",
+    "separation",
+    "regularization",
+    "votes",
+}
 
 
 def check_prototype_estimator(model, X, y, new, combined):
@@ -19,6 +26,7 @@ def check_prototype_estimator(model, X, y, new, combined):
     check_history(model)
     for samples in (X, new):
         check_scores(model, samples)
+        check_decision(model, X, samples, combined)
         check_errors(model, X, samples, combined)
     check_names(model, new)
     check_attributes(model)
@@ -30,7 +38,8 @@ def check_weights(model):
     assert_allclose(weights.sum(), 1.0, rtol=1e-12)
     assert len(model.kernel_names_) == weights.size
     limit = model.get_params().get("max_kernels")
-    if limit is not None:
+    # The step of the linear programme may be cut short by the votes.
+    if limit is not None and (model.weight_rule != "lp" or model.decision == "share"):
         assert 1 <= np.count_nonzero(weights) <= limit
 
 
@@ -49,8 +58,13 @@ def check_prototypes(model, X, y, combined):
     assert_array_equal(model.prototype_classes_, model.classes_[np.argmax(shares, axis=1)])
     assert_array_equal(np.unique(model.prototype_classes_), model.classes_)
     assert_array_equal(model.support_, np.flatnonzero(dense.sum(axis=0)))
-    limit = model.n_prototypes or model.classes_.size * model.sparsity
-    assert model.classes_.size <= prototypes.shape[0] <= limit
+    limit = model.n_prototypes
+    if model.decision == "votes":
+        # Each speaks for its own class, and without a number they are chosen by folds.
+        assert_array_equal(np.count_nonzero(shares, axis=1), 1)
+        limit = limit or max(len(y) / 2, model.classes_.size)
+    assert model.classes_.size <= prototypes.shape[0]
+    assert prototypes.shape[0] <= (limit or model.classes_.size * model.sparsity)
 
 
 def check_codes(model, X):
@@ -60,8 +74,8 @@ def check_codes(model, X):
     assert np.all(codes.data >= 0)
     limit = min(model.code_sparsity, model.learning_code_sparsity)
     assert np.diff(codes.indptr).max() <= limit
-    # A prototype that no sample uses is not kept.
-    assert np.all(codes.sum(axis=0) > 0)
+    # A prototype that no sample uses is not kept, unless it votes.
+    assert model.decision == "votes" or np.all(codes.sum(axis=0) > 0)
 
 
 def check_history(model):
@@ -69,6 +83,7 @@ def check_history(model):
     assert set(history) == TERMS | {"total"}
     assert {values.shape for values in history.values()} == {(model.n_iter_,)}
     assert_allclose(sum(history[term] for term in TERMS), history["total"], rtol=1e-12)
+    assert np.all((history["votes"] > 0) == (model.decision == "votes"))
     total = history["total"]
     assert np.all(np.diff(total) <= 1e-9 * np.abs(total[:-1]))
     assert 1 <= model.n_iter_ <= model.max_iter
@@ -100,17 +115,27 @@ def check_errors(model, X, samples, combined):
     cross = np.einsum("is,is->i", mixes, combined(samples, X))
     size = np.einsum("is,st,it->i", mixes, combined(X, X), mixes)
     assert_allclose(errors, 1 - 2 * cross + size, atol=1e-7)
-    if model.decision != "share":
-        rows = np.repeat(np.arange(len(samples)), np.diff(codes.indptr))
-        owners = model.prototype_classes_[codes.indices]
-        assert_array_equal(owners, model.predict(samples)[rows])
-    scores = model.decision_function(samples)
-    if model.decision == "residual" and scores.ndim == 2:
-        assert_allclose(scores.max(axis=1), 1 - errors, atol=1e-9)
-    if model.decision == "joint" and scores.ndim == 2:
-        # What all classes explain together is part of the sample's unit norm.
-        assert np.all(scores >= 0)
-        assert np.all(scores.sum(axis=1) <= 1 + 1e-9)
+
+
+def check_decision(model, X, samples, combined):
+    """Scores are the smooth maximum of similarities, or shares of the code, by the definition."""
+    scores, owners = model.decision_function(samples), model.prototype_classes_
+    if model.decision == "votes":
+        votes = model._predictor.votes
+        assert votes.bonuses.min() == 0
+        assert votes.sharpness > 0
+        similarities = combined(samples, X) @ model.prototypes_.toarray().T
+        said = np.exp(votes.sharpness * (similarities + votes.bonuses))
+        classes = [said[:, owners == label].sum(axis=1) for label in model.classes_]
+        expected = np.log(np.stack(classes, axis=1)) / votes.sharpness
+    else:
+        amounts = model.transform(samples) @ model.class_shares_
+        totals = amounts.sum(axis=1, keepdims=True)
+        is_empty = totals == 0
+        expected = np.where(is_empty, 1 / model.classes_.size, amounts / (totals + is_empty))
+    if expected.shape[1] == 2:
+        expected = expected[:, 1] - expected[:, 0]
+    assert_allclose(scores, expected, atol=1e-8)
 
 
 def check_names(model, new):

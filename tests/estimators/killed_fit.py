@@ -53,7 +53,9 @@ def fit_in_a_process(folder, log_path, model_path, is_slow):
     X, y = load_digits(return_X_y=True)
     log.write("ready\n")
     with limited_threads(1):
-        model = IMKPL(sparsity=5, max_iter=N_ROUNDS, tol=0.0, checkpoint=folder, verbose=1)
+        model = IMKPL(
+            sparsity=5, n_prototypes=15, max_iter=N_ROUNDS, tol=0.0, checkpoint=folder, verbose=1
+        )
         model.fit(X[:N_SAMPLES], y[:N_SAMPLES])
     log.write("done\n")
     imkpl.save(model.set_params(checkpoint=None, verbose=0), model_path)

@@ -75,7 +75,7 @@ def test_a_fit_takes_these_kernels_and_says_so(case):
     X, expected = CASES[case]
     y, heard = np.arange(30) % 2, []
     with listening(heard.append):
-        model = IMKPL(sparsity=2, max_iter=2).fit(X, y)
+        model = IMKPL(sparsity=2, n_prototypes=6, max_iter=2).fit(X, y)
     assert type(model._predictor.bank) is expected
     said = [one.message for one in heard if one.message.startswith("kernels=")]
     assert said == [f"kernels='{look_at(X)[0]}' for {look_at(X)[1]}"]
@@ -90,7 +90,9 @@ def test_it_is_the_default(kind):
 def test_an_explicit_choice_is_obeyed_and_not_announced():
     heard = []
     with listening(heard.append):
-        model = IMKPL("per_feature_gaussian", sparsity=2).fit(COUNTS, np.arange(30) % 2)
+        model = IMKPL("per_feature_gaussian", sparsity=2, n_prototypes=6).fit(
+            COUNTS, np.arange(30) % 2
+        )
     assert type(model._predictor.bank) is PerFeatureGaussian
     assert not [one for one in heard if one.message.startswith("kernels=")]
 
@@ -114,7 +116,7 @@ def test_inside_a_selector_and_with_several_labels():
     kept = IMKPLSelector(max_features=2).fit(text, y)
     assert type(kept.estimator_._predictor.bank) is PerColumn
     labels = np.column_stack([y, 1 - y, np.arange(30) % 3 == 0])
-    several = MultiLabelIMKPL(IMKPL(sparsity=2)).fit(text, labels)
+    several = MultiLabelIMKPL(IMKPL(sparsity=2, n_prototypes=6)).fit(text, labels)
     assert type(several.estimator_._predictor.bank) is PerColumn
 
 
@@ -128,11 +130,11 @@ def test_kernel_values_are_not_taken_for_series():
     with pytest.raises(ValueError, match=r"symmetric in its first two axes.*kernels='precomputed'"):
         IMKPL().fit(K, np.arange(30) % 2)
     with pytest.warns(UserWarning, match=r"is symmetric, like kernel values.*'precomputed'"):
-        ISKPL(sparsity=2).fit(K[:, :, 0], np.arange(30) % 2)
+        ISKPL(sparsity=2, n_prototypes=6).fit(K[:, :, 0], np.arange(30) % 2)
 
 
 def test_a_model_keeps_its_choice_in_a_file(tmp_path):
-    model = IMKPL(sparsity=2, max_iter=2).fit(GAPS, np.arange(30) % 2)
+    model = IMKPL(sparsity=2, n_prototypes=6, max_iter=2).fit(GAPS, np.arange(30) % 2)
     save(model, tmp_path / "m.imkpl")
     again = load(tmp_path / "m.imkpl")
     assert again.kernels == "auto"

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 import imkpl
 from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
 from imkpl._hash import hash_values
-from imkpl.estimators import _cv, _landmarks
+from imkpl.estimators import _base, _cv, _landmarks
 from imkpl.estimators._checkpoint import Checkpoint
 from imkpl.kernels import FunctionKernel, Gaussian, SparseColumns, alignment
 
@@ -50,9 +50,11 @@ def samples(wine, stacks, two_blobs):
     }
 
 
-COMMON = {"sparsity": 3, "max_iter": N_ROUNDS, "tol": 0.0}
+COMMON = {"sparsity": 3, "n_prototypes": 6, "max_iter": N_ROUNDS, "tol": 0.0}
 CASES = {
     "IMKPL": ("vectors", IMKPL(**COMMON)),
+    "chosen size": ("vectors", IMKPL(**(COMMON | {"n_prototypes": None}))),
+    "share": ("vectors", IMKPL(decision="share", **COMMON)),
     "few kernels": ("vectors", IMKPL(max_kernels=4, class_weight="balanced", **COMMON)),
     "ridge": ("vectors", IMKPL(weight_rule="ridge", **COMMON)),
     "lp": ("vectors", IMKPL(weight_rule="lp", **COMMON)),
@@ -200,7 +202,7 @@ def test_fewer_rounds_than_were_kept_are_counted_from_the_start(wine, tmp_path):
 
 
 def test_a_search_that_has_settled_stays_where_it_is(wine, tmp_path):
-    first = IMKPL(sparsity=3, checkpoint=tmp_path).fit(wine.X, wine.y)
+    first = IMKPL(sparsity=3, n_prototypes=9, checkpoint=tmp_path).fit(wine.X, wine.y)
     assert first.n_iter_ < first.max_iter
     assert everything(clone(first).fit(wine.X, wine.y)) == everything(first)
 
@@ -246,10 +248,23 @@ def test_threads_and_silence_do_not_count(wine, tmp_path, capsys):
     assert "has round of this fit\n" in capsys.readouterr().err
 
 
+def test_the_number_of_prototypes_is_chosen_once(wine, tmp_path, monkeypatch):
+    model = IMKPL(**(COMMON | {"n_prototypes": None, "checkpoint": tmp_path}))
+    with cut_off(_base, "choose_size", 1):
+        clone(model).fit(wine.X, wine.y)
+    assert not list(tmp_path.iterdir())
+    with cut_off(_base, "initial_state", 1):
+        clone(model).fit(wine.X, wine.y)
+    assert [path.name.split("-")[-1] for path in tmp_path.iterdir()] == ["size.checkpoint"]
+    plain = clone(model).set_params(checkpoint=None).fit(wine.X, wine.y)
+    monkeypatch.setattr(_base, "choose_size", None)
+    assert everything(clone(model).fit(wine.X, wine.y)) == everything(plain)
+
+
 def test_a_search_over_settings_shares_the_folder(wine, tmp_path):
     grid = {"max_kernels": [2, 4]}
-    plain = GridSearchCV(IMKPL(max_iter=3), grid, cv=2).fit(wine.X, wine.y)
-    model = IMKPL(max_iter=3, checkpoint=tmp_path)
+    plain = GridSearchCV(IMKPL(n_prototypes=9, max_iter=3), grid, cv=2).fit(wine.X, wine.y)
+    model = IMKPL(n_prototypes=9, max_iter=3, checkpoint=tmp_path)
     for _ in range(2):
         with parallel_config("threading", n_jobs=2):
             kept = GridSearchCV(model, grid, cv=2).fit(wine.X, wine.y)
@@ -313,7 +328,7 @@ def test_the_folder_is_made_and_holds_little(wine, tmp_path):
 def test_without_a_folder_nothing_is_written(wine, monkeypatch):
     monkeypatch.setattr(pathlib.Path, "mkdir", None)
     monkeypatch.setattr("imkpl.estimators._checkpoint.write_file", None)
-    assert IMKPL(sparsity=3).fit(wine.X, wine.y).n_iter_ > 1
+    assert IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y).n_iter_ > 1
 
 
 class TestCallbacks:

@@ -23,7 +23,7 @@ from imkpl.kernels import FunctionKernel
 resource = pytest.importorskip("resource", reason="the system has no limits to set")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-MODEL = IMKPL(sparsity=2, max_iter=4, tol=0.0)
+MODEL = IMKPL(sparsity=2, n_prototypes=6, max_iter=4, tol=0.0)
 N_KEPT = 2
 
 
@@ -246,6 +246,8 @@ def put(place, value):
         ("round", {"codes_data": put(0, np.nan)}),
         ("round", {"codes_data": lambda data: data.astype(np.float32)}),
         ("round", {"weights": lambda weights: weights[1:]}),
+        ("round", {"log_strengths": lambda strengths: strengths[1:]}),
+        ("round", {"log_strengths": put(0, np.nan)}),
         ("round", {"history": lambda history: history[:, 1:]}),
     ],
 )
@@ -314,6 +316,16 @@ def test_forged_landmarks_are_an_error(changes, wine, tmp_path):
     model = clone(model)
     forge(find(tmp_path, "landmarks"), **changes)
     sentence = r"-landmarks\.checkpoint cannot be used: its content does not fit the data"
+    check_refused(model, wine, CheckpointError, sentence)
+
+
+@pytest.mark.parametrize("forged", [[], [0], [-3], [10**6], [[6]]])
+def test_a_forged_number_of_prototypes_is_an_error(forged, wine, tmp_path):
+    model = clone(MODEL).set_params(n_prototypes=None, checkpoint=tmp_path)
+    model.fit(wine.X, wine.y)
+    model = clone(model)
+    forge(find(tmp_path, "size"), n_prototypes=lambda size: np.array(forged, dtype=np.intp))
+    sentence = r"-size\.checkpoint cannot be used: its content does not fit the data"
     check_refused(model, wine, CheckpointError, sentence)
 
 
@@ -395,4 +407,4 @@ def test_a_checkpoint_is_an_archive_with_a_checksum(kept):
         document = json.loads(archive.read("checkpoint.json"))
     assert document["stage"] == "round"
     assert set(document["parts"]) == {"data", "settings", "versions"}
-    assert np.load(io.BytesIO(content))["arrays/history"].shape == (N_KEPT, 5)
+    assert np.load(io.BytesIO(content))["arrays/history"].shape == (N_KEPT, 6)

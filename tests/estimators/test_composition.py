@@ -50,7 +50,9 @@ def test_grid_search_over_the_weights_of_the_terms(wine):
 
 def test_grid_search_over_whole_kernels(iris):
     kernels = [PerFeatureGaussian(), PerFeatureGaussian(scales=(0.2, 1.0)), [Gaussian(), "linear"]]
-    search = GridSearchCV(IMKPL(sparsity=3), {"kernels": kernels}, cv=FOLDS).fit(iris.X, iris.y)
+    search = GridSearchCV(IMKPL(sparsity=3, n_prototypes=9), {"kernels": kernels}, cv=FOLDS).fit(
+        iris.X, iris.y
+    )
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -62,7 +64,11 @@ def test_grid_search_over_interpretability_measures(wine):
         "kernels": kernel_count_scorer,
     }
     search = GridSearchCV(
-        IMKPL(sparsity=3), {"max_kernels": [2, 6]}, cv=FOLDS, scoring=scoring, refit="kernels"
+        IMKPL(sparsity=3, n_prototypes=9),
+        {"max_kernels": [2, 6]},
+        cv=FOLDS,
+        scoring=scoring,
+        refit="kernels",
     ).fit(wine.X, wine.y)
     assert search.best_params_ == {"max_kernels": 2}
     assert np.all(search.cv_results_["mean_test_kernels"] == [-2, -6])
@@ -84,20 +90,24 @@ def test_scorers_are_the_measures_of_the_fitted_model(kind, wine):
 
 def test_pipeline_with_scaler_changes_nothing(wine):
     # The kernels of single features have widths in units of the features.
-    pipe = make_pipeline(StandardScaler(), IMKPL(sparsity=3)).fit(wine.X, wine.y)
-    plain = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    pipe = make_pipeline(StandardScaler(), IMKPL(sparsity=3, n_prototypes=9)).fit(wine.X, wine.y)
+    plain = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert_array_equal(pipe.predict(wine.new), plain.predict(wine.new))
 
 
 def test_codes_are_features_for_another_classifier(wine):
-    pipe = make_pipeline(StandardScaler(), IMKPL(sparsity=3), LogisticRegression(C=10.0))
+    pipe = make_pipeline(
+        StandardScaler(), IMKPL(sparsity=3, n_prototypes=9), LogisticRegression(C=10.0)
+    )
     assert pipe.fit(wine.X, wine.y).score(wine.new, wine.new_y) > 0.9
 
 
 def test_selector_in_a_pipeline(wine, rng):
     noisy = np.hstack([wine.X, rng.standard_normal((len(wine.X), 30))])
     pipe = make_pipeline(
-        StandardScaler(), IMKPLSelector(IMKPL(sparsity=3), max_features=4), LogisticRegression()
+        StandardScaler(),
+        IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9), max_features=4),
+        LogisticRegression(),
     )
     search = GridSearchCV(pipe, {"imkplselector__max_features": [2, 5]}, cv=FOLDS)
     search.fit(noisy, wine.y)
@@ -109,18 +119,22 @@ def test_selector_in_a_pipeline(wine, rng):
 
 
 def test_selector_keeps_the_features_of_positive_weight(wine):
-    selector = IMKPLSelector(IMKPL(sparsity=3, max_kernels=9), max_features=3).fit(wine.X, wine.y)
-    model = IMKPL(sparsity=3, max_kernels=3).fit(wine.X, wine.y)
+    selector = IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9, max_kernels=9), max_features=3).fit(
+        wine.X, wine.y
+    )
+    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=3).fit(wine.X, wine.y)
     assert_array_equal(selector.get_support(), model.kernel_weights_ > 0)
     assert_array_equal(selector.transform(wine.new), wine.new[:, model.kernel_weights_ > 0])
     assert selector.estimator.max_kernels == 9
-    own_limit = IMKPLSelector(IMKPL(sparsity=3, max_kernels=5)).fit(wine.X, wine.y)
+    own_limit = IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9, max_kernels=5)).fit(wine.X, wine.y)
     assert own_limit.get_support().sum() <= 5
 
 
 def test_selector_counts_several_widths_as_one_feature(wine):
     bank = PerFeatureGaussian(scales=(0.5, 2.0))
-    selector = IMKPLSelector(IMKPL(bank, sparsity=3, max_kernels=6)).fit(wine.X, wine.y)
+    selector = IMKPLSelector(IMKPL(bank, sparsity=3, n_prototypes=9, max_kernels=6)).fit(
+        wine.X, wine.y
+    )
     weights = selector.estimator_.kernel_weights_.reshape(-1, 2)
     assert_array_equal(selector.get_support(), weights.sum(axis=1) > 0)
 
@@ -133,7 +147,9 @@ def test_selector_passes_weights_on(wine):
 
 
 def test_clone_has_parameters_and_nothing_learned(wine):
-    model = IMKPL([Gaussian(), "linear"], sparsity=3, max_kernels=2).fit(wine.X, wine.y)
+    model = IMKPL([Gaussian(), "linear"], sparsity=3, n_prototypes=9, max_kernels=2).fit(
+        wine.X, wine.y
+    )
     twin = clone(model)
     assert set(vars(twin)) == set(twin.get_params())
     assert repr(twin) == repr(model)
@@ -141,7 +157,9 @@ def test_clone_has_parameters_and_nothing_learned(wine):
     assert_array_equal(proba, model.predict_proba(wine.new))
 
 
-@pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL(sparsity=3)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [IMKPL(sparsity=3, n_prototypes=9), ISKPL(sparsity=3, n_prototypes=9)], ids=repr
+)
 def test_cross_validation_splits_precomputed_stacks(model, stacks):
     K, y = stacks
     model = clone(model).set_params(kernels="precomputed")
@@ -180,8 +198,8 @@ def test_precomputed_samples_of_zero_weight_equal_removed_samples(stacks, rng):
     K, y = stacks
     weight = rng.integers(0, 2, len(y))
     kept = np.flatnonzero(weight)
-    weighted = IMKPL("precomputed", sparsity=3).fit(K, y, sample_weight=weight)
-    removed = IMKPL("precomputed", sparsity=3).fit(K[np.ix_(kept, kept)], y[kept])
+    weighted = IMKPL("precomputed", sparsity=3, n_prototypes=9).fit(K, y, sample_weight=weight)
+    removed = IMKPL("precomputed", sparsity=3, n_prototypes=9).fit(K[np.ix_(kept, kept)], y[kept])
     assert_array_equal(weighted.predict_proba(K), removed.predict_proba(K[:, kept]))
     assert_array_equal(weighted.support_, kept[removed.support_])
 
@@ -204,7 +222,10 @@ def test_sample_weight_is_routed_through_a_pipeline(kind, wine):
 @pytest.mark.usefixtures("routing")
 def test_sample_weight_is_routed_to_a_transformer_and_a_selector(wine):
     weight = (wine.y > 0).astype(float)
-    for step in (IMKPL(sparsity=3), IMKPLSelector(IMKPL(sparsity=3))):
+    for step in (
+        IMKPL(sparsity=3, n_prototypes=9),
+        IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9)),
+    ):
         request = clone(step).set_fit_request(sample_weight=True)
         last = DummyClassifier().set_fit_request(sample_weight=False)
         pipe = make_pipeline(request, last).fit(wine.X, wine.y, sample_weight=weight)
@@ -227,6 +248,6 @@ def test_sample_weight_is_routed_through_cross_validation(wine):
 
 @pytest.mark.usefixtures("routing")
 def test_sample_weight_without_a_request_is_refused(wine):
-    pipe = make_pipeline(IMKPL(sparsity=3))
+    pipe = make_pipeline(IMKPL(sparsity=3, n_prototypes=9))
     with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
         pipe.fit(wine.X, wine.y, sample_weight=np.ones(len(wine.y)))

@@ -292,7 +292,7 @@ def test_lists_of_samples_and_labels_of_different_length():
 
 
 def test_selector_needs_one_feature_per_kernel(iris):
-    selector = IMKPLSelector(IMKPL("rbf", sparsity=3))
+    selector = IMKPLSelector(IMKPL("rbf", sparsity=3, n_prototypes=9))
     with pytest.raises(ValueError, match=r"read several features each.*per_feature_gaussian"):
         selector.fit(iris.X, iris.y)
 

@@ -15,18 +15,18 @@ from reference.kernels import gaussian_stack
 MODELS = [
     IMKPL(sparsity=3),
     IMKPL(sparsity=4, max_kernels=3, n_prototypes=8, code_sparsity=3),
-    IMKPL(sparsity=3, learning_code_sparsity=3, code_sparsity=2),
-    IMKPL(sparsity=3, weight_rule="ridge", max_kernels=4),
-    IMKPL(sparsity=3, weight_rule="lp", max_kernels=1),
+    IMKPL(sparsity=3, n_prototypes=9, learning_code_sparsity=3, code_sparsity=2),
+    IMKPL(sparsity=3, n_prototypes=6, weight_rule="ridge", max_kernels=4),
+    IMKPL(sparsity=3, weight_rule="lp", n_prototypes=6),
+    IMKPL(sparsity=3, weight_rule="lp", max_kernels=1, decision="share"),
     IMKPL(sparsity=3, decision="share"),
-    IMKPL(sparsity=3, decision="residual"),
-    IMKPL(sparsity=3, decision="joint"),
-    IMKPL(sparsity=3, interpretability=0.0, learning_code_sparsity=2),
+    IMKPL(sparsity=3, decision="share", n_prototypes=7, learning_code_sparsity=3),
+    IMKPL(sparsity=3, n_prototypes=3, interpretability=0.0, learning_code_sparsity=2),
     ISKPL(sparsity=3),
     IMKPL(sparsity=3, solver="landmarks", n_landmarks=24),
     IMKPL(sparsity=3, solver="landmarks", n_landmarks=24, learning_code_sparsity=3),
-    ISKPL(sparsity=3, solver="landmarks", n_landmarks=24, decision="joint"),
-    ISKPL(sparsity=5, interpretability=0.1, discrimination=0.0),
+    ISKPL(sparsity=3, solver="landmarks", n_landmarks=24, decision="share"),
+    ISKPL(sparsity=5, n_prototypes=15, interpretability=0.1, discrimination=0.0),
 ]
 
 
@@ -57,7 +57,7 @@ def test_laws_on_two_classes(model, two_blobs, rng):
 
 def test_laws_with_several_widths(wine):
     bank = PerFeatureGaussian(scales=(0.3, 1.0, 3.0))
-    model = IMKPL(bank, sparsity=3, max_kernels=6).fit(wine.X, wine.y)
+    model = IMKPL(bank, sparsity=3, n_prototypes=9, max_kernels=6).fit(wine.X, wine.y)
     twin = gaussian_twin(model, wine.X, scales=(0.3, 1.0, 3.0))
     check_prototype_estimator(model, wine.X, wine.y, wine.new, twin)
     assert model.kernel_weights_.size == 3 * wine.X.shape[1]
@@ -67,7 +67,7 @@ def test_laws_with_several_widths(wine):
 
 def test_classes_are_told_apart_by_the_features_that_differ(two_blobs):
     X, y = two_blobs
-    model = IMKPL(sparsity=3, max_kernels=2).fit(X, y)
+    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=2).fit(X, y)
     assert_array_equal(np.flatnonzero(model.kernel_weights_), [0, 1])
     assert model.score(X, y) == 1.0
 
@@ -86,7 +86,7 @@ def test_number_of_prototypes_is_never_more_than_distinct_samples(wine):
 
 
 def test_feature_importances_select_from_model(wine):
-    model = IMKPL(sparsity=3, max_kernels=4).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=4).fit(wine.X, wine.y)
     assert_allclose(model.feature_importances_, model.kernel_weights_)
     selector = SelectFromModel(model, threshold=1e-12, prefit=True)
     kept = np.flatnonzero(model.kernel_weights_)
@@ -95,14 +95,16 @@ def test_feature_importances_select_from_model(wine):
 
 @pytest.mark.parametrize("kernels", ["linear", [Gaussian(), "linear"]], ids=["name", "list"])
 def test_feature_importances_need_one_feature_per_kernel(kernels, wine):
-    model = IMKPL(kernels, sparsity=3).fit(wine.X, wine.y)
+    model = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert not hasattr(model, "feature_importances_")
     with pytest.raises(AttributeError, match=r"every kernel reads one feature.*kernel_weights_"):
         _ = model.feature_importances_
 
 
 def test_fit_leaves_parameters_alone(wine):
-    model = IMKPL([Gaussian(), "rbf"], sparsity=3, class_weight={0: 2.0}, random_state=3)
+    model = IMKPL(
+        [Gaussian(), "rbf"], sparsity=3, n_prototypes=9, class_weight={0: 2.0}, random_state=3
+    )
     before = {name: (id(value), repr(value)) for name, value in model.get_params().items()}
     model.fit(wine.X, wine.y)
     after = {name: (id(value), repr(value)) for name, value in model.get_params().items()}
@@ -111,8 +113,8 @@ def test_fit_leaves_parameters_alone(wine):
 
 def test_refit_forgets_the_first_fit(wine, two_blobs):
     X, y = two_blobs
-    once = IMKPL(sparsity=3).fit(X, y)
-    twice = IMKPL(sparsity=3).fit(wine.X, wine.y).fit(X, y)
+    once = IMKPL(sparsity=3, n_prototypes=9).fit(X, y)
+    twice = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y).fit(X, y)
     assert set(vars(once)) == set(vars(twice))
     assert_array_equal(twice.classes_, [0, 1])
     assert twice.n_features_in_ == 4
@@ -121,7 +123,7 @@ def test_refit_forgets_the_first_fit(wine, two_blobs):
 
 def test_one_kernel_makes_both_models_equal(wine):
     X, new = wine.X[:, [6]], wine.new[:, [6]]
-    options = {"sparsity": 3, "tol": 1e-9, "max_iter": 50}
+    options = {"sparsity": 3, "decision": "share", "tol": 1e-9, "max_iter": 50}
     several, single = IMKPL(**options).fit(X, wine.y), ISKPL(**options).fit(X, wine.y)
     assert_array_equal(several.kernel_weights_, [1.0])
     assert_allclose(several.prototypes_.toarray(), single.prototypes_.toarray(), atol=1e-8)
@@ -129,11 +131,13 @@ def test_one_kernel_makes_both_models_equal(wine):
 
 
 def test_average_of_a_bank_is_the_single_kernel(wine):
-    model = ISKPL(sparsity=3).fit(wine.X, wine.y)
+    model = ISKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert_allclose(model.kernel_weights_, np.full(13, 1 / 13), rtol=1e-14)
 
 
-@pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL(sparsity=3)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [IMKPL(sparsity=3, n_prototypes=9), ISKPL(sparsity=3, n_prototypes=9)], ids=repr
+)
 def test_too_few_rounds_give_a_warning(model, wine):
     model = clone(model).set_params(max_iter=2, tol=0.0)
     with pytest.warns(ConvergenceWarning, match=r"stopped after max_iter=2 rounds.*Raise max_iter"):
@@ -142,17 +146,24 @@ def test_too_few_rounds_give_a_warning(model, wine):
 
 
 def test_tolerance_ends_the_search(wine):
-    loose = IMKPL(sparsity=3, tol=0.5).fit(wine.X, wine.y)
-    tight = IMKPL(sparsity=3, tol=1e-6, max_iter=100).fit(wine.X, wine.y)
+    loose = IMKPL(sparsity=3, n_prototypes=9, tol=0.5).fit(wine.X, wine.y)
+    tight = IMKPL(sparsity=3, n_prototypes=9, tol=1e-6, max_iter=100).fit(wine.X, wine.y)
     assert loose.n_iter_ == 2
     assert tight.n_iter_ > 2
 
 
 def test_interpretability_makes_prototypes_of_fewer_samples(wine):
-    free = ISKPL(sparsity=5, interpretability=0.0).fit(wine.X, wine.y)
-    strict = ISKPL(sparsity=5, interpretability=20.0).fit(wine.X, wine.y)
+    free = ISKPL(sparsity=5, n_prototypes=15, interpretability=0.0).fit(wine.X, wine.y)
+    strict = ISKPL(sparsity=5, n_prototypes=15, interpretability=20.0).fit(wine.X, wine.y)
     mean_sizes = [np.diff(model.prototypes_.indptr).mean() for model in (free, strict)]
     assert mean_sizes[1] < mean_sizes[0]
+
+
+def test_without_a_number_prototypes_are_few(two_blobs):
+    X, y = two_blobs
+    for kind in (IMKPL, ISKPL):
+        assert kind().fit(X, y).prototypes_.shape[0] <= 6
+        assert kind(n_prototypes=20).fit(X, y).prototypes_.shape[0] == 20
 
 
 def test_prototypes_that_no_sample_uses_are_not_kept(stacks):
@@ -160,6 +171,8 @@ def test_prototypes_that_no_sample_uses_are_not_kept(stacks):
     # Precomputed samples cannot be merged: the second of two equals needs no prototype.
     twice = np.tile(np.arange(20), 2)
     labels = np.tile(np.repeat([0, 1], 10), 2)
-    model = ISKPL("precomputed", n_prototypes=40).fit(K[np.ix_(twice, twice)], labels)
+    model = ISKPL("precomputed", n_prototypes=40, decision="share").fit(
+        K[np.ix_(twice, twice)], labels
+    )
     assert np.all(model.codes_.sum(axis=0) > 0)
     assert model.prototypes_.shape[0] <= 20

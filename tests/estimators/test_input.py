@@ -47,7 +47,7 @@ def test_data_frames_give_names_and_the_same_model(library, kind, iris):
 
 @pytest.mark.parametrize("library", FRAMES)
 def test_set_output_gives_data_frames_of_codes(library, iris):
-    model = IMKPL(sparsity=3).set_output(transform=library)
+    model = IMKPL(sparsity=3, n_prototypes=9).set_output(transform=library)
     fitted = model.fit_transform(iris.X, iris.y)
     frame = model.transform(iris.new)
     assert isinstance(fitted, FRAMES[library])
@@ -61,7 +61,7 @@ def test_set_output_keeps_the_index_of_pandas(iris):
     frame = pd.DataFrame(iris.new, index=[f"flower {i}" for i in range(len(iris.new))])
     frame.columns = frame.columns.map(str)
     train = pd.DataFrame(iris.X, columns=frame.columns)
-    model = IMKPL(sparsity=3).set_output(transform="pandas").fit(train, iris.y)
+    model = IMKPL(sparsity=3, n_prototypes=9).set_output(transform="pandas").fit(train, iris.y)
     assert_array_equal(model.transform(frame).index, frame.index)
 
 
@@ -69,7 +69,9 @@ def test_set_output_keeps_the_index_of_pandas(iris):
 def test_selector_keeps_columns_of_data_frames(library, iris):
     names = ["a", "b", "c", "d"]
     frame = as_frame(library, iris.X, names)
-    selector = IMKPLSelector(IMKPL(sparsity=3), max_features=2).set_output(transform=library)
+    selector = IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9), max_features=2).set_output(
+        transform=library
+    )
     kept = selector.fit_transform(frame, iris.y)
     assert isinstance(kept, FRAMES[library])
     assert list(kept.columns) == list(selector.get_feature_names_out())
@@ -89,7 +91,7 @@ def test_selector_keeps_columns_of_data_frames(library, iris):
     ids=["negative", "str", "object", "float", "unsorted"],
 )
 def test_labels_of_any_type_come_back(labels, iris):
-    model = IMKPL(sparsity=3).fit(iris.X, labels[iris.y])
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(iris.X, labels[iris.y])
     assert_array_equal(model.classes_, np.unique(labels))
     assert model.classes_.dtype == labels.dtype
     predicted = model.predict(iris.new)
@@ -100,7 +102,7 @@ def test_labels_of_any_type_come_back(labels, iris):
 
 def test_bool_labels_come_back(two_blobs):
     X, y = two_blobs
-    model = IMKPL(sparsity=3).fit(X, y == 1)
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(X, y == 1)
     assert model.classes_.dtype == bool
     assert_array_equal(model.predict(X), y == 1)
     assert_array_equal(model.decision_function(X) > 0, y == 1)
@@ -109,8 +111,8 @@ def test_bool_labels_come_back(two_blobs):
 @pytest.mark.parametrize("series", [pd.Series, pl.Series, list])
 def test_labels_may_be_a_series_or_list_of_strings(series, iris):
     names = np.array(["a", "b", "c"])
-    model = IMKPL(sparsity=3).fit(iris.X, series(list(names[iris.y])))
-    expected = IMKPL(sparsity=3).fit(iris.X, iris.y).predict(iris.new)
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(iris.X, series(list(names[iris.y])))
+    expected = IMKPL(sparsity=3, n_prototypes=9).fit(iris.X, iris.y).predict(iris.new)
     assert_array_equal(model.predict(iris.new), names[expected])
 
 
@@ -118,15 +120,15 @@ def test_memory_layout_does_not_matter(iris):
     wide = np.zeros((2 * len(iris.X), 8))
     strided = wide[::2, ::2]
     strided[:] = iris.X
-    expected = IMKPL(sparsity=3).fit(iris.X, iris.y).predict_proba(iris.new)
+    expected = IMKPL(sparsity=3, n_prototypes=9).fit(iris.X, iris.y).predict_proba(iris.new)
     for X in (strided, np.asfortranarray(iris.X), iris.X.tolist()):
-        model = IMKPL(sparsity=3).fit(X, iris.y)
+        model = IMKPL(sparsity=3, n_prototypes=9).fit(X, iris.y)
         assert_array_equal(model.predict_proba(np.asfortranarray(iris.new)), expected)
 
 
 def test_arrays_of_the_caller_are_left_alone(iris):
     X, y = iris.X.copy(), iris.y.copy()
-    model = IMKPL(sparsity=3).fit(X, y)
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(X, y)
     model.predict_proba(X)
     model.transform(X)
     assert_array_equal(X, iris.X)
@@ -134,12 +136,12 @@ def test_arrays_of_the_caller_are_left_alone(iris):
 
 
 def test_single_precision_and_integers_are_read(iris):
-    single = IMKPL(sparsity=3).fit(iris.X.astype(np.float32), iris.y)
-    double = IMKPL(sparsity=3).fit(iris.X.astype(np.float32).astype(float), iris.y)
+    single = IMKPL(sparsity=3, n_prototypes=9).fit(iris.X.astype(np.float32), iris.y)
+    double = IMKPL(sparsity=3, n_prototypes=9).fit(iris.X.astype(np.float32).astype(float), iris.y)
     new = iris.new.astype(np.float32)
     assert_array_equal(single.predict_proba(new), double.predict_proba(new.astype(float)))
     tenths = (10 * iris.X).round().astype(int)
-    assert IMKPL(sparsity=3).fit(tenths, iris.y).score(tenths, iris.y) > 0.9
+    assert IMKPL(sparsity=3, n_prototypes=9).fit(tenths, iris.y).score(tenths, iris.y) > 0.9
 
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
@@ -178,11 +180,11 @@ def test_kernels_of_every_form(kind, kernels, n_kernels, iris):
 
 
 def test_kernels_without_unit_diagonal_are_cosines(iris):
-    cosines = ISKPL("cosine", sparsity=3).fit(iris.X, iris.y)
-    products = ISKPL("linear", sparsity=3).fit(iris.X, iris.y)
+    cosines = ISKPL("cosine", sparsity=3, n_prototypes=9).fit(iris.X, iris.y)
+    products = ISKPL("linear", sparsity=3, n_prototypes=9).fit(iris.X, iris.y)
     scaled = products.predict_proba(7 * iris.new)
     assert_allclose(scaled, products.predict_proba(iris.new), rtol=1e-6)
-    assert_allclose(cosines.predict_proba(iris.new), products.predict_proba(iris.new), rtol=1e-6)
+    assert_allclose(cosines.predict_proba(iris.new), products.predict_proba(iris.new), atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
@@ -204,8 +206,8 @@ def test_samples_need_not_be_vectors(kind):
     ids=["array", "pandas", "polars"],
 )
 def test_words_may_stand_in_any_sequence(wrap):
-    expected = IMKPL(LETTERS, sparsity=2).fit(WORDS, WORD_CLASSES)
-    model = IMKPL(LETTERS, sparsity=2).fit(wrap(WORDS), WORD_CLASSES)
+    expected = IMKPL(LETTERS, sparsity=2, n_prototypes=6).fit(WORDS, WORD_CLASSES)
+    model = IMKPL(LETTERS, sparsity=2, n_prototypes=6).fit(wrap(WORDS), WORD_CLASSES)
     assert_array_equal(model.prototypes_.toarray(), expected.prototypes_.toarray())
     new = ["ab", "xy", "yya"]
     assert_array_equal(model.predict_proba(wrap(new)), expected.predict_proba(new))
@@ -213,8 +215,10 @@ def test_words_may_stand_in_any_sequence(wrap):
 
 def test_words_of_zero_weight_equal_removed_words():
     weight = np.array([1, 0, 1, 1, 1, 1, 0, 1, 1, 1])
-    model = IMKPL(LETTERS, sparsity=2).fit(WORDS, WORD_CLASSES, sample_weight=weight)
+    model = IMKPL(LETTERS, sparsity=2, n_prototypes=6).fit(
+        WORDS, WORD_CLASSES, sample_weight=weight
+    )
     kept = [i for i in range(10) if weight[i]]
-    removed = IMKPL(LETTERS, sparsity=2)
+    removed = IMKPL(LETTERS, sparsity=2, n_prototypes=6)
     removed.fit([WORDS[i] for i in kept], [WORD_CLASSES[i] for i in kept])
     assert_array_equal(model.predict_proba(WORDS), removed.predict_proba(WORDS))

@@ -15,7 +15,7 @@ from imkpl.kernels import FunctionKernel, PerFeatureGaussian
 from imkpl.solvers import solve_nqp_batch
 from reference.kernels import gaussian_stack
 
-FEW = {"solver": "landmarks", "n_landmarks": 24, "sparsity": 3}
+FEW = {"solver": "landmarks", "n_landmarks": 24, "sparsity": 3, "n_prototypes": 9}
 # The shares of the three classes of wine are rounded down.
 N_FEW = 23
 MODELS = [IMKPL(**FEW), ISKPL(**FEW), IMKPL(**FEW, class_weight="balanced")]
@@ -66,18 +66,18 @@ def test_repeated_samples_equal_integer_weights(model, wine, rng):
 
 
 def test_names_of_classes_do_not_matter(wine):
-    names = np.array(["c", "a", "b"])
-    plain = IMKPL(**FEW).fit(wine.X, wine.y)
-    named = IMKPL(**FEW).fit(wine.X, names[wine.y])
+    names, model = np.array(["c", "a", "b"]), IMKPL(**FEW | {"n_prototypes": None})
+    plain = clone(model).fit(wine.X, wine.y)
+    named = clone(model).fit(wine.X, names[wine.y])
     assert_array_equal(named.support_, plain.support_)
-    assert_allclose(named.kernel_weights_, plain.kernel_weights_, atol=1e-6)
+    assert_allclose(named.kernel_weights_, plain.kernel_weights_, atol=1e-4)
     proba = named.predict_proba(wine.new)[:, np.argsort(np.argsort(names))]
-    assert_allclose(proba, plain.predict_proba(wine.new), atol=1e-4)
+    assert_allclose(proba, plain.predict_proba(wine.new), atol=1e-3)
 
 
 def test_attributes_have_a_place_for_every_given_row(wine):
     model = IMKPL(**FEW).fit(wine.X, wine.y)
-    exact = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    exact = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert set(vars(model)) == set(vars(exact))
     assert model.prototypes_.shape[1] == model.codes_.shape[0] == len(wine.y)
     assert np.all(np.diff(model.codes_.indptr) == 1)
@@ -119,8 +119,10 @@ def test_accuracy_is_close_to_that_of_the_exact_solver():
         5000, 10, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0
     )
     train, test = slice(0, 1500), slice(1500, None)
-    exact = IMKPL(sparsity=5).fit(X[train], y[train]).score(X[test], y[test])
-    model = IMKPL(sparsity=5, solver="landmarks", n_landmarks=300).fit(X[train], y[train])
+    exact = IMKPL(sparsity=5, n_prototypes=15).fit(X[train], y[train]).score(X[test], y[test])
+    model = IMKPL(sparsity=5, n_prototypes=15, solver="landmarks", n_landmarks=300).fit(
+        X[train], y[train]
+    )
     assert model.score(X[test], y[test]) > exact - 0.015
 
 
@@ -136,7 +138,7 @@ def test_block_sizes_do_not_matter(wine, monkeypatch):
 
 def test_the_number_of_samples_decides_for_auto(wine, monkeypatch):
     auto = IMKPL(**FEW | {"solver": "auto"})
-    exact = IMKPL(sparsity=3, solver="exact").fit(wine.X, wine.y)
+    exact = IMKPL(sparsity=3, n_prototypes=9, solver="exact").fit(wine.X, wine.y)
     monkeypatch.setattr(module, "MAX_EXACT", 60)
     assert_equal_models(clone(auto).fit(wine.X, wine.y), exact, wine.new)
     monkeypatch.setattr(module, "MAX_EXACT", 59)
@@ -164,15 +166,15 @@ def test_the_seed_decides_and_none_is_a_seed(wine):
 def test_data_of_few_distinct_rows(rng):
     y = rng.integers(0, 2, 3000)
     X = (rng.random((3000, 6)) < 0.3 + 0.4 * y[:, None]).astype(float)
-    exact = IMKPL(sparsity=3).fit(X, y)
-    model = IMKPL(sparsity=3, solver="landmarks", n_landmarks=60).fit(X, y)
+    exact = IMKPL(sparsity=3, n_prototypes=9).fit(X, y)
+    model = IMKPL(sparsity=3, n_prototypes=9, solver="landmarks", n_landmarks=60).fit(X, y)
     part = landmarks_of(model, X, y)
     assert_allclose(part.sample_weight.sum(), 3000)
     assert part.labels.size <= 60
     assert model.score(X, y) > exact.score(X, y) - 0.03
 
 
-@pytest.mark.parametrize("decision", ["calibrated", "joint"])
+@pytest.mark.parametrize("decision", ["votes", "share"])
 def test_a_rare_class_of_landmarks_only_is_still_found(decision, rng):
     y = np.repeat([0, 1, 2], [1500, 1500, 20])
     X = rng.standard_normal((y.size, 3)) + 4.0 * np.eye(3)[y]
@@ -243,7 +245,8 @@ def test_the_path_uses_landmarks(wine):
     model = IMKPLCV(**settings, n_landmarks=24).fit(wine.X, wine.y)
     assert not np.array_equal(model.path_["split_scores"], exact.path_["split_scores"])
     assert model.path_["mean_score"].max() > 0.8
-    direct = IMKPL(**FEW | {"sparsity": model.sparsity_}, max_kernels=model.max_kernels_)
+    chosen = {"sparsity": model.sparsity_, "n_prototypes": 3 * model.sparsity_}
+    direct = IMKPL(**FEW | chosen, max_kernels=model.max_kernels_)
     assert_equal_models(model, direct.fit(wine.X, wine.y), wine.new)
     default = IMKPLCV(sparsity=(3,), cv=2, solver="landmarks", n_landmarks=24)
     assert default.fit(wine.X, wine.y).codes_.shape[0] == len(wine.y)

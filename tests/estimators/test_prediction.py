@@ -23,7 +23,9 @@ def assert_same(left, right):
         assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL("rbf", sparsity=3)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [IMKPL(sparsity=3, n_prototypes=9), ISKPL("rbf", sparsity=3, n_prototypes=9)], ids=repr
+)
 def test_training_data_may_change_after_fit(model, wine):
     X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
     new = (wine.new - wine.X.mean(axis=0)) / wine.X.std(axis=0)
@@ -34,7 +36,7 @@ def test_training_data_may_change_after_fit(model, wine):
 
 
 def test_features_of_zero_weight_may_be_anything(wine):
-    model = IMKPL(sparsity=3, max_kernels=3).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=3).fit(wine.X, wine.y)
     changed = wine.new.copy()
     changed[:, model.kernel_weights_ == 0] = 1e300
     assert_same(outputs(model, wine.new), outputs(model, changed))
@@ -51,7 +53,7 @@ def test_kernels_of_zero_weight_are_not_evaluated(wine):
         return np.cos(phases)
 
     kernels = [Gaussian(), FunctionKernel(noise, unit_diagonal=True)]
-    model = IMKPL(kernels, sparsity=3, max_kernels=1).fit(wine.X, wine.y)
+    model = IMKPL(kernels, sparsity=3, n_prototypes=9, max_kernels=1).fit(wine.X, wine.y)
     assert_array_equal(model.kernel_weights_, [1.0, 0.0])
     assert calls
     calls.clear()
@@ -60,13 +62,13 @@ def test_kernels_of_zero_weight_are_not_evaluated(wine):
 
 
 def test_other_rows_of_the_batch_do_not_matter(wine):
-    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     alone = np.concatenate([model.decision_function(row[None]) for row in wine.new[:10]])
     assert_allclose(alone, model.decision_function(wine.new)[:10], rtol=1e-12)
 
 
 def test_pickle_predicts_the_same(wine):
-    model = IMKPL(sparsity=3, max_kernels=5).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=5).fit(wine.X, wine.y)
     twin = pickle.loads(pickle.dumps(model))
     assert_same(outputs(model, wine.new), outputs(twin, wine.new))
     assert_array_equal(twin.feature_importances_, model.feature_importances_)
@@ -76,7 +78,7 @@ def test_pickle_holds_support_samples_and_live_features_only():
     X, y = make_classification(
         400, 600, n_informative=5, n_redundant=0, n_repeated=0, shuffle=False, random_state=0
     )
-    model = IMKPL(sparsity=5, max_kernels=5).fit(X, y)
+    model = IMKPL(sparsity=5, n_prototypes=15, max_kernels=5).fit(X, y)
     stored = pickle.dumps(model)
     assert len(stored) < 0.03 * X.nbytes
     live = np.flatnonzero(model.kernel_weights_)
@@ -98,20 +100,30 @@ def test_singleton_prototypes_rebuild_their_sample_and_nothing_rebuilds_outliers
     assert ordinary.min() > 0.0
 
 
-def test_outlier_that_resembles_nothing_has_equal_probabilities(wine):
-    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
-    proba = model.predict_proba(wine.new[:2] + 1e6)
-    assert_allclose(proba, 1 / 3, atol=1e-9)
+def test_outlier_that_resembles_nothing_is_judged_by_strengths_alone(wine):
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    far = wine.new[:2] + 1e6
+    expected = model._predictor.votes.scores(np.zeros((2, 9)))
+    assert_allclose(model.decision_function(far), expected, atol=1e-9)
+    proba = model.predict_proba(far)
+    assert_allclose(proba[0], proba[1], atol=1e-9)
+    assert proba.max() < 0.6
+    by_share = IMKPL(sparsity=3, decision="share").fit(wine.X, wine.y)
+    assert_allclose(by_share.predict_proba(far), 1 / 3, atol=1e-9)
 
 
 def test_new_samples_are_classified_well(wine):
-    for model in (IMKPL(sparsity=3), ISKPL(sparsity=3), IMKPL(sparsity=3, decision="share")):
+    for model in (
+        IMKPL(sparsity=3, n_prototypes=9),
+        ISKPL(sparsity=3, n_prototypes=9),
+        IMKPL(sparsity=3, decision="share"),
+    ):
         assert model.fit(wine.X, wine.y).score(wine.new, wine.new_y) > 0.9
 
 
 def test_confident_predictions_are_more_often_right(iris):
     X, new = iris.X[:, :2], iris.new[:, :2]
-    model = IMKPL(sparsity=5).fit(X, iris.y)
+    model = IMKPL(sparsity=5, n_prototypes=15).fit(X, iris.y)
     confidence = model.predict_proba(new).max(axis=1)
     is_right = model.predict(new) == iris.new_y
     assert not is_right.all()
@@ -121,9 +133,22 @@ def test_confident_predictions_are_more_often_right(iris):
 
 
 def test_fit_transform_codes_training_samples_as_if_new(wine):
-    model = IMKPL(sparsity=3)
+    model = IMKPL(sparsity=3, n_prototypes=9)
     codes = model.fit_transform(wine.X, wine.y)
     assert_array_equal(codes.toarray(), model.transform(wine.X).toarray())
+
+
+def test_probabilities_do_not_change_who_wins(wine):
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    scores, winners = model.decision_function(wine.new), model.predict(wine.new)
+    proba = model.predict_proba(wine.new)
+    assert_array_equal(np.argsort(proba, axis=1), np.argsort(scores, axis=1))
+    assert_array_equal(model.classes_[np.argmax(proba, axis=1)], winners)
+    # A softmax of the scores: differences of logarithms are theirs, times one factor.
+    logs = np.log(proba)
+    assert_allclose(
+        logs - logs[:, [0]], model.temperature_ * (scores - scores[:, [0]]), rtol=1e-6, atol=1e-9
+    )
 
 
 @pytest.mark.threads

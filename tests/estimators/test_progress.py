@@ -11,7 +11,9 @@ from imkpl.kernels import PerFeatureGaussian
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has none")
 
-MODELS = pytest.mark.parametrize("model", [IMKPL(sparsity=3), ISKPL(sparsity=3)], ids=repr)
+MODELS = pytest.mark.parametrize(
+    "model", [IMKPL(sparsity=3, n_prototypes=9), ISKPL(sparsity=3, n_prototypes=9)], ids=repr
+)
 
 
 class Recorder:
@@ -87,7 +89,9 @@ def test_callbacks_do_not_change_the_model(model, wine):
 
 def test_data_and_weights_reach_the_callback(wine):
     recorder, weight = Recorder(), np.full(len(wine.y), 2.0)
-    IMKPL(sparsity=3).set_callbacks(recorder).fit(wine.X, wine.y, sample_weight=weight)
+    IMKPL(sparsity=3, n_prototypes=9).set_callbacks(recorder).fit(
+        wine.X, wine.y, sample_weight=weight
+    )
     for X, y, metadata in recorder.seen:
         assert_array_equal(X, wine.X)
         assert_array_equal(y, wine.y)
@@ -114,7 +118,7 @@ def test_errors_tear_down(model, wine):
 
 def test_scoring_monitor_has_a_score_for_every_round(wine):
     monitor = callback.ScoringMonitor(scoring="accuracy")
-    model = IMKPL(sparsity=3).set_callbacks(monitor).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, n_prototypes=9).set_callbacks(monitor).fit(wine.X, wine.y)
     log = monitor.get_logs(select="most_recent")
     rounds = [row["accuracy"] for row in log.data if row["task_name"] == "round"]
     assert len(rounds) == model.n_iter_
@@ -123,15 +127,17 @@ def test_scoring_monitor_has_a_score_for_every_round(wine):
 
 def test_progress_bar_shows_the_rounds(wine, capsys):
     pytest.importorskip("rich")
-    IMKPL(sparsity=3).set_callbacks(callback.ProgressBar()).fit(wine.X, wine.y)
+    IMKPL(sparsity=3, n_prototypes=9).set_callbacks(callback.ProgressBar()).fit(wine.X, wine.y)
     captured = capsys.readouterr()
     assert "IMKPL" in captured.out + captured.err
 
 
 def test_progress_reaches_the_model_inside_a_search(wine):
-    search = GridSearchCV(IMKPL(sparsity=3), {"max_kernels": [2, 4]}, cv=2)
+    search = GridSearchCV(IMKPL(sparsity=3, n_prototypes=9), {"max_kernels": [2, 4]}, cv=2)
     monitor = Recorder()
-    search.set_params(estimator=IMKPL(sparsity=3).set_callbacks(monitor)).fit(wine.X, wine.y)
+    search.set_params(estimator=IMKPL(sparsity=3, n_prototypes=9).set_callbacks(monitor)).fit(
+        wine.X, wine.y
+    )
     # Four folds and the refit, each on a clone that keeps its callbacks.
     assert monitor.events.count("teardown") == 5
 
@@ -169,9 +175,9 @@ def test_verbose_names_the_stages(model, wine, capsys):
 
 @pytest.mark.parametrize("name", ["adapt", "pairs", "combine"])
 def test_an_interrupt_says_where_it_was_and_changes_nothing(name, wine, monkeypatch):
-    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     before, proba = dict(vars(model)), model.predict_proba(wine.new)
-    n_calls = {"adapt": 1, "pairs": 1, "combine": 4}[name]
+    n_calls = {"adapt": 1, "pairs": 1, "combine": 5}[name]
     original, calls = getattr(PerFeatureGaussian, name), []
 
     def lose_patience(*arguments):
@@ -198,7 +204,7 @@ def test_an_interrupt_says_where_it_was_and_changes_nothing(name, wine, monkeypa
 
 
 def test_a_refused_refit_leaves_the_model(wine):
-    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     expected = model.predict(wine.new)
     with pytest.raises(ValueError, match="class"):
         model.fit(wine.X[:, :4], np.zeros(len(wine.y)))
@@ -206,5 +212,5 @@ def test_a_refused_refit_leaves_the_model(wine):
 
 
 def test_silence_by_default(wine, capsys):
-    IMKPL(sparsity=3).fit(wine.X, wine.y)
+    IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert capsys.readouterr() == ("", "")

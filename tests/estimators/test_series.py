@@ -82,7 +82,7 @@ def new():
 
 @pytest.fixture(scope="module")
 def model(train):
-    return TimeSeriesIMKPL(sparsity=3).fit(*train)
+    return TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(*train)
 
 
 def test_the_laws_of_prototype_classifiers_hold(model, train, new):
@@ -114,7 +114,7 @@ def test_the_channel_that_matters_is_found(model, new):
 @pytest.mark.parametrize("form", [np.asarray, list, lambda X: X])
 def test_all_forms_give_the_same_model(model, train, new, form):
     X, y = train
-    other = TimeSeriesIMKPL(sparsity=3).fit(form(X), y)
+    other = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(form(X), y)
     assert_array_equal(other.kernel_weights_, model.kernel_weights_)
     expected = model.predict_proba(new[0])
     assert_array_equal(other.predict_proba(form(new[0])), expected)
@@ -123,20 +123,20 @@ def test_all_forms_give_the_same_model(model, train, new, form):
 
 def test_it_is_imkpl_with_alignment_kernels(model, train, new):
     for kernels in ("global_alignment", GlobalAlignment()):
-        other = IMKPL(kernels, sparsity=3).fit(*train)
+        other = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(*train)
         assert_array_equal(other.predict_proba(new[0]), model.predict_proba(new[0]))
 
 
 def test_neither_the_order_of_rows_nor_copies_matter(model, train, new):
     X, y = train
     order = np.random.default_rng(0).permutation(len(y))
-    shuffled = TimeSeriesIMKPL(sparsity=3).fit(X[order], y[order])
+    shuffled = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(X[order], y[order])
     assert_array_equal(shuffled.predict_proba(new[0]), model.predict_proba(new[0]))
     counts = np.ones(len(y))
     counts[:5] = [2, 3, 0, 1, 2]
     rows = np.repeat(np.arange(len(y)), counts.astype(int))
-    copied = TimeSeriesIMKPL(sparsity=3).fit(X[rows], y[rows])
-    weighted = TimeSeriesIMKPL(sparsity=3).fit(X, y, sample_weight=counts)
+    copied = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(X[rows], y[rows])
+    weighted = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(X, y, sample_weight=counts)
     assert_array_equal(copied.predict_proba(new[0]), weighted.predict_proba(new[0]))
 
 
@@ -156,7 +156,7 @@ def count_pairs(monkeypatch):
 def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
     X, y = train
     counted = count_pairs(monkeypatch)
-    model = TimeSeriesIMKPL(sparsity=3, max_iter=5, tol=0).fit(X, y)
+    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=9, max_iter=50, tol=1e-4).fit(X, y)
     n = len(y)
     assert model.n_iter_ > 1
     assert sum(counted) == 3 * n * (n - 1) // 2
@@ -164,7 +164,7 @@ def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
 
 def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch):
     X, y = train
-    model = TimeSeriesIMKPL(sparsity=3, max_kernels=1).fit(X, y)
+    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=9, max_kernels=1).fit(X, y)
     counted = count_pairs(monkeypatch)
     model.predict(new[0])
     assert sum(counted) == len(new[0]) * model.support_.size
@@ -177,7 +177,9 @@ def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch
 def test_landmarks_never_compare_all_with_all(monkeypatch):
     X, y = make_series(2, n_per_class=60, n_classes=2, lengths=(8, 12))
     counted = count_pairs(monkeypatch)
-    model = TimeSeriesIMKPL(solver="landmarks", n_landmarks=12, sparsity=3).fit(X, y)
+    model = TimeSeriesIMKPL(solver="landmarks", n_landmarks=12, sparsity=3, n_prototypes=9).fit(
+        X, y
+    )
     # Drawing, the table of landmarks, and codes and calibration against the support.
     assert sum(counted) < 3 * (3 * len(y) * 12 + 12 * 12)
     assert model.codes_.shape[0] == len(y)
@@ -187,14 +189,14 @@ def test_landmarks_never_compare_all_with_all(monkeypatch):
 def test_a_cache_gives_the_same_model(model, train, new, tmp_path):
     kernels = GlobalAlignment(cache_dir=str(tmp_path))
     for _ in range(2):
-        cached = TimeSeriesIMKPL(kernels, sparsity=3).fit(*train)
+        cached = TimeSeriesIMKPL(kernels, sparsity=3, n_prototypes=9).fit(*train)
         assert_array_equal(cached.predict_proba(new[0]), model.predict_proba(new[0]))
     assert sum(path.is_file() for path in tmp_path.rglob("*")) == 3
 
 
 def test_single_precision_tables_change_little(model, train, new):
     kernels = GlobalAlignment(table_dtype="float32", dtype="float32")
-    single = TimeSeriesIMKPL(kernels, sparsity=3).fit(*train)
+    single = TimeSeriesIMKPL(kernels, sparsity=3, n_prototypes=9).fit(*train)
     assert_array_equal(single.predict(new[0]), model.predict(new[0]))
     assert_allclose(single.kernel_weights_, model.kernel_weights_, atol=1e-3)
 
@@ -207,7 +209,7 @@ def test_missing_values_are_allowed(train, new):
         np.where(np.arange(one.shape[1]) == 3, whole, one)
         for one, whole in zip(gaps, X, strict=True)
     ]
-    model = TimeSeriesIMKPL(sparsity=3).fit(gaps, y)
+    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(gaps, y)
     assert model.score(*new) > 0.9
     assert get_tags(model).input_tags.allow_nan
 
@@ -216,7 +218,7 @@ def test_missing_values_are_allowed(train, new):
 def test_searches_and_pipelines_index_series(train, form):
     X, y = train
     widths = [GlobalAlignment(scales=(s,)) for s in (0.1, 1.0)]
-    model = TimeSeriesIMKPL(sparsity=2, max_iter=2, tol=1.0)
+    model = TimeSeriesIMKPL(sparsity=2, n_prototypes=6, max_iter=2, tol=1.0)
     search = GridSearchCV(model, {"kernels": widths}, cv=2).fit(form(X), y)
     assert search.best_score_ > 0.8
     whole = make_pipeline(FunctionTransformer(), clone(model))
@@ -227,20 +229,20 @@ def test_other_estimators_read_series(train, new):
     X, y = train
     sizes = IMKPLCV(GlobalAlignment(), cv=2, sparsity=(2, 4), max_kernels=(1, 3)).fit(X, y)
     assert sizes.score(*new) > 0.8
-    assert ISKPL(GlobalAlignment(), sparsity=3).fit(X, y).score(*new) > 0.5
+    assert ISKPL(GlobalAlignment(), sparsity=3, n_prototypes=9).fit(X, y).score(*new) > 0.5
 
 
 def test_groups_have_no_importances_of_channels(train):
     X, y = train
     kernels = GlobalAlignment(groups={"all": ["a", "b", "c"]}, differences=True)
-    model = TimeSeriesIMKPL(kernels, sparsity=3).fit(X, y)
+    model = TimeSeriesIMKPL(kernels, sparsity=3, n_prototypes=9).fit(X, y)
     assert model.kernel_names_ == ["all", "all (difference)"]
     with pytest.raises(AttributeError, match="kernel_weights_"):
         _ = model.feature_importances_
 
 
 def test_progress_is_told(train, capsys):
-    TimeSeriesIMKPL(sparsity=2, verbose=1, max_iter=1).fit(*train)
+    TimeSeriesIMKPL(sparsity=2, n_prototypes=6, verbose=1, max_iter=1).fit(*train)
     told = capsys.readouterr().err
     assert "[kernels] 100 % of" in told
     assert "[TimeSeriesIMKPL] round 1/1" in told
@@ -262,7 +264,7 @@ def test_bad_input_is_told_what_is_wrong(model, train, new):
 
 def test_names_of_an_earlier_fit_are_forgotten(train):
     X, y = train
-    model = TimeSeriesIMKPL(sparsity=2, max_iter=1).fit(X, y)
+    model = TimeSeriesIMKPL(sparsity=2, n_prototypes=6, max_iter=1).fit(X, y)
     model.fit(np.asarray(X), y)
     assert not hasattr(model, "feature_names_in_")
     assert model.kernel_names_ == ["channel 0", "channel 1", "channel 2"]

@@ -34,7 +34,7 @@ def test_samples_that_are_no_table(kind, form, two_blobs):
 
 def test_samples_that_are_no_table_at_predict(two_blobs):
     X, y = two_blobs
-    model = ISKPL(sparsity=2).fit(X, y)
+    model = ISKPL(sparsity=2, n_prototypes=6).fit(X, y)
     with pytest.raises(TypeError, match="X is of type dict and cannot be read as numbers"):
         model.predict({"a": X})
 
@@ -46,7 +46,7 @@ def test_masked_cells_are_not_read_as_if_they_were_there(two_blobs):
     with pytest.raises(ValueError, match=sentence):
         IMKPL("per_feature_gaussian").fit(masked, y)
     with pytest.raises(ValueError, match=sentence):
-        IMKPL(sparsity=2).fit(np.ma.array(X), y).predict(masked)
+        IMKPL(sparsity=2, n_prototypes=6).fit(np.ma.array(X), y).predict(masked)
 
 
 def test_frames_without_columns_or_with_equal_names(two_blobs):
@@ -98,9 +98,9 @@ def test_weights_that_are_no_numbers(weight, two_blobs):
 def test_weights_of_any_size_are_weights(factor, two_blobs, rng):
     X, y = two_blobs
     weight = np.where(rng.random(len(y)) < 0.5, 1.0, 2.0)
-    model = IMKPL(sparsity=3).fit(X, y, weight * factor)
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(X, y, weight * factor)
     assert np.isfinite(model.predict_proba(X)).all()
-    assert model.score(X, y) == IMKPL(sparsity=3).fit(X, y, weight).score(X, y)
+    assert model.score(X, y) == IMKPL(sparsity=3, n_prototypes=9).fit(X, y, weight).score(X, y)
 
 
 def test_weights_beyond_all_bounds_keep_their_shares():
@@ -115,7 +115,7 @@ def test_weights_beyond_all_bounds_keep_their_shares():
 def test_terms_that_outweigh_reconstruction_are_named(two_blobs):
     X, _ = two_blobs
     with pytest.raises(ValueError, match=r"All codes are empty.*Lower discrimination or interpr"):
-        ISKPL(discrimination=1e300, sparsity=2).fit(X.round(), np.arange(40) % 2)
+        ISKPL(discrimination=1e300, decision="share").fit(X.round(), np.arange(40) % 2)
 
 
 def test_a_stack_without_kernels_is_refused():
@@ -131,6 +131,9 @@ def test_a_path_without_splits_is_refused(cv, two_blobs):
 
 def test_the_order_in_memory_does_not_change_a_bit(two_blobs):
     X, y = two_blobs
-    models = [ISKPL("rbf", sparsity=2).fit(form(X), y) for form in (np.array, np.asfortranarray)]
+    models = [
+        ISKPL("rbf", sparsity=2, n_prototypes=6).fit(form(X), y)
+        for form in (np.array, np.asfortranarray)
+    ]
     answers = [models[0].decision_function(X), models[1].decision_function(np.asfortranarray(X))]
     assert_array_equal(*answers)

@@ -9,9 +9,9 @@ from imkpl import IMKPL, ISKPL
 
 MODELS = [
     IMKPL(sparsity=3),
-    ISKPL(sparsity=3),
-    IMKPL(sparsity=3, weight_rule="ridge"),
-    IMKPL(sparsity=3, class_weight="balanced"),
+    ISKPL(sparsity=3, n_prototypes=9),
+    IMKPL(sparsity=3, weight_rule="ridge", decision="share"),
+    IMKPL(sparsity=3, n_prototypes=9, class_weight="balanced"),
 ]
 
 
@@ -51,16 +51,16 @@ def test_samples_of_zero_weight_equal_removed_samples(model, wine, rng):
 @pytest.mark.parametrize("gone", [0, 1, 2])
 def test_class_of_zero_weight_equals_removed_class(gone, wine):
     weight = (wine.y != gone).astype(float)
-    weighted = IMKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=weight)
-    removed = IMKPL(sparsity=3).fit(wine.X[weight > 0], wine.y[weight > 0])
+    weighted = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y, sample_weight=weight)
+    removed = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X[weight > 0], wine.y[weight > 0])
     assert_equal_models(weighted, removed, wine.new)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_order_of_samples_does_not_matter(seed, wine):
     order = np.random.default_rng(seed).permutation(len(wine.y))
-    model = IMKPL(sparsity=3).fit(wine.X, wine.y)
-    shuffled = IMKPL(sparsity=3).fit(wine.X[order], wine.y[order])
+    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    shuffled = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X[order], wine.y[order])
     assert_equal_models(model, shuffled, wine.new)
     assert_array_equal(shuffled.prototypes_.toarray(), model.prototypes_.toarray()[:, order])
     assert_array_equal(shuffled.codes_.toarray(), model.codes_.toarray()[order])
@@ -76,7 +76,7 @@ def test_equal_rows_of_different_classes_stay_apart(two_blobs):
 
 def test_equal_rows_have_equal_codes_and_one_of_them_is_support(two_blobs):
     X, y = two_blobs
-    model = ISKPL(sparsity=2).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    model = ISKPL(sparsity=2, n_prototypes=6).fit(np.tile(X, (2, 1)), np.tile(y, 2))
     assert_array_equal(model.codes_[:40].toarray(), model.codes_[40:].toarray())
     assert model.support_.max() < 40
 
@@ -86,71 +86,90 @@ def test_single_row_of_weight_two_is_two_samples(two_blobs):
     X, y = np.concatenate([X, [[9.0, -9.0, 0.0, 0.0]]]), np.concatenate([y, [2]])
     weight = np.ones(41)
     weight[-1] = 2
-    weighted = IMKPL(sparsity=2).fit(X, y, sample_weight=weight)
-    repeated = IMKPL(sparsity=2).fit(np.concatenate([X, X[-1:]]), np.concatenate([y, y[-1:]]))
+    weighted = IMKPL(sparsity=2, n_prototypes=6).fit(X, y, sample_weight=weight)
+    repeated = IMKPL(sparsity=2, n_prototypes=6).fit(
+        np.concatenate([X, X[-1:]]), np.concatenate([y, y[-1:]])
+    )
     assert_equal_models(weighted, repeated, X)
 
 
-def test_class_weights_equal_sample_weights(wine):
-    weights = {0: 1.0, 1: 3.0, 2: 2.0}
+# A sample weight of two also says that a sample is there twice, which a class weight does not.
+def test_class_weights_equal_sample_weights_below_two(wine):
+    weights = {0: 1.0, 1: 1.9, 2: 1.5}
     by_class = IMKPL(sparsity=3, class_weight=weights).fit(wine.X, wine.y)
     by_sample = IMKPL(sparsity=3).fit(
         wine.X, wine.y, sample_weight=[weights[label] for label in wine.y]
     )
     assert_equal_fits(by_class, by_sample)
+    plain = IMKPL(sparsity=3).fit(wine.X, wine.y)
+    assert np.any(plain.predict_proba(wine.new) != by_class.predict_proba(wine.new))
 
 
 def test_balanced_weights_make_classes_count_alike(wine):
-    kept = np.concatenate([np.flatnonzero(wine.y == 0)[:6], np.flatnonzero(wine.y > 0)])
+    kept = np.concatenate([np.flatnonzero(wine.y == 0)[:12], np.flatnonzero(wine.y > 0)])
     X, y = wine.X[kept], wine.y[kept]
     factors = len(y) / (3 * np.bincount(y))
-    balanced = IMKPL(sparsity=3, class_weight="balanced").fit(X, y)
-    by_hand = IMKPL(sparsity=3).fit(X, y, sample_weight=factors[y])
+    assert 1.3 < factors.max() < 2
+    balanced = IMKPL(sparsity=3, n_prototypes=9, class_weight="balanced").fit(X, y)
+    by_hand = IMKPL(sparsity=3, n_prototypes=9).fit(X, y, sample_weight=factors[y])
     assert_equal_fits(balanced, by_hand)
 
 
-def test_a_class_weight_does_not_make_a_sample_two(wine):
+def test_a_class_weight_does_not_make_a_sample_two(wine, iris):
     # Three samples that are one and the same stay in a prototype when one of them is left out; a
     # sample that counts three times does not.
-    weights = {0: 3.0, 1: 3.0, 2: 3.0}
-    counted = IMKPL(sparsity=20, class_weight=weights, decision="joint").fit(wine.X, wine.y)
-    repeated = IMKPL(sparsity=20, decision="joint").fit(wine.X, wine.y, np.full(len(wine.y), 3.0))
+    threefold, by_share = {0: 3.0, 1: 3.0, 2: 3.0}, IMKPL(sparsity=20, decision="share")
+    counted = clone(by_share).set_params(class_weight=threefold).fit(wine.X, wine.y)
+    repeated = clone(by_share).fit(wine.X, wine.y, np.full(len(wine.y), 3.0))
     assert_equal_fits(counted, repeated)
     assert counted.temperature_ != repeated.temperature_
-    once = IMKPL(sparsity=20, decision="joint").fit(wine.X, wine.y)
+    once = clone(by_share).fit(wine.X, wine.y)
     assert counted.temperature_ == pytest.approx(once.temperature_, rel=0.2)
+    # By votes, prototypes are learned for the sharpness that left-out samples ask for.
+    by_votes, X = ISKPL(sparsity=3, n_prototypes=20), iris.X[:, :2]
+    sharpness = [
+        clone(by_votes).set_params(class_weight=w).fit(X, iris.y, a)._predictor.votes.sharpness
+        for w, a in ((None, None), (threefold, None), (None, np.full(len(iris.y), 3.0)))
+    ]
+    assert sharpness[0] == pytest.approx(sharpness[1], rel=1e-3)
+    assert sharpness[2] > 1.1 * sharpness[0]
 
 
 def test_class_weights_keyed_by_labels_of_any_type(wine):
     names = np.array(["a", "b", "c"])
-    by_name = IMKPL(sparsity=3, class_weight={"a": 1.0, "b": 3.0, "c": 2.0})
-    by_number = IMKPL(sparsity=3, class_weight={0: 1.0, 1: 3.0, 2: 2.0})
+    by_name = IMKPL(sparsity=3, n_prototypes=9, class_weight={"a": 1.0, "b": 3.0, "c": 2.0})
+    by_number = IMKPL(sparsity=3, n_prototypes=9, class_weight={0: 1.0, 1: 3.0, 2: 2.0})
     named = by_name.fit(wine.X, names[wine.y]).predict_proba(wine.new)
     assert_array_equal(named, by_number.fit(wine.X, wine.y).predict_proba(wine.new))
 
 
-def test_class_of_negligible_weight_gets_one_prototype(wine):
-    model = ISKPL(sparsity=8, class_weight={0: 1e9}).fit(wine.X, wine.y)
+@pytest.mark.parametrize("decision", ["votes", "share"])
+def test_class_of_negligible_weight_gets_one_prototype(wine, decision):
+    model = ISKPL(sparsity=8, decision=decision, class_weight={0: 1e9}).fit(wine.X, wine.y)
     owners = list(model.prototype_classes_)
     assert owners.count(1) == owners.count(2) == 1
-    assert owners.count(0) > 10
+    assert decision == "votes" or owners.count(0) > 10
 
 
 def test_weights_of_the_caller_are_left_alone(wine):
     weight = np.full(len(wine.y), 2.0)
-    IMKPL(sparsity=3, class_weight={0: 5.0}).fit(wine.X, wine.y, sample_weight=weight)
+    IMKPL(sparsity=3, n_prototypes=9, class_weight={0: 5.0}).fit(
+        wine.X, wine.y, sample_weight=weight
+    )
     assert_array_equal(weight, 2.0)
 
 
 @pytest.mark.parametrize("factor", [1e16, 1e20, 1e200, 1e307])
 def test_huge_weights_give_the_model_of_the_same_weights_divided(wine, factor):
     shares = 1.0 + np.arange(len(wine.y)) % 3
-    plain = IMKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=shares)
-    huge = IMKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=shares * factor)
+    plain = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y, sample_weight=shares)
+    huge = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y, sample_weight=shares * factor)
     assert_equal_models(huge, plain, wine.new)
 
 
 def test_scalar_weight_counts_for_all_samples(wine):
-    scalar = ISKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=2.0)
-    array = ISKPL(sparsity=3).fit(wine.X, wine.y, sample_weight=np.full(len(wine.y), 2.0))
+    scalar = ISKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y, sample_weight=2.0)
+    array = ISKPL(sparsity=3, n_prototypes=9).fit(
+        wine.X, wine.y, sample_weight=np.full(len(wine.y), 2.0)
+    )
     assert_equal_models(scalar, array, wine.new)

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from imkpl import IMKPL
 
-DECISIONS = ("calibrated", "joint", "residual", "share")
+DECISIONS = ("votes", "share")
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,8 @@ def wine():
 def fitted(request, wine):
     """A model of three classes, and samples that it has not seen."""
     X, y = wine
-    model = IMKPL(sparsity=3, max_kernels=5, decision=request.param).fit(X[::2], y[::2])
+    model = IMKPL(sparsity=3, max_kernels=5, n_prototypes=9, decision=request.param)
+    model.fit(X[::2], y[::2])
     return model, X[1::2]
 
 
@@ -28,5 +29,6 @@ def fitted(request, wine):
 def fitted_two(request):
     """The same for two classes."""
     X, y = load_breast_cancer(return_X_y=True)
-    model = IMKPL(sparsity=3, max_kernels=5, decision=request.param).fit(X[:150], y[:150])
+    model = IMKPL(sparsity=3, max_kernels=5, n_prototypes=9, decision=request.param)
+    model.fit(X[:150], y[:150])
     return model, X[150:170]

@@ -43,18 +43,22 @@ def test_views_have_a_row_for_each_thing(fitted):
     assert_allclose(scores["probability"].to_numpy().reshape(5, 3), model.predict_proba(X[:5]))
     prototypes = explanation.to_frame("prototypes")
     assert_allclose(prototypes.groupby("sample")["share"].sum(), 1.0)
-    assert len(prototypes) == model.transform(X[:5]).nnz
+    assert len(prototypes) == explanation.shares.nnz
     samples = explanation.to_frame("samples")
     assert_allclose(samples.groupby("sample")["share"].sum(), 1.0)
     assert_allclose(samples.groupby(["sample", "prototype"])["weight"].sum(), 1.0)
     assert set(samples["training_sample"]) <= set(model.support_ids_)
 
 
-def test_a_sample_like_nothing_has_empty_views(fitted):
+def test_a_sample_like_nothing_has_an_empty_code(fitted):
     model, X = fitted
     explanation = model.explain(X[:1] + 1e6)
-    for part in ("prototypes", "samples"):
-        assert len(explanation.to_frame(part)) == 0
+    n_voting = model.prototypes_.shape[0] if model.decision == "votes" else 0
+    prototypes = explanation.to_frame("prototypes")
+    assert len(prototypes) == n_voting
+    assert np.all(prototypes["similarity"] < 1e-200)
+    n_behind = model.prototypes_.nnz if model.decision == "votes" else 0
+    assert len(explanation.to_frame("samples")) == n_behind
 
 
 def test_wrong_names_get_a_sentence(fitted, monkeypatch):

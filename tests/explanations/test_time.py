@@ -25,20 +25,20 @@ def test_time_shares_sum_to_one_and_per_channel_to_its_share(series):
         shares = explanation.time_shares(index)
         assert sum(found.shares.sum() for found in shares.values()) == pytest.approx(1)
         parts = explanation.evidence.similarity_parts(np.array([index]))[0]
-        code = explanation.evidence.encoding.codes[[index]].toarray().ravel()
-        by_channel = code @ parts
+        votes = explanation.shares[[index]].toarray().ravel()
+        by_channel = np.where(votes >= 0.01, votes, 0) @ parts
         expected = by_channel / by_channel.sum()
         found = [shares[name].shares.sum() for name in explanation.feature_names]
         assert_allclose(found, expected, atol=1e-10)
         assert all(found.times.shape == found.shares.shape for found in shares.values())
 
 
-def test_aligned_samples_are_those_behind_the_code(series):
+def test_aligned_samples_are_those_behind_the_decision(series):
     model, X, _ = series
     explanation = model.explain(X)
     aligned = explanation.align(20)
-    code = explanation.evidence.encoding.codes[[20]]
-    mix = (code @ explanation.evidence.predictor.mixes).toarray().ravel()
+    votes = explanation.shares[[20]].toarray().ravel()
+    mix = np.where(votes >= 0.01, votes, 0) @ explanation.evidence.predictor.mixes
     assert [one.amount for one in aligned] == sorted(mix[mix > 0], reverse=True)
     first = aligned[0]
     direct = model.align(X[20], X[first.sample])

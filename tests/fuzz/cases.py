@@ -39,7 +39,7 @@ VECTOR_KERNELS = (
     "laplacian",
     ["rbf", "linear"],
 )
-DECISIONS = ("calibrated", "joint", "residual", "share")
+DECISIONS = ("votes", "share")
 RULES = ("margin", "ridge", "lp")
 SETTINGS = {
     "sparsity": (3, 1, 2, 10, 10**9),

@@ -13,7 +13,9 @@ from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
 from imkpl.model.problem import Problem, State
 from imkpl.model.separation import LinearSeparation
 from imkpl.model.updates import rescale
+from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT
 from reference import objective as slow
+from reference import votes as slow_votes
 
 
 @dataclass(frozen=True)
@@ -81,15 +83,33 @@ def make_case(
 
 
 def make_random_case(seed=0, n_prototypes=4, **settings):
-    """A case whose state is no start but any sparse feasible point."""
+    """A case whose state is no start but any sparse feasible point.
+
+    With votes, prototypes are pure and sorted, every class has one, and strengths differ.
+    """
     case = make_case(seed, n_prototypes=n_prototypes, **settings)
     rng = np.random.default_rng(seed + 1)
-    n_samples = case.problem.labels.size
-    prototypes = sparse_rows(rng, n_prototypes, n_samples, case.problem.sparsity, at_least=1)
-    codes = sparse_rows(rng, n_samples, n_prototypes, case.problem.code_sparsity)
-    weights = rng.dirichlet(np.ones(case.problem.bank.n_kernels))
-    state = State(prototypes, codes, weights, case.problem.combine(weights))
+    problem, n_samples = case.problem, case.problem.labels.size
+    prototypes = sparse_rows(rng, n_prototypes, n_samples, problem.sparsity, at_least=1)
+    if problem.sharpness > 0:
+        prototypes = pure_rows(rng, problem, n_prototypes)
+    codes = sparse_rows(rng, n_samples, prototypes.shape[0], problem.code_sparsity)
+    weights = rng.dirichlet(np.ones(problem.bank.n_kernels))
+    log_strengths = rng.standard_normal(prototypes.shape[0])
+    state = State(prototypes, codes, weights, problem.combine(weights), log_strengths)
     return replace(case, state=freeze(rescale(state)))
+
+
+def pure_rows(rng, problem, n_rows):
+    """Mixes of samples of one class each, at least one for every class, sorted by class."""
+    n_classes = len(problem.members)
+    owners = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_rows)])
+    dense = np.zeros((max(n_rows, n_classes), problem.labels.size))
+    for row, owner in zip(dense, np.sort(owners[: len(dense)]), strict=True):
+        own = problem.members[owner]
+        mixes = sparse_rows(rng, 1, own.size, problem.sparsity, at_least=1)
+        row[own] = mixes.toarray()[0]
+    return sp.csr_array(dense)
 
 
 def sparse_rows(rng, n_rows, n_columns, n_entries, at_least=0):
@@ -122,7 +142,7 @@ def base_kernels(problem):
 
 
 def slow_terms(case, state, weights=None):
-    """The five terms as they enter the sum, by the reference loops; kernel from the definition."""
+    """The terms as they enter the sum, by the reference loops; kernel from the definition."""
     problem, weights = case.problem, state.weights if weights is None else weights
     combined = np.tensordot(weights, base_kernels(problem), 1)
     scale = combined[0, 0]
@@ -143,12 +163,28 @@ def slow_terms(case, state, weights=None):
         "interpretability": scale * problem.interpretability * slow.interpretability(U, labels),
         "separation": problem.separation * separation,
         "regularization": loss.ridge / 2 * sum(w**2 for w in weights),
+        "votes": VOTE_WEIGHT * slow_vote_term(problem, state, K) if problem.sharpness > 0 else 0.0,
     }
+
+
+def slow_vote_term(problem, state, K):
+    """J_vote of prototypes scaled to unit norm under the kernel K, with its ridge."""
+    owners = [int(problem.labels[np.flatnonzero(u)[0]]) for u in state.prototypes.toarray()]
+    return slow_votes.cross_entropy(
+        slow_votes.similarities_to(K, state.prototypes.toarray()),
+        owners,
+        problem.labels.tolist(),
+        problem.sample_weight,
+        problem.sharpness,
+        state.log_strengths,
+    ) + slow_votes.strength_penalty(problem.sample_weight, state.log_strengths, STRENGTH_RIDGE)
 
 
 rules = st.sampled_from(["lp", "ridge", "margin"])
 seeds = st.integers(0, 10_000)
 strengths = st.sampled_from([0.0, 0.2, 1.0, 5.0])
+# 0 without votes; from a whisper to nearly the nearest prototype alone.
+sharpnesses = st.sampled_from([0.0, 1.0, 8.0, 80.0])
 all_settings = st.fixed_dictionaries(
     {
         "seed": seeds,
@@ -164,5 +200,6 @@ all_settings = st.fixed_dictionaries(
         "interpretability": strengths,
         "sparsity": st.integers(1, 5),
         "code_sparsity": st.integers(1, 4),
+        "sharpness": sharpnesses,
     }
 )

@@ -10,10 +10,11 @@ from imkpl.model.calibration import LOG_RANGE, fit_temperature, leave_one_out_si
 from imkpl.model.predictor import FORBIDDEN
 
 
-@pytest.fixture
-def kernel(rng):
+@pytest.fixture(params=["unit", "other"])
+def kernel(rng, request):
     X = rng.standard_normal((8, 3))
-    return np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 6)
+    norms = np.ones(8) if request.param == "unit" else rng.uniform(0.5, 2.0, 8)
+    return np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 6) * norms * norms[:, None]
 
 
 @pytest.fixture
@@ -23,9 +24,13 @@ def prototypes(kernel):
     return mixes / np.sqrt(np.einsum("is,st,it->i", mixes, kernel, mixes))[:, None]
 
 
+def leave_one_out(kernel, prototypes, counts):
+    mixes, squares = sp.csr_array(prototypes), np.diagonal(kernel)
+    return leave_one_out_similarities(kernel @ prototypes.T, mixes, squares, counts)
+
+
 def test_left_out_similarity_is_that_to_the_prototype_without_the_sample(kernel, prototypes):
-    counts = np.ones(8)
-    found = leave_one_out_similarities(kernel @ prototypes.T, sp.csr_array(prototypes), counts)
+    found = leave_one_out(kernel, prototypes, np.ones(8))
     for sample in range(8):
         for owner in range(3):
             rest = prototypes[owner].copy()
@@ -38,12 +43,11 @@ def test_left_out_similarity_is_that_to_the_prototype_without_the_sample(kernel,
 
 
 def test_a_sample_that_stands_for_two_stays_when_one_is_left_out(kernel, prototypes):
-    similarities, mixes = kernel @ prototypes.T, sp.csr_array(prototypes)
     counts = np.ones(8)
     counts[[0, 6]] = 2.0
-    found = leave_one_out_similarities(similarities, mixes, counts)
-    assert_allclose(found[[0, 6]], similarities[[0, 6]])
-    single = leave_one_out_similarities(similarities, mixes, np.ones(8))
+    found = leave_one_out(kernel, prototypes, counts)
+    assert_allclose(found[[0, 6]], (kernel @ prototypes.T)[[0, 6]])
+    single = leave_one_out(kernel, prototypes, np.ones(8))
     others = [1, 2, 3, 4, 5, 7]
     assert_allclose(found[others], single[others])
 

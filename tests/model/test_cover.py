@@ -1,11 +1,9 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
-from imkpl.model.cover import closeness_to_border, cover_classes
-from imkpl.solvers import solve_nqp
+from imkpl.model.cover import cover_classes
 from model.problems import make_data, seeds
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
@@ -86,56 +84,3 @@ def test_a_class_that_is_more_spread_out_gets_more(rng):
     counts = np.bincount(labels[found])
     assert counts[0] >= 1
     assert counts[1] > 2 * counts[0]
-
-
-def rebuild(kernel, i, samples, n_samples):
-    """The norm of sample i that a pursuit over the listed samples explains."""
-    samples = [s for s in samples if s != i]
-    if not samples:
-        return 0.0
-    return -solve_nqp(
-        2 * kernel[np.ix_(samples, samples)], -2 * kernel[i, samples], n_samples
-    ).value
-
-
-@laws
-@given(seeds)
-def test_closeness_equals_its_definition(seed):
-    kernel, labels, _ = random_cover(seed, n_samples=12)
-    margins = []
-    for i in range(12):
-        scores = [rebuild(kernel, i, np.flatnonzero(labels == q), 5) for q in range(3)]
-        own = scores.pop(labels[i])
-        margins.append(abs(own - max(scores)))
-    expected = [np.exp(-margin / np.mean(margins)) for margin in margins]
-    before = kernel.copy()
-    assert_allclose(closeness_to_border(kernel, labels), expected, rtol=1e-7)
-    assert_array_equal(kernel, before)
-
-
-def test_a_sample_at_the_border_is_closer_than_one_among_its_own():
-    # Sample 3 of class 0 has its class to the left and the other one to the right.
-    points = [0.0, 0.1, 0.2, 1.6, 3.0, 3.1, 3.2]
-    closeness = closeness_to_border(gaussian(points), np.array([0, 0, 0, 0, 1, 1, 1]))
-    assert np.all(closeness > 0)
-    assert np.argmax(closeness) == 3
-    assert closeness[3] > 2 * np.delete(closeness, 3).max()
-
-
-def test_a_sample_deep_in_another_class_is_not_at_the_border():
-    points = [0.0, 0.1, 0.2, 1.6, 3.05, 3.0, 3.1, 3.2]
-    closeness = closeness_to_border(gaussian(points), np.array([0, 0, 0, 0, 0, 1, 1, 1]))
-    assert closeness[4] < closeness[3]
-
-
-def test_equal_samples_of_two_classes_are_all_equally_close():
-    labels = np.array([0, 0, 1, 1])
-    assert_allclose(closeness_to_border(np.ones((4, 4)), labels), 1.0)
-
-
-def test_the_only_sample_of_a_class_has_a_closeness():
-    closeness = closeness_to_border(gaussian([0.0, 0.1, 5.0]), np.array([0, 0, 1]))
-    assert np.all(np.isfinite(closeness))
-    # Nothing of its own class rebuilds it, and nothing of the other one: a border of its own.
-    assert closeness[2] == pytest.approx(1.0, rel=1e-6)
-    assert closeness[2] > closeness[0]

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
 from imkpl.model import initialize as module
-from imkpl.model.cover import closeness_to_border, cover_classes, initial_state
+from imkpl.model.cover import cover_classes, initial_state
 from imkpl.model.initialize import (
     MarginChoice,
     MarginStart,
@@ -38,13 +38,14 @@ def test_the_start_is_a_cover_by_single_samples(seed, rule, n_prototypes):
     problem, _, weights = make_problem(*make_data(seed), rule)
     state = initial_state(problem, weights, n_prototypes)
     K = problem.combine(weights)
-    importance = problem.sample_weight * closeness_to_border(K, problem.labels)
-    order = cover_classes(K, problem.members, n_prototypes, importance)
+    order = cover_classes(K, problem.members, n_prototypes, problem.sample_weight)
     seeds = sorted(order, key=lambda t: problem.labels[t])
-    assert_array_equal(state.prototypes.toarray(), np.eye(problem.labels.size)[seeds])
+    expected = np.eye(problem.labels.size)[seeds]
+    assert_allclose(state.prototypes.toarray(), expected, rtol=1e-14)
     assert state.codes.shape == (problem.labels.size, len(seeds))
     assert state.codes.nnz == 0
     assert_array_equal(state.kernel, K)
+    assert_array_equal(state.log_strengths, np.zeros(len(seeds)))
     assert evaluate(problem, state).discrimination == 0
 
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from imkpl.model.cover import initial_state
 from imkpl.model.objective import evaluate
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
+from imkpl.model.voters import update_voters
 from model.problems import make_data, make_problem, make_random_case, rules, seeds
 from reference import objective as slow
 
@@ -19,7 +20,8 @@ def total(problem, state):
 
 
 def one_round(problem, state):
-    for update in (update_codes, update_prototypes, update_weights):
+    learn = update_voters if problem.sharpness > 0 else update_prototypes
+    for update in (update_codes, learn, update_weights):
         state = update(problem, state)
     return state
 
@@ -60,6 +62,46 @@ def test_names_of_classes_permute_the_result(seed, rule):
     assert_allclose(renamed.weights, plain.weights, atol=1e-6)
     assert_allclose(renamed.prototypes.toarray(), plain.prototypes.toarray()[order], atol=1e-6)
     assert_allclose(renamed.codes.toarray(), plain.codes.toarray()[:, order], atol=1e-6)
+
+
+@laws
+@given(seeds, rules)
+def test_a_round_of_votes_permutes_with_samples_and_classes(seed, rule):
+    # L-BFGS adds up in the order of samples: equal up to where its rounding errors lead.
+    X, labels, weight = make_data(seed, n_samples=20)
+    order, names = np.random.default_rng(seed).permutation(20), np.array([2, 0, 1])
+    settings = {"sharpness": 6.0, "code_sparsity": 1}
+    problem, _, weights = make_problem(X, labels, weight, rule, **settings)
+    start = initial_state(problem, weights, 6)
+    plain = one_round(problem, start)
+    other_problem, _, weights = make_problem(
+        X[order], names[labels[order]], weight[order], rule, **settings
+    )
+    other_start = initial_state(other_problem, weights, 6)
+    other = one_round(other_problem, other_start)
+    assert total(other_problem, other_start) == pytest.approx(total(problem, start), rel=1e-6)
+    assert total(other_problem, other) == pytest.approx(total(problem, plain), rel=1e-3)
+    owners, new_owners = problem.prototype_classes(plain), other_problem.prototype_classes(other)
+    assert_array_equal(np.sort(names[owners]), new_owners)
+
+
+@laws
+@given(seeds, rules)
+def test_the_votes_of_an_integer_weight_are_those_of_so_many_copies(seed, rule):
+    case = make_random_case(seed, rule=rule, n_samples=8, sharpness=5.0)
+    problem, state = case.problem, case.state
+    counts = np.random.default_rng(seed).integers(1, 4, 8)
+    similarities = (state.prototypes @ state.kernel).T
+    owners = problem.prototype_classes(state)
+    weighted = replace(problem, sample_weight=counts.astype(float))
+    loss, slopes = weighted.vote_term(similarities, state.log_strengths, owners)
+    twice = np.repeat(np.arange(8), counts)
+    copied = replace(problem, labels=problem.labels[twice], sample_weight=np.ones(twice.size))
+    expected, parts = copied.vote_term(similarities[twice], state.log_strengths, owners)
+    assert loss == pytest.approx(expected, rel=1e-12)
+    summed = np.zeros(slopes.shape)
+    np.add.at(summed, twice, parts)
+    assert_allclose(slopes, summed, atol=1e-12)
 
 
 @laws

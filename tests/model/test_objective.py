@@ -17,7 +17,7 @@ from imkpl.model.objective import (
     same_class_product,
 )
 from imkpl.model.updates import interpretability_costs, kernel_costs
-from model.problems import make_random_case, rules, seeds, slow_terms, sparse_rows
+from model.problems import make_random_case, rules, seeds, sharpnesses, slow_terms, sparse_rows
 from reference import objective as slow
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
@@ -63,10 +63,16 @@ def test_terms_of_a_case_worked_out_by_hand():
 
 
 @laws
-@given(seeds, rules)
-def test_evaluate_carries_every_factor(seed, rule):
+@given(seeds, rules, sharpnesses)
+def test_evaluate_carries_every_factor(seed, rule, sharpness):
     case = make_random_case(
-        seed, rule=rule, n_samples=9, discrimination=0.7, separation=3.0, interpretability=1.3
+        seed,
+        rule=rule,
+        n_samples=9,
+        discrimination=0.7,
+        separation=3.0,
+        interpretability=1.3,
+        sharpness=sharpness,
     )
     parts = evaluate(case.problem, case.state)
     expected = slow_terms(case, case.state)
@@ -74,13 +80,21 @@ def test_evaluate_carries_every_factor(seed, rule):
     assert parts.total == pytest.approx(sum(expected.values()), rel=1e-9)
 
 
-@pytest.mark.parametrize("field", ["discrimination", "separation", "interpretability"])
-def test_zero_strength_switches_a_term_off(field):
-    case = make_random_case(1, rule="ridge")
+@pytest.mark.parametrize(
+    ("field", "term"),
+    [
+        ("discrimination", "discrimination"),
+        ("separation", "separation"),
+        ("interpretability", "interpretability"),
+        ("sharpness", "votes"),
+    ],
+)
+def test_zero_strength_switches_a_term_off(field, term):
+    case = make_random_case(1, rule="ridge", sharpness=5.0)
     parts = asdict(evaluate(case.problem, case.state))
     without = asdict(evaluate(replace(case.problem, **{field: 0.0}), case.state))
-    assert parts[field] != 0
-    assert without == parts | {field: 0.0}
+    assert parts[term] != 0
+    assert without == parts | {term: 0.0}
 
 
 @laws

@@ -16,6 +16,7 @@ from imkpl.model.updates import (
     update_prototypes,
     update_weights,
 )
+from imkpl.model.voters import update_voters
 from imkpl.solvers import solve_nqp_batch
 from model.problems import (
     all_settings,
@@ -32,14 +33,22 @@ from reference.nqp import solve_by_enumeration
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
 many_laws = settings(max_examples=60, deadline=None, derandomize=True)
-all_updates = (update_codes, update_prototypes, update_weights)
+
+
+def updates_of(problem):
+    """The steps of a round: by votes, or by the paper's rule."""
+    return (
+        update_codes,
+        update_voters if problem.sharpness > 0 else update_prototypes,
+        update_weights,
+    )
 
 
 def walk(case, n_rounds=3):
     """Every state after every single update, with the state before it."""
     state = case.state
     for _ in range(n_rounds):
-        for update in all_updates:
+        for update in updates_of(case.problem):
             new = freeze(update(case.problem, state))
             yield update, state, new
             state = new
@@ -81,6 +90,12 @@ def test_every_update_is_feasible(chosen):
         for matrix in (U, G):
             assert matrix.has_canonical_format
             assert matrix.dtype == np.float64
+        if problem.sharpness > 0:
+            owners = problem.prototype_classes(state)
+            assert_array_equal(problem.labels[U.indices], np.repeat(owners, np.diff(U.indptr)))
+            assert_array_equal(np.unique(owners), np.arange(len(problem.members)))
+            assert np.all(np.isfinite(state.log_strengths))
+            assert state.log_strengths.shape == owners.shape
 
 
 def _dense(U, K):
@@ -103,7 +118,7 @@ def test_objective_equals_its_definition_at_the_end(chosen):
 def test_a_random_point_is_improved_or_kept(chosen):
     case = make_random_case(**chosen)
     before = total(case.problem, case.state)
-    for update in all_updates:
+    for update in updates_of(case.problem):
         after = total(case.problem, freeze(update(case.problem, case.state)))
         assert after <= before + 1e-8 * max(1.0, abs(before)), update.__name__
 
@@ -204,7 +219,11 @@ def test_a_better_prototype_than_the_greedy_one_is_kept():
         u, value = solve_by_enumeration(H, linear, 2)
         norm = np.sqrt(u @ K @ u)
         best = State(
-            sp.csr_array(u[None] / norm), sp.csr_array(gamma[:, None] * norm), state.weights, K
+            sp.csr_array(u[None] / norm),
+            sp.csr_array(gamma[:, None] * norm),
+            state.weights,
+            K,
+            np.zeros(1),
         )
         found = update_prototypes(problem, best)
         assert_allclose(found.prototypes.toarray()[0], u / norm, atol=1e-7)

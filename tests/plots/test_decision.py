@@ -45,7 +45,9 @@ def test_titles_and_names_say_what_is_shown(wine):
     name = labels(features)[0].split(" = ")
     assert float(name[1]) == pytest.approx(X.iloc[70][name[0]], rel=1e-3)
     first = display.prototypes[0]
-    assert labels(prototypes)[0].startswith(f"prototype {first.prototype} ({predicted})\nsample")
+    assert labels(prototypes)[0].startswith(
+        f"{predicted}: similarity {first.similarity:.2f} to prototype {first.prototype}\nsample"
+    )
     assert "bottle" in labels(prototypes)[0]
     assert f"Novelty {display.novelty:.2f}" in prototypes.get_xlabel()
 

@@ -47,7 +47,7 @@ def wine():
     X, y = load_wine(return_X_y=True, as_frame=True)
     X.index = [f"bottle {i}" for i in range(len(X))]
     names = np.array(["Barolo", "Grignolino", "Barbera"])
-    return make_case(X, names[y], IMKPL(sparsity=3, max_kernels=5))
+    return make_case(X, names[y], IMKPL(sparsity=3, max_kernels=5, n_prototypes=9))
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +63,7 @@ def hostile():
     case = make_case(
         X,
         np.array(HOSTILE[:3], dtype=object)[y],
-        IMKPL(sparsity=2, max_kernels=7),
+        IMKPL(sparsity=2, max_kernels=7, n_prototypes=6),
         title=HOSTILE[1],
     )
     case.page = render_report(case.found)
@@ -96,6 +96,6 @@ def meaningful():
     y = np.array(MEANINGFUL, dtype=object)[places]
     # Held-out samples are every other one, so that both halves have all classes.
     order = np.argsort(np.arange(96) // 8 % 2, kind="stable").reshape(2, 48).T.ravel()
-    case = make_case(X.iloc[order], y[order], IMKPL("per_column", sparsity=2))
+    case = make_case(X.iloc[order], y[order], IMKPL("per_column", sparsity=2, n_prototypes=16))
     case.page = render_report(case.found)
     return case

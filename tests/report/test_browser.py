@@ -135,9 +135,13 @@ def test_a_click_shows_the_explanation_of_explain(open_page, wine_file, wine):
         caption: page.locator("#explanation table").nth(place)
         for place, caption in enumerate(panel.locator("caption").all_inner_texts())
     }
-    shares = tables["Similar prototypes"].locator("tbody tr td:nth-child(3)").all_inner_texts()
+    kept = one.shares.data[one.shares.data >= 1e-3]
+    others = [1 - kept.sum()] if kept.size < one.shares.nnz else []
+    shares = (
+        tables["Who speaks for which class"].locator("tbody tr td:nth-child(3)").all_inner_texts()
+    )
     assert [float(text.split()[0]) / 100 for text in shares] == pytest.approx(
-        sorted(one.shares.data, reverse=True), abs=6e-4
+        [*sorted(kept, reverse=True), *others], abs=6e-4
     )
     beside = (
         tables["Its values compared with training samples"]
@@ -158,11 +162,13 @@ def test_a_click_shows_the_explanation_of_explain(open_page, wine_file, wine):
     table = one.contributions(0)
     for cell_texts in cells[:-1]:
         feature = one.feature_names.index(cell_texts[0])
-        expected = [table[p, feature, winner] for p in reasons["table"]["prototypes"]]
+        lead = table[:, feature, winner] - table[:, feature, one.runners_up[0]]
+        expected = lead[reasons["table"]["prototypes"]]
         found = [float(text) for text in cell_texts[1 : 1 + len(expected)]]
         assert found == pytest.approx(expected, rel=6e-3, abs=1e-5)
     total = sum(float(text) for text in cells[-1][1:])
-    assert total == pytest.approx(one.scores[0, winner], rel=1e-2, abs=2e-2)
+    lead = one.scores[0, winner] - one.scores[0, one.runners_up[0]]
+    assert total == pytest.approx(lead, rel=1e-2, abs=2e-2)
 
 
 def test_the_keyboard_opens_and_closes_an_explanation(open_page, wine_file):
@@ -300,12 +306,13 @@ def test_such_names_are_found_and_explained(open_page, meaningful, tmp_path, nam
         text.strip() for text in str(one).splitlines()
     ]
     captions = panel.locator("caption").all_inner_texts()
-    assert f"Contributions to the score of {name} by feature and prototype" in captions
+    second = meaningful.model.classes_[one.runners_up[0]]
+    assert f"The lead of {name} over {second} by feature and prototype" in captions
     features = {one["name"] for one in meaningful.found["features"]["features"]}
     for caption in (1, 2, 3):
         heads = panel.locator("table").nth(caption + 1).locator("tbody th").all_inner_texts()
         assert heads
-        assert set(heads) <= features | {"Score", "Sum"} | {f"{i} others" for i in range(20)}
+        assert set(heads) <= features | {"Sum"} | {f"{i} others" for i in range(20)}
     text = panel.inner_text()
     assert "undefined" not in text
     assert "NaN" not in text
@@ -406,8 +413,8 @@ def test_names_from_right_to_left_leave_the_text_around_them(open_page, turned, 
         "also in the training data",
         "missing from the training data",
         "ahead of",
-        "like training sample",
-        "Contribution of each feature",
+        "of the votes from",
+        "What each feature adds",
         "Training sample",
         "by class",
     ):

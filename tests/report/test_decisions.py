@@ -128,8 +128,11 @@ def test_reasons_are_those_of_explain(wine):
         assert reasons["scores"] == pytest.approx(one.scores[0], abs=1e-5)
         assert reasons["probabilities"] == pytest.approx(one.probabilities[0], abs=1e-5)
         shares = {part["prototype"]: part["share"] for part in reasons["prototypes"]}
-        code = one.shares.tocoo()
-        assert shares == pytest.approx(dict(zip(code.coords[1], code.data, strict=True)), abs=1e-5)
+        expected = {j: share for j, share in enumerate(one.shares.toarray()[0]) if share >= 1e-3}
+        assert shares == pytest.approx(expected, abs=1e-5)
+        rest = reasons["other_prototypes"]
+        assert rest["n"] == one.shares.nnz - len(expected)
+        assert rest["share"] == pytest.approx(1 - sum(expected.values()), abs=1e-5)
         for part in reasons["features"]:
             added = table[:, part["feature"]].sum(axis=0)
             assert part["winner"] == pytest.approx(added[reasons["winner"]], abs=1e-5)
@@ -138,16 +141,17 @@ def test_reasons_are_those_of_explain(wine):
             assert part["value"] == pytest.approx(wine.X.iloc[index][name], rel=1e-5)
 
 
-def test_a_cut_table_still_adds_up_to_the_scores(wine, monkeypatch):
+def test_a_cut_table_still_adds_up_to_the_lead(wine, monkeypatch):
     monkeypatch.setattr(decisions, "MOST_PROTOTYPES", 2)
     monkeypatch.setattr(decisions, "MOST_FEATURES", 3)
     rows = describe(describe_samples, wine.model, wine.X[:10], wine.y[:10])["rows"]
     for row in rows:
         reasons = row["reasons"]
         table, score = reasons["table"], reasons["scores"][reasons["winner"]]
+        lead = score - reasons["scores"][reasons["runner_up"]]
         assert np.shape(table["values"]) == (3, 4)
         assert table["n_other_features"] == reasons["other_features"]["n"] == 2
-        assert np.sum(table["values"]) == pytest.approx(score, abs=1e-4)
+        assert np.sum(table["values"]) == pytest.approx(lead, abs=1e-4)
         added = sum(part["winner"] for part in reasons["features"])
         assert added + reasons["other_features"]["winner"] == pytest.approx(score, abs=1e-4)
 
@@ -157,7 +161,8 @@ def test_the_table_holds_the_contributions_of_explain(wine):
     reasons, table = row["reasons"], wine.model.explain(wine.X).contributions(7)
     features = [part["feature"] for part in reasons["features"]]
     for place, prototype in enumerate(reasons["table"]["prototypes"]):
-        expected = table[prototype, features, reasons["winner"]]
+        added = table[prototype, features]
+        expected = added[:, reasons["winner"]] - added[:, reasons["runner_up"]]
         assert reasons["table"]["values"][place][:-1] == pytest.approx(expected, abs=1e-5)
 
 

@@ -42,12 +42,13 @@ def test_real_samples_show_the_values_they_were_given_with(wine):
     assert sample["cells"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_use_is_counted_on_the_codes(wine):
-    codes = wine.model.transform(wine.X).toarray()
-    mains, is_right = codes.argmax(axis=1), wine.model.predict(wine.X) == wine.y
+def test_use_is_counted_in_votes(wine):
+    explanation = wine.model.explain(wine.X)
+    shares, mains = explanation.shares.toarray(), explanation.main_prototypes
+    is_right = wine.model.predict(wine.X) == wine.y
     for index, prototype in enumerate(wine.found["prototypes"]):
         led = mains == index
-        assert prototype["n_using"] == np.count_nonzero(codes[:, index])
+        assert prototype["n_using"] == np.count_nonzero(shares[:, index] >= 0.01)
         assert prototype["n_main"] == led.sum()
         assert prototype["n_right"] == is_right[led].sum()
         wrong = led & (wine.y != prototype["class"])
@@ -92,7 +93,7 @@ def test_weak_and_repeated_prototypes_are_flagged(wine, spoiled):
 
 
 def test_a_prototype_that_leads_to_errors_is_flagged(wine):
-    mains = wine.model.transform(wine.X).toarray().argmax(axis=1)
+    mains = wine.model.explain(wine.X).main_prototypes
     led = np.flatnonzero(mains == 0)
     assert led.size >= 2
     y = wine.y.copy()
@@ -102,8 +103,7 @@ def test_a_prototype_that_leads_to_errors_is_flagged(wine):
 
 
 def test_a_prototype_that_nobody_uses_is_flagged(wine):
-    own = wine.model.prototype_classes_[0]
-    others = wine.model.predict(wine.X) != own
+    others = wine.model.explain(wine.X).shares.toarray()[:, 0] < 0.01
     prototype = describe(describe_prototypes, wine.model, wine.X[others], wine.y[others])[0]
     assert prototype["n_using"] == 0
     assert prototype["warnings"][0]["text"].startswith("Unused")
@@ -116,6 +116,16 @@ def test_features_are_ordered_by_weight_and_all_are_there(wine):
     assert sum(weights) == pytest.approx(1, abs=1e-4)
     kept = np.array(wine.model.kernel_names_)[wine.model.kernel_weights_ > 0]
     assert sorted(one["name"] for one in features) == sorted(kept)
+
+
+def test_evidence_is_beside_the_weights(wine, wine_page):
+    features, model = wine.found["features"], wine.model
+    known = dict(zip(model.kernel_names_, model.kernel_evidence_, strict=True))
+    for one in features["features"]:
+        assert one["evidence"] == pytest.approx(known[one["name"]], abs=1e-5)
+    assert features["expected_false"] == pytest.approx(model.expected_false_kernels_, abs=1e-5)
+    assert features["chance"].startswith("Of the 5 features in use, ")
+    assert features["chance"] in wine_page
 
 
 def test_quantiles_are_those_of_the_training_samples(wine):

@@ -75,8 +75,8 @@ def test_a_fit_with_the_bank_is_the_fit_without(
 ):
     X, y = two_blobs
     bank = DaskBank(PerFeatureGaussian(), least_values=0)
-    model = IMKPL(bank, sparsity=3).fit(X, y)
-    assert_same_model(model, IMKPL(sparsity=3).fit(X, y), X)
+    model = IMKPL(bank, sparsity=3, n_prototypes=9).fit(X, y)
+    assert_same_model(model, IMKPL(sparsity=3, n_prototypes=9).fit(X, y), X)
     # A fitted model needs no cluster.
     assert isinstance(model._predictor.bank, PerFeatureGaussian)
 

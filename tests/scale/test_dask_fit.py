@@ -157,14 +157,14 @@ def test_frames_read_from_files_are_answered(fitted, samples, tmp_path, n_files)
     for place, part in enumerate(np.array_split(frame.index, n_files)):
         frame.loc[part].to_parquet(tmp_path / f"{place}.parquet")
     lazy = dd.read_parquet(tmp_path).drop(columns="more")
-    named = IMKPL(sparsity=3).fit(frame.drop(columns="more"), samples[1])
+    named = IMKPL(sparsity=3, n_prototypes=9).fit(frame.drop(columns="more"), samples[1])
     found = named.predict_proba(lazy).compute(scheduler="synchronous")
     assert_allclose(found, named.predict_proba(frame.drop(columns="more")), atol=1e-12)
 
 
 def test_two_classes_have_one_score(samples, assert_close):
     X, y = samples
-    model = IMKPL(sparsity=2).fit(X[y < 2][:80], y[y < 2][:80])
+    model = IMKPL(sparsity=2, n_prototypes=6).fit(X[y < 2][:80], y[y < 2][:80])
     answer = model.decision_function(da.from_array(X, chunks=(150, 8)))
     assert answer.shape == (300,)
     assert_close(answer.compute(scheduler="synchronous"), model.decision_function(X))
@@ -186,7 +186,9 @@ def test_scores_are_computed(on_cluster, fitted, samples):
 
 def test_a_search_runs_on_the_workers(on_cluster, samples):
     X, y = samples[0][:90], samples[1][:90]
-    search = GridSearchCV(IMKPL(sparsity=2, max_iter=2, tol=10.0), {"max_kernels": [2, 4]}, cv=2)
+    search = GridSearchCV(
+        IMKPL(sparsity=2, n_prototypes=6, max_iter=2, tol=10.0), {"max_kernels": [2, 4]}, cv=2
+    )
     with joblib.parallel_config("dask"):
         found = clone(search).fit(X, y)
     expected = clone(search).fit(X, y)
@@ -207,7 +209,9 @@ def test_no_table_of_all_samples_reaches_the_client(local_client, monkeypatch):
     X = da.concatenate([da.from_delayed(load(i), shape, float) for i in range(n_parts)])
     y = np.tile(np.arange(n_rows) % 2, n_parts)
     seen = spy_on(monkeypatch)
-    model = IMKPL(n_landmarks=30, sparsity=2, max_kernels=5, max_iter=1, tol=10.0).fit(X, y)
+    model = IMKPL(
+        n_landmarks=30, sparsity=2, n_prototypes=6, max_kernels=5, max_iter=1, tol=10.0
+    ).fit(X, y)
     assert model.codes_.shape[0] == n_parts * n_rows
     assert max(n_bytes for _, n_bytes in seen) < 8 * n_parts * n_rows * n_features / 20
 
@@ -260,7 +264,7 @@ def test_what_a_cluster_cannot_do_is_refused(local_client, samples, fitted):
     with pytest.raises(ValueError, match=r"got a Dask collection.*X\.compute\(\)"):
         fitted.explain(X)
     similar = PerFeatureGaussian().adapt(samples[0][:40]).combine(np.ones(8) / 8, samples[0][:40])
-    similarities = IMKPL("precomputed", sparsity=1).fit(similar, y[:40])
+    similarities = IMKPL("precomputed", sparsity=1, n_prototypes=3).fit(similar, y[:40])
     with pytest.raises(ValueError, match="predict with kernels that do not read vectors"):
         similarities.predict(X)
     with pytest.raises(ValueError, match="X has 5 features"):

@@ -52,21 +52,28 @@ def make_stack(seed):
 
 # Estimator and data by kind.
 KINDS = {
-    "vectors": (lambda: IMKPL(sparsity=3, max_kernels=3), make_vectors),
-    "one kernel": (lambda: ISKPL(sparsity=3), make_vectors),
-    "table": (lambda: IMKPL("per_column", sparsity=2), make_table),
-    "series": (lambda: TimeSeriesIMKPL(sparsity=2), make_series),
+    "vectors": (lambda: IMKPL(sparsity=3, n_prototypes=9, max_kernels=3), make_vectors),
+    "one kernel": (lambda: ISKPL(sparsity=3, n_prototypes=9), make_vectors),
+    "table": (lambda: IMKPL("per_column", sparsity=2, n_prototypes=6), make_table),
+    "series": (lambda: TimeSeriesIMKPL(sparsity=2, n_prototypes=6), make_series),
     "landmarks": (
-        lambda: IMKPL(sparsity=3, solver="landmarks", n_landmarks=30, random_state=0),
+        lambda: IMKPL(
+            sparsity=3, n_prototypes=9, solver="landmarks", n_landmarks=30, random_state=0
+        ),
         make_vectors,
     ),
-    "stack": (lambda: IMKPL("precomputed", sparsity=3), make_stack),
+    "stack": (lambda: IMKPL("precomputed", sparsity=3, n_prototypes=9), make_stack),
     "single precision": (
-        lambda: IMKPL(imkpl.kernels.PerFeatureGaussian(dtype="float32"), sparsity=3),
+        lambda: IMKPL(
+            imkpl.kernels.PerFeatureGaussian(dtype="float32"), sparsity=3, n_prototypes=9
+        ),
         make_vectors,
     ),
     "path": (lambda: IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=2), make_vectors),
-    "selection": (lambda: IMKPLSelector(IMKPL(sparsity=2, max_kernels=2)), make_vectors),
+    "selection": (
+        lambda: IMKPLSelector(IMKPL(sparsity=2, n_prototypes=6, max_kernels=2)),
+        make_vectors,
+    ),
 }
 
 

@@ -119,7 +119,7 @@ from sklearn.datasets import load_digits
 from imkpl import IMKPL
 
 X, y = load_digits(return_X_y=True)
-model = IMKPL(sparsity=5, max_iter=3).fit(X[:300], y[:300])
+model = IMKPL(sparsity=5, n_prototypes=15, max_iter=3).fit(X[:300], y[:300])
 learned = model.predict_proba(X).tobytes() + model.kernel_weights_.tobytes()
 print(hashlib.sha256(learned).hexdigest())
 """

@@ -21,10 +21,12 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
-from imkpl._typing import FloatArray
+from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._auto import is_auto
+from imkpl.estimators._checkpoint import Checkpoint, check_indices
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     Interval,
@@ -42,12 +44,17 @@ from imkpl.estimators._training import TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.alignment import cache_alignments
+from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.evidence import collect_evidence
+from imkpl.model.initialize import Start
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem, State, check_varying
 from imkpl.model.separation import LinearSeparation
+from imkpl.model.size import choose_size, sharpen
+from imkpl.model.updates import update_codes, update_prototypes
+from imkpl.model.voters import update_voters
 
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
 CONSTANT = 1 - 1e-12
@@ -65,13 +72,13 @@ class BasePrototypeClassifier(
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
-        "sparsity": [Interval(Integral, 1, None, closed="left")],
+        "sparsity": [Interval(Integral, 1, None, closed="left"), None],
         "code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "learning_code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "n_prototypes": [Interval(Integral, 1, None, closed="left"), None],
         "discrimination": [Interval(Real, 0, None, closed="left")],
         "interpretability": [Interval(Real, 0, None, closed="left")],
-        "decision": [StrOptions({"calibrated", "joint", "residual", "share"})],
+        "decision": [StrOptions({"votes", "share"})],
         "solver": [StrOptions({"auto", "exact", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -82,19 +89,18 @@ class BasePrototypeClassifier(
         "random_state": ["random_state"],
         "checkpoint": [str, PathLike, None],
     }
-    _updates: ClassVar[tuple[Update, ...]]
 
     def __init__(
         self,
         kernels: Any = "auto",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
         discrimination: float = 0.5,
         interpretability: float = 1.2,
-        decision: str = "calibrated",
+        decision: str = "votes",
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
@@ -124,8 +130,8 @@ class BasePrototypeClassifier(
         self.checkpoint = checkpoint
 
     @abstractmethod
-    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
-        """The problem, and the weights to start from."""
+    def _prepare_start(self, problem: Problem) -> Start:
+        """What finds the kernels to learn from and their weights, given a number of kernels."""
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -152,14 +158,17 @@ class BasePrototypeClassifier(
         with FitMonitor(self, sample_weight) as monitor, threads:
             data = monitor.begin(read_training(self, X, y, sample_weight))
             data = learn_bandwidths(self, data, monitor.checkpoint)
-            problem, weights = self._start(data)
-            state = self._cover(data, problem, weights)
+            start = self._prepare_start(self._build_problem(data))
+            start.found.warn()
+            problem, weights = start(self._max_kernels)
+            n_prototypes = self._count_prototypes(data, start, weights.size, monitor.checkpoint)
+            problem, state = self._cover(data, problem, weights, n_prototypes)
             describe = partial(describe_fit, self, data, problem)
             state, history = monitor.resume(problem, state, describe)
             state, history = alternate(
                 problem,
                 state,
-                self._updates,
+                self._find_updates(),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 report=monitor.report,
@@ -198,8 +207,8 @@ class BasePrototypeClassifier(
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.
 
-        Logits and temperature are found in `fit`, from codes of the training samples with their
-        own part in the prototypes taken out.
+        Its temperature is found in `fit`, from the scores of the training samples with their own
+        part in the prototypes taken out. It does not change which class wins.
 
         Parameters
         ----------
@@ -218,10 +227,8 @@ class BasePrototypeClassifier(
     def decision_function(self, X: Any) -> FloatArray:
         """The score of every class.
 
-        For ``decision="joint"`` the part of the sample's squared norm that the prototypes of a
-        class explain in a code over all prototypes; for ``"calibrated"`` logits that are learned
-        on top of these parts; for ``"residual"`` what the prototypes of a class explain on their
-        own; for ``"share"`` the share of the code that comes from a class.
+        For ``decision="votes"`` a smooth maximum of the similarities to the prototypes of the class
+        and their bonuses; for ``"share"`` the share of the code that comes from the class.
 
         Parameters
         ----------
@@ -240,8 +247,7 @@ class BasePrototypeClassifier(
     def transform(self, X: Any) -> Any:
         """The sparse codes: which prototypes rebuild each sample, and how much of each.
 
-        A code uses the prototypes of the predicted class; for ``decision="share"`` those of all
-        classes, as in the paper.
+        The prototypes of all classes compete, whatever the decision.
 
         Parameters
         ----------
@@ -323,6 +329,7 @@ class BasePrototypeClassifier(
             support_ids=self.support_ids_[places],
             support_classes=self.support_classes_[places],
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
+            feature_evidence=self.kernel_evidence_[live],
             novelty_threshold=self.novelty_threshold_,
         )
 
@@ -447,18 +454,48 @@ class BasePrototypeClassifier(
             discrimination=self.discrimination,
             separation=0.0,
             interpretability=self.interpretability,
-            sparsity=self.sparsity,
+            sparsity=self.sparsity or bank._default_sparsity or data.n_samples,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
             evidence=np.zeros(bank.n_kernels),
         )
 
-    def _cover(self, data: TrainingData, problem: Problem, weights: FloatArray) -> State:
+    def _find_updates(self) -> tuple[Update, ...]:
+        """The steps of a round."""
+        return update_codes, update_voters if self.decision == "votes" else update_prototypes
+
+    @property
+    def _max_kernels(self) -> int | None:
+        return getattr(self, "max_kernels", None)
+
+    def _count_prototypes(
+        self, data: TrainingData, start: Start, n_kernels: int, checkpoint: Checkpoint | None
+    ) -> int:
+        """How many prototypes to learn; by folds unless it is said, or the paper's rule is used."""
+        if self.n_prototypes is not None or self.decision == "share":
+            return data.count_prototypes(self.n_prototypes, self.sparsity or USUAL_SPARSITY)
+        announce(type(self).__name__, "choosing the number of prototypes")
+        pool, again = start.pool(self._max_kernels), partial(start.choose, max_kernels=n_kernels)
+
+        def find() -> dict[str, IntArray]:
+            return {"n_prototypes": np.array([choose_size(pool, again, data.counts)])}
+
+        def check(found: Arrays) -> None:
+            check_indices(found["n_prototypes"] - 1, data.n_samples)
+
+        if checkpoint is None:
+            return int(find()["n_prototypes"][0])
+        return int(checkpoint.load_or_compute("size", find, check)["n_prototypes"][0])
+
+    def _cover(
+        self, data: TrainingData, problem: Problem, weights: FloatArray, n_prototypes: int
+    ) -> tuple[Problem, State]:
         """The state before the first round: prototypes are samples that cover their classes."""
-        announce(type(self).__name__, "covering the classes with prototypes")
-        n_prototypes = data.count_prototypes(self.n_prototypes, self.sparsity)
+        announce(type(self).__name__, f"covering the classes with {n_prototypes} prototypes")
         state = initial_state(problem, weights, n_prototypes)
         check_varying(bool(state.kernel.min() < CONSTANT))
-        return state
+        if self.decision == "votes":
+            problem = sharpen(problem, state, data.counts)
+        return problem, state
 
     def _store(self, fitted: dict[str, Any]) -> Self:
         """Set the fitted attributes, now that nothing can fail any more."""

@@ -48,12 +48,14 @@ STAGES: Mapping[str, Mapping[str, str]] = {
     "round": {
         "history": "f",
         "weights": "f",
+        "log_strengths": "f",
         **{
             f"{name}_{part}": kind
             for name in ("prototypes", "codes")
             for part, kind in (("data", "f"), ("indices", "iu"), ("indptr", "iu"))
         },
     },
+    "size": {"n_prototypes": "i"},
     "sizes": {"sizes": "i"},
     "split": {"scores": "f", "n_kernels": "iu", "n_prototypes": "iu"},
 }
@@ -138,7 +140,11 @@ class Checkpoint:
     def save_round(self, state: State, history: Sequence[ObjectiveParts]) -> None:
         """Save where the search stands after a round."""
         terms = np.array([astuple(parts) for parts in history])
-        arrays = {"history": terms, "weights": state.weights}
+        arrays = {
+            "history": terms,
+            "weights": state.weights,
+            "log_strengths": state.log_strengths,
+        }
         for name in ("prototypes", "codes"):
             rows = getattr(state, name)
             for part in ("data", "indices", "indptr"):
@@ -161,6 +167,7 @@ class Checkpoint:
                 codes=_read_rows("codes", found, (n_samples, n_prototypes)),
                 weights=weights,
                 kernel=problem.combine(weights),
+                log_strengths=check_floats(found["log_strengths"], (n_prototypes,)),
             )
             return state, [ObjectiveParts(*row) for row in terms.tolist()]
         except MemoryError:

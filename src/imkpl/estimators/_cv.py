@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -29,10 +28,10 @@ from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import refuse_partitions
 from imkpl.estimators._training import TrainingData, find_distinct, read_training
 from imkpl.model.alternate import alternate
-from imkpl.model.cover import add_prototypes, cover_order
+from imkpl.model.cover import cover_order, place_prototypes
 from imkpl.model.predictor import Predictor
-from imkpl.model.problem import State
-from imkpl.model.updates import drop_unused, update_codes, update_prototypes
+from imkpl.model.size import sharpen
+from imkpl.model.updates import drop_unused
 
 METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 DEFAULT_SPLITS = 5
@@ -42,8 +41,6 @@ COLUMNS = ("scores", "n_kernels", "n_prototypes")
 # Rounds of codes and prototypes at each point of the path. Weights stay where the separation loss
 # alone has put them: a whole fit changes them little, and the weight step is expensive.
 PATH_ROUNDS = 2
-# Steps of the readout's solver at each point; the accuracies are those of a converged readout.
-READOUT_STEPS = 30
 
 Split = tuple[IntArray, IntArray]
 
@@ -148,7 +145,7 @@ class IMKPLCV(IMKPL):
         separation: float = 100.0,
         interpretability: float = 1.2,
         weight_rule: str = "margin",
-        decision: str = "calibrated",
+        decision: str = "votes",
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
@@ -214,7 +211,10 @@ class IMKPLCV(IMKPL):
             chosen = smallest if self.selection == "one_standard_error" else best
             max_kernels, sparsity = path["max_kernels"][chosen], int(path["sparsity"][chosen])
             max_kernels = None if max_kernels is None else int(max_kernels)
-            final = self._model(max_kernels=max_kernels, sparsity=sparsity)
+            n_prototypes = data.count_prototypes(self.n_prototypes, sparsity)
+            final = self._model(
+                max_kernels=max_kernels, sparsity=sparsity, n_prototypes=n_prototypes
+            )
             share_callbacks(self, final)
             announce(monitor.name, "fitting the chosen model")
             final.fit(X, y, sample_weight)
@@ -278,7 +278,7 @@ class IMKPLCV(IMKPL):
 
         def find() -> dict[str, IntArray]:
             adapted = learn_bandwidths(self, data)
-            problem, _ = self._prepare_start(adapted)(None)
+            problem, _ = self._prepare_start(self._build_problem(adapted))(None)
             sizes = halving_sizes(problem.bank.n_kernels, adapted.bank.n_kernels, AUTO_SIZES)
             return {"sizes": sizes}
 
@@ -367,26 +367,27 @@ def follow_path(
 ) -> Iterator[PathPoint]:
     """Models for all pairs of settings, the largest number of kernels first.
 
-    Bandwidths, neighbourhoods and margins are found once. For each number of kernels the prototypes
-    of one `sparsity` are where those of the next start from.
+    Bandwidths, neighbourhoods and margins are found once, the covering for each number of kernels.
     """
     data = learn_bandwidths(model, data)
-    start = model._prepare_start(data)
+    start = model._prepare_start(model._build_problem(data))
     sizes = [data.count_prototypes(model.n_prototypes, sparsity) for sparsity in sparsities]
-    n_samples = data.n_samples
+    codes_and_prototypes = model._find_updates()[:2]
     for limit in limits:
         problem, weights = start(limit)
         kernel = problem.combine(weights)
         order = cover_order(problem, kernel, max(sizes))
-        state = State(sp.csr_array((0, n_samples)), sp.csr_array((n_samples, 0)), weights, kernel)
         for sparsity, size in zip(sparsities, sizes, strict=True):
-            problem = replace(problem, sparsity=sparsity)
-            state = add_prototypes(state, order[state.prototypes.shape[0] : size])
-            updates = (update_codes, update_prototypes)
-            state, _ = alternate(problem, state, updates, max_iter=PATH_ROUNDS, tol=model.tol)
-            used = drop_unused(state)
-            predictor, *_ = build_predictor(model, data, problem, used, READOUT_STEPS)
-            yield PathPoint(limit, sparsity, weights.size, used.prototypes.shape[0], predictor)
+            state = place_prototypes(problem, weights, kernel, order[:size])
+            point = replace(problem, sparsity=sparsity)
+            if model.decision == "votes":
+                point = sharpen(point, state, data.counts)
+            state, _ = alternate(
+                point, state, codes_and_prototypes, max_iter=PATH_ROUNDS, tol=model.tol
+            )
+            state = state if model.decision == "votes" else drop_unused(state)
+            predictor, *_ = build_predictor(model, data, point, state)
+            yield PathPoint(limit, sparsity, weights.size, state.prototypes.shape[0], predictor)
 
 
 def _standard_errors(scores: FloatArray) -> FloatArray:
@@ -427,7 +428,7 @@ def _tabulate(pairs: list[tuple[int | None, int]], found: list[dict[str, Any]]) 
     }
 
 
-def _read_sizes(values: ArrayLike, name: str) -> list[int]:
+def _read_sizes(values: Any, name: str) -> list[int]:
     """Ascending positive numbers without repetition."""
     sizes = np.asarray(values)
     is_list = sizes.ndim == 1 and sizes.size > 0 and np.issubdtype(sizes.dtype, np.integer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from imkpl.model.calibration import (
     leave_one_out_similarities,
 )
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import MAX_STEPS, Encoder, Predictor
+from imkpl.model.predictor import Encoder, Predictor
 from imkpl.model.problem import Problem, State
+from imkpl.model.size import count_votes
 from imkpl.model.updates import drop_unused
 
 
@@ -32,7 +32,7 @@ def describe_fit(
 ) -> dict[str, Any]:
     """The fitted attributes: all that prediction needs, and nothing else of the training data."""
     announce(type(estimator).__name__, "calibrating")
-    state = drop_unused(state)
+    state = drop_unused(state) if problem.sharpness == 0 else state
     predictor, temperature, calibration = build_predictor(estimator, data, problem, state)
     order, classes = np.argsort(predictor.rows), data.classes
     shares = predictor.encoder.class_shares
@@ -80,7 +80,6 @@ def build_predictor(
     data: TrainingData,
     problem: Problem,
     state: State,
-    readout_steps: int = MAX_STEPS,
 ) -> tuple[Predictor, float, CalibrationSamples]:
     """What classifies new samples, the temperature of its scores, and what both were found on."""
     weights = all_weights(data, problem, state)
@@ -106,12 +105,12 @@ def build_predictor(
         rows=rows,
         mixes=state.prototypes[:, support],
         encoder=encoder,
-        decision=estimator.decision,
+        votes=count_votes(problem, state) if problem.sharpness > 0 else None,
     )
-    left_out = leave_one_out_similarities(similarities, state.prototypes, data.counts)
+    squares = np.diagonal(state.kernel)
+    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, data.counts)
     calibration = CalibrationSamples(similarities, left_out, data.labels, data.sample_weight)
     if data.has_landmarks:
         calibration = add_other_samples(predictor, data, calibration)
     calibration = calibration.usable(encoder.classes)
-    temperature, readout = calibrate(predictor, calibration, readout_steps)
-    return replace(predictor, readout=readout), temperature, calibration
+    return predictor, calibrate(predictor, calibration), calibration

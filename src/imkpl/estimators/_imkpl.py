@@ -22,6 +22,8 @@ from imkpl.kernels import (
     GlobalAlignment,
     expected_alignment,
 )
+from imkpl.model.alternate import Update
+from imkpl.model.class_means import start_from_means
 from imkpl.model.initialize import (
     Choose,
     MarginStart,
@@ -29,12 +31,13 @@ from imkpl.model.initialize import (
     choose_compared,
     divide_by_variance,
     start_average,
+    start_equal,
     start_ridge,
 )
 from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.twins import compare_with_twins
-from imkpl.model.updates import update_codes, update_prototypes, update_weights
+from imkpl.model.updates import update_weights
 from imkpl.series import read_series
 
 # How kernels are chosen by each weight rule, given the neighbourhoods.
@@ -110,13 +113,12 @@ class IMKPL(BasePrototypeClassifier):
         "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
-    _updates = (update_codes, update_prototypes, update_weights)
 
     def __init__(
         self,
         kernels: Any = "auto",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
@@ -126,7 +128,7 @@ class IMKPL(BasePrototypeClassifier):
         interpretability: float = 1.2,
         weight_rule: str = "margin",
         max_kernels: int | None = None,
-        decision: str = "calibrated",
+        decision: str = "votes",
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
@@ -161,19 +163,10 @@ class IMKPL(BasePrototypeClassifier):
         self.weight_rule = weight_rule
         self.max_kernels = max_kernels
 
-    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
-        start = self._prepare_start(data)
-        start.found.warn()
-        return start(self.max_kernels)
-
-    def _prepare_start(self, data: TrainingData) -> Start:
-        """What finds the problem and the weights to start from, given a number of kernels."""
-        is_literal = self.weight_rule == "lp"
-        problem = self._build_problem(data)
-        if not is_literal:
+    def _build_problem(self, data: TrainingData) -> Problem:
+        problem, n_samples = super()._build_problem(data), data.n_samples
+        if self.weight_rule != "lp":
             problem = divide_by_variance(problem)
-        problem = replace(problem, separation=self.separation).in_suitable_precision()
-        n_samples = data.n_samples
         if self.n_neighbors > n_samples:
             kind, more = "distinct samples", "add samples"
             if data.has_landmarks:
@@ -182,19 +175,28 @@ class IMKPL(BasePrototypeClassifier):
                 f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
                 f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
             )
-        n_other = count_others(self.n_neighbors, data.classes.size)
+        return replace(problem, separation=self.separation).in_suitable_precision()
+
+    def _prepare_start(self, problem: Problem) -> Start:
+        n_same, n_other = self.n_neighbors, count_others(self.n_neighbors, len(problem.members))
         average = problem.average()
-        found = compare_with_twins(problem, average, self.n_neighbors)
+        found = compare_with_twins(problem, average, n_same)
 
         def prepare(problem: Problem, average: FloatArray) -> Choose:
-            compared = choose_compared(n_samples, n_other, problem.bank.n_kernels)
-            sizes = self.n_neighbors, n_other
-            if is_literal:
-                compared, sizes = None, (self.n_neighbors, self.n_neighbors)
-            neighborhoods = find_neighborhoods(average, problem.labels, *sizes, compared)
+            if self.weight_rule == "margin" and problem.bank._default_sparsity is None:
+                return start_from_means(problem)
+            labels = problem.labels
+            if self.weight_rule == "lp":
+                neighborhoods = find_neighborhoods(average, labels, n_same, n_same)
+            else:
+                compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
+                neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
             return STARTS[self.weight_rule](problem, neighborhoods)
 
-        return Start(found.add_to(problem), average, found, prepare)
+        return Start(found.add_to(problem), found, average, prepare)
+
+    def _find_updates(self) -> tuple[Update, ...]:
+        return *super()._find_updates(), update_weights
 
 
 @fill_doc
@@ -240,14 +242,11 @@ class ISKPL(BasePrototypeClassifier):
     True
     """
 
-    _updates = (update_codes, update_prototypes)
-
-    def _start(self, data: TrainingData) -> tuple[Problem, FloatArray]:
-        problem = self._build_problem(data).in_suitable_precision()
-        found = compare_with_twins(problem, problem.average())
-        found.warn()
-        n_kernels = problem.bank.n_kernels
-        return found.add_to(problem), np.full(n_kernels, 1 / n_kernels)
+    def _prepare_start(self, problem: Problem) -> Start:
+        problem = problem.in_suitable_precision()
+        average = problem.average()
+        found = compare_with_twins(problem, average)
+        return Start(found.add_to(problem), found, average, start_equal, has_gate=False)
 
 
 @fill_doc
@@ -318,7 +317,7 @@ class TimeSeriesIMKPL(IMKPL):
         self,
         kernels: Any = "global_alignment",
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
@@ -328,7 +327,7 @@ class TimeSeriesIMKPL(IMKPL):
         interpretability: float = 1.2,
         weight_rule: str = "margin",
         max_kernels: int | None = None,
-        decision: str = "calibrated",
+        decision: str = "votes",
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,

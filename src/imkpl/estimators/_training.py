@@ -94,7 +94,7 @@ class TrainingData:
         if n_prototypes < n_classes:
             raise ValueError(
                 f"n_prototypes={n_prototypes}, expected at least one for each of the "
-                f"{n_classes} classes. Raise it, or leave it out for n_classes * sparsity."
+                f"{n_classes} classes. Raise it, or leave it out."
             )
         return int(min(n_prototypes, self.n_samples))
 

@@ -21,10 +21,12 @@ from imkpl.kernels import (
 from imkpl.model.evidence import Evidence
 from imkpl.model.predictor import Predictor
 
-# The printed text names so many prototypes, samples per prototype and features.
+# The printed text names so many prototypes per class, samples per prototype and features.
 MOST_PROTOTYPES = MOST_SAMPLES = MOST_FEATURES = 3
-# A smaller part of a similarity would be printed as 0%.
-LEAST_PART = 0.005
+# Smaller parts are not named. Below the second a number would be printed as 0.
+LEAST_SHARE, LEAST_PART = 0.01, 0.005
+# Smaller differences of scores are rounding errors.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class AlignedSample:
     """A training series behind a decision, aligned with the new series."""
 
     sample: Any  # its name
-    amount: float  # its coefficient in the code of the new series
+    amount: float  # its coefficients in the prototypes, times their shares in the decision
     alignments: dict[str, ExpectedAlignment]  # by kernel, or by channel where a kernel is a mean
 
 
@@ -50,8 +52,9 @@ class Explanation:
 
     Returned by `explain` of a fitted estimator. A class score is the sum of a table with a row per
     prototype and a column per kernel (`contributions`), and a prototype is a mix of training
-    samples (`samples_behind`). Index it to select samples, print it to read the reasons, or convert
-    it to data frames and dicts.
+    samples (`samples_behind`). With ``decision="votes"`` scores are in units of similarity: each
+    prototype speaks for its own class, the more the larger the number. Index an explanation to
+    select samples, print it to read the reasons, or convert it to data frames and dicts.
 
     Parameters
     ----------
@@ -71,6 +74,8 @@ class Explanation:
         Their class labels.
     feature_names : tuple of str
         Names of the kernels of positive weight.
+    feature_evidence : array of shape (n_features,)
+        How sure it is that each of them tells the classes apart better than chance, from 0 to 1.
     novelty_threshold : float
         99 % of the training samples have at most this novelty.
 
@@ -96,6 +101,7 @@ class Explanation:
     support_ids: Any
     support_classes: Any
     feature_names: tuple[str, ...]
+    feature_evidence: FloatArray
     novelty_threshold: float
 
     @property
@@ -121,12 +127,47 @@ class Explanation:
         return self.classes[self.winners]
 
     @property
+    def decision(self) -> str:
+        """The rule that decided: "votes" or "share"."""
+        return "share" if self.evidence.predictor.votes is None else "votes"
+
+    @property
     def shares(self) -> sp.csr_array:
-        """Share of each prototype in the code of each sample; rows sum to one, or to zero."""
-        codes = self.evidence.encoding.codes
+        """Share of each prototype in the decision on each sample; rows sum to one, or to zero.
+
+        With ``decision="votes"`` the share in all votes, those of a class being its probability;
+        with ``"share"`` the share in the code.
+        """
+        votes, codes = self.evidence.predictor.votes, self.evidence.encoding.codes
+        if votes is not None:
+            parts = votes.parts(self.evidence.similarities)
+            return sp.csr_array(parts * self.probabilities[:, votes.classes])
         totals = codes.sum(axis=1)
-        factors = 1.0 / np.where(totals > 0, totals, 1.0)
-        return sp.csr_array(codes * factors[:, np.newaxis])
+        return sp.csr_array(codes / np.where(totals > 0, totals, 1.0)[:, np.newaxis])
+
+    @property
+    def main_prototypes(self) -> IntArray:
+        """The prototype with most of the votes, or of the code, for the predicted class.
+
+        It adds more than any other to the lead of the predicted class. -1 for an empty code.
+        """
+        own = self.evidence.predictor.encoder.classes == self.winners[:, np.newaxis]
+        shares = np.where(own, self.shares.toarray(), 0.0)
+        return np.where(shares.any(axis=1), np.argmax(shares, axis=1), -1)
+
+    @property
+    def code_shares(self) -> FloatArray:
+        """The share of each class in the code of each sample (see `transform`)."""
+        return self.evidence.predictor.encoder.shares(self.evidence.encoding.codes)
+
+    @property
+    def code_disagrees(self) -> BoolArray:
+        """Whether another class than the predicted one has most of the code of each sample.
+
+        The code rebuilds the sample from the prototypes of all classes; the votes decide.
+        """
+        shares = self.code_shares
+        return np.asarray(shares[np.arange(len(self)), self.winners] < shares.max(axis=1))
 
     @property
     def prototype_classes(self) -> Any:
@@ -137,6 +178,11 @@ class Explanation:
     def feature_weights(self) -> FloatArray:
         """Kernel weights; they sum to one."""
         return self.evidence.predictor.weights
+
+    @property
+    def expected_false_features(self) -> float:
+        """How many of the features chance would give."""
+        return float(np.sum(1 - self.feature_evidence))
 
     @property
     def novelty(self) -> FloatArray:
@@ -159,7 +205,10 @@ class Explanation:
         Returns
         -------
         array of shape (n_prototypes, n_features, n_classes)
-            What a feature adds to the score of a class through a prototype.
+            What a feature adds to the score of a class through a prototype, in units of similarity
+            with ``decision="votes"``. The prototypes of a class share its score as they share its
+            votes. A feature has its part of the similarity, and a part of the bonus as large as
+            its weight.
         """
         return self.evidence.table(range(len(self))[index])
 
@@ -192,7 +241,7 @@ class Explanation:
         return [(int(row.coords[1][i]), float(shares[i])) for i in order]
 
     def align(self, index: int) -> list[AlignedSample]:
-        """Align a series with the training series in its code.
+        """Align a series with the training series behind the decision on it.
 
         Parameters
         ----------
@@ -202,13 +251,14 @@ class Explanation:
         Returns
         -------
         list of AlignedSample
-            One per training series, aligned kernel by kernel, largest amount first.
+            One per training series in a prototype with at least 1 % of the votes, or of the code,
+            aligned kernel by kernel, largest amount first.
         """
         evidence, row = self.evidence, range(len(self))[index]
         bank, _ = _alignment_kernels(evidence.predictor)
         one, support = evidence.samples[row], evidence.predictor.samples
         names = bank.kernel_names(evidence.samples.channel_names)
-        amounts = (evidence.encoding.codes[[row]] @ evidence.predictor.mixes).toarray().ravel()
+        amounts = self._amounts_behind(row)
         return [
             AlignedSample(
                 self.support_ids[place],
@@ -222,6 +272,13 @@ class Explanation:
             if amounts[place] > 0
         ]
 
+    def _amounts_behind(self, row: int) -> FloatArray:
+        """How much of each training sample is behind the decision on a sample."""
+        shares = self.shares[[row]].toarray().ravel()
+        return np.asarray(
+            np.where(shares >= LEAST_SHARE, shares, 0.0) @ self.evidence.predictor.mixes
+        )
+
     def time_shares(self, index: int) -> dict[str, TimeShares]:
         """Share of each time step of each channel in the similarity of a series to its prototypes.
 
@@ -233,7 +290,7 @@ class Explanation:
         Returns
         -------
         dict of TimeShares
-            By kernel; all shares together sum to one.
+            By kernel; all shares together sum to one, or to zero where nothing is alike.
         """
         _, weights = _alignment_kernels(self.evidence.predictor)
         times: dict[str, FloatArray] = {}
@@ -244,7 +301,7 @@ class Explanation:
                 part = aligned.amount * weight * alignment.similarity * alignment.x_shares
                 parts[name] = parts.get(name, np.zeros(part.size)) + part
                 times[name] = alignment.x_times
-        whole = sum(float(part.sum()) for part in parts.values())
+        whole = sum(float(part.sum()) for part in parts.values()) or 1.0
         return {name: TimeShares(times[name], part / whole) for name, part in parts.items()}
 
     def to_dict(self) -> dict[str, Any]:
@@ -253,9 +310,11 @@ class Explanation:
         Returns
         -------
         dict
-            "classes", "features", "novelty_threshold" and "samples", one dict for each sample: its
-            prediction, probabilities, scores, novelty, prototypes with shares and the training
-            samples behind them, and features with what they add to every score. Ready for JSON.
+            "decision", "classes", "features" with weights and evidence, "expected_false_features",
+            "novelty_threshold" and "samples", one dict for each sample: its prediction,
+            probabilities, scores, shares of the classes in its code, novelty, prototypes with at
+            least 0.1 % of the votes, or of the code, with the training samples behind them, and
+            features with what they add to every score. Ready for JSON.
         """
         return build_dict(self)
 
@@ -268,7 +327,7 @@ class Explanation:
         ----------
         part : {"contributions", "features", "prototypes", "samples", "scores"}
             One row per sample, prototype and feature; per sample and feature; per sample and
-            prototype of its code; per sample, prototype of its code and training sample behind
+            prototype with a share; per sample, prototype with a share and training sample behind
             that; or per sample and class.
         label : class label, optional
             The class whose score "contributions" and "features" break down; by default the
@@ -290,7 +349,8 @@ class Explanation:
         -------
         shap.Explanation
             Values of shape (n_samples, n_features, n_classes): exact parts of the class scores, not
-            Shapley values. Base values are the scores of a sample with an empty code.
+            Shapley values. Base values are the scores of a sample with an empty code, for
+            ``decision="share"``, and zero for votes.
         """
         return build_shap(self)
 
@@ -317,7 +377,9 @@ class Explanation:
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        return "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
+        reasons = "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
+        chance = write_chance(len(self.feature_names), self.expected_false_features)
+        return f"{reasons}\n{chance}" if len(self) == 1 else f"{reasons}\n\n{chance}"
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]
@@ -348,58 +410,90 @@ def unfold_means(predictor: Predictor) -> tuple[BaseKernelBank, FloatArray]:
 def _write_reasons(explanation: Explanation, row: int) -> str:
     """Why one sample was classified as it was, in a few lines."""
     winner, runner_up = int(explanation.winners[row]), int(explanation.runners_up[row])
-    probabilities = explanation.probabilities[row]
+    classes, probabilities = explanation.classes, explanation.probabilities[row]
     novelty, threshold = explanation.novelty[row], explanation.novelty_threshold
     likeness = "Unlike" if explanation.is_novel[row] else "Similar to"
+    if explanation.evidence.similarities[row].max() < LEAST_PART:
+        rest = "only their bonuses decide" if explanation.decision == "votes" else "nothing decides"
+        lines = [f"It resembles none of the prototypes: {rest}."]
+    else:
+        lines = [
+            *_write_prototypes(explanation, row, winner, runner_up),
+            *_write_features(explanation, row, winner, runner_up),
+            *_write_disagreement(explanation, row),
+        ]
     return "\n".join(
         [
-            f"Sample {explanation.sample_ids[row]} is {explanation.classes[winner]} "
-            f"({probabilities[winner]:.0%}), ahead of {explanation.classes[runner_up]} "
+            f"Sample {explanation.sample_ids[row]} is {classes[winner]} "
+            f"({probabilities[winner]:.0%}), ahead of {classes[runner_up]} "
             f"({probabilities[runner_up]:.0%}).",
-            *_write_prototypes(explanation, row),
-            *_write_features(explanation, row, winner, runner_up),
+            *lines,
             f"{likeness} the training data: novelty {novelty:.2f}, usually at most "
             f"{threshold:.2f}.",
         ]
     )
 
 
-def _write_prototypes(explanation: Explanation, row: int) -> list[str]:
-    shares = explanation.shares[[row]].tocoo()
-    order = np.argsort(-shares.data, kind="stable")
-    if order.size == 0:
-        return ["It resembles none of the prototypes."]
-    parts = explanation.evidence.similarity_parts(np.array([row]))[0]
-    lines = []
-    for place in order[:MOST_PROTOTYPES]:
-        prototype = int(shares.coords[1][place])
-        own, total = parts[prototype], parts[prototype].sum()
-        features = ", ".join(
-            f"{explanation.feature_names[i]} ({own[i] / total:.0%})"
-            for i in np.argsort(-own, kind="stable")[:MOST_FEATURES]
-            if own[i] > LEAST_PART * total > 0
-        )
-        lines.append(
-            f"  {shares.data[place]:.0%} like {_name_prototype(explanation, prototype)}"
-            f"{f', mainly in {features}' if features else ''}"
-        )
-    rest = order[MOST_PROTOTYPES:]
-    if rest.size:
-        prototypes = "prototype" if rest.size == 1 else "prototypes"
-        lines.append(f"  {shares.data[rest].sum():.0%} like {rest.size} more {prototypes}")
+def _write_prototypes(explanation: Explanation, row: int, winner: int, runner_up: int) -> list[str]:
+    """The prototypes that speak for the winner, and for the runner-up."""
+    evidence, shares = explanation.evidence, explanation.shares[[row]].toarray().ravel()
+    whole = "votes" if explanation.decision == "votes" else "code"
+    parts = evidence.similarity_parts(np.array([row]))[0]
+    lines, n_named, named_share = [], 0, 0.0
+    for label in (winner, runner_up):
+        own = np.flatnonzero((evidence.predictor.encoder.classes == label) & (shares > 0))
+        own = own[np.argsort(-shares[own], kind="stable")][:MOST_PROTOTYPES]
+        for place, prototype in enumerate(own):
+            # The first of each class is named even if it says little.
+            if place > 0 and shares[prototype] < LEAST_SHARE:
+                break
+            lines.append(
+                f"  For {explanation.classes[label]}: {_percent(shares[prototype])} of the {whole} "
+                f"from {_name_prototype(explanation, int(prototype))} "
+                f"({_write_similarity(explanation, row, int(prototype))})"
+                f"{_write_parts(explanation, parts[prototype])}"
+            )
+            n_named, named_share = n_named + 1, named_share + shares[prototype]
+    n_more = np.count_nonzero(shares) - n_named
+    if n_more:
+        prototypes = "prototype" if n_more == 1 else "prototypes"
+        rest = _percent(max(0.0, shares.sum() - named_share))
+        lines.append(f"  {rest} of the {whole} from {n_more} more {prototypes}")
     return lines
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= LEAST_PART else "less than 1%"
+
+
+def _write_similarity(explanation: Explanation, row: int, prototype: int) -> str:
+    """The similarity to a prototype, and its bonus unless that would be printed as 0."""
+    votes = explanation.evidence.predictor.votes
+    bonus = 0.0 if votes is None else votes.bonuses[prototype]
+    text = f"similarity {explanation.evidence.similarities[row, prototype]:.2f}"
+    return f"{text}, bonus {bonus:.2f}" if bonus >= LEAST_PART else text
+
+
+def _write_parts(explanation: Explanation, parts: FloatArray) -> str:
+    """The features with the largest parts of a similarity."""
+    total = parts.sum()
+    features = [
+        f"{explanation.feature_names[i]} ({parts[i] / total:.0%})"
+        for i in np.argsort(-parts, kind="stable")[:MOST_FEATURES]
+        if parts[i] > LEAST_PART * total > 0
+    ]
+    return f", mainly in {', '.join(features)}" if features else ""
 
 
 def _name_prototype(explanation: Explanation, prototype: int) -> str:
     """A prototype by the training samples behind it."""
-    label = explanation.prototype_classes[prototype]
     behind = explanation.samples_behind(prototype)
     if len(behind) == 1:
-        return f"training sample {explanation.support_ids[behind[0][0]]} ({label})"
+        return f"training sample {explanation.support_ids[behind[0][0]]}"
     named = [f"{explanation.support_ids[i]}: {share:.0%}" for i, share in behind[:MOST_SAMPLES]]
     more = len(behind) - MOST_SAMPLES
     return (
-        f"prototype {prototype} ({label}), a mix of training samples {', '.join(named)}"
+        f"prototype {prototype}, a mix of training samples {', '.join(named)}"
         f"{f' and {more} more' if more > 0 else ''}"
     )
 
@@ -407,21 +501,53 @@ def _name_prototype(explanation: Explanation, prototype: int) -> str:
 def _write_features(explanation: Explanation, row: int, winner: int, runner_up: int) -> list[str]:
     """What speaks for the winner over the runner-up, and what against it."""
     evidence = explanation.evidence.take(np.array([row]))
-    by_feature = evidence.by_kernel()[0]
+    by_feature, beyond = evidence.by_kernel()[0], evidence.beyond_similarity(0)
+    # Features are named for their part of the similarity; the rest has a name of its own.
+    rest = beyond[winner] - beyond[runner_up]
     margins = by_feature[:, winner] - by_feature[:, runner_up]
+    margins = np.append(margins - rest * explanation.feature_weights, rest)
     cells = explanation._cells(row)
-    labels = explanation.classes
+    names = [
+        f"{name}{'' if cells is None else format_value(cells[i])}"
+        for i, name in enumerate(explanation.feature_names)
+    ]
+    names.append("bonuses and number of its prototypes")
+    ahead = f"For {explanation.classes[winner]} over {explanation.classes[runner_up]}"
     lines = []
-    for sign, word in ((1, "For"), (-1, "Against")):
+    for sign, word in ((1, ahead), (-1, "Against it")):
         named = [
-            f"{explanation.feature_names[i]}{'' if cells is None else format_value(cells[i])} "
-            f"({margins[i]:+.2g})"
+            f"{names[i]} ({margins[i]:+.2g})"
             for i in np.argsort(-sign * margins, kind="stable")[:MOST_FEATURES]
-            if sign * margins[i] > 0
+            if sign * margins[i] > ROUNDING
         ]
         if named:
-            lines.append(f"{word} {labels[winner]} over {labels[runner_up]}: {', '.join(named)}.")
+            lines.append(f"{word}: {', '.join(named)}.")
     return lines
+
+
+def _write_disagreement(explanation: Explanation, row: int) -> list[str]:
+    """A sentence where another class than the predicted one has most of the code."""
+    if not explanation.code_disagrees[row]:
+        return []
+    shares = explanation.code_shares[row]
+    most = int(np.argmax(shares))
+    return [
+        f"The code disagrees: {shares[most]:.1%} of it is {explanation.classes[most]}, "
+        f"{shares[explanation.winners[row]]:.1%} {explanation.predicted[row]}."
+    ]
+
+
+def write_chance(n_kept: int, n_expected: float, word: str = "feature") -> str:
+    """A sentence about how many features chance would give.
+
+    Examples
+    --------
+    >>> write_chance(22, 0.41)
+    'Of the 22 features in use, about 0.4 would be in use by chance.'
+    """
+    number = f"about {n_expected:.1f}" if n_expected >= 0.05 else "less than 0.1"
+    what = f"{n_kept} {word}s" if n_kept > 1 else word
+    return f"Of the {what} in use, {number} would be in use by chance."
 
 
 def format_value(value: Any) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
 
 Columns = dict[str, Any]
+# Prototypes with a smaller share in the decision are left out of dicts.
+LEAST_SHARE = 0.001
 
 
 def to_label(value: Any) -> Any:
@@ -33,14 +35,21 @@ def build_dict(explanation: Explanation) -> dict[str, Any]:
         for rows, parts in explanation.evidence.split_similarities()
         for place, row in enumerate(rows)
     ]
-    names, weights = explanation.feature_names, explanation.feature_weights
+    features = zip(
+        explanation.feature_names,
+        explanation.feature_weights,
+        explanation.feature_evidence,
+        strict=True,
+    )
     found: dict[str, Any] = to_json(
         {
+            "decision": explanation.decision,
             "classes": [to_label(label) for label in explanation.classes],
             "features": [
-                {"name": name, "weight": weight}
-                for name, weight in zip(names, weights, strict=True)
+                {"name": name, "weight": weight, "evidence": evidence}
+                for name, weight, evidence in features
             ],
+            "expected_false_features": explanation.expected_false_features,
             "novelty_threshold": explanation.novelty_threshold,
             "samples": samples,
         }
@@ -51,16 +60,17 @@ def build_dict(explanation: Explanation) -> dict[str, Any]:
 def _describe_sample(
     explanation: Explanation, row: int, parts: FloatArray, by_feature: FloatArray
 ) -> dict[str, Any]:
-    evidence = explanation.evidence
-    shares = explanation.shares[[row]].tocoo()
-    by_prototype = evidence.by_prototype(row)
+    evidence, one = explanation.evidence, explanation[row]
+    shares = one.shares.toarray().ravel()
+    by_prototype, bonuses = evidence.by_prototype(row), find_bonuses(explanation)
     prototypes = []
-    for place in np.argsort(-shares.data, kind="stable"):
-        prototype = int(shares.coords[1][place])
+    for prototype in np.argsort(-shares, kind="stable"):
+        if shares[prototype] < LEAST_SHARE:
+            break
         total = parts[prototype].sum()
         prototypes.append(
             {
-                "prototype": prototype,
+                "prototype": int(prototype),
                 "class": to_label(explanation.prototype_classes[prototype]),
                 "samples": [
                     {
@@ -68,10 +78,11 @@ def _describe_sample(
                         "class": to_label(explanation.support_classes[support]),
                         "share": share,
                     }
-                    for support, share in explanation.samples_behind(prototype)
+                    for support, share in explanation.samples_behind(int(prototype))
                 ],
-                "share": shares.data[place],
+                "share": shares[prototype],
                 "similarity": evidence.similarities[row, prototype],
+                "bonus": bonuses[prototype],
                 "contributions": by_prototype[prototype],
                 "feature_shares": parts[prototype] / total if total > 0 else 0 * parts[prototype],
             }
@@ -82,7 +93,9 @@ def _describe_sample(
         "prediction": to_label(explanation.predicted[row]),
         "probabilities": explanation.probabilities[row],
         "scores": explanation.scores[row],
-        "base_scores": evidence.base_scores[row],
+        "base_scores": one.evidence.base_scores[0],
+        "code_shares": one.code_shares[0],
+        "code_disagrees": one.code_disagrees[0],
         "novelty": explanation.novelty[row],
         "is_novel": explanation.is_novel[row],
         "prototypes": prototypes,
@@ -145,7 +158,8 @@ def _contributions(explanation: Explanation, targets: IntArray) -> Columns:
     values = np.empty((len(explanation), n_prototypes, n_features))
     for rows, parts in evidence.split_similarities():
         for place, row in enumerate(rows):
-            values[row] = parts[place] * evidence.factors(int(row))[:, [targets[row]]]
+            words = evidence.split_words(int(row), parts[place])
+            values[row] = words * evidence.factors(int(row))[:, [targets[row]]]
     prototypes = np.broadcast_to(np.arange(n_prototypes)[:, np.newaxis], values.shape).ravel()
     owners = _labels(explanation.prototype_classes)
     size = n_prototypes * n_features
@@ -167,6 +181,7 @@ def _features(explanation: Explanation, targets: IntArray) -> Columns:
         "class": _labels(explanation.classes[targets], n_features),
         "feature": list(explanation.feature_names) * len(explanation),
         "contribution": values[np.arange(len(explanation)), :, targets].ravel(),
+        "evidence": np.tile(explanation.feature_evidence, len(explanation)),
     }
 
 
@@ -179,14 +194,22 @@ def _prototypes(explanation: Explanation) -> Columns:
         "prototype_class": _labels(explanation.prototype_classes[prototypes]),
         "share": shares.data,
         "similarity": explanation.evidence.similarities[rows, prototypes],
+        "bonus": find_bonuses(explanation)[prototypes],
     }
+
+
+def find_bonuses(explanation: Explanation) -> FloatArray:
+    """The bonus of each prototype in the votes; zero without votes."""
+    votes = explanation.evidence.predictor.votes
+    return np.zeros(explanation.shares.shape[1]) if votes is None else votes.bonuses
 
 
 def _samples(explanation: Explanation) -> Columns:
     shares = explanation.shares.tocoo()
+    mixes = [explanation.samples_behind(prototype) for prototype in range(shares.shape[1])]
     found: list[tuple[Any, ...]] = []
     for row, prototype, share in zip(*shares.coords, shares.data, strict=True):
-        for place, part in explanation.samples_behind(int(prototype)):
+        for place, part in mixes[prototype]:
             behind = explanation.support_ids[place], explanation.support_classes[place]
             found.append((explanation.sample_ids[row], prototype, *behind, part, share * part))
     names = ("sample", "prototype", "training_sample", "training_class", "weight", "share")
@@ -201,6 +224,7 @@ def _scores(explanation: Explanation) -> Columns:
         "class": _labels(explanation.classes) * len(explanation),
         "score": explanation.scores.ravel(),
         "probability": explanation.probabilities.ravel(),
+        "code_share": explanation.code_shares.ravel(),
         "novelty": np.repeat(explanation.novelty, n_classes),
     }
 

@@ -89,6 +89,21 @@ def _indices(axis: str, below: str) -> Rule:
     return _rule(f"indices of shape ({axis}) below {below}", holds)
 
 
+def _owners(axis: str, of: str) -> Rule:
+    """Indices in order that name every place of another axis."""
+
+    def holds(value: Any, sizes: Sizes) -> bool:
+        return (
+            isinstance(value, np.ndarray)
+            and value.dtype.kind in "iu"
+            and _has_shape(value.shape, (axis,), sizes)
+            and np.array_equal(np.unique(value), np.arange(sizes.get(of, 0)))
+            and bool((np.diff(value) >= 0).all())
+        )
+
+    return _rule(f"indices of all {of} in order, of shape ({axis})", holds)
+
+
 def _labels(axis: str, kinds: str = "biufUSO", cells: tuple[Any, ...] = CELLS) -> Rule:
     def holds(value: Any, sizes: Sizes) -> bool:
         is_right = isinstance(value, np.ndarray) and value.dtype.kind in kinds
@@ -318,12 +333,7 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "rows": _indices("support", "train"),
         "columns": _or_none(_indices("any", "features")),
         "encoder": _part("Encoder", shares_sizes=True),
-        "decision": _choice("calibrated", "joint", "residual", "share"),
-        "readout": _or_none(_part("Readout", shares_sizes=True)),
-    },
-    "Readout": {
-        "mixing": _numbers("classes", "classes"),
-        "coefficients": _numbers("prototypes", "classes"),
+        "votes": _or_none(_part("Votes", shares_sizes=True)),
     },
     "SeriesSet": {
         "values": _numbers("channels", "any", finite=False),
@@ -339,6 +349,14 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "max_samples": POSITIVE,
         "floor": NUMBER,
         "scales": _or_none(_numbers("kernels", low=0)),
+    },
+    "Votes": {
+        "classes": _owners("prototypes", "classes"),
+        "bonuses": _numbers("prototypes", low=0),
+        "sharpness": _rule(
+            "a positive number",
+            lambda value, _: isinstance(value, Real) and 0 < float(value) < math.inf,
+        ),
     },
     "WordKernels": {
         "columns": _indices("kernels", "columns"),

@@ -56,7 +56,8 @@ from imkpl.kernels.alignment import ChannelKernels
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.table import ColumnKernels
 from imkpl.kernels.words import Documents, WordKernels
-from imkpl.model.predictor import Encoder, Predictor, Readout
+from imkpl.model.predictor import Encoder, Predictor
+from imkpl.model.votes import Votes
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
 
@@ -107,10 +108,10 @@ PARTS = _by_name(
     PerWord,
     Precomputed,
     Predictor,
-    Readout,
     SeriesSet,
     Table,
     VarianceNormalized,
+    Votes,
     WordKernels,
 )
 

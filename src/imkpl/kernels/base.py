@@ -16,6 +16,8 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.columns import ColumnSource
 from imkpl.kernels.sharded import ShardedSamples
 
+# Maximum number of samples in a prototype, unless the user or the kernels say otherwise.
+USUAL_SPARSITY = 10
 # Copies of the data take at most this many MiB at a time.
 LARGEST_COPY = 256.0
 # Rows evaluated at a time by `pairs`: fixed, so that results are too.
@@ -338,7 +340,7 @@ class BaseKernelBank(ABC):
     @property
     def _default_sparsity(self) -> int | None:
         """How many samples a prototype is made of unless the user says so; None for any number."""
-        return 10
+        return USUAL_SPARSITY
 
     @property
     def _columns(self) -> IntArray | None:

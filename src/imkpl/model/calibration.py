@@ -10,15 +10,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.predictor import (
-    FORBIDDEN,
-    MAX_STEPS,
-    Encoder,
-    Predictor,
-    Readout,
-    fit_readout,
-    squared_residuals,
-)
+from imkpl.model.predictor import FORBIDDEN, Encoder, Predictor, squared_residuals
 
 # Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
 LOG_RANGE = (-1.0, 8.0)
@@ -48,23 +40,23 @@ class CalibrationSamples:
 
 
 def leave_one_out_similarities(
-    similarities: FloatArray, prototypes: sp.csr_array, counts: FloatArray
+    similarities: FloatArray, prototypes: sp.csr_array, squares: FloatArray, counts: FloatArray
 ) -> FloatArray:
     """Similarity of each training sample to the prototypes, its own part in them taken out.
 
-    Without sample i a unit-norm prototype u has the squared norm ``1 - 2 u_i s_i + u_i^2`` and
-    the similarity ``s_i - u_i`` to it, where ``s_i`` is the full one. A prototype that consists of
-    the sample alone may not be used. Where a sample stands for two or more, leaving one out leaves
-    the others in the prototypes, and nothing changes.
+    Without sample i, of squared norm k_i, a unit-norm prototype u has the squared norm
+    ``1 - 2 u_i s_i + u_i^2 k_i`` and the similarity ``s_i - u_i k_i`` to it, where ``s_i`` is the
+    full one. A prototype that consists of the sample alone may not be used. Where a sample stands
+    for two or more, leaving one out leaves the others in the prototypes, and nothing changes.
     """
     left = similarities.copy()
     entries = prototypes.tocoo()
     is_last = counts[entries.coords[1]] < 2
     owners, samples = (places[is_last] for places in entries.coords)
-    part, full = entries.data[is_last], similarities[samples, owners]
-    norms = 1 - 2 * part * full + part**2
+    part, full, square = entries.data[is_last], similarities[samples, owners], squares[samples]
+    norms = 1 - 2 * part * full + part**2 * square
     is_alone = np.diff(prototypes.indptr)[owners] == 1
-    rest = (full - part) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
+    rest = (full - part * square) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
     left[samples, owners] = np.where(is_alone | (norms <= 0), FORBIDDEN, rest)
     return left
 
@@ -92,25 +84,17 @@ def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatAr
 def find_novelty_threshold(encoder: Encoder, samples: CalibrationSamples) -> float:
     """The reconstruction error that 99 % of the training samples stay within.
 
-    Each is coded by the prototypes of its class, without its own part in them.
+    Each is coded without its own part in the prototypes.
     """
     if samples.labels.size == 0:
         return 1.0
-    codes = encoder.encode_within(samples.left_out, samples.labels)
+    codes = encoder.encode(samples.left_out)
     errors = squared_residuals(codes, samples.left_out, encoder.gram)
     weight = samples.sample_weight
     return float(np.quantile(errors, USUAL, weights=weight, method="inverted_cdf"))
 
 
-def calibrate(
-    predictor: Predictor, samples: CalibrationSamples, readout_steps: int = MAX_STEPS
-) -> tuple[float, Readout | None]:
-    """Temperature and readout of a predictor."""
-    scores, labels = predictor.score(samples.left_out), samples.labels
-    weight = samples.sample_weight
-    temperature = fit_temperature(scores, labels, weight)
-    if predictor.decision != "calibrated":
-        return temperature, None
-    gram, similarities = predictor.encoder.gram, samples.similarities
-    readout = fit_readout(scores, similarities, gram, labels, weight, temperature, readout_steps)
-    return 1.0, readout
+def calibrate(predictor: Predictor, samples: CalibrationSamples) -> float:
+    """The temperature of a predictor's scores."""
+    scores = predictor.score(samples.left_out)
+    return fit_temperature(scores, samples.labels, samples.sample_weight)

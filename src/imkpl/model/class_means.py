@@ -6,19 +6,18 @@ are weighed by margins between class means, and prototypes start as means of man
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.initialize import MarginStart, choose_compared
+from imkpl.model.initialize import Choose, MarginStart, choose_compared
 from imkpl.model.neighbors import Neighborhoods, Pairs
 from imkpl.model.problem import Problem
 
 
-def start_from_means(problem: Problem) -> Callable[[int | None], tuple[Problem, FloatArray]]:
+def start_from_means(problem: Problem) -> Choose:
     """Choose kernels by the margins of samples between the means of their class and of others."""
     joined, neighborhoods = compare_with_means(problem)
     choose = MarginStart(joined, neighborhoods)

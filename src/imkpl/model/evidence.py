@@ -1,8 +1,7 @@
 """Class scores as sums over prototypes and kernels.
 
-The combined kernel is a sum over kernels, and a class score is a sum over prototypes that is linear
-in the similarities once the code is known. So every score is exactly the sum of a table with one
-row per prototype and one column per kernel.
+The combined kernel is a sum over kernels, and a class score is a mean of what its prototypes say.
+So every score is exactly the sum of a table with one row per prototype and one column per kernel.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import take_samples
@@ -24,16 +22,11 @@ BLOCK_ENTRIES = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The evidence for each class, sample by sample.
-
-    The voting codes are those from which classes were scored: codes over all prototypes, or, for
-    ``decision="residual"``, the codes of all classes side by side.
-    """
+    """The evidence for each class, sample by sample."""
 
     predictor: Predictor
     samples: Any  # restricted to the columns that the model reads
     similarities: FloatArray  # (n_samples, n_prototypes)
-    voting_codes: sp.csr_array  # (n_samples, n_prototypes)
     encoding: Encoding
 
     @property
@@ -43,8 +36,8 @@ class Evidence:
         Zero, except for empty codes with ``decision="share"``, where all classes score the same.
         """
         base = np.zeros_like(self.encoding.scores)
-        if self.predictor.decision == "share":
-            is_empty = self.voting_codes.sum(axis=1) == 0
+        if self.predictor.votes is None:
+            is_empty = self.encoding.codes.sum(axis=1) == 0
             base[is_empty] = self.encoding.scores[is_empty]
         return base
 
@@ -55,44 +48,48 @@ class Evidence:
             self.predictor,
             take_samples(self.samples, rows),
             self.similarities[rows],
-            self.voting_codes[rows],
             Encoding(encoding.codes[rows], encoding.scores[rows], encoding.errors[rows]),
         )
 
     def factors(self, row: int) -> FloatArray:
-        """What a unit of similarity to each prototype adds to each class score."""
-        predictor, code = self.predictor, self.voting_codes[[row]].toarray().ravel()
-        encoder = predictor.encoder
-        if predictor.decision == "share":
-            amounts = code[:, np.newaxis] * encoder.class_shares
-            total = amounts.sum()
-            return np.asarray(amounts / total if total > 0 else amounts)
-        owners = np.eye(encoder.class_shares.shape[1])[encoder.classes]
-        if predictor.readout is None:
-            return np.asarray(code[:, np.newaxis] * owners)
-        readout = predictor.readout
-        return np.asarray(code[:, np.newaxis] * (owners @ readout.mixing) + readout.coefficients)
+        """How much of what each prototype says is added to each class score.
+
+        With votes the prototypes of a class share its score as they share its votes. For
+        ``decision="share"`` every prototype says 1.
+        """
+        votes, code = self.predictor.votes, self.encoding.codes[[row]].toarray().ravel()
+        if votes is not None:
+            owners = np.eye(self.encoding.scores.shape[1])[votes.classes]
+            return np.asarray(owners * votes.parts(self.similarities[[row]])[0][:, np.newaxis])
+        amounts = code[:, np.newaxis] * self.predictor.encoder.class_shares
+        total = amounts.sum()
+        return np.asarray(amounts / total if total > 0 else amounts)
 
     def by_prototype(self, row: int) -> FloatArray:
         """What each prototype adds to each class score."""
-        if self.predictor.decision == "share":
-            return self.factors(row)
-        return self.similarities[row, :, np.newaxis] * self.factors(row)
+        factors = self.factors(row)
+        return factors if self.predictor.votes is None else factors * self.encoding.scores[row]
+
+    def beyond_similarity(self, row: int) -> FloatArray:
+        """What class scores have beyond a mean of similarities: bonuses, and many that agree."""
+        scores = self.encoding.scores[row]
+        if self.predictor.votes is None:
+            return np.zeros_like(scores)
+        return np.asarray(scores - self.similarities[row] @ self.factors(row))
 
     def by_kernel(self) -> FloatArray:
         """What each kernel adds to each class score."""
-        predictor = self.predictor
-        n_classes = self.encoding.scores.shape[1]
-        totals = np.empty((len(self.similarities), predictor.weights.size, n_classes))
+        n_samples, n_classes = self.encoding.scores.shape
+        totals = np.empty((n_samples, self.predictor.weights.size, n_classes))
         for rows, parts in self.split_similarities():
             for place, row in enumerate(rows):
-                totals[row] = parts[place].T @ self.factors(row)
+                totals[row] = self.split_words(row, parts[place]).T @ self.factors(row)
         return totals
 
     def table(self, row: int) -> FloatArray:
         """What each kernel adds to each class score through each prototype."""
-        parts = self.similarity_parts(np.array([row]))[0]
-        return np.asarray(parts[:, :, np.newaxis] * self.factors(row)[:, np.newaxis, :])
+        words = self.split_words(row, self.similarity_parts(np.array([row]))[0])
+        return np.asarray(words[:, :, np.newaxis] * self.factors(row)[:, np.newaxis, :])
 
     def split_similarities(self) -> Iterator[tuple[IntArray, FloatArray]]:
         """Row numbers and `similarity_parts` of a block of samples at a time."""
@@ -104,23 +101,29 @@ class Evidence:
             yield rows, self.similarity_parts(rows)
 
     def similarity_parts(self, rows: IntArray) -> FloatArray:
-        """Similarities to the prototypes, split by kernels.
-
-        For ``decision="share"`` they are divided by the whole similarity: a prototype then adds its
-        share of the code, and its kernels share that as they share the similarity.
-        """
+        """Similarities to the prototypes, split by kernels."""
         predictor = self.predictor
         chosen = take_samples(self.samples, rows)
         parts = np.empty((rows.size, predictor.mixes.shape[0], predictor.weights.size))
         for kernel, weight in enumerate(predictor.weights):
             values = predictor.bank.evaluate(kernel, chosen, predictor.samples)
             parts[:, :, kernel] = weight * (predictor.mixes @ values.T).T
-        if predictor.decision == "share":
-            whole = parts.sum(axis=2, keepdims=True)
-            # If kernels take negative values, a code may use a prototype unlike the sample.
-            is_split = whole > 0
-            return np.where(is_split, parts / np.where(is_split, whole, 1.0), predictor.weights)
         return parts
+
+    def split_words(self, row: int, parts: FloatArray) -> FloatArray:
+        """What each prototype says about a sample, split by kernels as its similarity is.
+
+        With votes a class score is a mean of ``s_j + b_j - log(r_j) / t`` over its prototypes, r_j
+        being the share of prototype j in the votes for the class. The terms are equal. The kernels
+        have their parts of the similarity s_j, and of the rest as much as they weigh.
+        """
+        predictor, whole = self.predictor, parts.sum(axis=1, keepdims=True)
+        if predictor.votes is not None:
+            said = self.encoding.scores[row][predictor.votes.classes, np.newaxis]
+            return np.asarray(parts + (said - whole) * predictor.weights)
+        # If kernels take negative values, a code may use a prototype unlike the sample.
+        is_split = whole > 0
+        return np.where(is_split, parts / np.where(is_split, whole, 1.0), predictor.weights)
 
 
 def collect_evidence(predictor: Predictor, X: Any) -> Evidence:
@@ -132,13 +135,5 @@ def collect_evidence(predictor: Predictor, X: Any) -> Evidence:
             for start in range(0, len(X), BLOCK_ROWS)
         ]
     )
-    encoder = predictor.encoder
-    if predictor.decision == "residual":
-        labels = range(encoder.class_shares.shape[1])
-        everyone = np.ones(len(similarities), dtype=np.intp)
-        codes = [encoder.encode_within(similarities, label * everyone) for label in labels]
-        voting = sp.csr_array(sum(codes[1:], start=codes[0]))
-    else:
-        voting = encoder.encode(similarities)
     encoding = predictor.encode_similarities(similarities)
-    return Evidence(predictor, samples, similarities, voting, encoding)
+    return Evidence(predictor, samples, similarities, encoding)

@@ -81,14 +81,31 @@ class Start:
     """
 
     problem: Problem
-    average: FloatArray  # of all kernels
     found: KernelEvidence
+    average: FloatArray  # of all kernels
     prepare: Callable[[Problem, FloatArray], Choose]  # from a problem and its average kernel
+    has_gate: bool = True
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """The problem with the chosen kernels, and their weights."""
-        is_enough = self.found.passing.size >= (max_kernels or 1)
-        return (self._among_passing if is_enough else self._among_all)(max_kernels)
+        is_gated = self._is_gated(max_kernels)
+        return (self._among_passing if is_gated else self._among_all)(max_kernels)
+
+    def pool(self, max_kernels: int | None) -> Problem:
+        """The kernels among which is chosen."""
+        return self._passing if self._is_gated(max_kernels) else self.problem
+
+    def choose(self, problem: Problem, max_kernels: int) -> tuple[Problem, FloatArray]:
+        """Choose again, among the kernels of a part of the problem."""
+        return self.prepare(problem, problem.average())(max_kernels)
+
+    def _is_gated(self, max_kernels: int | None) -> bool:
+        n_passing = self.found.passing.size
+        return self.has_gate and (max_kernels or 1) <= n_passing < self.problem.bank.n_kernels
+
+    @cached_property
+    def _passing(self) -> Problem:
+        return self.problem.select(self.found.passing)
 
     @cached_property
     def _among_all(self) -> Choose:
@@ -96,11 +113,7 @@ class Start:
 
     @cached_property
     def _among_passing(self) -> Choose:
-        passing = self.found.passing
-        if passing.size == self.problem.bank.n_kernels:
-            return self._among_all
-        problem = self.problem.select(passing)
-        return self.prepare(problem, problem.average())
+        return self.prepare(self._passing, self._passing.average())
 
 
 def start_average(
@@ -111,6 +124,12 @@ def start_average(
     n_kernels = problem.bank.n_kernels
     with_loss = replace(problem, separation_loss=LinearSeparation(slopes))
     return with_loss, np.full(n_kernels, 1 / n_kernels)
+
+
+def start_equal(problem: Problem, average: FloatArray) -> Choose:
+    """Equal weights for all kernels, whatever separates."""
+    n_kernels = problem.bank.n_kernels
+    return lambda max_kernels: (problem, np.full(n_kernels, 1 / n_kernels))
 
 
 def start_ridge(

@@ -1,8 +1,10 @@
 """The objective, one function per term.
 
-``F = scale * (J_rec + discrimination J_dis + interpretability J_ip) + separation J_sep + J_reg``
+``F = scale * (J_rec + discrimination J_dis + interpretability J_ip) + separation J_sep + J_reg
++ VOTE_WEIGHT J_vote``
 
-The first three terms are those of the paper on the unit-diagonal combined kernel. ``scale`` is 1
+The first three terms are those of the paper on the unit-diagonal combined kernel, the last is the
+cross-entropy of a decision by votes. ``scale`` is 1
 for plain kernels, and one over the variance of the data in the combined space for variance-scaled
 kernels: the terms are then relative to what there is to reconstruct, and a nearly constant kernel
 does not gain from being easy to reconstruct. With prototypes and codes fixed, each of them is
@@ -18,6 +20,7 @@ import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.problem import Problem, State
+from imkpl.model.votes import VOTE_WEIGHT
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class ObjectiveParts:
     interpretability: float
     separation: float
     regularization: float
+    votes: float = 0.0
 
     @property
     def total(self) -> float:
@@ -68,6 +72,12 @@ def interpretability_term(prototypes: sp.csr_array) -> float:
     return float(prototypes.sum())
 
 
+def vote_value(problem: Problem, state: State) -> float:
+    """``VOTE_WEIGHT * J_vote``."""
+    similarities, classes = (state.prototypes @ state.kernel).T, problem.prototype_classes(state)
+    return VOTE_WEIGHT * problem.vote_term(similarities, state.log_strengths, classes)[0]
+
+
 def evaluate(problem: Problem, state: State) -> ObjectiveParts:
     """All terms of the objective at a state."""
     prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
@@ -80,6 +90,7 @@ def evaluate(problem: Problem, state: State) -> ObjectiveParts:
         interpretability=scale * problem.interpretability * interpretability_term(prototypes),
         separation=problem.separation * problem.separation_loss.value(state.weights),
         regularization=problem.separation_loss.regularization(state.weights),
+        votes=vote_value(problem, state) if problem.sharpness > 0 else 0.0,
     )
 
 

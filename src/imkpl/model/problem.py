@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
 from imkpl.model.separation import BaseSeparation
+from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
 
 # Kernels are computed in single precision if a combined kernel takes this many kernel values,
 # which is several seconds of work.
@@ -38,6 +39,7 @@ class Problem:
     interpretability: float  # tau, the weight of J_ip
     sparsity: int  # maximum number of samples per prototype
     code_sparsity: int  # maximum number of prototypes per code
+    sharpness: float = 0.0  # t, of the votes; 0 without votes
     dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
     # Of every kernel at the start of the fit: how sure it is that it is more than chance.
     evidence: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -69,11 +71,33 @@ class Problem:
         """The average of the kernels, each scaled to a unit diagonal."""
         return self.combine(1 / self.diagonals)
 
+    def prototype_classes(self, state: State) -> IntArray:
+        """The class of every prototype, that of its first sample."""
+        return np.asarray(self.labels[state.prototypes.indices[state.prototypes.indptr[:-1]]])
+
+    def vote_term(
+        self, similarities: FloatArray, log_strengths: FloatArray, classes: IntArray
+    ) -> tuple[float, FloatArray]:
+        """``J_vote``, and its slope in the logarithm of each vote."""
+        logs = self.sharpness * similarities + log_strengths
+        loss, slopes = vote_loss(logs, classes, self.labels, self.sample_weight)
+        ridge = STRENGTH_RIDGE * self.sample_weight.sum() / log_strengths.size
+        return loss + float(ridge * (log_strengths @ log_strengths)), slopes
+
     def in_suitable_precision(self) -> Problem:
         """The problem in single precision if combining its kernels takes long."""
         if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
             return self
         return replace(self, bank=self.bank._in_single_precision(), dtype=np.float32)
+
+    def take(self, samples: IntArray) -> Problem:
+        """The problem with some of its samples."""
+        return replace(
+            self,
+            X=self.bank._subset(self.X, samples),
+            labels=self.labels[samples],
+            sample_weight=self.sample_weight[samples],
+        )
 
     def select(self, indices: IntArray) -> Problem:
         """The problem with some of its kernels."""
@@ -93,6 +117,7 @@ class State:
     codes: sp.csr_array  # Gamma', (n_samples, n_prototypes): non-negative
     weights: FloatArray  # beta, one per kernel: non-negative, sum to one
     kernel: FloatArray  # the combined kernel of these weights, with unit diagonal
+    log_strengths: FloatArray  # one per prototype: how loud it votes
 
 
 def check_varying(is_varying: bool) -> None:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import interpretability_term, row_products, same_class_product
 from imkpl.model.problem import Problem, State
+from imkpl.model.votes import VOTE_WEIGHT
 from imkpl.solvers import pursue, solve_nqp_batch
 
 # Shorter steps towards the new weights are not worth computing a kernel matrix.
@@ -75,29 +76,31 @@ def update_prototypes(problem: Problem, state: State) -> State:
 def reseed_unused(problem: Problem, state: State) -> State:
     """Move unused prototypes to the samples that are reconstructed worst.
 
-    A single sample has the smallest possible J_ip, 1, so the objective does not rise.
+    A single sample of unit norm has the smallest possible J_ip, 1, so the objective does not rise.
     """
     unused = np.flatnonzero(state.codes.sum(axis=0) == 0)
     if unused.size == 0:
         return state
-    to_samples = state.prototypes @ state.kernel
+    to_samples, squares = state.prototypes @ state.kernel, np.diagonal(state.kernel)
     size = row_products(state.codes, state.codes @ (to_samples @ state.prototypes.T))
-    errors = 1 - 2 * row_products(state.codes, to_samples.T) + size
+    errors = squares - 2 * row_products(state.codes, to_samples.T) + size
     worst = np.argsort(-problem.sample_weight * errors, kind="stable")[: unused.size]
     rows = _split_rows(state.prototypes)
     for i, sample in zip(unused, worst, strict=False):
-        rows[i] = (np.array([sample]), np.array([1.0]))
+        rows[i] = (np.array([sample]), 1 / np.sqrt(squares[[sample]]))
     return replace(state, prototypes=_join_rows(rows, state.kernel.shape[0]))
 
 
 def update_weights(problem: Problem, state: State) -> State:
     """New kernel weights by a small convex problem (Eq. 10 and its regularised forms).
 
-    All terms but two are linear in the weights. The separation loss is passed to the solver as it
-    is. J_ip depends on the weights because prototypes are scaled to unit norm; it is convex, the
-    solver gets its tangent, and the step is shortened until the whole objective falls.
+    All terms but three are linear in the weights. The separation loss is passed to the solver as it
+    is. J_ip and J_vote depend on the weights because prototypes are scaled to unit norm; the solver
+    gets their tangents, and the step is shortened until the whole objective falls.
     """
     costs, tangent = kernel_costs(problem, state), interpretability_costs(problem, state)
+    if problem.sharpness > 0:
+        tangent += vote_costs(problem, state)
     loss, strength = problem.separation_loss, problem.separation
     target = loss.minimize(costs + tangent, strength, state.weights)
     if np.array_equal(target, state.weights):
@@ -105,19 +108,27 @@ def update_weights(problem: Problem, state: State) -> State:
     target_kernel = problem.combine(target)
     old_scale, new_scale = problem.scale(state.weights), problem.scale(target)
     sizes = state.prototypes.sum(axis=1)
-    new_norms = _squared_norms(state.prototypes, target_kernel)
+    old_images, new_images = (state.prototypes @ k for k in (state.kernel, target_kernel))
+    new_norms = row_products(state.prototypes, new_images)
+    classes = problem.prototype_classes(state)
 
     def value(step: float) -> float:
         weights = (1 - step) * state.weights + step * target
-        scales = np.array([(1 - step) * old_scale, step * new_scale])
-        norms = scales @ np.vstack([np.ones(sizes.size), new_norms]) / scales.sum()
-        true_ip = scales.sum() * problem.interpretability * (sizes / np.sqrt(norms)).sum()
-        return float(
+        parts = np.array([(1 - step) * old_scale, step * new_scale])
+        scale, (old, new) = parts.sum(), parts / parts.sum()
+        norms = np.sqrt(old + new * new_norms)
+        total = (
             costs @ weights
-            + true_ip
+            + scale * problem.interpretability * (sizes / norms).sum()
             + strength * loss.value(weights)
             + loss.regularization(weights)
         )
+        if problem.sharpness > 0:
+            similarities = (old * old_images + new * new_images) / norms[:, None]
+            total += (
+                VOTE_WEIGHT * problem.vote_term(similarities.T, state.log_strengths, classes)[0]
+            )
+        return float(total)
 
     step, before = 1.0, value(0.0)
     while not value(step) < before:
@@ -158,6 +169,27 @@ def interpretability_costs(problem: Problem, state: State) -> FloatArray:
     spread = problem.bank.contract_rows(prototypes, prototypes.sum(axis=1), problem.X)
     total = interpretability_term(prototypes)
     return np.asarray(problem.interpretability * (1.5 * total * problem.diagonals - 0.5 * spread))
+
+
+def vote_costs(problem: Problem, state: State) -> FloatArray:
+    """The tangent of J_vote in the weights, with prototypes rescaled to unit norm.
+
+    The similarity ``s_ij`` of sample i to prototype u_j changes with the weight of kernel l by
+    ``(K_l u_j)_i - s_ij (u_j' K_l u_j + K_l(x, x)) / 2``, divided by the scale.
+    """
+    prototypes = state.prototypes
+    similarities = (prototypes @ state.kernel).T
+    classes = problem.prototype_classes(state)
+    _, slopes = problem.vote_term(similarities, state.log_strengths, classes)
+    support = np.unique(prototypes.indices)
+    used = problem.bank._take(problem.X, support)
+    pulls = np.ascontiguousarray((prototypes[:, support].T @ slopes.T).T)
+    radial = np.sum(slopes * similarities, axis=0)
+    costs = problem.bank.contract(pulls, problem.X, used)
+    costs -= 0.5 * problem.bank.contract_rows(prototypes, radial, problem.X)
+    costs -= 0.5 * radial.sum() * problem.diagonals
+    factor = VOTE_WEIGHT * problem.sharpness / problem.scale(state.weights)
+    return np.asarray(factor * costs)
 
 
 def rescale(state: State) -> State:

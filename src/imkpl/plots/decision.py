@@ -32,11 +32,12 @@ MOST_SAMPLES = 3
 
 @dataclass(frozen=True, eq=False)
 class PrototypeShare:
-    """One prototype in the code of a sample."""
+    """What one prototype says about a sample."""
 
     prototype: int
     owner: int  # index of its class
-    share: float  # of the code
+    share: float  # of the votes, or of the code
+    similarity: float
     samples: list[Any]  # names of its training samples, largest share first
 
 
@@ -56,7 +57,7 @@ class DecisionDisplay:
     """The reasons for one decision: class probabilities, prototypes and features.
 
     For a time series, the most important channels are drawn with those of the training series that
-    has the largest part in its code. Time steps are shaded by their share in the similarity.
+    has the largest part in the decision. Time steps are shaded by their share in the similarity.
 
     Parameters
     ----------
@@ -69,19 +70,23 @@ class DecisionDisplay:
     winner, runner_up : int
         Indices of the predicted class and of the most probable other class.
     prototypes : list of PrototypeShare
-        The prototypes in its code, largest share first.
+        The prototypes that have a share in the decision, largest first: those of the winner speak
+        for it, the others against.
     feature_names : list of str
         Names of the kernels.
     feature_values : list or None
         The value that each kernel reads in the sample; None unless it is a single value.
     margins : array of shape (n_features,)
-        What each feature adds to the score of the winner minus that of the runner-up.
+        What each feature adds to the score of the winner minus that of the runner-up; in units of
+        similarity for votes.
     novelty, novelty_threshold : float
         The part of the sample that its prototypes leave unexplained, and its usual maximum.
     best : int or str, optional
-        For a series, the name of the training series with the largest part in its code.
+        For a series, the name of the training series with the largest part in the decision.
     channels : list of ChannelComparison, optional
         For a series, the channels to draw.
+    decision : {"votes", "share"}, default="votes"
+        The rule that decided.
 
     Attributes
     ----------
@@ -113,6 +118,7 @@ class DecisionDisplay:
     novelty_threshold: float
     best: Any = None
     channels: list[ChannelComparison] = field(default_factory=list)
+    decision: str = "votes"
 
     @classmethod
     def compute(cls, explanation: Explanation, index: int = 0, *, max_channels: int = 3) -> Self:
@@ -155,6 +161,7 @@ class DecisionDisplay:
             novelty_threshold=one.novelty_threshold,
             best=best,
             channels=channels,
+            decision=one.decision,
         )
 
     @classmethod
@@ -273,7 +280,8 @@ class DecisionDisplay:
             named = ", ".join(shorten(sample, 14) for sample in one.samples[:MOST_SAMPLES])
             n_more = len(one.samples) - MOST_SAMPLES
             names.append(
-                f"prototype {one.prototype} ({shorten(self.classes[one.owner], 18)})\n"
+                f"{shorten(self.classes[one.owner], 18)}: similarity {one.similarity:.2f} to "
+                f"prototype {one.prototype}\n"
                 f"sample{'s' * (len(one.samples) > 1)} {named}"
                 f"{f', {n_more} more' if n_more > 0 else ''}"
             )
@@ -286,11 +294,14 @@ class DecisionDisplay:
         draw_bars(ax, names, values, [f"{value:.0%}" for value in values], colors)
         ax.tick_params(axis="y", labelsize="small")
         is_novel = self.novelty > self.novelty_threshold
+        whole = "votes" if self.decision == "votes" else "code"
         ax.set_xlabel(
-            f"Share of the code\nNovelty {self.novelty:.2f}, usually at most "
+            f"Share of the {whole}\nNovelty {self.novelty:.2f}, usually at most "
             f"{self.novelty_threshold:.2f}{': unlike the training data' if is_novel else ''}"
         )
-        ax.set_title("Similar prototypes" if shown else "It resembles none of the prototypes")
+        ax.set_title(
+            "Who speaks for which class" if shown else "It resembles none of the prototypes"
+        )
 
     def _draw_features(self, ax: Any, max_features: int) -> None:
         margins = np.asarray(self.margins)
@@ -310,10 +321,11 @@ class DecisionDisplay:
         draw_bars(ax, names, values, [f"{value:+.2g}" for value in values], colors, n_slots=8)
         ax.axvline(0, color="black", linewidth=0.8)
         winner, runner_up = (shorten(self.classes[i], 20) for i in (self.winner, self.runner_up))
+        unit = "similarity" if self.decision == "votes" else "the shares of the code"
         ax.set_title(literal(f"What speaks for {winner}\nrather than {runner_up}"))
         ax.set_xlabel(
             literal(
-                f"Difference of the scores, {margins.sum():+.2g} in total\n"
+                f"Difference of {unit}, {margins.sum():+.2g} in total\n"
                 f"\N{LEFTWARDS ARROW} {runner_up}      {winner} \N{RIGHTWARDS ARROW}"
             )
         )
@@ -353,7 +365,7 @@ class DecisionDisplay:
             [Line2D([], [], **own), Line2D([], [], **other), Patch(color="0.7")],
             [
                 literal(f"sample {shorten(self.sample, 20)}"),
-                literal(f"training series {shorten(self.best, 20)}, largest part of its code"),
+                literal(f"training series {shorten(self.best, 20)}, largest part in the decision"),
                 "similar to its prototypes",
             ],
             loc="upper center",
@@ -370,15 +382,16 @@ def _list_prototypes(one: Explanation) -> list[PrototypeShare]:
     for place in np.argsort(-shares.data, kind="stable"):
         prototype = int(shares.coords[1][place])
         behind = [one.support_ids[i] for i, _ in one.samples_behind(prototype)]
-        share = float(shares.data[place])
-        found.append(PrototypeShare(prototype, int(owners[prototype]), share, behind))
+        share, similarity = float(shares.data[place]), one.evidence.similarities[0, prototype]
+        owner = int(owners[prototype])
+        found.append(PrototypeShare(prototype, owner, share, float(similarity), behind))
     return found
 
 
 def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[ChannelComparison]]:
-    """The training series with the largest part in the code of a series, and both by channel."""
+    """The training series with the largest part in a decision, and both series by channel."""
     evidence, predictor = one.evidence, one.evidence.predictor
-    amounts = (evidence.encoding.codes[[0]] @ predictor.mixes).toarray().ravel()
+    amounts = one._amounts_behind(0)
     if one.kind.word != "series" or not np.any(amounts > 0):
         return None, []
     best = int(np.argmax(amounts))

@@ -10,7 +10,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.exports import to_label
+from imkpl.explanations.exports import LEAST_SHARE, find_bonuses, to_label
 from imkpl.measures import discrimination_score, interpretability_score
 from imkpl.report.learned import describe_time
 from imkpl.report.subject import Subject, choose_evenly, isolate
@@ -83,12 +83,12 @@ def _divide(part: Any, whole: Any) -> float | None:
 def describe_measures(subject: Subject) -> dict[str, Any]:
     """The paper's measures IP and DR, and the number of abstentions."""
     explanation, labels = subject.explanation, subject.held_out.labels
-    encoder, discrimination = subject.predictor.encoder, None
+    discrimination = None
     if labels is not None:
         known = {label: place for place, label in enumerate(subject.classes)}
         truth = np.array([known.get(label, -1) for label in labels])
         discrimination = discrimination_score(
-            encoder.encode(explanation.evidence.similarities), truth, encoder.classes
+            explanation.evidence.encoding.codes, truth, subject.predictor.encoder.classes
         )
     return {
         "interpretability": interpretability_score(
@@ -112,7 +112,8 @@ def describe_samples(subject: Subject) -> dict[str, Any]:
     reasons = {
         row: _describe_reasons(subject, explanation[row], names) for row in explained.tolist()
     }
-    winners, is_novel, mains = explanation.winners, explanation.is_novel, subject.main_prototypes
+    winners, mains = explanation.winners, explanation.main_prototypes
+    is_novel, disagrees = explanation.is_novel, explanation.code_disagrees
     rows = [
         {
             "sample": to_label(explanation.sample_ids[row]),
@@ -123,6 +124,7 @@ def describe_samples(subject: Subject) -> dict[str, Any]:
             "probability": float(explanation.probabilities[row, winners[row]]),
             "novelty": float(explanation.novelty[row]),
             "is_novel": bool(is_novel[row]),
+            "code_disagrees": bool(disagrees[row]),
             "main": None if mains[row] < 0 else int(mains[row]),
             "reasons": reasons.get(row),
         }
@@ -186,7 +188,8 @@ def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any])
     is_other = np.ones(len(by_feature), dtype=bool)
     is_other[features] = False
     cells = one._cells(0) if subject.kind == "columns" else None
-    shares = one.shares.toarray().ravel()
+    shares, bonuses = one.shares.toarray().ravel(), find_bonuses(one)
+    is_listed = shares >= LEAST_SHARE
     sentences = replace(one, sample_ids=[isolate(one.sample_ids[0])], **names)
     return {
         "words": str(sentences),
@@ -200,10 +203,15 @@ def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any])
                 "prototype": int(place),
                 "share": float(shares[place]),
                 "similarity": float(one.evidence.similarities[0, place]),
+                "bonus": float(bonuses[place]),
             }
             for place in np.argsort(-shares, kind="stable")
-            if shares[place] > 0
+            if is_listed[place]
         ],
+        "other_prototypes": {
+            "n": int(np.count_nonzero(shares[~is_listed])),
+            "share": float(shares[~is_listed].sum()),
+        },
         "features": [
             {
                 "feature": int(place),
@@ -218,7 +226,9 @@ def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any])
             "winner": float(by_feature[is_other, winner].sum()),
             "runner_up": float(by_feature[is_other, runner_up].sum()),
         },
-        "table": _cut_table(table[:, :, winner], shares, features, is_other),
+        "table": _cut_table(
+            table[:, :, winner] - table[:, :, runner_up], shares, features, is_other
+        ),
         "time": describe_time(one) if subject.kind == "series" else None,
     }
 
@@ -226,10 +236,8 @@ def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any])
 def _cut_table(
     table: FloatArray, shares: FloatArray, features: IntArray, is_other: Any
 ) -> dict[str, Any]:
-    """The most important part of the table of the predicted class; the rest is summed."""
-    # Prototypes of the code first, then those that only the readout uses.
-    weight = shares + 1e-9 * np.abs(table).sum(axis=1)
-    prototypes = np.argsort(-weight, kind="stable")[:MOST_PROTOTYPES]
+    """The most important part of what adds up to the lead of a class; the rest is summed."""
+    prototypes = np.argsort(-shares, kind="stable")[:MOST_PROTOTYPES]
     is_rest = np.ones(table.shape[0], dtype=bool)
     is_rest[prototypes] = False
     rows = [*table[prototypes], table[is_rest].sum(axis=0)]

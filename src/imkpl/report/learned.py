@@ -9,8 +9,8 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.explanation import unfold_means
-from imkpl.explanations.exports import to_label
+from imkpl.explanations.explanation import unfold_means, write_chance
+from imkpl.explanations.exports import find_bonuses, to_label
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
 from imkpl.plots.embedding import (
@@ -19,14 +19,15 @@ from imkpl.plots.embedding import (
     is_training_data,
     learned_kernel,
 )
-from imkpl.report.subject import Subject, choose_evenly, isolate
+from imkpl.report.subject import Subject, choose_evenly, describe_size, isolate
 
 # Prototypes with a larger cosine are duplicates.
 DUPLICATE = 0.95
 # A prototype with a smaller share of its own class is impure.
 PURE = 0.95
-# A prototype used by a smaller part of its class is rarely used.
-RARE = 0.02
+# A prototype is used for a sample if it has such a share of the votes, or of the code; one that is
+# used for fewer samples than this part of its class is rarely used.
+USED, RARE = 0.01, 0.02
 # A prototype with a smaller accuracy where it is the main one is error-prone.
 RELIABLE = 0.8
 
@@ -66,12 +67,12 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
         subject.model.class_shares_, np.arange(len(explanation.classes)), return_parts=True
     )
     use = _count_use(subject)
-    twins = find_duplicates(subject.predictor.encoder.gram)
+    twins, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
     found = []
     for index, label in enumerate(classes):
         purity = float(parts.purity[index])
-        warnings = _find_weaknesses(label, purity, use[index])
+        warnings = _find_weaknesses(label, purity, use[index], subject.voting_word)
         for other, cosine in twins[index]:
             same = label == classes[other]
             whose = "the same class" if same else f"another class, {isolate(classes[other])}"
@@ -103,6 +104,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
                     }
                     for place, share in explanation.samples_behind(index)
                 ],
+                "bonus": float(bonuses[index]),
                 **use[index],
                 "warnings": warnings,
             }
@@ -129,12 +131,13 @@ def find_duplicates(gram: Any) -> list[list[tuple[int, float]]]:
 
 
 def _count_use(subject: Subject) -> list[dict[str, Any]]:
-    """How many codes contain each prototype, and how many it dominates."""
-    explanation, right, mains = subject.explanation, subject.right, subject.main_prototypes
+    """For how many samples each prototype is used, and for how many it is the main one."""
+    explanation, right = subject.explanation, subject.right
+    mains, shares = explanation.main_prototypes, explanation.shares
     truth = subject.held_out.labels or subject.predicted
     kinds = [*subject.classes, *sorted(set(truth) - set(subject.classes), key=str)]
     sizes = Counter(truth)
-    n_using = np.bincount(explanation.shares.indices, minlength=explanation.shares.shape[1])
+    n_using = np.bincount(shares.indices[shares.data >= USED], minlength=shares.shape[1])
     found = []
     for index, owner in enumerate(to_label(label) for label in explanation.prototype_classes):
         led = np.flatnonzero(mains == index)
@@ -155,18 +158,24 @@ def _count_use(subject: Subject) -> list[dict[str, Any]]:
     return found
 
 
-def _find_weaknesses(label: Any, purity: float, use: dict[str, Any]) -> list[dict[str, Any]]:
+def _find_weaknesses(
+    label: Any, purity: float, use: dict[str, Any], word: str
+) -> list[dict[str, Any]]:
     found, label = [], isolate(label)
     n_using, n_main, n_right = use["n_using"], use["n_main"], use["n_right"]
     if n_using == 0:
-        found.append(("rare", "Unused: no held-out sample has it in its code."))
+        text = f"Unused: less than {USED:.0%} of the {word} for every held-out sample."
+        found.append(("rare", text))
     elif n_using < RARE * use["n_of_class"]:
-        text = f"Rarely used: in {n_using} codes; {use['n_of_class']} held-out samples are {label}."
+        text = (
+            f"Rarely used: {USED:.0%} of the {word} or more for {n_using} samples; "
+            f"{use['n_of_class']} held-out samples are {label}."
+        )
         found.append(("rare", text))
     if purity < PURE:
         found.append(("impure", f"Impure: only {purity:.0%} of it is {label}."))
     if n_right is not None and n_main - n_right >= 2 and n_right < RELIABLE * n_main:
-        text = f"Error-prone: wrong for {n_main - n_right} of the {n_main} samples it dominates."
+        text = f"Error-prone: wrong for {n_main - n_right} of the {n_main} samples that it decides."
         found.append(("errors", text))
     return [{"kind": kind, "text": text} for kind, text in found]
 
@@ -180,10 +189,22 @@ def describe_features(subject: Subject) -> dict[str, Any]:
             "feature": int(place),
             "name": explanation.feature_names[place],
             "weight": float(weights[place]),
+            "evidence": float(explanation.feature_evidence[place]),
         }
         for place in np.argsort(-weights, kind="stable")
     ]
-    found = {"features": features, "described_on": None, "n_described": 0}
+    size, expected = describe_size(subject), explanation.expected_false_features
+    # A feature may have several kernels.
+    is_each = size["n_features_kept"] == len(features)
+    found = {
+        "features": features,
+        "expected_false": expected,
+        "chance": write_chance(
+            len(features), expected, size["feature_word"] if is_each else "kernel"
+        ),
+        "described_on": None,
+        "n_described": 0,
+    }
     if subject.kind != "columns":
         return {**found, "why_absent": WHY_NO_VALUES[subject.kind]}
     whose, samples = "training samples", subject.train

@@ -231,6 +231,7 @@ def _select_data(found: dict[str, Any]) -> dict[str, Any]:
     """The part of the dict that the script of the page reads."""
     return {
         "kind": found["kind"],
+        "decision": found["decision"],
         "feature_word": found["size"]["feature_word"],
         "classes": found["classes"],
         "features": {

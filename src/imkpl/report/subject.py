@@ -81,12 +81,10 @@ class Subject:
         cells: list[Any] | None = self.explanation.kind.cells(self.predictor.bank, samples, row)
         return cells
 
-    @cached_property
-    def main_prototypes(self) -> IntArray:
-        """The prototype with the largest share in each code; -1 for an empty code."""
-        shares = self.explanation.shares
-        mains = np.asarray(shares.argmax(axis=1)).ravel()
-        return np.where(np.diff(shares.indptr) > 0, mains, -1)
+    @property
+    def voting_word(self) -> str:
+        """What prototypes have shares in."""
+        return "votes" if self.explanation.decision == "votes" else "code"
 
 
 def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Subject:

@@ -24,6 +24,16 @@ from imkpl.report.subject import (
 
 # Version of the format, increased when the meaning of a key changes.
 FORMAT = 1
+# How the rules decide, in a sentence.
+HOW_DECIDED = {
+    "votes": (
+        "Each prototype votes for its own class, the more the closer a sample is to it; the class "
+        "with most of the votes wins."
+    ),
+    "share": (
+        "A sample is rebuilt from prototypes of all classes; the class with the largest part wins."
+    ),
+}
 # Six digits halve the size of a page and are more than anyone reads.
 DIGITS = 6
 
@@ -67,6 +77,7 @@ def summarize(
         "format": FORMAT,
         "title": title or f"{type(model).__name__}: what it learned, and how it decides",
         "kind": subject.kind,
+        "decision": subject.explanation.decision,
         "classes": subject.classes,
         "size": describe_size(subject),
         "accuracy": describe_accuracy(subject),
@@ -94,6 +105,7 @@ def write_summary(found: dict[str, Any]) -> list[str]:
         f"The model compares new samples with {_count(size['n_support'], 'training sample')}, "
         f"combined into {_count(size['n_prototypes'], 'prototype')} of "
         f"{_count(len(found['classes']), 'class', 'classes')}.",
+        HOW_DECIDED[found["decision"]],
         f"It uses {size['n_features_kept']} of {_count(size['n_features'], word)}.",
     ]
     if accuracy is not None:

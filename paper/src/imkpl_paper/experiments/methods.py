@@ -45,7 +45,7 @@ MEASURING = ("methods.py", "protocol.py", "studies.py")
 # Module -> distribution, where the names differ.
 DISTRIBUTIONS = {"interpret": "interpret-core"}
 # Candidates of the settings that are tuned, in this order, each with the best values of those
-# before it. T0 comes first: it sets the number of prototypes. Our terms are relative to the
+# before it. T0, the number of samples per prototype, comes first. Our terms are relative to the
 # variance, so these values do not compare with the paper's.
 GRID: dict[str, tuple[float | int, ...]] = {
     "sparsity": (3, 5, 10, 20),

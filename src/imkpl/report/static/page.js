@@ -10,6 +10,8 @@
   const find = (id) => document.getElementById(id);
   const table = find("sample-table");
   const body = table.tBodies[0];
+  const isByVotes = data.decision === "votes";
+  const voting = isByVotes ? "votes" : "code";
   const Feature = data.feature_word[0].toUpperCase() + data.feature_word.slice(1);
   let chosen = null;
 
@@ -144,7 +146,7 @@
       digits(reasons.scores[place], 4),
     ]);
     const of = order.length > 6 ? `, the first 6 of ${order.length}` : "";
-    return grid(`Classes${of}`, ["Class", "Probability", "Score"], lines);
+    return grid(`Classes${of}`, ["Class", "Probability", isByVotes ? "Similarity" : "Share of the code"], lines);
   };
   const prototypes = (reasons) => {
     const lines = reasons.prototypes.map((one) => [
@@ -152,9 +154,13 @@
       String(data.prototypes[one.prototype].class),
       percent(one.share, 1),
       digits(one.similarity, 3),
+      ...(isByVotes ? [digits(one.bonus, 2)] : []),
       mixOf(one.prototype),
     ]);
-    return grid("Similar prototypes", ["Prototype", "Class", "Share", "Similarity", "Training samples"], lines, [4]);
+    const head = ["Prototype", "For", `Share of the ${voting}`, "Similarity", ...(isByVotes ? ["Bonus"] : []), "Training samples"];
+    const rest = reasons.other_prototypes;
+    if (rest.n) lines.push([`${rest.n} others`, "", percent(rest.share, 1), ...head.slice(3).map(() => "")]);
+    return grid("Who speaks for which class", head, lines, [head.length - 1]);
   };
   const values = (reasons) => {
     // The training sample with the largest share in each of the first prototypes.
@@ -186,8 +192,9 @@
       lines.push([`${rest.n} others`, signed(rest.winner), signed(rest.runner_up), gauge(rest.winner - rest.runner_up, largest)]);
     }
     const [a, b] = [reasons.scores[reasons.winner], reasons.scores[reasons.runner_up]];
-    lines.push(["Score", digits(a, 4), digits(b, 4), signed(a - b)]);
-    const caption = [`Contribution of each ${data.feature_word} to the scores of `, isolate(winner), " and ", isolate(second)];
+    lines.push(["Sum", digits(a, 4), digits(b, 4), signed(a - b)]);
+    const unit = isByVotes ? "similarity to" : "share of";
+    const caption = [`What each ${data.feature_word} adds to the ${unit} `, isolate(winner), " and ", isolate(second)];
     return grid(caption, [Feature, winner, second, "Difference"], lines);
   };
   const fullTable = (reasons) => {
@@ -200,8 +207,8 @@
     const lines = labels.map((label, place) => [label, ...columns.map((column) => signed(column[place]))]);
     const sums = columns.map((column) => column.reduce((sum, value) => sum + value, 0));
     lines.push(["Sum", ...sums.map(signed)]);
-    const winner = isolate(data.classes[reasons.winner]);
-    return grid(["Contributions to the score of ", winner, ` by ${data.feature_word} and prototype`], head, lines);
+    const [winner, second] = [reasons.winner, reasons.runner_up].map((place) => isolate(data.classes[place]));
+    return grid(["The lead of ", winner, " over ", second, ` by ${data.feature_word} and prototype`], head, lines);
   };
 
   const SVG = "http://www.w3.org/2000/svg";

@@ -1,0 +1,163 @@
+"""How many prototypes the data need, by folds of the training samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.model.calibration import leave_one_out_similarities
+from imkpl.model.cover import cover_order, place_prototypes
+from imkpl.model.predictor import FORBIDDEN
+from imkpl.model.problem import Problem, State
+from imkpl.model.updates import update_codes
+from imkpl.model.voters import update_voters
+from imkpl.model.votes import Votes, find_sharpness, sum_votes
+
+Start = Callable[[Problem], tuple[Problem, FloatArray]]
+
+# Prototypes per class that are tried, in turn, until more do not help.
+PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
+# After so many sizes without a notable gain, no more are tried. The more prototypes, the more they
+# must gain: as many standard errors as this part of their number per class.
+PATIENCE, NOTABLE = 2, 0.05
+# A sample that is left out counts as predicted with at least this chance, so that none decides.
+LEAST_CHANCE = 0.01
+# A difference in the mean logarithm of chances that is never worth more prototypes.
+NEGLIGIBLE = 0.01
+# Steps of L-BFGS in a fold; a whole fit takes more.
+FOLD_STEPS = 25, 15
+# Folds for few and for many samples: the fewer there are, the more must be left to learn from.
+MANY_SAMPLES, MORE_FOLDS, FEWER_FOLDS = 200, 5, 3
+# The number of left-out samples that are enough: with more, later folds are left out.
+ENOUGH = 1000
+
+
+def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
+    """The smallest number of prototypes within one standard error of the best.
+
+    `start` gives kernels and weights learned from a part of the samples. The covering is greedy, so
+    that the prototypes of one size start on those of the next smaller one and some more.
+    """
+    n_classes = len(problem.members)
+    most = problem.labels.size // 2
+    sizes = [n_classes * m for m in PER_CLASS if m == 1 or n_classes * m <= most]
+    if len(sizes) == 1:
+        return n_classes
+    folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
+    weight = np.concatenate([fold.weight for fold in folds])
+    scores: list[FloatArray] = []
+    leader = 0
+    for place, size in enumerate(sizes):
+        scores.append(np.concatenate([fold.score(size) for fold in folds]))
+        means, errors = means_and_errors(np.array(scores), weight)
+        if means[place] > means[leader] + NOTABLE * size / n_classes * errors[leader]:
+            leader = place
+        elif place - leader >= PATIENCE:
+            break
+    return sizes[first_within_error(np.array(scores), weight)]
+
+
+def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
+    """The first row whose mean is within one standard error of the best, or negligibly below."""
+    means, errors = means_and_errors(scores, weight)
+    best = int(np.argmax(means))
+    return int(np.argmax(means >= means[best] - max(errors[best], NEGLIGIBLE)))
+
+
+def means_and_errors(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The weighted mean of every row, and its standard error."""
+    shares = weight / weight.sum()
+    means = scores @ shares
+    return means, np.sqrt((scores - means[:, None]) ** 2 @ shares**2)
+
+
+def split(problem: Problem) -> Iterator[BoolArray]:
+    """Which samples are left out, fold by fold; every class keeps a sample to learn from."""
+    n_samples = problem.labels.size
+    n_folds = MORE_FOLDS if n_samples < MANY_SAMPLES else FEWER_FOLDS
+    fold = np.full(n_samples, -1)
+    for samples in problem.members:
+        if samples.size > 1:
+            # The same for every class, so that their names do not matter.
+            order = np.random.default_rng(0).permutation(samples)
+            fold[order] = np.arange(samples.size) % n_folds
+    n_left = 0
+    for number in range(n_folds):
+        is_left = fold == number
+        if n_left >= ENOUGH or not is_left.any():
+            return
+        n_left += int(np.count_nonzero(is_left))
+        yield is_left
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A part of the samples to learn from, and the others to score."""
+
+    problem: Problem
+    weights: FloatArray  # of the kernels
+    kernel: FloatArray  # (n_learned, n_learned)
+    left: FloatArray  # (n_left, n_learned) kernel values of the samples that are scored
+    labels: IntArray  # their classes
+    weight: FloatArray  # and weights
+    counts: FloatArray  # how many samples each of those learned from stands for
+    order: IntArray  # the samples on which prototypes start
+
+    @classmethod
+    def of(
+        cls, problem: Problem, start: Start, is_left: BoolArray, counts: FloatArray, size: int
+    ) -> Fold:
+        """Kernel weights learned without the samples that are left out.
+
+        Where a sample stands for two or more, leaving one out leaves the others.
+        """
+        left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left | (counts >= 2))
+        part = problem.take(learned)
+        rest = 1 - is_left[learned] / np.maximum(counts[learned], 2.0)
+        part, weights = start(replace(part, sample_weight=part.sample_weight * rest))
+        places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
+        kernel = problem.select(places).combine(weights)
+        own = kernel[np.ix_(learned, learned)]
+        return cls(
+            problem=part,
+            weights=weights,
+            kernel=own,
+            left=kernel[np.ix_(left, learned)],
+            labels=problem.labels[left],
+            weight=problem.sample_weight[left],
+            counts=counts[learned],
+            order=cover_order(part, own, size),
+        )
+
+    def score(self, size: int) -> FloatArray:
+        """How well a model of this size predicts the samples left out: logarithms of chances."""
+        state = place_prototypes(self.problem, self.weights, self.kernel, self.order[:size])
+        problem = sharpen(self.problem, state, self.counts)
+        state = update_voters(problem, update_codes(problem, state), *FOLD_STEPS)
+        logs = count_votes(problem, state).logs((state.prototypes @ self.left.T).T)
+        chances, *_ = sum_votes(logs, problem.prototype_classes(state))
+        own = chances[np.arange(self.labels.size), self.labels]
+        return np.log(np.maximum(own, LEAST_CHANCE))
+
+
+def sharpen(problem: Problem, state: State, counts: FloatArray) -> Problem:
+    """The problem with the sharpness at which the first prototypes vote best."""
+    similarities = (state.prototypes @ state.kernel).T
+    squares = np.diagonal(state.kernel)
+    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, counts)
+    classes = problem.prototype_classes(state)
+    is_own = classes == problem.labels[:, None]
+    usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))
+    sharpness = find_sharpness(
+        left_out[usable], classes, problem.labels[usable], problem.sample_weight[usable]
+    )
+    return replace(problem, sharpness=sharpness)
+
+
+def count_votes(problem: Problem, state: State) -> Votes:
+    """The decision of a state."""
+    bonuses = (state.log_strengths - state.log_strengths.min()) / problem.sharpness
+    return Votes(problem.prototype_classes(state), bonuses, problem.sharpness)

@@ -1,0 +1,90 @@
+"""Votes: each prototype speaks for its own class, the louder the more a sample is like it.
+
+The vote of prototype j is ``exp(t (s_j + b_j))``: s_j is the similarity of the sample to the
+prototype, a sum over kernels; b_j >= 0 is the bonus of the prototype; t is the sharpness. The
+probability of a class is its share of all votes, and its score the smooth maximum of what its
+prototypes say, ``1/t log sum_j exp(t (s_j + b_j))``, in units of similarity. Prototypes are learned
+for this decision: ``J_vote`` is the cross-entropy of these probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from imkpl._typing import FloatArray, IntArray
+
+# The weight of J_vote beside the reconstruction, both per sample and relative to the variance.
+VOTE_WEIGHT = 5.0
+# Ridge on the mean square of the logarithms of strength, t b_j, per sample.
+STRENGTH_RIDGE = 0.01
+# Logarithms of the least and the largest sharpness. Similarities lie between 0 and 1.
+LOG_SHARPNESS = (0.0, 6.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """A decision by votes."""
+
+    classes: IntArray  # (n_prototypes,) the class that each prototype speaks for
+    bonuses: FloatArray  # (n_prototypes,) from 0; exp(sharpness * bonus) is the strength
+    sharpness: float
+
+    def logs(self, similarities: FloatArray) -> FloatArray:
+        """The logarithm of every vote."""
+        return np.asarray(self.sharpness * (similarities + self.bonuses))
+
+    def scores(self, similarities: FloatArray) -> FloatArray:
+        """Class scores of samples with known similarities to the prototypes."""
+        _, totals, _ = sum_votes(self.logs(similarities), self.classes)
+        return totals / self.sharpness
+
+    def parts(self, similarities: FloatArray) -> FloatArray:
+        """The share of every prototype in the votes for its class."""
+        return sum_votes(self.logs(similarities), self.classes)[2]
+
+
+def sum_votes(logs: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Class probabilities, logarithms of the classes' votes, and each vote's share of its class.
+
+    Prototypes are sorted by class, and every class has one. All arrays have a row per sample; they
+    are computed, and faster given, as the transpose of arrays with a row per prototype or class.
+    """
+    rows, starts = logs.T, np.flatnonzero(np.diff(classes, prepend=-1))
+    largest = np.maximum.reduceat(rows, starts, axis=0)
+    votes = np.exp(rows - largest[classes])
+    sums = np.add.reduceat(votes, starts, axis=0)
+    votes /= sums[classes]
+    totals = largest + np.log(sums)
+    chances = np.exp(totals - totals.max(axis=0))
+    chances /= chances.sum(axis=0)
+    return chances.T, totals.T, votes.T
+
+
+def vote_loss(
+    logs: FloatArray, classes: IntArray, labels: IntArray, sample_weight: FloatArray
+) -> tuple[float, FloatArray]:
+    """The cross-entropy of the votes, and its slope in the logarithm of every vote."""
+    chances, totals, parts = sum_votes(logs, classes)
+    everyone, highest = np.arange(labels.size), totals.max(axis=1)
+    norm = highest + np.log(np.exp(totals - highest[:, None]).sum(axis=1))
+    loss = float(sample_weight @ (norm - totals[everyone, labels]))
+    chances[everyone, labels] -= 1
+    chances *= sample_weight[:, None]
+    return loss, (chances.T[classes] * parts.T).T
+
+
+def find_sharpness(
+    left_out: FloatArray, classes: IntArray, labels: IntArray, sample_weight: FloatArray
+) -> float:
+    """The sharpness at which equally strong prototypes predict best the samples not in them."""
+    if labels.size == 0:
+        return float(np.exp(np.mean(LOG_SHARPNESS)))
+
+    def loss(log_sharpness: float) -> float:
+        return vote_loss(np.exp(log_sharpness) * left_out, classes, labels, sample_weight)[0]
+
+    found = minimize_scalar(loss, bounds=LOG_SHARPNESS, method="bounded")
+    return float(np.exp(found.x))

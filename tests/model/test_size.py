@@ -1,0 +1,279 @@
+"""How many prototypes the data need."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl.model import size as module
+from imkpl.model.calibration import leave_one_out_similarities
+from imkpl.model.size import (
+    N_FOLDS,
+    PER_CLASS,
+    Fold,
+    choose_size,
+    count_votes,
+    first_within_error,
+    sharpen,
+    split,
+)
+from imkpl.model.updates import update_codes
+from imkpl.model.voters import update_voters
+from imkpl.model.votes import find_sharpness
+from model.problems import make_case, make_random_case, seeds
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def start_evenly(problem):
+    """All kernels, with the same weight."""
+    return problem, np.full(problem.bank.n_kernels, 1 / problem.bank.n_kernels)
+
+
+def make_even(seed=0, **settings):
+    """A problem in which every sample counts once."""
+    problem = make_case(seed, rule="lp", **settings).problem
+    return replace(problem, sample_weight=np.ones(problem.labels.size))
+
+
+# The first within one standard error
+
+
+def slow_first(scores, weight):
+    """By loops: rows in turn, until a mean is no more than the error of the best one below it."""
+    shares = [w / sum(weight) for w in weight]
+    means = [sum(s * x for s, x in zip(shares, row, strict=True)) for row in scores]
+    best = means.index(max(means))
+    pairs = zip(shares, scores[best], strict=True)
+    error = max(0.01, sum(s**2 * (x - means[best]) ** 2 for s, x in pairs) ** 0.5)
+    return next(number for number, mean in enumerate(means) if mean >= means[best] - error)
+
+
+@laws
+@given(seeds, st.integers(1, 6), st.integers(2, 40))
+def test_the_first_within_an_error_equals_its_definition(seed, n_sizes, n_samples):
+    rng = np.random.default_rng(seed)
+    levels = np.sort(rng.uniform(-1.0, 0.0, n_sizes))
+    scores = levels[:, None] + rng.standard_normal((n_sizes, n_samples))
+    weight = rng.uniform(0.2, 3.0, n_samples)
+    assert first_within_error(scores, weight) == slow_first(scores.tolist(), weight.tolist())
+
+
+def test_a_size_within_the_error_of_the_best_is_good_enough():
+    # The best has the mean 0 and the standard error sqrt(1 / 4).
+    best = np.array([1.0, -1.0, 1.0, -1.0])
+    rows = np.array([np.full(4, -0.6), np.full(4, -0.4), best, np.full(4, -0.1)])
+    assert first_within_error(rows, np.ones(4)) == 1
+    rows[1] = -0.55
+    assert first_within_error(rows, np.ones(4)) == 2
+    # The error does not depend on the unit of the weights, but on who has them.
+    assert first_within_error(rows, np.full(4, 9.0)) == 2
+    assert first_within_error(rows, np.array([9.0, 9.0, 1.0, 1.0])) == 0
+
+
+def test_of_equally_good_sizes_the_smallest_is_taken():
+    assert first_within_error(np.ones((4, 5)), np.ones(5)) == 0
+    # A chance of 0.999 is as good as one of 1, however small the error.
+    assert first_within_error(np.array([np.full(5, np.log(0.999)), np.zeros(5)]), np.ones(5)) == 0
+    assert first_within_error(np.array([np.full(5, np.log(0.9)), np.zeros(5)]), np.ones(5)) == 1
+
+
+# Folds
+
+
+@laws
+@given(seeds, st.integers(8, 30), st.integers(2, 5))
+def test_folds_leave_every_sample_out_once_and_every_class_a_sample(seed, n_samples, n_classes):
+    problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)
+    folds = list(split(problem))
+    n_left = np.sum(folds, axis=0)
+    sizes = np.bincount(problem.labels)[problem.labels]
+    assert_array_equal(n_left, (sizes > 1).astype(int))
+    for is_left in folds:
+        assert np.unique(problem.labels[~is_left]).size == n_classes
+        per_class = np.bincount(problem.labels[is_left], minlength=n_classes)
+        assert np.all(per_class <= np.ceil(np.bincount(problem.labels) / N_FOLDS))
+
+
+def test_with_enough_left_out_samples_later_folds_are_not_tried(monkeypatch):
+    problem = make_even(n_samples=30)
+    assert len(list(split(problem))) == N_FOLDS
+    monkeypatch.setattr(module, "ENOUGH", 12)
+    assert len(list(split(problem))) == 2
+
+
+def make_fold(problem, is_left, counts=None, size=5):
+    counts = np.ones(problem.labels.size) if counts is None else counts
+    return Fold.of(problem, start_evenly, is_left, counts, size)
+
+
+def test_a_fold_knows_nothing_of_what_is_left_out():
+    problem = make_even(n_samples=24)
+    is_left = next(split(problem))
+    X = problem.X.copy()
+    X[is_left] += 5.0
+    plain, changed = make_fold(problem, is_left), make_fold(replace(problem, X=X), is_left)
+    for name in ("weights", "kernel", "order", "counts"):
+        assert_array_equal(getattr(plain, name), getattr(changed, name))
+    assert_array_equal(plain.problem.X, problem.X[~is_left])
+    assert_array_equal(plain.labels, problem.labels[is_left])
+    assert np.any(plain.left != changed.left)
+    combined = problem.combine(plain.weights)
+    assert_allclose(plain.kernel, combined[np.ix_(~is_left, ~is_left)])
+    assert_allclose(plain.left, combined[np.ix_(is_left, ~is_left)])
+
+
+def test_the_copies_of_a_left_out_sample_stay():
+    problem = make_even(n_samples=24)
+    counts = np.ones(24)
+    counts[[3, 8, 11]] = [2.0, 3.0, 1.5]
+    problem = replace(problem, sample_weight=2.0 * counts)
+    is_left = np.zeros(24, dtype=bool)
+    is_left[[3, 8, 11, 12]] = True
+    fold = make_fold(problem, is_left, counts)
+    learned = np.setdiff1d(np.arange(24), [11, 12])
+    assert_array_equal(fold.problem.X, problem.X[learned])
+    assert_array_equal(fold.counts, counts[learned])
+    # One of two, and one of three, is gone.
+    expected = 2.0 * counts
+    expected[[3, 8]] = 2.0, 4.0
+    assert_allclose(fold.problem.sample_weight, expected[learned])
+    # All copies are scored.
+    assert_array_equal(fold.weight, problem.sample_weight[is_left])
+
+
+@pytest.mark.parametrize("size", [3, 6])
+def test_a_fold_scores_what_a_round_has_learned(size):
+    problem = make_even(2, n_samples=30)
+    fold = make_fold(problem, next(split(problem)), size=6)
+    state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, fold.order[:size])
+    sharp = sharpen(fold.problem, state, fold.counts)
+    state = update_voters(sharp, update_codes(sharp, state), *module.FOLD_STEPS)
+    owners = sharp.prototype_classes(state)
+    expected = []
+    for row, label in zip(fold.left, fold.labels, strict=True):
+        said = np.exp(sharp.sharpness * (state.prototypes @ row) + state.log_strengths)
+        chance = said[owners == label].sum() / said.sum()
+        expected.append(np.log(max(chance, module.LEAST_CHANCE)))
+    assert_allclose(fold.score(size), expected)
+
+
+def test_no_single_sample_can_decide(rng):
+    problem = make_modes(rng, 1)
+    fold = make_fold(problem, next(split(problem)))
+    # Two clusters far apart, but the labels of those left out are wrong.
+    wrong = replace(fold, labels=1 - fold.labels)
+    assert_array_equal(wrong.score(2), np.log(module.LEAST_CHANCE))
+
+
+# The choice
+
+
+@laws
+@given(seeds, st.integers(6, 40), st.integers(2, 4))
+def test_every_class_gets_one_and_never_more_than_half_of_the_samples(seed, n_samples, n_classes):
+    problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)
+    chosen = choose_size(problem, start_evenly, np.ones(n_samples))
+    assert chosen % n_classes == 0
+    assert chosen // n_classes in PER_CLASS
+    assert chosen == n_classes or chosen <= n_samples / 2
+
+
+def play(monkeypatch, levels):
+    """Makes the sizes per class score so much, with an error of 0.1; collects those tried."""
+    tried = []
+
+    def score(fold, size):
+        tried.append(size)
+        return levels[size // 3] + np.tile([-0.5, 0.5], 13)[:25]
+
+    monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(90) < 25]))
+    monkeypatch.setattr(Fold, "score", score)
+    problem = make_even(n_samples=90)
+    return choose_size(problem, start_evenly, np.ones(90)), tried
+
+
+def test_sizes_grow_until_more_do_not_help(monkeypatch):
+    chosen, tried = play(monkeypatch, {1: -2.0, 2: -1.0, 3: -0.5, 5: -0.45, 10: -0.6})
+    assert tried == [3, 6, 9, 15, 30]
+    assert chosen == 9
+
+
+def test_a_size_that_is_no_better_does_not_end_the_search(monkeypatch):
+    chosen, tried = play(monkeypatch, {1: -2.0, 2: -2.1, 3: -0.5, 5: -0.5, 10: -0.5})
+    assert tried == [3, 6, 9, 15, 30]
+    assert chosen == 9
+
+
+def test_the_search_ends_early_where_one_prototype_a_class_is_enough(monkeypatch):
+    chosen, tried = play(monkeypatch, {1: -0.1, 2: -0.1, 3: -0.1})
+    assert tried == [3, 6, 9]
+    assert chosen == 3
+
+
+def make_modes(rng, n_modes, n_samples=90):
+    """Two classes that take turns in so many clusters along a line each."""
+    cluster = np.arange(n_samples) % (2 * n_modes)
+    X = 8.0 * cluster[:, None] + rng.standard_normal((n_samples, 1))
+    case = make_case(n_samples=n_samples, n_classes=2, rule="lp")
+    bank = case.problem.bank.select(np.array([0]))
+    width = np.full(1, 8.0)
+    bank = replace(bank, kernels=None, bandwidth=width).adapt(X)
+    return replace(
+        case.problem,
+        X=X,
+        labels=cluster % 2,
+        sample_weight=np.ones(n_samples),
+        sparsity=1,
+        bank=bank,
+        kernel_indices=np.arange(1),
+        separation_loss=case.problem.separation_loss.select(np.array([0])),
+    )
+
+
+@pytest.mark.parametrize(("n_modes", "expected"), [(1, 2), (3, 6)])
+def test_as_many_are_chosen_as_a_class_has_clusters(rng, n_modes, expected):
+    problem = make_modes(rng, n_modes)
+    assert choose_size(problem, start_evenly, np.ones(90)) == expected
+
+
+def test_few_samples_get_one_prototype_a_class_without_a_trial(monkeypatch):
+    problem = make_even(n_samples=8, n_classes=3)
+    monkeypatch.setattr(Fold, "of", lambda *args: pytest.fail("a fold was learned"))
+    assert choose_size(problem, start_evenly, np.ones(8)) == 3
+
+
+# Sharpness and votes of a state
+
+
+def test_the_sharpness_is_found_without_the_samples_themselves():
+    case = make_case(3, n_samples=30, n_prototypes=6, rule="lp")
+    problem, state = case.problem, case.state
+    found = sharpen(problem, state, np.ones(30)).sharpness
+    left = leave_one_out_similarities(
+        (state.prototypes @ state.kernel).T, state.prototypes, np.ones(30), np.ones(30)
+    )
+    owners = problem.prototype_classes(state)
+    keep = [
+        i
+        for i in range(30)
+        if any(left[i, j] >= -1 for j in range(6) if owners[j] == problem.labels[i])
+    ]
+    assert 0 < 30 - len(keep) < 6
+    expected = find_sharpness(left[keep], owners, problem.labels[keep], problem.sample_weight[keep])
+    assert found == expected
+    copies = sharpen(problem, state, np.full(30, 2.0)).sharpness
+    assert copies > found
+
+
+def test_a_state_decides_by_its_strengths():
+    case = make_random_case(4, n_prototypes=6, sharpness=7.0)
+    problem, state = case.problem, case.state
+    votes = count_votes(problem, state)
+    assert votes.sharpness == 7.0
+    assert votes.bonuses.min() == 0.0
+    assert_array_equal(votes.classes, problem.prototype_classes(state))
+    assert_allclose(np.diff(7.0 * votes.bonuses), np.diff(state.log_strengths))

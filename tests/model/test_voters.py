@@ -1,0 +1,246 @@
+"""Prototypes that are learned for the decision by votes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl.kernels import KernelStack, Normalized
+from imkpl.model import voters as module
+from imkpl.model.objective import evaluate
+from imkpl.model.separation import LinearSeparation
+from imkpl.model.updates import rescale, update_codes, vote_costs
+from imkpl.model.voters import VoterObjective, keep_largest, learn_voters, update_voters
+from imkpl.model.votes import VOTE_WEIGHT
+from model.problems import (
+    freeze,
+    make_case,
+    make_random_case,
+    pure_rows,
+    rules,
+    seeds,
+    slow_vote_term,
+)
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+sharpnesses = st.sampled_from([1.0, 8.0, 60.0])
+shapes = st.fixed_dictionaries(
+    {"n_classes": st.integers(2, 4), "n_prototypes": st.integers(2, 7), "rule": rules}
+)
+
+
+def is_own(problem, state):
+    return problem.prototype_classes(state)[:, None] == problem.labels
+
+
+def some_candidates(rng, problem, state):
+    """Samples of the class of each prototype: those in it, and about half of the others."""
+    is_in = state.prototypes.toarray() > 0
+    return is_in | (is_own(problem, state) & (rng.random(is_in.shape) < 0.5))
+
+
+def parameters_of(state, candidates):
+    return np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
+
+
+def total(problem, state):
+    return evaluate(problem, state).total
+
+
+@laws
+@given(seeds, shapes, sharpnesses)
+def test_the_value_is_the_objective_but_for_what_prototypes_cannot_change(seed, shape, sharpness):
+    case = make_random_case(seed, n_samples=12, sharpness=sharpness, **shape)
+    problem, first = case.problem, case.state
+    rng = np.random.default_rng(seed)
+    owners = problem.prototype_classes(first)
+    mixed = first.prototypes.toarray()
+    for row, owner in zip(mixed, owners, strict=True):
+        row[problem.members[owner]] += rng.random(problem.members[owner].size)
+    moved = replace(first, prototypes=sp.csr_array(mixed), log_strengths=rng.random(owners.size))
+    candidates = is_own(problem, first)
+    objective = VoterObjective(problem, first, candidates)
+    change = objective(parameters_of(moved, candidates))[0]
+    change -= objective(parameters_of(first, candidates))[0]
+    # Codes stay as they are, while prototypes are scaled to unit norm.
+    unit = replace(rescale(moved), codes=first.codes)
+    expected = total(problem, unit) - total(problem, first)
+    assert change == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+@laws
+@given(seeds, shapes, sharpnesses)
+def test_the_gradient_is_that_of_the_value(seed, shape, sharpness):
+    case = make_random_case(seed, n_samples=12, sharpness=sharpness, **shape)
+    problem, state = case.problem, case.state
+    rng = np.random.default_rng(seed)
+    candidates = some_candidates(rng, problem, state)
+    objective = VoterObjective(problem, state, candidates)
+    start = parameters_of(state, candidates)
+    start[: -state.log_strengths.size] += 0.1
+    value, gradient = objective(start)
+    step = 1e-6
+    for place in rng.choice(start.size, min(start.size, 12), replace=False):
+        move = np.zeros(start.size)
+        move[place] = step
+        slope = (objective(start + move)[0] - objective(start - move)[0]) / (2 * step)
+        assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-5 * max(1, abs(value)))
+
+
+@laws
+@given(seeds, sharpnesses)
+def test_the_length_of_a_mix_does_not_matter(seed, sharpness):
+    case = make_random_case(seed, sharpness=sharpness)
+    candidates = is_own(case.problem, case.state)
+    objective = VoterObjective(case.problem, case.state, candidates)
+    mixes, strengths = case.state.prototypes.toarray(), case.state.log_strengths
+    longer = np.random.default_rng(seed).uniform(0.5, 2.0, (len(mixes), 1)) * mixes
+    values = [objective(np.concatenate([u[candidates], strengths]))[0] for u in (mixes, longer)]
+    assert values[0] == pytest.approx(values[1], rel=1e-10)
+
+
+@laws
+@given(seeds, rules, sharpnesses)
+def test_vote_costs_are_the_tangent_in_the_kernel_weights(seed, rule, sharpness):
+    case = make_random_case(seed, rule=rule, sharpness=sharpness, n_samples=9)
+    problem, state = case.problem, case.state
+    costs = vote_costs(problem, state)
+
+    def value(weights):
+        return VOTE_WEIGHT * slow_vote_term(problem, state, problem.combine(weights))
+
+    step = 1e-5
+    for direction in np.eye(state.weights.size):
+        ahead, behind = (value(state.weights + sign * step * direction) for sign in (1, -1))
+        slope = (ahead - behind) / (2 * step)
+        assert costs @ direction == pytest.approx(slope, rel=1e-4, abs=1e-4)
+
+
+def test_the_largest_entries_of_a_row_are_kept_and_of_equal_ones_the_first():
+    rows = sp.csr_array([[0.1, 0.5, 0.5, 0.2], [0.0, 0.3, 0.0, 0.0], [0.4, 0.4, 0.4, 0.4]])
+    expected = [[0.0, 0.5, 0.5, 0.0], [0.0, 0.3, 0.0, 0.0], [0.4, 0.4, 0.0, 0.0]]
+    assert_array_equal(keep_largest(rows, 2).toarray(), expected)
+    assert_array_equal(keep_largest(rows, 4).toarray(), rows.toarray())
+    assert rows.nnz == 9
+
+
+@laws
+@given(seeds, st.integers(1, 4), sharpnesses)
+def test_voters_are_few_samples_of_one_class_and_of_unit_norm(seed, sparsity, sharpness):
+    case = make_case(seed, n_samples=20, n_prototypes=6, sparsity=sparsity, sharpness=sharpness)
+    problem = case.problem
+    before = freeze(update_codes(problem, case.state))
+    after = update_voters(problem, before)
+    U = after.prototypes.toarray()
+    assert U.min() >= 0
+    assert np.count_nonzero(U, axis=1).max() <= sparsity
+    assert_allclose(np.einsum("is,st,it->i", U, after.kernel, U), 1.0, rtol=1e-10)
+    assert_array_equal(problem.prototype_classes(after), problem.prototype_classes(before))
+    assert not U[~is_own(problem, before)].any()
+    assert after.codes is before.codes
+    assert after.weights is before.weights
+
+
+def test_the_step_lowers_the_objective_and_the_loss_of_the_votes():
+    n_lower = 0
+    for seed in range(8):
+        case = make_case(seed, n_samples=25, n_prototypes=6, sharpness=10.0)
+        before = update_codes(case.problem, case.state)
+        after = update_voters(case.problem, before)
+        old, new = evaluate(case.problem, before), evaluate(case.problem, after)
+        assert new.total < old.total
+        n_lower += new.votes < old.votes
+    assert n_lower == 8
+
+
+def test_with_time_the_search_ends_where_no_slope_is_left():
+    case = make_case(1, n_samples=20, n_prototypes=5, sharpness=10.0)
+    problem, state = case.problem, update_codes(case.problem, case.state)
+    candidates = is_own(problem, state)
+    found = learn_voters(problem, state, candidates, 3000)
+    objective = VoterObjective(problem, found, candidates)
+    _, start = objective(parameters_of(state, candidates))
+    place = parameters_of(found, candidates)
+    _, gradient = objective(place)
+    # A coefficient of zero may have a positive slope: it cannot fall any further.
+    is_bound = np.concatenate([place[:-5] == 0, np.zeros(5, dtype=bool)])
+    left = np.where(is_bound, np.minimum(gradient, 0.0), gradient)
+    assert np.abs(left).max() < 1e-3 * np.abs(start).max()
+
+
+def test_a_worse_end_of_the_search_is_not_taken(monkeypatch):
+    case = make_case(1, n_samples=20, n_prototypes=5, sharpness=10.0)
+    state = update_codes(case.problem, case.state)
+    loud = replace(state, log_strengths=np.array([9.0, 0.0, 0.0, 0.0, 0.0]))
+    assert total(case.problem, loud) > total(case.problem, state)
+    monkeypatch.setattr(module, "learn_voters", lambda *args: loud)
+    assert update_voters(case.problem, state) is state
+
+
+def test_a_prototype_that_shrinks_to_nothing_stays_as_it_was(monkeypatch):
+    case = make_random_case(3, n_samples=12, n_prototypes=4, sharpness=5.0)
+    state, candidates = case.state, is_own(case.problem, case.state)
+
+    class Nothing:
+        def __init__(self, x):
+            self.x = x
+
+    def shrink(objective, start, **options):
+        end = start.copy()
+        end[: np.count_nonzero(candidates[0])] = 0.0
+        return Nothing(end)
+
+    monkeypatch.setattr(module, "minimize", shrink)
+    found = learn_voters(case.problem, state, candidates, 5)
+    assert_allclose(found.prototypes.toarray(), state.prototypes.toarray(), rtol=1e-10)
+
+
+def test_strong_terms_leave_every_class_a_voter():
+    # Discrimination and J_ip ask for less of every prototype; some then shrink to nothing.
+    case = make_random_case(
+        8075,
+        rule="lp",
+        n_samples=8,
+        n_features=2,
+        n_prototypes=6,
+        n_neighbors=1,
+        discrimination=5.0,
+        separation=0.0,
+        interpretability=5.0,
+        sparsity=2,
+        code_sparsity=3,
+        sharpness=1.0,
+    )
+    found = update_voters(case.problem, case.state)
+    assert np.diff(found.prototypes.indptr).min() >= 1
+    assert total(case.problem, found) <= total(case.problem, case.state)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_negative_similarities_are_part_of_the_decision(seed):
+    case = make_case(seed, rule="lp", n_samples=16, sharpness=4.0)
+    X = case.problem.X - case.problem.X.mean(axis=0)
+    bank = Normalized(KernelStack(["linear"])).adapt(X)
+    kernel = bank.combine(np.ones(1), X)
+    assert kernel.min() < -0.5
+    problem = replace(
+        case.problem,
+        X=X,
+        bank=bank,
+        kernel_indices=np.arange(1),
+        separation_loss=LinearSeparation(np.zeros(1)),
+    )
+    rows = pure_rows(np.random.default_rng(seed), problem, 5)
+    state = replace(
+        case.state, prototypes=rows, weights=np.ones(1), kernel=kernel, log_strengths=np.zeros(5)
+    )
+    state = rescale(replace(state, codes=sp.csr_array((16, 5))))
+    state = update_codes(problem, state)
+    found = update_voters(problem, state)
+    assert total(problem, found) < total(problem, state)
+    U = found.prototypes.toarray()
+    assert_allclose(np.einsum("is,st,it->i", U, kernel, U), 1.0, rtol=1e-8)

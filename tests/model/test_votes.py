@@ -1,0 +1,160 @@
+"""Votes of prototypes for their own classes: scores, shares, the loss and the sharpness."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
+
+from imkpl.model.votes import LOG_SHARPNESS, Votes, find_sharpness, sum_votes, vote_loss
+from model.problems import seeds
+from reference import votes as slow
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
+sharpnesses = st.sampled_from([0.5, 5.0, 60.0])
+
+
+def make_votes(seed, sharpness=5.0, n_samples=7, n_classes=3, n_prototypes=6):
+    """A decision, similarities to its prototypes, labels and weights."""
+    rng = np.random.default_rng(seed)
+    owners = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_prototypes)])
+    votes = Votes(np.sort(owners[:n_prototypes]), rng.uniform(0, 0.2, n_prototypes), sharpness)
+    similarities = rng.uniform(-0.2, 1.0, (n_samples, n_prototypes))
+    return (
+        votes,
+        similarities,
+        rng.integers(0, n_classes, n_samples),
+        rng.uniform(0.2, 3, n_samples),
+    )
+
+
+def slow_class_votes(votes, row):
+    log_strengths = votes.sharpness * votes.bonuses
+    return slow.class_votes(row, votes.classes, 3, votes.sharpness, log_strengths)
+
+
+@laws
+@given(seeds, sharpnesses)
+def test_scores_chances_and_parts_equal_their_definitions(seed, sharpness):
+    votes, similarities, _, _ = make_votes(seed, sharpness)
+    scores, parts = votes.scores(similarities), votes.parts(similarities)
+    chances, _, _ = sum_votes(votes.logs(similarities), votes.classes)
+    for i, row in enumerate(similarities):
+        of_classes = slow_class_votes(votes, row)
+        assert_allclose(scores[i], [math.log(total) / sharpness for total in of_classes])
+        assert_allclose(chances[i], [total / sum(of_classes) for total in of_classes])
+        for j, owner in enumerate(votes.classes):
+            vote = math.exp(sharpness * (row[j] + votes.bonuses[j]))
+            assert parts[i, j] == pytest.approx(vote / of_classes[owner])
+
+
+@laws
+@given(seeds, sharpnesses)
+def test_the_share_of_a_class_in_the_votes_is_the_softmax_of_its_score(seed, sharpness):
+    votes, similarities, _, _ = make_votes(seed, sharpness)
+    chances, _, _ = sum_votes(votes.logs(similarities), votes.classes)
+    expected = softmax(sharpness * votes.scores(similarities), axis=1)
+    assert_allclose(chances, expected, rtol=1e-10)
+
+
+@laws
+@given(seeds, sharpnesses)
+def test_a_score_is_a_smooth_maximum_of_similarities(seed, sharpness):
+    votes, similarities, _, _ = make_votes(seed, sharpness)
+    scores = votes.scores(similarities)
+    for label in range(3):
+        own = votes.classes == label
+        largest = (similarities + votes.bonuses)[:, own].max(axis=1)
+        assert np.all(scores[:, label] >= largest - 1e-12)
+        assert np.all(scores[:, label] <= largest + np.log(own.sum()) / sharpness + 1e-12)
+
+
+@laws
+@given(seeds)
+def test_more_similarity_to_a_prototype_speaks_for_its_class_alone(seed):
+    votes, similarities, _, _ = make_votes(seed)
+    before = votes.scores(similarities)
+    closer = similarities.copy()
+    closer[:, 2] += 0.1
+    change = votes.scores(closer) - before
+    assert np.all(change[:, votes.classes[2]] > 0)
+    assert_array_equal(np.delete(change, votes.classes[2], axis=1), 0.0)
+
+
+def test_sums_of_extreme_votes_do_not_overflow():
+    logs = np.array([[1e4, -1e4, 9e3], [-1e4, -1e4, -1e4]])
+    chances, totals, parts = sum_votes(logs, np.array([0, 0, 1]))
+    assert_allclose(chances, [[1.0, 0.0], [2 / 3, 1 / 3]])
+    assert_allclose(totals, [[1e4, 9e3], [np.log(2) - 1e4, -1e4]])
+    assert_allclose(parts, [[1.0, 0.0, 1.0], [0.5, 0.5, 1.0]])
+    loss, slopes = vote_loss(logs, np.array([0, 0, 1]), np.array([1, 0]), np.ones(2))
+    assert loss == pytest.approx(1e3 + np.log(1.5))
+    assert_allclose(slopes, [[1.0, 0.0, -1.0], [-1 / 6, -1 / 6, 1 / 3]], atol=1e-15)
+
+
+@laws
+@given(seeds, sharpnesses)
+def test_the_loss_is_the_cross_entropy_of_the_votes(seed, sharpness):
+    votes, similarities, labels, weight = make_votes(seed, sharpness)
+    found, _ = vote_loss(votes.logs(similarities), votes.classes, labels, weight)
+    log_strengths = sharpness * votes.bonuses
+    expected = slow.cross_entropy(
+        similarities, votes.classes, labels, weight, sharpness, log_strengths
+    )
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+@laws
+@given(seeds)
+def test_slopes_are_those_of_the_loss(seed):
+    votes, similarities, labels, weight = make_votes(seed)
+    logs = votes.logs(similarities)
+    _, slopes = vote_loss(logs, votes.classes, labels, weight)
+    step = 1e-6
+    for place in np.ndindex(logs.shape):
+        move = np.zeros(logs.shape)
+        move[place] = step
+        ahead, behind = (
+            vote_loss(logs + sign * move, votes.classes, labels, weight)[0] for sign in (1, -1)
+        )
+        assert slopes[place] == pytest.approx((ahead - behind) / (2 * step), abs=1e-7)
+
+
+def test_the_loss_leaves_its_input_alone():
+    votes, similarities, labels, weight = make_votes(0)
+    arrays = [votes.logs(similarities), votes.classes, labels, weight]
+    before = [array.copy() for array in arrays]
+    vote_loss(*arrays)
+    for array, copy in zip(arrays, before, strict=True):
+        assert_array_equal(array, copy)
+
+
+def test_the_sharpness_has_the_smallest_loss_on_a_grid(rng):
+    classes, labels = np.array([0, 0, 1, 2]), rng.integers(0, 3, 80)
+    similarities = 0.15 * (classes == labels[:, None]) + rng.uniform(0.2, 0.6, (80, 4))
+    weight = rng.uniform(0.5, 2.0, 80)
+
+    def loss(sharpness):
+        return slow.cross_entropy(similarities, classes, labels, weight, sharpness, np.zeros(4))
+
+    grid = np.exp(np.linspace(*LOG_SHARPNESS, 300))
+    best = grid[np.argmin([loss(sharpness) for sharpness in grid])]
+    assert grid[0] < best < grid[-1]
+    assert_allclose(find_sharpness(similarities, classes, labels, weight), best, rtol=0.03)
+
+
+def test_clear_votes_are_sharp_and_votes_that_say_nothing_are_not(rng):
+    classes, labels = np.array([0, 1]), np.tile([0, 1], 40)
+    clear = 0.5 * np.eye(2)[labels] + 0.1 * rng.random((80, 2))
+    noise = np.repeat(rng.random((40, 2)), 2, axis=0)
+    low = np.exp(LOG_SHARPNESS[0])
+    assert find_sharpness(noise, classes, labels, np.ones(80)) == pytest.approx(low, rel=1e-3)
+    assert find_sharpness(clear, classes, labels, np.ones(80)) > 30 * low
+
+
+def test_without_samples_the_sharpness_is_in_the_middle():
+    found = find_sharpness(np.empty((0, 2)), np.arange(2), np.empty(0, dtype=int), np.empty(0))
+    assert np.log(found) == pytest.approx(np.mean(LOG_SHARPNESS))
