@@ -198,7 +198,8 @@ class Twins:
         # found without the twin that is measured by it.
         squares = apart**2
         others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
-        return np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, squares.mean() or 1.0))
+        deviations = np.sqrt(np.maximum(others, squares.mean() or 1.0))
+        return np.asarray(np.vstack([beyond, apart]) / deviations)
 
 
 def _spaced(samples: IntArray, limit: int) -> IntArray:
