@@ -104,11 +104,8 @@ class Evidence:
         """Similarities to the prototypes, split by kernels."""
         predictor = self.predictor
         chosen = take_samples(self.samples, rows)
-        parts = np.empty((rows.size, predictor.mixes.shape[0], predictor.weights.size))
-        for kernel, weight in enumerate(predictor.weights):
-            values = predictor.bank.evaluate(kernel, chosen, predictor.samples)
-            parts[:, :, kernel] = weight * (predictor.mixes @ values.T).T
-        return parts
+        values = predictor.bank._compare_mixes(chosen, predictor.samples, predictor.mixes)
+        return predictor.weights * values
 
     def split_words(self, row: int, parts: FloatArray) -> FloatArray:
         """What each prototype says about a sample, split by kernels as its similarity is.
