@@ -13,22 +13,21 @@ from imkpl.model.cover import cover_order, place_prototypes
 from imkpl.model.predictor import FORBIDDEN
 from imkpl.model.problem import Problem, State
 from imkpl.model.updates import update_codes
-from imkpl.model.voters import update_voters
+from imkpl.model.voters import learn_voters
 from imkpl.model.votes import Votes, find_sharpness, sum_votes
 
 Start = Callable[[Problem], tuple[Problem, FloatArray]]
 
-# Prototypes per class that are tried, in turn, until more do not help.
+# Prototypes per class that are tried: the first three, and further ones until they do not help. The
+# more prototypes, the more they must gain: so many standard errors for each of a class.
 PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
-# After so many sizes without a notable gain, no more are tried. The more prototypes, the more they
-# must gain: as many standard errors as this part of their number per class.
-PATIENCE, NOTABLE = 2, 0.05
+ALWAYS_TRIED, NOTABLE = 3, 0.05
 # A sample that is left out counts as predicted with at least this chance, so that none decides.
 LEAST_CHANCE = 0.01
 # A difference in the mean logarithm of chances that is never worth more prototypes.
 NEGLIGIBLE = 0.01
 # Steps of L-BFGS in a fold; a whole fit takes more.
-FOLD_STEPS = 25, 15
+FOLD_STEPS = 15, 10
 # Folds for few and for many samples: the fewer there are, the more must be left to learn from.
 MANY_SAMPLES, MORE_FOLDS, FEWER_FOLDS = 200, 5, 3
 # The number of left-out samples that are enough: with more, later folds are left out.
@@ -55,7 +54,7 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
         means, errors = means_and_errors(np.array(scores), weight)
         if means[place] > means[leader] + NOTABLE * size / n_classes * errors[leader]:
             leader = place
-        elif place - leader >= PATIENCE:
+        elif place >= ALWAYS_TRIED - 1:
             break
     return sizes[first_within_error(np.array(scores), weight)]
 
@@ -136,7 +135,7 @@ class Fold:
         """How well a model of this size predicts the samples left out: logarithms of chances."""
         state = place_prototypes(self.problem, self.weights, self.kernel, self.order[:size])
         problem = sharpen(self.problem, state, self.counts)
-        state = update_voters(problem, update_codes(problem, state), *FOLD_STEPS)
+        state = learn_voters(problem, update_codes(problem, state), *FOLD_STEPS)
         logs = count_votes(problem, state).logs((state.prototypes @ self.left.T).T)
         chances, *_ = sum_votes(logs, problem.prototype_classes(state))
         own = chances[np.arange(self.labels.size), self.labels]

@@ -21,22 +21,27 @@ SMALLEST_DECREASE = 1e-3
 TINY = 1e-12
 
 
-def update_voters(
-    problem: Problem, state: State, steps: int = STEPS, polishing_steps: int = POLISHING_STEPS
-) -> State:
-    """New prototypes and strengths, all at once, on the whole objective.
-
-    L-BFGS mixes each prototype from all samples of its class; its `sparsity` largest coefficients
-    are kept and learned again. The result is taken only if it lowers the objective.
-    """
-    is_own = problem.prototype_classes(state)[:, None] == problem.labels
-    found = learn_voters(problem, state, is_own, steps)
-    few = keep_largest(found.prototypes, problem.sparsity)
-    if few.nnz < found.prototypes.nnz:
-        found = replace(found, prototypes=few)
-        found = learn_voters(problem, found, few.toarray() > 0, polishing_steps)
+def update_voters(problem: Problem, state: State) -> State:
+    """New prototypes and strengths, all at once; taken only if they lower the whole objective."""
+    found = learn_voters(problem, state, STEPS, POLISHING_STEPS)
     is_lower = evaluate(problem, found).total < evaluate(problem, state).total
     return found if is_lower else state
+
+
+def learn_voters(problem: Problem, state: State, steps: int, polishing_steps: int) -> State:
+    """Prototypes and strengths that lower the objective for the codes of a state.
+
+    L-BFGS mixes each prototype from all samples of its class; its `sparsity` largest coefficients
+    are kept and learned again.
+    """
+    objective = VoterObjective(problem, state)
+    is_own = objective.classes[:, None] == problem.labels
+    found = objective.minimize(state, is_own, steps)
+    few = keep_largest(found.prototypes, problem.sparsity)
+    if few.nnz == found.prototypes.nnz:
+        return found
+    found = replace(found, prototypes=few)
+    return objective.minimize(found, few.toarray() > 0, polishing_steps)
 
 
 def keep_largest(rows: sp.csr_array, n_kept: int) -> sp.csr_array:
@@ -47,30 +52,6 @@ def keep_largest(rows: sp.csr_array, n_kept: int) -> sp.csr_array:
         kept.data[start + order[n_kept:]] = 0.0
     kept.eliminate_zeros()
     return kept
-
-
-def learn_voters(problem: Problem, state: State, candidates: BoolArray, max_steps: int) -> State:
-    """Lower the objective over prototypes made of candidates, and their strengths."""
-    objective = VoterObjective(problem, state, candidates)
-    n_strengths = state.log_strengths.size
-    start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
-    lowest = np.where(np.arange(start.size) < start.size - n_strengths, 0.0, -np.inf)
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(lowest, np.inf),
-        options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
-    ).x
-    prototypes = np.zeros(candidates.shape)
-    prototypes[candidates] = found[:-n_strengths]
-    squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ state.kernel)
-    # A prototype that has shrunk to nothing says nothing: it stays as it was.
-    is_lost = squares <= TINY
-    prototypes[is_lost] = state.prototypes[is_lost].toarray()
-    rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])
-    return replace(state, prototypes=rows, log_strengths=found[-n_strengths:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,24 +71,47 @@ class VoterObjective:
     Only the direction of v counts, so that ``v >= 0`` is the only constraint.
     """
 
-    def __init__(self, problem: Problem, state: State, candidates: BoolArray) -> None:
+    def __init__(self, problem: Problem, state: State) -> None:
         self.problem, self.classes = problem, problem.prototype_classes(state)
-        scale, kernel = problem.scale(state.weights), state.kernel
+        scale, self.kernel = problem.scale(state.weights), state.kernel
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
         self.pull = -2 * scale * weighted.T.toarray()
         self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
-        apart = (
-            weighted.sum(axis=0)[:, None] - same_class_product(kernel, problem.members, weighted).T
-        )
-        linear = scale * (problem.discrimination * apart + problem.interpretability)
-        self.blocks = []
-        for label in np.unique(self.classes):
-            rows = np.flatnonzero(self.classes == label)
-            columns = np.flatnonzero(candidates[rows].any(axis=0))
-            place = np.ix_(rows, columns)
-            self.blocks.append(
-                Block(rows, columns, candidates[place], kernel[columns], linear[place])
-            )
+        near = same_class_product(state.kernel, problem.members, weighted).T
+        apart = weighted.sum(axis=0)[:, None] - near
+        self.linear = scale * (problem.discrimination * apart + problem.interpretability)
+        self.blocks: list[Block] = []
+
+    def minimize(self, state: State, candidates: BoolArray, max_steps: int) -> State:
+        """Lower the objective over prototypes made of candidates, and their strengths."""
+        self.blocks = [
+            self._block(np.flatnonzero(self.classes == label), candidates)
+            for label in np.unique(self.classes)
+        ]
+        n_strengths = state.log_strengths.size
+        start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
+        lowest = np.where(np.arange(start.size) < start.size - n_strengths, 0.0, -np.inf)
+        found = minimize(
+            self,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(lowest, np.inf),
+            options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
+        ).x
+        prototypes = np.zeros(candidates.shape)
+        prototypes[candidates] = found[:-n_strengths]
+        squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ self.kernel)
+        # A prototype that has shrunk to nothing says nothing: it stays as it was.
+        is_lost = squares <= TINY
+        prototypes[is_lost] = state.prototypes[is_lost].toarray()
+        rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])
+        return replace(state, prototypes=rows, log_strengths=found[-n_strengths:])
+
+    def _block(self, rows: IntArray, candidates: BoolArray) -> Block:
+        columns = np.flatnonzero(candidates[rows].any(axis=0))
+        place = np.ix_(rows, columns)
+        return Block(rows, columns, candidates[place], self.kernel[columns], self.linear[place])
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""

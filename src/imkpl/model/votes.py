@@ -22,6 +22,8 @@ VOTE_WEIGHT = 5.0
 STRENGTH_RIDGE = 0.01
 # Logarithms of the least and the largest sharpness. Similarities lie between 0 and 1.
 LOG_SHARPNESS = (0.0, 6.0)
+# To which the logarithm of the sharpness is found.
+PRECISION = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,5 +88,6 @@ def find_sharpness(
     def loss(log_sharpness: float) -> float:
         return vote_loss(np.exp(log_sharpness) * left_out, classes, labels, sample_weight)[0]
 
-    found = minimize_scalar(loss, bounds=LOG_SHARPNESS, method="bounded")
+    options = {"xatol": PRECISION}
+    found = minimize_scalar(loss, bounds=LOG_SHARPNESS, method="bounded", options=options)
     return float(np.exp(found.x))
