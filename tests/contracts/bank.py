@@ -29,6 +29,7 @@ def check_bank(bank, X, Y, dense, *, rtol=1e-9):
     check_pairs(bank, X, full, rng, rtol, atol)
     check_contract_pairs(bank, X, full, rng, rtol, atol)
     check_contract_rows(bank, X, full, rng, rtol, atol)
+    check_compare_mixes(bank, X, Y, cross, rng, rtol, atol)
     check_diagonal(bank, X, full, rtol, atol)
     check_columns(bank, X, Y)
     check_working_memory(bank, X, Y, rng)
@@ -172,6 +173,13 @@ def check_contract_rows(bank, X, full, rng, rtol, atol):
     chosen = np.arange(bank.n_kernels)[::-1]
     reversed_order = bank.select(chosen).contract_rows(rows, weights, X)
     assert_allclose(reversed_order, bank.contract_rows(rows, weights, X)[chosen], rtol=1e-12)
+
+
+def check_compare_mixes(bank, X, Y, cross, rng, rtol, atol):
+    mixes = few_rows(rng, cross.shape[1], 3)
+    expected = np.einsum("ijl,mj->iml", cross, mixes.toarray())
+    bound = atol * max(1.0, np.abs(mixes.toarray()).sum(axis=1).max())
+    assert_allclose(bank._compare_mixes(X, Y, mixes), expected, rtol=rtol, atol=bound)
 
 
 def check_diagonal(bank, X, full, rtol, atol):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from imkpl.model import size as module
 from imkpl.model.calibration import leave_one_out_similarities
 from imkpl.model.size import (
-    N_FOLDS,
+    MORE_FOLDS,
     PER_CLASS,
     Fold,
     choose_size,
@@ -21,7 +21,7 @@ from imkpl.model.size import (
     split,
 )
 from imkpl.model.updates import update_codes
-from imkpl.model.voters import update_voters
+from imkpl.model.voters import learn_voters
 from imkpl.model.votes import find_sharpness
 from model.problems import make_case, make_random_case, seeds
 
@@ -95,14 +95,20 @@ def test_folds_leave_every_sample_out_once_and_every_class_a_sample(seed, n_samp
     for is_left in folds:
         assert np.unique(problem.labels[~is_left]).size == n_classes
         per_class = np.bincount(problem.labels[is_left], minlength=n_classes)
-        assert np.all(per_class <= np.ceil(np.bincount(problem.labels) / N_FOLDS))
+        assert np.all(per_class <= np.ceil(np.bincount(problem.labels) / MORE_FOLDS))
 
 
 def test_with_enough_left_out_samples_later_folds_are_not_tried(monkeypatch):
     problem = make_even(n_samples=30)
-    assert len(list(split(problem))) == N_FOLDS
+    assert len(list(split(problem))) == MORE_FOLDS
     monkeypatch.setattr(module, "ENOUGH", 12)
     assert len(list(split(problem))) == 2
+
+
+def test_many_samples_have_fewer_folds(monkeypatch):
+    monkeypatch.setattr(module, "MANY_SAMPLES", 30)
+    assert len(list(split(make_even(n_samples=29)))) == MORE_FOLDS
+    assert len(list(split(make_even(n_samples=30)))) == module.FEWER_FOLDS
 
 
 def make_fold(problem, is_left, counts=None, size=5):
@@ -151,7 +157,7 @@ def test_a_fold_scores_what_a_round_has_learned(size):
     fold = make_fold(problem, next(split(problem)), size=6)
     state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, fold.order[:size])
     sharp = sharpen(fold.problem, state, fold.counts)
-    state = update_voters(sharp, update_codes(sharp, state), *module.FOLD_STEPS)
+    state = learn_voters(sharp, update_codes(sharp, state), *module.FOLD_STEPS)
     owners = sharp.prototype_classes(state)
     expected = []
     for row, label in zip(fold.left, fold.labels, strict=True):
@@ -202,10 +208,17 @@ def test_sizes_grow_until_more_do_not_help(monkeypatch):
     assert chosen == 9
 
 
-def test_a_size_that_is_no_better_does_not_end_the_search(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: -2.0, 2: -2.1, 3: -0.5, 5: -0.5, 10: -0.5})
-    assert tried == [3, 6, 9, 15, 30]
+def test_three_sizes_are_always_tried(monkeypatch):
+    chosen, tried = play(monkeypatch, {1: -2.0, 2: -2.1, 3: -0.5, 5: -0.5})
+    assert tried == [3, 6, 9, 15]
     assert chosen == 9
+
+
+def test_gains_that_are_not_notable_end_the_search(monkeypatch):
+    # The error is 0.1, and the third size would have to gain 0.05 * 3 errors.
+    chosen, tried = play(monkeypatch, {1: -0.5, 2: -0.495, 3: -0.49})
+    assert tried == [3, 6, 9]
+    assert chosen == 3
 
 
 def test_the_search_ends_early_where_one_prototype_a_class_is_enough(monkeypatch):

@@ -14,7 +14,7 @@ from imkpl.model import voters as module
 from imkpl.model.objective import evaluate
 from imkpl.model.separation import LinearSeparation
 from imkpl.model.updates import rescale, update_codes, vote_costs
-from imkpl.model.voters import VoterObjective, keep_largest, learn_voters, update_voters
+from imkpl.model.voters import VoterObjective, keep_largest, update_voters
 from imkpl.model.votes import VOTE_WEIGHT
 from model.problems import (
     freeze,
@@ -47,6 +47,16 @@ def parameters_of(state, candidates):
     return np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
 
 
+def objective_over(problem, state, candidates):
+    """The objective of prototypes that are made of candidates."""
+    objective = VoterObjective(problem, state)
+    owners = problem.prototype_classes(state)
+    objective.blocks = [
+        objective._block(np.flatnonzero(owners == q), candidates) for q in np.unique(owners)
+    ]
+    return objective
+
+
 def total(problem, state):
     return evaluate(problem, state).total
 
@@ -63,7 +73,7 @@ def test_the_value_is_the_objective_but_for_what_prototypes_cannot_change(seed, 
         row[problem.members[owner]] += rng.random(problem.members[owner].size)
     moved = replace(first, prototypes=sp.csr_array(mixed), log_strengths=rng.random(owners.size))
     candidates = is_own(problem, first)
-    objective = VoterObjective(problem, first, candidates)
+    objective = objective_over(problem, first, candidates)
     change = objective(parameters_of(moved, candidates))[0]
     change -= objective(parameters_of(first, candidates))[0]
     # Codes stay as they are, while prototypes are scaled to unit norm.
@@ -79,7 +89,7 @@ def test_the_gradient_is_that_of_the_value(seed, shape, sharpness):
     problem, state = case.problem, case.state
     rng = np.random.default_rng(seed)
     candidates = some_candidates(rng, problem, state)
-    objective = VoterObjective(problem, state, candidates)
+    objective = objective_over(problem, state, candidates)
     start = parameters_of(state, candidates)
     start[: -state.log_strengths.size] += 0.1
     value, gradient = objective(start)
@@ -96,7 +106,7 @@ def test_the_gradient_is_that_of_the_value(seed, shape, sharpness):
 def test_the_length_of_a_mix_does_not_matter(seed, sharpness):
     case = make_random_case(seed, sharpness=sharpness)
     candidates = is_own(case.problem, case.state)
-    objective = VoterObjective(case.problem, case.state, candidates)
+    objective = objective_over(case.problem, case.state, candidates)
     mixes, strengths = case.state.prototypes.toarray(), case.state.log_strengths
     longer = np.random.default_rng(seed).uniform(0.5, 2.0, (len(mixes), 1)) * mixes
     values = [objective(np.concatenate([u[candidates], strengths]))[0] for u in (mixes, longer)]
@@ -157,12 +167,13 @@ def test_the_step_lowers_the_objective_and_the_loss_of_the_votes():
     assert n_lower == 8
 
 
-def test_with_time_the_search_ends_where_no_slope_is_left():
+def test_with_time_the_search_ends_where_no_slope_is_left(monkeypatch):
+    monkeypatch.setattr(module, "SMALLEST_DECREASE", 1e-12)
     case = make_case(1, n_samples=20, n_prototypes=5, sharpness=10.0)
     problem, state = case.problem, update_codes(case.problem, case.state)
     candidates = is_own(problem, state)
-    found = learn_voters(problem, state, candidates, 3000)
-    objective = VoterObjective(problem, found, candidates)
+    objective = objective_over(problem, state, candidates)
+    found = objective.minimize(state, candidates, 3000)
     _, start = objective(parameters_of(state, candidates))
     place = parameters_of(found, candidates)
     _, gradient = objective(place)
@@ -195,7 +206,7 @@ def test_a_prototype_that_shrinks_to_nothing_stays_as_it_was(monkeypatch):
         return Nothing(end)
 
     monkeypatch.setattr(module, "minimize", shrink)
-    found = learn_voters(case.problem, state, candidates, 5)
+    found = VoterObjective(case.problem, state).minimize(state, candidates, 5)
     assert_allclose(found.prototypes.toarray(), state.prototypes.toarray(), rtol=1e-10)
 
 

@@ -151,7 +151,7 @@ def test_clear_votes_are_sharp_and_votes_that_say_nothing_are_not(rng):
     clear = 0.5 * np.eye(2)[labels] + 0.1 * rng.random((80, 2))
     noise = np.repeat(rng.random((40, 2)), 2, axis=0)
     low = np.exp(LOG_SHARPNESS[0])
-    assert find_sharpness(noise, classes, labels, np.ones(80)) == pytest.approx(low, rel=1e-3)
+    assert find_sharpness(noise, classes, labels, np.ones(80)) == pytest.approx(low, rel=0.05)
     assert find_sharpness(clear, classes, labels, np.ones(80)) > 30 * low
 
 

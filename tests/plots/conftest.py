@@ -20,7 +20,7 @@ def wine():
     X, y = load_wine(return_X_y=True, as_frame=True)
     X.index = [f"bottle {i}" for i in range(len(X))]
     labels = np.array(["Barolo", "Grignolino", "Barbera"])[y]
-    return IMKPL(sparsity=3, max_kernels=5).fit(X, labels), X, labels
+    return IMKPL(sparsity=3, max_kernels=5, n_prototypes=9).fit(X, labels), X, labels
 
 
 @pytest.fixture(scope="session")

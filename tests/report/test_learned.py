@@ -118,6 +118,16 @@ def test_features_are_ordered_by_weight_and_all_are_there(wine):
     assert sorted(one["name"] for one in features) == sorted(kept)
 
 
+def test_evidence_is_beside_the_weights(wine, wine_page):
+    features, model = wine.found["features"], wine.model
+    known = dict(zip(model.kernel_names_, model.kernel_evidence_, strict=True))
+    for one in features["features"]:
+        assert one["evidence"] == pytest.approx(known[one["name"]], abs=1e-5)
+    assert features["expected_false"] == pytest.approx(model.expected_false_kernels_, abs=1e-5)
+    assert features["chance"].startswith("Of the 5 features in use, ")
+    assert features["chance"] in wine_page
+
+
 def test_quantiles_are_those_of_the_training_samples(wine):
     X_train, y_train = wine.train
     assert wine.found["features"]["described_on"] == "training samples"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import RigidTransform
 
@@ -94,6 +94,7 @@ def test_bones_without_length_and_missing_joints_are_nan_where_they_matter(rng):
 
 
 @settings(deadline=None, max_examples=60)
+@example([-1.0, 5e-324, 5e-324, 0.0, 0.0, 1.0], 0.5)
 @given(
     st.lists(st.floats(-1, 1), min_size=6, max_size=6),
     st.floats(0.1, 10),

@@ -337,7 +337,8 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
         "classes": classes,
         "n_features": int(model.n_features_in_),
         "n_features_kept": int((model.feature_importances_ > 0).sum()),
-        "features": [{"name": name, "weight": weight} for name, weight in list_features(model)],
+        "features": list_features(model),
+        "expected_false_features": float(model.expected_false_kernels_),
         "n_prototypes": int(model.prototypes_.shape[0]),
         "samples_per_prototype": model.prototypes_.nnz / model.prototypes_.shape[0],
         "settings": {
@@ -354,15 +355,20 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
 
 
 def _echo_fit(answer: dict[str, Any], stability: Any = None) -> None:
+    from imkpl.explanations.explanation import write_chance
+
     n_train, n_test = answer["training_rows"], answer["held_out_rows"]
     what, row = ("Channels", "series") if answer["kind"] == "time series" else ("Features", "rows")
     echo(f"Learned from {n_train} {row} in {answer['seconds']:.1f} s.")
     if n_test:
         n_right = sum(one["right"] for one in answer["classes"])
         echo(f"Accuracy on {n_test} other {row}: {answer['accuracy']:.1%} ({n_right} of {n_test}).")
-    echo(f"{what} kept: {answer['n_features_kept']} of {answer['n_features']}.\n")
-    rows = [(f"{one['weight']:.1%}", one["name"]) for one in answer["features"]]
-    echo_table(("weight", what.lower()[:-1]), rows[:MAX_SHOWN])
+    word, features = what.lower()[:-1], answer["features"]
+    echo(f"{what} kept: {answer['n_features_kept']} of {answer['n_features']}.")
+    kind = word if len(features) == answer["n_features_kept"] else "kernel"
+    echo(f"{write_chance(len(features), answer['expected_false_features'], kind)}\n")
+    rows = [(f"{one['weight']:.1%}", f"{one['evidence']:.0%}", one["name"]) for one in features]
+    echo_table(("weight", "evidence", word), rows[:MAX_SHOWN])
     if len(rows) > MAX_SHOWN:
         echo(f"... and {len(rows) - MAX_SHOWN} more (see --json)")
     echo()

@@ -336,7 +336,7 @@ def compare(
 
 def _compare_models(a: Any, b: Any) -> dict[str, Any]:
     settings = [_read_settings(model) for model in (a, b)]
-    features = [dict(list_features(model)) for model in (a, b)]
+    features = [{one["name"]: one["weight"] for one in list_features(model)} for model in (a, b)]
     shared = sorted(set(features[0]) & set(features[1]))
     either = set(features[0]) | set(features[1])
     return {
@@ -531,8 +531,15 @@ def count_prototypes(model: Any) -> dict[str, int]:
     return {str(label): int((owners == label).sum()) for label in model.classes_}
 
 
-def list_features(model: Any) -> list[tuple[str, float]]:
-    """Names and weights of the selected kernels, the heaviest first."""
-    weights = model.kernel_weights_
-    order = np.argsort(-weights, kind="stable")
-    return [(str(model.kernel_names_[i]), float(weights[i])) for i in order if weights[i] > 0]
+def list_features(model: Any) -> list[dict[str, Any]]:
+    """Names, weights and evidence of the selected kernels, the heaviest first."""
+    weights, evidence = model.kernel_weights_, model.kernel_evidence_
+    return [
+        {
+            "name": str(model.kernel_names_[i]),
+            "weight": float(weights[i]),
+            "evidence": float(evidence[i]),
+        }
+        for i in np.argsort(-weights, kind="stable")
+        if weights[i] > 0
+    ]

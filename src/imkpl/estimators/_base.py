@@ -329,6 +329,7 @@ class BasePrototypeClassifier(
             support_ids=self.support_ids_[places],
             support_classes=self.support_classes_[places],
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
+            feature_evidence=self.kernel_evidence_[live],
             novelty_threshold=self.novelty_threshold_,
         )
 

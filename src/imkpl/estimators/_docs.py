@@ -34,9 +34,10 @@ learning_code_sparsity : int, default=1
 """,
     "n_prototypes": """
 n_prototypes : int, default=None
-    Number of prototypes to start with; by default ``n_classes * sparsity``, but no more than
-    there are distinct samples of more than negligible weight. Greedy covering decides how many
-    each class gets.
+    Number of prototypes to start with, at most one per distinct sample of more than negligible
+    weight. By default folds of the training samples choose it: of 1, 2, 3, 5, 10 and so on per
+    class the smallest number within one standard error of the best; with ``decision="share"``
+    it is ``n_classes * sparsity``. Greedy covering decides how many each class gets.
 """,
     "n_neighbors": """
 n_neighbors : int, default=4
@@ -65,19 +66,20 @@ weight_rule : {"margin", "ridge", "lp"}, default="margin"
 """,
     "max_kernels": """
 max_kernels : int, default=None
-    Maximum number of kernels to keep. By default "margin" keeps as many as are needed to reach
-    most of the decrease of the loss that all kernels reach: 97 % where there are many more
-    kernels than samples, up to 99.5 % where there are few, and never more than 2000. "ridge"
-    keeps half of those that separate at all. "lp" ignores the limit: it keeps one, or a few
-    with ``decision="votes"``.
+    Maximum number of kernels to keep. Kernels that tell the classes apart no better than shuffled
+    copies of them are left aside, unless more are asked for than the others are. By default
+    "margin" keeps as many of the others as are needed to reach most of the decrease of the loss
+    that they reach together: 97 % where there are many more kernels than samples, up to 99.5 %
+    where there are few, and never more than 2000. "ridge" keeps half of those that separate at
+    all. "lp" ignores the limit: it keeps one, or a few with ``decision="votes"``.
 """,
     "decision": """
-decision : {"calibrated", "joint", "residual", "share"}, default="calibrated"
-    How a sample is classified. All prototypes compete in a code, and the class wins whose
-    prototypes explain most of the sample ("joint") or have the largest share of the
-    coefficients ("share", the paper's rule); or each class reconstructs the sample on its own,
-    and the closest one wins ("residual"). "calibrated" adds to "joint" a logistic regression
-    on the prototypes, which corrects it where classes overlap or differ in width.
+decision : {"votes", "share"}, default="votes"
+    How a sample is classified. "votes": each prototype votes for its own class, the more the
+    more similar the sample is to it, and prototypes are learned for that decision. "share", the
+    paper's rule: the prototypes of all classes compete in a code, and the class with the
+    largest share of it wins; prototypes are learned to rebuild the samples. Use "share" to
+    compare with the paper.
 """,
     "solver": """
 solver : {"auto", "exact", "landmarks"}, default="auto"
@@ -161,7 +163,7 @@ support_ : array of shape (n_support,)
 support_ids_, support_classes_ : array of shape (n_support,)
     Their names, from the index of the data frame if there is one, and their classes.
 temperature_ : float
-    Factor on the class scores in the softmax of `predict_proba`; 1 for "calibrated".
+    Factor on the class scores in the softmax of `predict_proba`, found on left-out samples.
 novelty_threshold_ : float
     The reconstruction error that 99 % of the training samples stay within, each coded without
     its own part in the prototypes; above it ``predict(X, reject=True)`` abstains.

@@ -25,6 +25,8 @@ from imkpl.model.predictor import Predictor
 MOST_PROTOTYPES = MOST_SAMPLES = MOST_FEATURES = 3
 # Smaller parts are not named. Below the second a number would be printed as 0.
 LEAST_SHARE, LEAST_PART = 0.01, 0.005
+# Smaller differences of scores are rounding errors.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,8 @@ class Explanation:
         Their class labels.
     feature_names : tuple of str
         Names of the kernels of positive weight.
+    feature_evidence : array of shape (n_features,)
+        How sure it is that each of them tells the classes apart better than chance, from 0 to 1.
     novelty_threshold : float
         99 % of the training samples have at most this novelty.
 
@@ -97,6 +101,7 @@ class Explanation:
     support_ids: Any
     support_classes: Any
     feature_names: tuple[str, ...]
+    feature_evidence: FloatArray
     novelty_threshold: float
 
     @property
@@ -173,6 +178,11 @@ class Explanation:
     def feature_weights(self) -> FloatArray:
         """Kernel weights; they sum to one."""
         return self.evidence.predictor.weights
+
+    @property
+    def expected_false_features(self) -> float:
+        """How many of the features chance would give."""
+        return float(np.sum(1 - self.feature_evidence))
 
     @property
     def novelty(self) -> FloatArray:
@@ -300,10 +310,11 @@ class Explanation:
         Returns
         -------
         dict
-            "decision", "classes", "features", "novelty_threshold" and "samples", one dict for each
-            sample: its prediction, probabilities, scores, shares of the classes in its code,
-            novelty, prototypes with at least 0.1 % of the votes, or of the code, with the training
-            samples behind them, and features with what they add to every score. Ready for JSON.
+            "decision", "classes", "features" with weights and evidence, "expected_false_features",
+            "novelty_threshold" and "samples", one dict for each sample: its prediction,
+            probabilities, scores, shares of the classes in its code, novelty, prototypes with at
+            least 0.1 % of the votes, or of the code, with the training samples behind them, and
+            features with what they add to every score. Ready for JSON.
         """
         return build_dict(self)
 
@@ -366,7 +377,9 @@ class Explanation:
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        return "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
+        reasons = "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
+        chance = write_chance(len(self.feature_names), self.expected_false_features)
+        return f"{reasons}\n{chance}" if len(self) == 1 else f"{reasons}\n\n{chance}"
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]
@@ -488,17 +501,24 @@ def _name_prototype(explanation: Explanation, prototype: int) -> str:
 def _write_features(explanation: Explanation, row: int, winner: int, runner_up: int) -> list[str]:
     """What speaks for the winner over the runner-up, and what against it."""
     evidence = explanation.evidence.take(np.array([row]))
-    by_feature = evidence.by_kernel()[0]
+    by_feature, beyond = evidence.by_kernel()[0], evidence.beyond_similarity(0)
+    # Features are named for their part of the similarity; the rest has a name of its own.
+    rest = beyond[winner] - beyond[runner_up]
     margins = by_feature[:, winner] - by_feature[:, runner_up]
+    margins = np.append(margins - rest * explanation.feature_weights, rest)
     cells = explanation._cells(row)
+    names = [
+        f"{name}{'' if cells is None else format_value(cells[i])}"
+        for i, name in enumerate(explanation.feature_names)
+    ]
+    names.append("bonuses and number of its prototypes")
     ahead = f"For {explanation.classes[winner]} over {explanation.classes[runner_up]}"
     lines = []
     for sign, word in ((1, ahead), (-1, "Against it")):
         named = [
-            f"{explanation.feature_names[i]}{'' if cells is None else format_value(cells[i])} "
-            f"({margins[i]:+.2g})"
+            f"{names[i]} ({margins[i]:+.2g})"
             for i in np.argsort(-sign * margins, kind="stable")[:MOST_FEATURES]
-            if sign * margins[i] > 0
+            if sign * margins[i] > ROUNDING
         ]
         if named:
             lines.append(f"{word}: {', '.join(named)}.")
@@ -515,6 +535,19 @@ def _write_disagreement(explanation: Explanation, row: int) -> list[str]:
         f"The code disagrees: {shares[most]:.1%} of it is {explanation.classes[most]}, "
         f"{shares[explanation.winners[row]]:.1%} {explanation.predicted[row]}."
     ]
+
+
+def write_chance(n_kept: int, n_expected: float, word: str = "feature") -> str:
+    """A sentence about how many features chance would give.
+
+    Examples
+    --------
+    >>> write_chance(22, 0.41)
+    'Of the 22 features in use, about 0.4 would be in use by chance.'
+    """
+    number = f"about {n_expected:.1f}" if n_expected >= 0.05 else "less than 0.1"
+    what = f"{n_kept} {word}s" if n_kept > 1 else word
+    return f"Of the {what} in use, {number} would be in use by chance."
 
 
 def format_value(value: Any) -> str:

@@ -35,15 +35,21 @@ def build_dict(explanation: Explanation) -> dict[str, Any]:
         for rows, parts in explanation.evidence.split_similarities()
         for place, row in enumerate(rows)
     ]
-    names, weights = explanation.feature_names, explanation.feature_weights
+    features = zip(
+        explanation.feature_names,
+        explanation.feature_weights,
+        explanation.feature_evidence,
+        strict=True,
+    )
     found: dict[str, Any] = to_json(
         {
             "decision": explanation.decision,
             "classes": [to_label(label) for label in explanation.classes],
             "features": [
-                {"name": name, "weight": weight}
-                for name, weight in zip(names, weights, strict=True)
+                {"name": name, "weight": weight, "evidence": evidence}
+                for name, weight, evidence in features
             ],
+            "expected_false_features": explanation.expected_false_features,
             "novelty_threshold": explanation.novelty_threshold,
             "samples": samples,
         }
@@ -175,6 +181,7 @@ def _features(explanation: Explanation, targets: IntArray) -> Columns:
         "class": _labels(explanation.classes[targets], n_features),
         "feature": list(explanation.feature_names) * len(explanation),
         "contribution": values[np.arange(len(explanation)), :, targets].ravel(),
+        "evidence": np.tile(explanation.feature_evidence, len(explanation)),
     }
 
 

@@ -383,6 +383,11 @@ class BaseKernelBank(ABC):
         """Samples as `X`: ``combine(w, _subset(X, i))`` is ``combine(w, X)[np.ix_(i, i)]``."""
         return take_samples(X, np.asarray(indices, dtype=np.intp))
 
+    def _compare_mixes(self, X: Any, Y: Any, mixes: Any) -> FloatArray:
+        """``sum_j mixes_mj K_l(x, y_j)``, of shape (n_samples_X, n_mixes, n_kernels)."""
+        values = [(mixes @ self.evaluate(kernel, X, Y).T).T for kernel in range(self.n_kernels)]
+        return np.stack(values, axis=2)
+
     def _with_mixes(self, X: Any, mixes: Any) -> Any:
         """The samples and mixes of them, for kernels that are linear in the samples.
 

@@ -252,6 +252,11 @@ class PerWord(BaseKernelBank):
 
     _subset = _take
 
+    def _compare_mixes(self, X: Any, Y: Any, mixes: Any) -> FloatArray:
+        mixed = sp.csr_array(mixes @ self._values(Y)).toarray()
+        products = self._values(X).toarray()[:, np.newaxis, :] * mixed
+        return np.asarray(products + FLOOR * np.asarray(mixes.sum(axis=1))[:, np.newaxis])
+
     def _with_mixes(self, X: Any, mixes: Any) -> Documents:
         documents = Documents.read(X)
         everything = np.arange(documents.shape[1])

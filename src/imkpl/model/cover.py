@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.model.class_means import spread_prototypes
 from imkpl.model.problem import Problem, State
 
 
@@ -54,11 +55,14 @@ def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> S
 def place_prototypes(
     problem: Problem, weights: FloatArray, kernel: FloatArray, samples: IntArray
 ) -> State:
-    """One prototype on each of the samples, sorted by class, and no codes yet."""
+    """One prototype on each of the samples, or around it, sorted by class, and no codes yet."""
     seeds = samples[np.argsort(problem.labels[samples], kind="stable")]
     n_samples, sizes = problem.labels.size, 1 / np.sqrt(np.diagonal(kernel)[seeds])
+    prototypes = sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples))
+    if problem.bank._default_sparsity is None and problem.sparsity >= n_samples:
+        prototypes = spread_prototypes(problem, kernel, seeds)
     return State(
-        prototypes=sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples)),
+        prototypes=prototypes,
         codes=sp.csr_array((n_samples, seeds.size)),
         weights=weights,
         kernel=kernel,

@@ -70,6 +70,13 @@ class Evidence:
         factors = self.factors(row)
         return factors if self.predictor.votes is None else factors * self.encoding.scores[row]
 
+    def beyond_similarity(self, row: int) -> FloatArray:
+        """What class scores have beyond a mean of similarities: bonuses, and many that agree."""
+        scores = self.encoding.scores[row]
+        if self.predictor.votes is None:
+            return np.zeros_like(scores)
+        return np.asarray(scores - self.similarities[row] @ self.factors(row))
+
     def by_kernel(self) -> FloatArray:
         """What each kernel adds to each class score."""
         n_samples, n_classes = self.encoding.scores.shape
@@ -97,11 +104,8 @@ class Evidence:
         """Similarities to the prototypes, split by kernels."""
         predictor = self.predictor
         chosen = take_samples(self.samples, rows)
-        parts = np.empty((rows.size, predictor.mixes.shape[0], predictor.weights.size))
-        for kernel, weight in enumerate(predictor.weights):
-            values = predictor.bank.evaluate(kernel, chosen, predictor.samples)
-            parts[:, :, kernel] = weight * (predictor.mixes @ values.T).T
-        return parts
+        values = predictor.bank._compare_mixes(chosen, predictor.samples, predictor.mixes)
+        return predictor.weights * values
 
     def split_words(self, row: int, parts: FloatArray) -> FloatArray:
         """What each prototype says about a sample, split by kernels as its similarity is.

@@ -9,7 +9,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.explanation import unfold_means
+from imkpl.explanations.explanation import unfold_means, write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
@@ -19,7 +19,7 @@ from imkpl.plots.embedding import (
     is_training_data,
     learned_kernel,
 )
-from imkpl.report.subject import Subject, choose_evenly, isolate
+from imkpl.report.subject import Subject, choose_evenly, describe_size, isolate
 
 # Prototypes with a larger cosine are duplicates.
 DUPLICATE = 0.95
@@ -189,10 +189,22 @@ def describe_features(subject: Subject) -> dict[str, Any]:
             "feature": int(place),
             "name": explanation.feature_names[place],
             "weight": float(weights[place]),
+            "evidence": float(explanation.feature_evidence[place]),
         }
         for place in np.argsort(-weights, kind="stable")
     ]
-    found = {"features": features, "described_on": None, "n_described": 0}
+    size, expected = describe_size(subject), explanation.expected_false_features
+    # A feature may have several kernels.
+    is_each = size["n_features_kept"] == len(features)
+    found = {
+        "features": features,
+        "expected_false": expected,
+        "chance": write_chance(
+            len(features), expected, size["feature_word"] if is_each else "kernel"
+        ),
+        "described_on": None,
+        "n_described": 0,
+    }
     if subject.kind != "columns":
         return {**found, "why_absent": WHY_NO_VALUES[subject.kind]}
     whose, samples = "training samples", subject.train

@@ -75,7 +75,8 @@ def _turn_x_to(directions: FloatArray) -> Rotation:
     """The smallest rotation of the x-axis to every direction; about z for the opposite one."""
     x, y, z = directions.T
     sine = np.hypot(y, z)
-    is_flat = sine == 0
+    # A smaller number has too few digits for a direction.
+    is_flat = sine < np.finfo(np.float64).tiny
     length = np.where(is_flat, 1.0, sine)
     # The axis is x cross direction.
     axis = np.stack([np.zeros_like(x), -z / length, np.where(is_flat, 1.0, y / length)], axis=1)
