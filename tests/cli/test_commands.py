@@ -48,6 +48,8 @@ def test_fit_measures_the_model_that_it_writes(shell, folder, wine, tmp_path):
     assert [one["held_out_rows"] for one in answer["classes"]] == [4, 4, 4]
     assert answer["n_features_kept"] == int((model.feature_importances_ > 0).sum())
     assert sum(one["weight"] for one in answer["features"]) == pytest.approx(1)
+    evidence = [one["evidence"] for one in answer["features"]]
+    assert answer["expected_false_features"] == pytest.approx(sum(1 - one for one in evidence))
     assert model.score(data.samples, data.y) > 0.8
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
@@ -72,7 +73,7 @@ def test_the_table_is_the_obvious_formula():
         assert explanation.scores[7, label] == pytest.approx(score)
 
 
-@pytest.fixture(scope="module", params=range(6))
+@pytest.fixture(scope="module", params=range(7))
 def voters(request):
     """A model of one size and kind with votes, and new samples of its kind."""
     X, y = load_wine(return_X_y=True)
@@ -88,6 +89,7 @@ def voters(request):
         (IMKPL("precomputed", n_prototypes=6), K),
         (IMKPL("per_column", n_prototypes=12), cells),
         (TimeSeriesIMKPL(n_prototypes=6), series),
+        (IMKPL("per_word", n_prototypes=6), sp.csr_array(np.maximum(Z, 0).round())),
     ][request.param]
     if data is K:
         return estimator.fit(K[np.ix_(train, train)], y[train]), K[np.ix_(new, train)]
@@ -248,7 +250,9 @@ def test_a_dict_is_ready_for_json_and_says_the_same(fitted):
         total = np.sum([f["contributions"] for f in sample["features"]], axis=0)
         assert_allclose(total + sample["base_scores"], sample["scores"], atol=1e-10)
         assert sum(p["share"] for p in sample["prototypes"]) == pytest.approx(1, abs=9e-3)
-        assert all(p["share"] >= 0.001 for p in sample["prototypes"])
+        second = model.classes_[explanation.runners_up[index]]
+        assert any(p["class"] == second for p in sample["prototypes"]) or model.decision == "share"
+        assert sum(p["share"] < 0.001 for p in sample["prototypes"]) <= 1
         shares = [p["share"] for p in sample["prototypes"]]
         assert shares == sorted(shares, reverse=True)
         for prototype in sample["prototypes"]:

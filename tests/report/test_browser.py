@@ -135,7 +135,8 @@ def test_a_click_shows_the_explanation_of_explain(open_page, wine_file, wine):
         caption: page.locator("#explanation table").nth(place)
         for place, caption in enumerate(panel.locator("caption").all_inner_texts())
     }
-    kept = one.shares.data[one.shares.data >= 1e-3]
+    named = wine.found["samples"]["rows"][4]["reasons"]["prototypes"]
+    kept = one.shares.toarray()[0][[part["prototype"] for part in named]]
     others = [1 - kept.sum()] if kept.size < one.shares.nnz else []
     shares = (
         tables["Who speaks for which class"].locator("tbody tr td:nth-child(3)").all_inner_texts()

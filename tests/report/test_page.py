@@ -258,7 +258,7 @@ def test_ticks_are_few_evenly_spaced_and_within_the_limits(low, span):
     high = low + span
     ticks = find_ticks(low, high)
     assert 1 <= len(ticks) <= 6
-    assert low <= ticks[0] + 1e-9 * abs(low)
+    assert low <= ticks[0] + 1e-9 * (abs(low) + span)
     assert ticks[-1] <= high + 1e-9 * abs(high)
     steps = np.diff(ticks)
     assert steps == pytest.approx(np.full(len(steps), steps[0] if len(steps) else 0), rel=1e-3)

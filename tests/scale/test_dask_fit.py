@@ -43,7 +43,7 @@ def test_a_fit_on_parts_is_the_fit_in_memory(local_client, samples, model, asser
     # Chunks of some of the columns are joined.
     found = clone(model).fit(da.from_array(X, chunks=(85, 3)), da.from_array(y, chunks=100))
     if model.kernels == ["rbf", "linear"]:
-        # A matrix product rounds differently with other rows, and the readout stops early.
+        # A matrix product rounds differently with other rows, and the search stops early.
         assert_allclose(found.kernel_weights_, expected.kernel_weights_, atol=1e-8)
         assert_array_equal(found.support_, expected.support_)
     else:

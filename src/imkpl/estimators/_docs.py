@@ -66,11 +66,12 @@ weight_rule : {"margin", "ridge", "lp"}, default="margin"
 """,
     "max_kernels": """
 max_kernels : int, default=None
-    Maximum number of kernels to keep. By default "margin" keeps as many as are needed to reach
-    most of the decrease of the loss that all kernels reach: 97 % where there are many more
-    kernels than samples, up to 99.5 % where there are few, and never more than 2000. "ridge"
-    keeps half of those that separate at all. "lp" ignores the limit: it keeps one, or a few
-    with ``decision="votes"``.
+    Maximum number of kernels to keep. Kernels that tell the classes apart no better than shuffled
+    copies of them are left aside, unless more are asked for than the others are. By default
+    "margin" keeps as many of the others as are needed to reach most of the decrease of the loss
+    that they reach together: 97 % where there are many more kernels than samples, up to 99.5 %
+    where there are few, and never more than 2000. "ridge" keeps half of those that separate at
+    all. "lp" ignores the limit: it keeps one, or a few with ``decision="votes"``.
 """,
     "decision": """
 decision : {"votes", "share"}, default="votes"

@@ -313,8 +313,9 @@ class Explanation:
             "decision", "classes", "features" with weights and evidence, "expected_false_features",
             "novelty_threshold" and "samples", one dict for each sample: its prediction,
             probabilities, scores, shares of the classes in its code, novelty, prototypes with at
-            least 0.1 % of the votes, or of the code, with the training samples behind them, and
-            features with what they add to every score. Ready for JSON.
+            least 0.1 % of the votes, or of the code, and the first that speaks for the runner-up,
+            with the training samples behind them, and features with what they add to every score.
+            Ready for JSON.
         """
         return build_dict(self)
 
@@ -511,7 +512,7 @@ def _write_features(explanation: Explanation, row: int, winner: int, runner_up: 
         f"{name}{'' if cells is None else format_value(cells[i])}"
         for i, name in enumerate(explanation.feature_names)
     ]
-    names.append("bonuses and number of its prototypes")
+    names.append("bonuses and number of prototypes")
     ahead = f"For {explanation.classes[winner]} over {explanation.classes[runner_up]}"
     lines = []
     for sign, word in ((1, ahead), (-1, "Against it")):

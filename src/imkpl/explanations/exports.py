@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
 
 Columns = dict[str, Any]
-# Prototypes with a smaller share in the decision are left out of dicts.
+# Prototypes with a smaller share in the decision are left out of dicts, but for the first one that
+# speaks for the runner-up.
 LEAST_SHARE = 0.001
 
 
@@ -64,13 +65,11 @@ def _describe_sample(
     shares = one.shares.toarray().ravel()
     by_prototype, bonuses = evidence.by_prototype(row), find_bonuses(explanation)
     prototypes = []
-    for prototype in np.argsort(-shares, kind="stable"):
-        if shares[prototype] < LEAST_SHARE:
-            break
+    for prototype in list_speakers(one):
         total = parts[prototype].sum()
         prototypes.append(
             {
-                "prototype": int(prototype),
+                "prototype": prototype,
                 "class": to_label(explanation.prototype_classes[prototype]),
                 "samples": [
                     {
@@ -78,7 +77,7 @@ def _describe_sample(
                         "class": to_label(explanation.support_classes[support]),
                         "share": share,
                     }
-                    for support, share in explanation.samples_behind(int(prototype))
+                    for support, share in explanation.samples_behind(prototype)
                 ],
                 "share": shares[prototype],
                 "similarity": evidence.similarities[row, prototype],
@@ -108,6 +107,16 @@ def _describe_sample(
             for feature, name in enumerate(explanation.feature_names)
         ],
     }
+
+
+def list_speakers(one: Explanation) -> list[int]:
+    """The prototypes to name for one sample, largest share first."""
+    shares = one.shares.toarray().ravel()
+    is_against = one.evidence.predictor.encoder.classes == one.runners_up[0]
+    against = np.argmax(np.where(is_against, shares, 0.0))
+    is_named = shares >= LEAST_SHARE
+    is_named[against] = shares[against] > 0
+    return [int(place) for place in np.argsort(-shares, kind="stable") if is_named[place]]
 
 
 def build_frame(explanation: Explanation, part: str, label: Any, backend: str) -> Any:

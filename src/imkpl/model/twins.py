@@ -18,7 +18,7 @@ from scipy.optimize import isotonic_regression
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import iterate_blocks
-from imkpl.model.neighbors import count_others, find_neighborhoods
+from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.separation import margin_pair_weights, weigh_margins
 
@@ -70,31 +70,26 @@ class KernelEvidence:
 def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -> KernelEvidence:
     """The evidence of every kernel of a problem; `average` is their average kernel.
 
-    Twins take part in the average in which neighbours are found, so that a kernel without meaning
-    has the same part in the choice of neighbours as its twin.
+    Neighbours in the average of many kernels may say little, as most of it can be noise. So the
+    other kernels are judged again by neighbours in the average of those that pass.
     """
-    n_kernels, n_samples = problem.bank.n_kernels, problem.labels.size
-    n_shuffles = int(np.clip(TWINS // n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES))
-    # From the most typical sample to the least, so that the names of classes do not matter.
-    ranked = np.argsort(-average.sum(axis=1), kind="stable")
-    source, orders = np.random.default_rng(0), np.empty((n_shuffles, n_samples), dtype=np.intp)
-    for order in orders:
-        order[ranked] = source.permutation(ranked)
-    variance = _variance(problem)
-    concentration = _concentration(problem, _spaced(ranked, BLOCK))
-    compared = np.sort(_spaced(ranked, MOST_COMPARED))
-    likeness = np.array(
-        [
-            _likeness(problem, order, variance, concentration)
-            for order in (np.arange(n_samples), *orders)
-        ]
-    )
-    local = np.array([_local_margins(problem, average, o, n_same, compared) for o in orders])
-    margins, twin_margins = _standardize(local / (variance * np.sqrt(concentration)))
-    scores = np.maximum(likeness[0], margins)
-    twin_scores = np.maximum(likeness[1:], twin_margins)
-    chances = tail_probabilities(scores, twin_scores.ravel())
-    return weigh_evidence(chances)
+    twins = Twins.of(problem, average, n_same)
+    scores = np.maximum(twins.likeness(), twins.margins_in_both(average))
+    found = _judge(scores)
+    passing = found.passing
+    if 0 < passing.size < problem.bank.n_kernels:
+        margins = twins.margins_in(problem.select(passing).average())
+        # They have a part in this average, and their twins have not.
+        margins[:, passing] = -np.inf
+        found = _judge(np.maximum(scores, margins))
+    return found
+
+
+def _judge(scores: FloatArray) -> KernelEvidence:
+    """Evidence from scores beside those of all twins, and beside those of the own twins."""
+    among_all = tail_probabilities(scores[0], scores[1:].ravel())
+    among_own = np.mean(scores[1:] >= scores[0], axis=0)
+    return weigh_evidence(np.maximum(among_all, among_own))
 
 
 def weigh_evidence(chances: FloatArray) -> KernelEvidence:
@@ -122,6 +117,95 @@ def tail_probabilities(scores: FloatArray, twins: FloatArray) -> FloatArray:
     beyond = np.maximum(scores - threshold, 0.0)
     tail = n_top * np.exp(-beyond / excess) if excess > 0 else np.where(beyond > 0, 0, n_top)
     return np.where(scores > threshold, tail, counts) / twins.size
+
+
+@dataclass(frozen=True, eq=False)
+class Twins:
+    """Kernels and their twins; all scores have a row for the kernels and one for each shuffle.
+
+    Scores are about normal for kernels without meaning.
+    """
+
+    problem: Problem
+    orders: IntArray  # (n_shuffles, n_samples)
+    samples: IntArray  # those whose neighbours are compared
+    n_same: int  # number of same-class neighbours
+    variance: FloatArray  # of every kernel
+    concentration: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, average: FloatArray, n_same: int) -> Twins:
+        """Twins of all kernels of a problem."""
+        n_shuffles = int(np.clip(TWINS // problem.bank.n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES))
+        # From the most typical sample to the least, so that the names of classes do not matter.
+        ranked = np.argsort(-average.sum(axis=1), kind="stable")
+        source, orders = np.random.default_rng(0), np.empty((n_shuffles, ranked.size), np.intp)
+        for order in orders:
+            order[ranked] = source.permutation(ranked)
+        return cls(
+            problem,
+            orders,
+            np.sort(_spaced(ranked, MOST_COMPARED)),
+            n_same,
+            _variance(problem),
+            _concentration(problem, _spaced(ranked, BLOCK)),
+        )
+
+    def likeness(self) -> FloatArray:
+        """How much more alike samples of a class are than any two."""
+        everyone = np.arange(self.orders.shape[1])
+        return np.array(
+            [
+                _likeness(self.problem, order, self.variance, self.concentration)
+                for order in (everyone, *self.orders)
+            ]
+        )
+
+    def margins_in_both(self, average: FloatArray) -> FloatArray:
+        """Mean margins between neighbours in the average of kernels and twins.
+
+        A kernel without meaning has the same part in the choice of neighbours as its twin.
+        """
+        found = [(self._neighborhoods(average, order), order) for order in self.orders]
+        real = np.mean([self._mean_margins(near) for near, _ in found], axis=0)
+        return self._standardize(real, [self._mean_margins(*one) for one in found])
+
+    def margins_in(self, kernel: FloatArray) -> FloatArray:
+        """Mean margins between neighbours in a kernel in which neither of them has a part."""
+        near = self._neighborhoods(kernel)
+        twins = [self._mean_margins(near, order) for order in self.orders]
+        return self._standardize(self._mean_margins(near), twins)
+
+    def _neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
+        labels = self.problem.labels
+        n_other = count_others(self.n_same, int(labels.max()) + 1)
+        return find_neighborhoods(kernel, labels, self.n_same, n_other, self.samples, order)
+
+    def _mean_margins(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
+        """Mean margins of kernels, or of their twins."""
+        problem = self.problem
+        weights = margin_pair_weights(near, problem.sample_weight)
+        near = near if order is None else near.renumbered(order)
+        return weigh_margins(problem.bank, problem.X, near, weights / weights.sum())
+
+    def _standardize(self, real: FloatArray, twins: list[FloatArray]) -> FloatArray:
+        """Margins of kernels beyond their twins, and of every twin beyond the others."""
+        spread = self.variance * np.sqrt(self.concentration)
+        scaled, n = np.array(twins) / spread, len(twins)
+        apart = (scaled - scaled.mean(axis=0)) * np.sqrt(n / (n - 1))
+        beyond = (real / spread - scaled.mean(axis=0)) / np.sqrt(1 + 1 / n)
+        # Rare values make margins vary more than the spread of all values says. What varies is
+        # found without the twin that is measured by it.
+        squares = apart**2
+        others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
+        deviations = np.sqrt(np.maximum(others, squares.mean() or 1.0))
+        return np.asarray(np.vstack([beyond, apart]) / deviations)
+
+
+def _spaced(samples: IntArray, limit: int) -> IntArray:
+    """All samples, or as many as are allowed, evenly spaced."""
+    places = np.linspace(0, samples.size - 1, min(samples.size, limit))
+    return samples[places.round().astype(np.intp)]
 
 
 def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
@@ -179,38 +263,3 @@ def _likeness(
     ratio = np.maximum(between / (expected * variance), 0.0)
     part = 2 * concentration / (9 * (n_classes - 1))
     return np.asarray((np.cbrt(ratio) - 1 + part) / np.sqrt(part))
-
-
-def _local_margins(
-    problem: Problem,
-    average: FloatArray,
-    order: IntArray,
-    n_same: int,
-    samples: IntArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Mean margins of kernels and of their twins, between neighbours for which both count."""
-    n_other = count_others(n_same, int(problem.labels.max()) + 1)
-    neighborhoods = find_neighborhoods(average, problem.labels, n_same, n_other, samples, order)
-    weights = margin_pair_weights(neighborhoods, problem.sample_weight)
-    shares = weights / weights.sum()
-    shuffled = neighborhoods.renumbered(order)
-    return (
-        weigh_margins(problem.bank, problem.X, neighborhoods, shares),
-        weigh_margins(problem.bank, problem.X, shuffled, shares),
-    )
-
-
-def _standardize(local: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Margins beyond those of twins, and those of every twin beyond the others, alike in scale."""
-    real, twins = local[:, 0], local[:, 1]
-    n = len(twins)
-    apart = (twins - twins.mean(axis=0)) * np.sqrt(n / (n - 1))
-    deviation = np.sqrt(np.mean(apart**2)) or 1.0
-    own = (real.mean(axis=0) - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
-    return own / deviation, apart / deviation
-
-
-def _spaced(samples: IntArray, limit: int) -> IntArray:
-    """All samples, or as many as are allowed, evenly spaced."""
-    places = np.linspace(0, samples.size - 1, min(samples.size, limit))
-    return samples[places.round().astype(np.intp)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,7 +59,7 @@ def keep_largest(rows: sp.csr_array, n_kept: int) -> sp.csr_array:
 class Block:
     """The prototypes of one class, and the samples that they may be made of."""
 
-    rows: IntArray  # the prototypes
+    rows: slice  # the prototypes
     columns: IntArray  # the samples
     is_free: BoolArray  # (n_rows, n_columns) which coefficients are learned
     kernel: FloatArray  # (n_columns, n_samples) kernel values of the samples
@@ -84,9 +85,9 @@ class VoterObjective:
 
     def minimize(self, state: State, candidates: BoolArray, max_steps: int) -> State:
         """Lower the objective over prototypes made of candidates, and their strengths."""
+        ends = np.append(np.flatnonzero(np.diff(self.classes, prepend=-1)), self.classes.size)
         self.blocks = [
-            self._block(np.flatnonzero(self.classes == label), candidates)
-            for label in np.unique(self.classes)
+            self._block(slice(*pair), candidates) for pair in itertools.pairwise(ends.tolist())
         ]
         n_strengths = state.log_strengths.size
         start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
@@ -108,9 +109,9 @@ class VoterObjective:
         rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])
         return replace(state, prototypes=rows, log_strengths=found[-n_strengths:])
 
-    def _block(self, rows: IntArray, candidates: BoolArray) -> Block:
+    def _block(self, rows: slice, candidates: BoolArray) -> Block:
         columns = np.flatnonzero(candidates[rows].any(axis=0))
-        place = np.ix_(rows, columns)
+        place = rows, columns
         return Block(rows, columns, candidates[place], self.kernel[columns], self.linear[place])
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -136,7 +137,7 @@ class VoterObjective:
         pull = self.pull + VOTE_WEIGHT * problem.sharpness * slopes.T
         gradient = []
         for block, mix, norm in zip(self.blocks, mixes, norms, strict=True):
-            place = np.ix_(block.rows, block.columns)
+            place = block.rows, block.columns
             value += float(np.sum(mix * (overlapping[place] + block.linear)))
             slope = pull[block.rows] @ block.kernel.T + 2 * overlapping[place] + block.linear
             along = np.sum(slope * mix, axis=1, keepdims=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.exports import LEAST_SHARE, find_bonuses, to_label
+from imkpl.explanations.exports import find_bonuses, list_speakers, to_label
 from imkpl.measures import discrimination_score, interpretability_score
 from imkpl.report.learned import describe_time
 from imkpl.report.subject import Subject, choose_evenly, isolate
@@ -189,7 +189,8 @@ def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any])
     is_other[features] = False
     cells = one._cells(0) if subject.kind == "columns" else None
     shares, bonuses = one.shares.toarray().ravel(), find_bonuses(one)
-    is_listed = shares >= LEAST_SHARE
+    speakers = list_speakers(one)
+    others = np.delete(shares, speakers)
     sentences = replace(one, sample_ids=[isolate(one.sample_ids[0])], **names)
     return {
         "words": str(sentences),
@@ -200,18 +201,14 @@ def _describe_reasons(subject: Subject, one: Explanation, names: dict[str, Any])
         "runner_up": runner_up,
         "prototypes": [
             {
-                "prototype": int(place),
+                "prototype": place,
                 "share": float(shares[place]),
                 "similarity": float(one.evidence.similarities[0, place]),
                 "bonus": float(bonuses[place]),
             }
-            for place in np.argsort(-shares, kind="stable")
-            if is_listed[place]
+            for place in speakers
         ],
-        "other_prototypes": {
-            "n": int(np.count_nonzero(shares[~is_listed])),
-            "share": float(shares[~is_listed].sum()),
-        },
+        "other_prototypes": {"n": int(np.count_nonzero(others)), "share": float(others.sum())},
         "features": [
             {
                 "feature": int(place),

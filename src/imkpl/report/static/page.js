@@ -146,7 +146,7 @@
       digits(reasons.scores[place], 4),
     ]);
     const of = order.length > 6 ? `, the first 6 of ${order.length}` : "";
-    return grid(`Classes${of}`, ["Class", "Probability", isByVotes ? "Similarity" : "Share of the code"], lines);
+    return grid(`Classes${of}`, ["Class", "Probability", isByVotes ? "Score (similarity)" : "Score (share of the code)"], lines);
   };
   const prototypes = (reasons) => {
     const lines = reasons.prototypes.map((one) => [
@@ -193,8 +193,8 @@
     }
     const [a, b] = [reasons.scores[reasons.winner], reasons.scores[reasons.runner_up]];
     lines.push(["Sum", digits(a, 4), digits(b, 4), signed(a - b)]);
-    const unit = isByVotes ? "similarity to" : "share of";
-    const caption = [`What each ${data.feature_word} adds to the ${unit} `, isolate(winner), " and ", isolate(second)];
+    const unit = isByVotes ? ", in units of similarity" : "";
+    const caption = [`What each ${data.feature_word} adds to the scores of `, isolate(winner), " and ", isolate(second), unit];
     return grid(caption, [Feature, winner, second, "Difference"], lines);
   };
   const fullTable = (reasons) => {
