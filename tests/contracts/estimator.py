@@ -127,7 +127,8 @@ def check_decision(model, X, samples, combined):
         similarities = combined(samples, X) @ model.prototypes_.toarray().T
         said = np.exp(votes.sharpness * (similarities + votes.bonuses))
         classes = [said[:, owners == label].sum(axis=1) for label in model.classes_]
-        expected = np.log(np.stack(classes, axis=1)) / votes.sharpness
+        totals = np.log(np.stack(classes, axis=1)) / votes.sharpness
+        expected = totals - np.sort(totals, axis=1)[:, [-2]]
     else:
         amounts = model.transform(samples) @ model.class_shares_
         totals = amounts.sum(axis=1, keepdims=True)

@@ -59,10 +59,11 @@ def test_the_table_is_the_obvious_formula():
     kernels = np.exp(-((new[7, live] - train[:, live]) ** 2) / widths)
     parts = weights * (model.prototypes_ @ kernels)
     logs = votes.sharpness * (parts.sum(axis=1) + votes.bonuses)
+    totals = [np.log(np.exp(logs[votes.classes == label]).sum()) for label in range(3)]
     for label in range(3):
         own = votes.classes == label
         strengths = np.exp(logs[own])
-        score = np.log(strengths.sum()) / votes.sharpness
+        score = (totals[label] - sorted(totals)[-2]) / votes.sharpness
         # Each prototype has the share of its votes in the score of its class; beyond the
         # similarity, which is a sum over kernels, the rest goes to kernels by their weights.
         rest = score - parts[own].sum(axis=1)

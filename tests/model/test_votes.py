@@ -44,7 +44,8 @@ def test_scores_chances_and_parts_equal_their_definitions(seed, sharpness):
     chances, _, _ = sum_votes(votes.logs(similarities), votes.classes)
     for i, row in enumerate(similarities):
         of_classes = slow_class_votes(votes, row)
-        assert_allclose(scores[i], [math.log(total) / sharpness for total in of_classes])
+        said = [math.log(total) / sharpness for total in of_classes]
+        assert_allclose(scores[i], np.array(said) - sorted(said)[-2], atol=1e-12)
         assert_allclose(chances[i], [total / sum(of_classes) for total in of_classes])
         for j, owner in enumerate(votes.classes):
             vote = math.exp(sharpness * (row[j] + votes.bonuses[j]))
@@ -62,14 +63,23 @@ def test_the_share_of_a_class_in_the_votes_is_the_softmax_of_its_score(seed, sha
 
 @laws
 @given(seeds, sharpnesses)
-def test_a_score_is_a_smooth_maximum_of_similarities(seed, sharpness):
+def test_the_votes_of_a_class_are_a_smooth_maximum_of_similarities(seed, sharpness):
     votes, similarities, _, _ = make_votes(seed, sharpness)
-    scores = votes.scores(similarities)
+    totals = sum_votes(votes.logs(similarities), votes.classes)[1] / sharpness
     for label in range(3):
         own = votes.classes == label
         largest = (similarities + votes.bonuses)[:, own].max(axis=1)
-        assert np.all(scores[:, label] >= largest - 1e-12)
-        assert np.all(scores[:, label] <= largest + np.log(own.sum()) / sharpness + 1e-12)
+        assert np.all(totals[:, label] >= largest - 1e-12)
+        assert np.all(totals[:, label] <= largest + np.log(own.sum()) / sharpness + 1e-12)
+
+
+@laws
+@given(seeds)
+def test_a_score_is_the_lead_over_the_runner_up(seed):
+    votes, similarities, _, _ = make_votes(seed)
+    ordered = np.sort(votes.scores(similarities), axis=1)
+    assert np.all(ordered[:, -1] >= 0)
+    assert_array_equal(ordered[:, -2], 0.0)
 
 
 @laws
@@ -80,8 +90,10 @@ def test_more_similarity_to_a_prototype_speaks_for_its_class_alone(seed):
     closer = similarities.copy()
     closer[:, 2] += 0.1
     change = votes.scores(closer) - before
-    assert np.all(change[:, votes.classes[2]] > 0)
-    assert_array_equal(np.delete(change, votes.classes[2], axis=1), 0.0)
+    own = change[:, [votes.classes[2]]]
+    others = np.delete(change, votes.classes[2], axis=1)
+    assert np.all(own > others)
+    assert_allclose(others[:, 0], others[:, 1], atol=1e-12)
 
 
 def test_sums_of_extreme_votes_do_not_overflow():

@@ -227,8 +227,8 @@ class BasePrototypeClassifier(
     def decision_function(self, X: Any) -> FloatArray:
         """The score of every class.
 
-        For ``decision="votes"`` a smooth maximum of the similarities to the prototypes of the class
-        and their bonuses; for ``"share"`` the share of the code that comes from the class.
+        For ``decision="votes"`` how far the class is ahead of the runner-up, in units of
+        similarity; for ``"share"`` the share of the code that comes from the class.
 
         Parameters
         ----------

@@ -110,9 +110,10 @@ class Evidence:
     def split_words(self, row: int, parts: FloatArray) -> FloatArray:
         """What each prototype says about a sample, split by kernels as its similarity is.
 
-        With votes a class score is a mean of ``s_j + b_j - log(r_j) / t`` over its prototypes, r_j
-        being the share of prototype j in the votes for the class. The terms are equal. The kernels
-        have their parts of the similarity s_j, and of the rest as much as they weigh.
+        With votes a class score is a mean of ``s_j + b_j - log(r_j) / t`` over its prototypes minus
+        that of the runner-up, r_j being the share of prototype j in the votes for the class. The
+        terms are equal. The kernels have their parts of the similarity s_j, and of the rest as much
+        as they weigh.
         """
         predictor, whole = self.predictor, parts.sum(axis=1, keepdims=True)
         if predictor.votes is not None:

@@ -2,9 +2,10 @@
 
 The vote of prototype j is ``exp(t (s_j + b_j))``: s_j is the similarity of the sample to the
 prototype, a sum over kernels; b_j >= 0 is the bonus of the prototype; t is the sharpness. The
-probability of a class is its share of all votes, and its score the smooth maximum of what its
-prototypes say, ``1/t log sum_j exp(t (s_j + b_j))``, in units of similarity. Prototypes are learned
-for this decision: ``J_vote`` is the cross-entropy of these probabilities.
+probability of a class is its share of all votes, and its score is the smooth maximum of what its
+prototypes say, ``1/t log sum_j exp(t (s_j + b_j))``, minus that of the runner-up: how far it is
+ahead, in units of similarity. Prototypes are learned for this decision: ``J_vote`` is the
+cross-entropy of these probabilities.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ class Votes:
         return np.asarray(self.sharpness * (similarities + self.bonuses))
 
     def scores(self, similarities: FloatArray) -> FloatArray:
-        """Class scores of samples with known similarities to the prototypes."""
+        """Class scores: how far ahead of the runner-up, which has the score 0."""
         _, totals, _ = sum_votes(self.logs(similarities), self.classes)
-        return totals / self.sharpness
+        runner_up = np.partition(totals, -2, axis=1)[:, -2:-1]
+        return np.asarray((totals - runner_up) / self.sharpness)
 
     def parts(self, similarities: FloatArray) -> FloatArray:
         """The share of every prototype in the votes for its class."""
