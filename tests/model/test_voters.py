@@ -50,10 +50,8 @@ def parameters_of(state, candidates):
 def objective_over(problem, state, candidates):
     """The objective of prototypes that are made of candidates."""
     objective = VoterObjective(problem, state)
-    owners = problem.prototype_classes(state)
-    objective.blocks = [
-        objective._block(np.flatnonzero(owners == q), candidates) for q in np.unique(owners)
-    ]
+    # A search sets the candidates, and they stay.
+    objective.minimize(state, candidates, 1)
     return objective
 
 
@@ -255,3 +253,14 @@ def test_negative_similarities_are_part_of_the_decision(seed):
     assert total(problem, found) < total(problem, state)
     U = found.prototypes.toarray()
     assert_allclose(np.einsum("is,st,it->i", U, kernel, U), 1.0, rtol=1e-8)
+
+
+def test_an_indefinite_kernel_is_no_trouble():
+    # Similarities that no vectors have: a sum of samples has a negative square.
+    case = make_case(0, rule="lp", n_samples=19, n_prototypes=4, sharpness=40.0)
+    kernel = np.full((19, 19), -0.9) + 1.9 * np.eye(19)
+    state = update_codes(case.problem, replace(case.state, kernel=kernel))
+    found = update_voters(case.problem, state)
+    U = found.prototypes.toarray()
+    assert_allclose(np.einsum("is,st,it->i", U, kernel, U), 1.0, rtol=1e-8)
+    assert total(case.problem, found) <= total(case.problem, state)

@@ -92,14 +92,17 @@ class VoterObjective:
         n_strengths = state.log_strengths.size
         start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
         lowest = np.where(np.arange(start.size) < start.size - n_strengths, 0.0, -np.inf)
-        found = minimize(
-            self,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=Bounds(lowest, np.inf),
-            options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
-        ).x
+        # Kernels given by hand may be indefinite: mixes then have no norm, and nothing stops the
+        # search. What it finds does not lower the whole objective.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = minimize(
+                self,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=Bounds(lowest, np.inf),
+                options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
+            ).x
         prototypes = np.zeros(candidates.shape)
         prototypes[candidates] = found[:-n_strengths]
         squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ self.kernel)
