@@ -1,5 +1,6 @@
 """Codes, and the predictor that uses them."""
 
+from dataclasses import replace
 from itertools import combinations
 from unittest.mock import patch
 
@@ -71,11 +72,12 @@ def test_codes_without_a_limit_and_a_price_are_the_nearest_mixes(seed):
 def test_codes_in_which_all_compete_are_two_pursuits(seed, sparsity):
     # The first, with a price, says which prototypes take part, the second how much of each.
     samples, atoms, encoder = make_vectors(seed, sparsity=sparsity)
+    encoder = replace(encoder, entrance=0.8)
     similarities = samples @ atoms.T
     found = encoder.encode(similarities)
     assert found.has_canonical_format
     for i, s in enumerate(similarities):
-        price = module.ENTRANCE * s.max()
+        price = encoder.entrance * s.max()
         chosen = np.flatnonzero(solve_nqp(2 * encoder.gram, -2 * (s - price), sparsity).x)
         assert 1 <= chosen.size <= sparsity
         expected = np.zeros(len(atoms))
@@ -86,7 +88,7 @@ def test_codes_in_which_all_compete_are_two_pursuits(seed, sparsity):
 
 def test_a_prototype_that_adds_little_is_left_out_of_the_code():
     # Prototypes at right angles: the second explains a little of the sample that the first cannot.
-    encoder = Encoder(np.eye(2), np.eye(2), 2)
+    encoder = Encoder(np.eye(2), np.eye(2), 2, entrance=0.8)
     codes = encoder.encode(np.array([[0.9, 0.3], [0.7, 0.7]])).toarray()
     assert_allclose(codes, [[0.9, 0.0], [0.7, 0.7]])
 

@@ -231,6 +231,9 @@ TEXT = _rule("text", lambda value, _: isinstance(value, str | os.PathLike))
 NUMBER = _rule("a number", lambda value, _: isinstance(value, Real))
 WHOLE = _rule("a whole number", lambda value, _: _is_whole(value))
 POSITIVE = _rule("a positive whole number", lambda value, _: _is_whole(value, 1))
+SHARE = _rule(
+    "a number from 0 to 1", lambda value, _: isinstance(value, Real) and 0 <= float(value) <= 1
+)
 FLAG = _rule("true or false", lambda value, _: isinstance(value, bool | np.bool_))
 CELL = _rule("a number or text", lambda value, _: isinstance(value, CELLS))
 KEY = _rule("a name or a whole number", lambda value, _: isinstance(value, str) or _is_whole(value))
@@ -288,6 +291,7 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "gram": _numbers("prototypes", "prototypes"),
         "class_shares": _numbers("prototypes", "classes"),
         "sparsity": POSITIVE,
+        "entrance": SHARE,
     },
     "FeatureKernels": {
         "columns": _indices("kernels", "columns"),
