@@ -37,7 +37,7 @@ def test_grid_search_over_the_weights_of_the_terms(wine):
         "separation": [1.0, 10.0],
         "interpretability": [0.1, 2.0],
     }
-    search = GridSearchCV(IMKPL(max_kernels=4), grid, cv=2).fit(wine.X, wine.y)
+    search = GridSearchCV(IMKPL(max_kernels=4, n_prototypes=9), grid, cv=2).fit(wine.X, wine.y)
     assert len(search.cv_results_["params"]) == 16
     assert search.score(wine.new, wine.new_y) > 0.85
     # Every one of them changes the model.

@@ -122,8 +122,8 @@ def test_auto_sizes_surround_what_imkpl_keeps(wine):
 def test_irrelevant_features_are_not_chosen(rng):
     labels = np.repeat([0, 1, 2], 40)
     X = rng.standard_normal((120, 12))
-    X[:, 0] += 6 * (labels == 0)
-    X[:, 1] += 6 * (labels == 1)
+    X[:, 0] += 8 * (labels == 0)
+    X[:, 1] += 8 * (labels == 1)
     model = IMKPLCV(sparsity=(2, 10), max_kernels=(1, 2, 4, 8), cv=4).fit(X, labels)
     assert set(np.flatnonzero(model.kernel_weights_)) == {0, 1}
     assert model.sparsity_ == 2

@@ -264,7 +264,7 @@ def test_explanations_show_cells_and_whether_they_are_missing(data):
     places = [int(np.argmax(frame["test"].isna())), int(np.argmax(frame["size"].isna()))]
     explanation = model.explain(frame.iloc[places])
     total = explanation.feature_contributions().sum(axis=1) + explanation.evidence.base_scores
-    assert_allclose(total, explanation.scores, rtol=1e-9)
+    assert_allclose(total, explanation.scores, rtol=1e-9, atol=1e-12)
     for place, sample in zip(places, explanation.to_dict()["samples"], strict=True):
         row = dict(zip(frame.columns, plain_rows(frame)[place], strict=True))
         found = {feature["name"]: feature["value"] for feature in sample["features"]}
