@@ -35,7 +35,7 @@ learning_code_sparsity : int, default=1
     "n_prototypes": """
 n_prototypes : int, default=None
     Number of prototypes to start with, at most one per distinct sample of more than negligible
-    weight. By default folds of the training samples choose it: of 1, 2, 3, 5, 10 and so on per
+    weight. By default folds of the training samples choose it: of 1, 3, 10, 30 and so on per
     class the smallest number within one standard error of the best; with ``decision="share"``
     it is ``n_classes * sparsity``. Greedy covering decides how many each class gets.
 """,

@@ -20,7 +20,7 @@ Start = Callable[[Problem], tuple[Problem, FloatArray]]
 
 # Prototypes per class that are tried: the first three, and further ones until they do not help. The
 # more prototypes, the more they must gain: so many standard errors for each of a class.
-PER_CLASS = (1, 2, 3, 5, 10, 20, 40, 80, 160)
+PER_CLASS = (1, 3, 10, 30, 100, 300)
 ALWAYS_TRIED, NOTABLE = 3, 0.05
 # A sample that is left out counts as predicted with at least this chance, so that none decides.
 LEAST_CHANCE = 0.01
