@@ -48,7 +48,8 @@ def slow_first(scores, weight):
     means = [sum(s * x for s, x in zip(shares, row, strict=True)) for row in scores]
     best = means.index(max(means))
     pairs = zip(shares, scores[best], strict=True)
-    error = max(0.01, sum(s**2 * (x - means[best]) ** 2 for s, x in pairs) ** 0.5)
+    variance = sum(s * (x - means[best]) ** 2 for s, x in pairs)
+    error = max(0.01, (variance / max(sum(weight), len(weight))) ** 0.5)
     return next(number for number, mean in enumerate(means) if mean >= means[best] - error)
 
 
@@ -69,9 +70,12 @@ def test_a_size_within_the_error_of_the_best_is_good_enough():
     assert first_within_error(rows, np.ones(4)) == 1
     rows[1] = -0.55
     assert first_within_error(rows, np.ones(4)) == 2
-    # The error does not depend on the unit of the weights, but on who has them.
+    # Weights are numbers of samples: nine times as many, a third of the error.
+    rows[1] = -0.2
+    assert first_within_error(rows, np.ones(4)) == 1
     assert first_within_error(rows, np.full(4, 9.0)) == 2
-    assert first_within_error(rows, np.array([9.0, 9.0, 1.0, 1.0])) == 0
+    # Weights below one do not make fewer samples.
+    assert first_within_error(rows, np.full(4, 0.01)) == 1
 
 
 def test_of_equally_good_sizes_the_smallest_is_taken():
@@ -196,34 +200,34 @@ def play(monkeypatch, levels):
         tried.append(size)
         return levels[size // 3] + np.tile([-0.5, 0.5], 13)[:25]
 
-    monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(90) < 25]))
+    monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(180) < 25]))
     monkeypatch.setattr(Fold, "score", score)
-    problem = make_even(n_samples=90)
-    return choose_size(problem, start_evenly, np.ones(90)), tried
+    problem = make_even(n_samples=180)
+    return choose_size(problem, start_evenly, np.ones(180)), tried
 
 
 def test_sizes_grow_until_more_do_not_help(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: -2.0, 2: -1.0, 3: -0.5, 5: -0.45, 10: -0.6})
-    assert tried == [3, 6, 9, 15, 30]
-    assert chosen == 9
+    chosen, tried = play(monkeypatch, {1: -2.0, 3: -1.0, 10: -0.5, 30: -0.6})
+    assert tried == [3, 9, 30, 90]
+    assert chosen == 30
 
 
 def test_three_sizes_are_always_tried(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: -2.0, 2: -2.1, 3: -0.5, 5: -0.5})
-    assert tried == [3, 6, 9, 15]
-    assert chosen == 9
+    chosen, tried = play(monkeypatch, {1: -2.0, 3: -2.1, 10: -0.5, 30: -0.5})
+    assert tried == [3, 9, 30, 90]
+    assert chosen == 30
 
 
 def test_gains_that_are_not_notable_end_the_search(monkeypatch):
-    # The error is 0.1, and the third size would have to gain 0.05 * 3 errors.
-    chosen, tried = play(monkeypatch, {1: -0.5, 2: -0.495, 3: -0.49})
-    assert tried == [3, 6, 9]
+    # The error is 0.1, and the third size would have to gain 0.05 * 10 errors.
+    chosen, tried = play(monkeypatch, {1: -0.5, 3: -0.495, 10: -0.46})
+    assert tried == [3, 9, 30]
     assert chosen == 3
 
 
 def test_the_search_ends_early_where_one_prototype_a_class_is_enough(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: -0.1, 2: -0.1, 3: -0.1})
-    assert tried == [3, 6, 9]
+    chosen, tried = play(monkeypatch, {1: -0.1, 3: -0.1, 10: -0.1})
+    assert tried == [3, 9, 30]
     assert chosen == 3
 
 

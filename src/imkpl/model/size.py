@@ -67,10 +67,10 @@ def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
 
 
 def means_and_errors(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The weighted mean of every row, and its standard error."""
-    shares = weight / weight.sum()
+    """The weighted mean of every row, and its standard error; a weight of two is two samples."""
+    shares, n_samples = weight / weight.sum(), max(weight.sum(), weight.size)
     means = scores @ shares
-    return means, np.sqrt((scores - means[:, None]) ** 2 @ shares**2)
+    return means, np.sqrt((scores - means[:, None]) ** 2 @ shares / n_samples)
 
 
 def split(problem: Problem) -> Iterator[BoolArray]:
