@@ -42,9 +42,11 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
     """
     n_classes = len(problem.members)
     most = problem.labels.size // 2
-    sizes = [n_classes * m for m in PER_CLASS if m == 1 or n_classes * m <= most]
-    if len(sizes) == 1:
+    if most <= n_classes:
         return n_classes
+    sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
+    if len(sizes) < len(PER_CLASS):
+        sizes.append(most)
     folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
     scores: list[FloatArray] = []
