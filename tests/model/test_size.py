@@ -187,7 +187,7 @@ def test_no_single_sample_can_decide(rng):
 def test_every_class_gets_one_and_never_more_than_half_of_the_samples(seed, n_samples, n_classes):
     problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)
     chosen = choose_size(problem, start_evenly, np.ones(n_samples))
-    assert chosen % n_classes == 0
+    assert chosen >= n_classes
     assert chosen == n_samples // 2 or chosen / n_classes in PER_CLASS
     assert chosen == n_classes or chosen <= n_samples / 2
 
