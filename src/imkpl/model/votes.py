@@ -1,8 +1,9 @@
 """Votes: each prototype speaks for its own class, the louder the more a sample is like it.
 
 The vote of prototype j is ``exp(t (s_j + b_j))``: s_j is the similarity of the sample to the
-prototype, a sum over kernels; b_j >= 0 is the bonus of the prototype; t is the sharpness. The
-probability of a class is its share of all votes, and its score is the smooth maximum of what its
+prototype, a sum over kernels; b_j >= 0 is the bonus of the prototype; t is the sharpness. While
+learning, the probability of a class is its share of all votes; a fitted model has a temperature of
+its own, which does not change who wins. The score of a class is the smooth maximum of what its
 prototypes say, ``1/t log sum_j exp(t (s_j + b_j))``, minus that of the runner-up: how far it is
 ahead, in units of similarity. Prototypes are learned for this decision: ``J_vote`` is the
 cross-entropy of these probabilities.
