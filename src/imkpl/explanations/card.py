@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from imkpl._json import to_json
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
+from imkpl.explanations.show import show_cell, write_html, write_text
+from imkpl.explanations.time import describe_series
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -63,6 +65,27 @@ class CaseCard:
         changes the answer.
     notes : list of str
         What else to know.
+    decision : {"votes", "share"}
+        The rule that decided.
+    series : dict or None
+        For series, the channel that speaks most for the supporting case: the share of each step in
+        that, and the step of the supporting case that it is aligned with.
+    pictures : dict or None
+        The case, the supporting and the opposing one, as `render` of `explain` shows them: text, or
+        HTML if it begins with "<".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from imkpl import IMKPL
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = IMKPL(n_prototypes=3).fit(X[::2], y[::2])
+    >>> card = model.explain(X[1::2]).card(60)
+    >>> card.answer, card.doubt
+    (2, 'clear')
+    >>> print(card)  # doctest: +ELLIPSIS
+    Sample 121 is 2 (...%), ahead of 1 (...%).
+    ...
     """
 
     case: str
@@ -79,6 +102,9 @@ class CaseCard:
     rest: float
     change: dict[str, Any] | None
     notes: list[str]
+    decision: str = "votes"
+    series: dict[str, Any] | None = None
+    pictures: dict[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to dicts, lists, numbers and strings, ready for JSON.
@@ -90,6 +116,15 @@ class CaseCard:
         """
         found: dict[str, Any] = to_json({one.name: getattr(self, one.name) for one in fields(self)})
         return found
+
+    def __str__(self) -> str:
+        return write_text(self)
+
+    def __repr__(self) -> str:
+        return f"CaseCard({self.case}: {self.answer}, {self.doubt})"
+
+    def _repr_html_(self) -> str:
+        return write_html(self)
 
 
 def build_card(explanation: Explanation, index: int) -> CaseCard:
@@ -154,8 +189,10 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         notes=[
             *_note_values(comparison, cells, outside),
             *_note_missing(comparison, cells),
-            *_note_code(one),
+            *_note_code(one, doubt),
         ],
+        decision=one.decision,
+        series=describe_series(one, places),
     )
 
 
@@ -183,6 +220,7 @@ def _describe_speaker(
         "case": str(one.support_ids[place]),
         "label": to_label(one.support_classes[place]),
         "prototype": prototype,
+        "n_cases": len(one.samples_behind(prototype)),
         "similarity": float(one.evidence.similarities[0, prototype]),
         "share": float(shares[prototype]),
     }
@@ -199,7 +237,8 @@ def _judge(
             "says without any evidence."
         )
     if one.evidence.similarities[0].max() < LEAST_SIMILARITY:
-        return "no evidence", "It resembles none of the training cases that the model knows."
+        rest = "only their bonuses decide" if one.decision == "votes" else "nothing decides"
+        return "no evidence", f"It resembles none of the prototypes: {rest}."
     if one.is_novel[0]:
         return "novel", (
             f"Unlike the training data: novelty {one.novelty[0]:.2f}, usually at most "
@@ -216,11 +255,12 @@ def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | N
     for i, where in enumerate(outside):
         name, cell = comparison.names[i], cells[i]
         if where == "unseen":
-            notes.append(f"{name} = {cell} did not occur in training.")
+            notes.append(f"{name} = {show_cell(cell)} did not occur in training.")
         elif where is not None:
             low, high = comparison.ranges[i]
             notes.append(
-                f"{name} = {cell:.4g} is {where} all training values ({low:.4g} to {high:.4g})."
+                f"{name} = {show_cell(cell)} is {where} all training values "
+                f"({show_cell(float(low))} to {show_cell(float(high))})."
             )
     return notes
 
@@ -234,9 +274,9 @@ def _note_missing(comparison: Comparison, cells: list[Any]) -> list[str]:
     return [f"Missing, {len(missing)} of {len(cells)} values that the model reads: {named}{more}."]
 
 
-def _note_code(one: Explanation) -> list[str]:
+def _note_code(one: Explanation, doubt: str) -> list[str]:
     """A sentence where another class than the predicted one has most of the code."""
-    if not one.code_disagrees[0]:
+    if not one.code_disagrees[0] or doubt == "no evidence":
         return []
     shares = one.code_shares[0]
     most = int(np.argmax(shares))

@@ -9,8 +9,9 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.explanation import unfold_means, write_chance
+from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
+from imkpl.explanations.time import unfold_means
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
 from imkpl.plots.embedding import (
