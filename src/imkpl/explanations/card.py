@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from imkpl._json import to_json
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
-from imkpl.explanations.show import show_cell, write_html, write_text
+from imkpl.explanations.show import draw_picture, show_cell, write_html, write_text
 from imkpl.explanations.time import describe_series
 
 if TYPE_CHECKING:
@@ -190,9 +190,11 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
             *_note_values(comparison, cells, outside),
             *_note_missing(comparison, cells),
             *_note_code(one, doubt),
+            *(one.remarks or [[]])[0],
         ],
         decision=one.decision,
         series=describe_series(one, places),
+        pictures=comparison.draw(one, places),
     )
 
 
@@ -314,7 +316,7 @@ class Comparison:
         self.evidence = np.array(
             [explanation.feature_evidence[group == i].max() for i in range(self.columns.size)]
         )
-        ranges = self.predictor.ranges if self.has_cells else None
+        ranges = self.kind.show_ranges(self.predictor.ranges) if self.has_cells else None
         self.ranges = (
             np.full((self.columns.size, 2), np.nan) if ranges is None else ranges[self.columns]
         )
@@ -341,6 +343,25 @@ class Comparison:
         if place is None:
             return [None] * len(self.names)
         return self.cells(self.predictor.samples, place)
+
+    def draw(self, one: Explanation, places: list[int | None]) -> dict[str, str] | None:
+        """The case and the training cases beside it, as the user's function shows them."""
+        if one.render is None:
+            return None
+        shown = {"case": (one.evidence.samples, 0, one.sample_ids[0])}
+        for key, place in zip(("supporting", "opposing"), places, strict=True):
+            if place is not None:
+                shown[key] = self.predictor.samples, place, one.support_ids[place]
+        return {
+            key: draw_picture(one.render(self._show(samples, row, name)))
+            for key, (samples, row, name) in shown.items()
+        }
+
+    def _show(self, samples: Any, row: int, name: Any) -> Any:
+        """A sample: its values by name, the sample itself, or its name if that is unknown."""
+        if self.has_cells:
+            return dict(zip(self.names, self.cells(samples, row), strict=True))
+        return name if self.kind.word == "similarities" else samples[row]
 
     def is_blank(self, cells: list[Any]) -> bool:
         """Whether a sample has nothing that the model reads."""

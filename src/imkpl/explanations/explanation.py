@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -75,6 +75,10 @@ class Explanation:
         How sure it is that each of them tells the classes apart better than chance, from 0 to 1.
     novelty_threshold : float
         99 % of the training samples have at most this novelty.
+    render : callable, optional
+        Shows a sample on cards, as text, HTML, or the bytes of an image.
+    remarks : list of lists of str, optional
+        More notes for the cards, one list per sample.
 
     Examples
     --------
@@ -101,6 +105,8 @@ class Explanation:
     column_names: tuple[str, ...]
     feature_evidence: FloatArray
     novelty_threshold: float
+    render: Callable[[Any], Any] | None = None
+    remarks: list[list[str]] | None = None
 
     @property
     def scores(self) -> FloatArray:
@@ -389,6 +395,7 @@ class Explanation:
             evidence=self.evidence.take(rows),
             probabilities=self.probabilities[rows],
             sample_ids=self.sample_ids[rows],
+            remarks=None if self.remarks is None else [self.remarks[row] for row in rows],
         )
 
     def __iter__(self) -> Iterator[Explanation]:
