@@ -270,3 +270,32 @@ def test_a_series_says_when_it_decides():
     assert f" mostly in {where}" in str(card)
     assert f"Decides mostly in {where}" in card._repr_html_()
     assert "<svg" in card._repr_html_()
+
+
+class Drawing:
+    def _repr_svg_(self):
+        return "<svg></svg>"
+
+
+def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
+    model, X = patients
+    shown = [f"{age:.0f} <years>" for age in X["age"]]
+    card = model.explain(X, render=lambda row: f"{row['age']:.0f} <years>")[2].card()
+    assert card.pictures["case"] == shown[2]
+    assert set(card.to_dict()["pictures"]) == {"case", "supporting", "opposing"}
+    assert f"  case: {shown[2]}" in str(card)
+    assert shown[2].replace("<", "&lt;").replace(">", "&gt;") in card._repr_html_()
+    image = model.explain(X, render=lambda row: b"\x89PNG123").card()
+    assert 'src="data:image/png;base64,iVBORzEyMw=="' in image._repr_html_()
+    assert "<svg></svg>" in model.explain(X, render=lambda row: Drawing()).card()._repr_html_()
+    assert "<i>" in model.explain(X, render=lambda row: "<i>drawn</i>").card()._repr_html_()
+    # Samples of other kinds are given as they are, and by name if only similarities are known.
+    model, X = voters
+    explanation, given = model.explain(X, render=lambda sample: given.append(sample)), []
+    explanation.card(1)
+    if explanation.kind.word == "similarities":
+        assert given[0] == 1
+    elif explanation._cells(0) is None:
+        assert_allclose(np.asarray(given[0]), X[1])
+    else:
+        assert set(given[0]) >= {one["name"] for one in explanation.card(1).features}

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
@@ -98,7 +97,7 @@ class PipelineModel:
         self.feature_names_in_ = np.array(names, dtype=object)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_last"], name)
+        return getattr(self._last, name)
 
     @property
     def kernel_names_(self) -> list[str]:
@@ -114,44 +113,37 @@ class PipelineModel:
 
     def explain(self, X: Any, *, render: Callable[[Any], Any] | None = None) -> Explanation:
         """Why samples are classified as they are, in the names and units of X."""
-        inner, names = self._transform(X), self.kernel_names_
-        live, columns = np.flatnonzero(self._last.kernel_weights_), self._last._predictor.columns
-        found: Explanation = self._last.explain(inner, render=render)
+        found: Explanation = self._last.explain(self._transform(X), render=render)
+        names, columns = self.kernel_names_, self._last._predictor.columns
         found = replace(
             found,
             sample_ids=row_labels(X, len(found)),
-            feature_names=tuple(names[kernel] for kernel in live),
+            feature_names=tuple(names[i] for i in np.flatnonzero(self._last.kernel_weights_)),
         )
         if columns is None:
             return found
-        return replace(
+        found = replace(
             found,
             kind=OriginalUnits(found.kind, self._trace, columns),
             column_names=tuple(str(self.feature_names_in_[column]) for column in columns),
-            remarks=self._find_filled(X, inner, columns),
         )
+        places: Any = found.evidence.predictor.bank.kernel_columns
+        sources = [self._trace.sources[column] for column in columns[places]]
+        given = np.asarray(X, dtype=object)
+        shown = [
+            [
+                cell if source is None or isinstance(cell, bool) else _as_cell(given[row, source])
+                for source, cell in zip(sources, found._cells(row) or [], strict=True)
+            ]
+            for row in range(len(found))
+        ]
+        return replace(found, shown=shown)
 
     def _transform(self, X: Any) -> Any:
         return self._pipeline[:-1].transform(X)
 
     def _read_new(self, X: Any) -> Any:
         return self._last._read_new(self._transform(X))
-
-    def _find_filled(self, X: Any, inner: Any, columns: IntArray) -> list[list[str]]:
-        """A sentence for every missing cell that is not missing any more behind the pipeline."""
-        inner = inner.toarray() if sp.issparse(inner) else inner
-        pairs = [(self._trace.sources[column], column) for column in columns]
-        rows = zip(np.asarray(X, dtype=object), np.asarray(inner, dtype=object), strict=True)
-        return [
-            [
-                f"{self._given[source]} is missing; the pipeline filled it in."
-                for source, column in pairs
-                if source is not None
-                and is_missing(before[source])
-                and not is_missing(after[column])
-            ]
-            for before, after in rows
-        ]
 
 
 class OriginalUnits:
@@ -163,7 +155,9 @@ class OriginalUnits:
         self._kind, self._trace, self._columns = kind, found, columns
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_kind"], name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._kind, name)
 
     def cells(self, bank: Any, samples: Any, row: int) -> list[Any] | None:
         """What each kernel reads in one sample, in the units of the data given."""
@@ -190,12 +184,16 @@ class OriginalUnits:
         inputs = self._trace.undo(outputs)[0]
         sources = [self._trace.sources[column] for column in columns]
         return [
-            cell if source is None or isinstance(cell, bool) else _round(inputs[source])
+            cell if source is None or isinstance(cell, bool) else _as_cell(inputs[source])
             for source, cell in zip(sources, cells, strict=True)
         ]
 
 
-def _round(value: Any) -> Any:
+def _as_cell(value: Any) -> Any:
+    """A cell as a Python object; None if it is missing."""
+    if is_missing(value):
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
@@ -215,8 +213,10 @@ def trace(step: Any, names: list[str], n_outputs: int | None = None) -> Trace:
         return Trace(names, list(range(n_inputs)), _keep)
     if isinstance(step, Pipeline) and hasattr(step, "get_feature_names_out"):
         parts: list[Trace] = []
-        for _, one in step.steps:
-            parts.append(trace(one, parts[-1].labels if parts else names))
+        steps = [one for _, one in step.steps]
+        for one, after in zip(steps, [*steps[1:], None], strict=True):
+            n_outputs = getattr(after, "n_features_in_", n_outputs)
+            parts.append(trace(one, parts[-1].labels if parts else names, n_outputs))
         return _chain(parts) if parts else trace(None, names)
     labels = [f"x{i}" for i in range(n_outputs or 0)]
     if hasattr(step, "get_feature_names_out"):

@@ -142,10 +142,8 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     factors = evidence.factors(0)
     adds = ((factors[:, winner] - factors[:, runner_up]) @ words) @ comparison.owners
     lead = float(one.scores[0, winner] - one.scores[0, runner_up])
-    cells, others = (
-        comparison.cells(evidence.samples, 0),
-        [comparison.support_cells(p) for p in places],
-    )
+    cells = comparison.pick(one._cells(0))
+    others = [comparison.support_cells(place) for place in places]
     outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
     features = []
     for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
@@ -190,7 +188,6 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
             *_note_values(comparison, cells, outside),
             *_note_missing(comparison, cells),
             *_note_code(one, doubt),
-            *(one.remarks or [[]])[0],
         ],
         decision=one.decision,
         series=describe_series(one, places),
@@ -325,6 +322,7 @@ class Comparison:
             vocabularies[kernel] if vocabularies else None for kernel in self.first
         ]
         self._tried: tuple[IntArray, IntArray, FloatArray] | None = None
+        self._support_cells: dict[int, list[Any]] = {}
 
     @property
     def absence(self) -> str:
@@ -333,34 +331,38 @@ class Comparison:
 
     def cells(self, samples: Any, row: int) -> list[Any]:
         """The value of each feature in a sample."""
-        cells = self.kind.cells(self.predictor.bank, samples, row)
-        return (
-            [None] * len(self.names) if cells is None else [cells[kernel] for kernel in self.first]
-        )
+        return self.pick(self.kind.cells(self.predictor.bank, samples, row))
+
+    def pick(self, cells: list[Any] | None) -> list[Any]:
+        """The value of each feature, given what each kernel reads."""
+        if cells is None:
+            return [None] * len(self.names)
+        return [cells[kernel] for kernel in self.first]
 
     def support_cells(self, place: int | None) -> list[Any]:
         """The value of each feature in a support sample."""
         if place is None:
-            return [None] * len(self.names)
-        return self.cells(self.predictor.samples, place)
+            return self.pick(None)
+        if place not in self._support_cells:
+            self._support_cells[place] = self.cells(self.predictor.samples, place)
+        return self._support_cells[place]
 
     def draw(self, one: Explanation, places: list[int | None]) -> dict[str, str] | None:
         """The case and the training cases beside it, as the user's function shows them."""
         if one.render is None:
             return None
-        shown = {"case": (one.evidence.samples, 0, one.sample_ids[0])}
+        samples = {"case": (self.pick(one._cells(0)), one.evidence.samples, 0, one.sample_ids[0])}
         for key, place in zip(("supporting", "opposing"), places, strict=True):
             if place is not None:
-                shown[key] = self.predictor.samples, place, one.support_ids[place]
-        return {
-            key: draw_picture(one.render(self._show(samples, row, name)))
-            for key, (samples, row, name) in shown.items()
-        }
+                cells, name = self.support_cells(place), one.support_ids[place]
+                samples[key] = cells, self.predictor.samples, place, name
+        show = one.render
+        return {key: draw_picture(show(self._show(*sample))) for key, sample in samples.items()}
 
-    def _show(self, samples: Any, row: int, name: Any) -> Any:
+    def _show(self, cells: list[Any], samples: Any, row: int, name: Any) -> Any:
         """A sample: its values by name, the sample itself, or its name if that is unknown."""
         if self.has_cells:
-            return dict(zip(self.names, self.cells(samples, row), strict=True))
+            return dict(zip(self.names, cells, strict=True))
         return name if self.kind.word == "similarities" else samples[row]
 
     def is_blank(self, cells: list[Any]) -> bool:

@@ -77,8 +77,8 @@ class Explanation:
         99 % of the training samples have at most this novelty.
     render : callable, optional
         Shows a sample on cards, as text, HTML, or the bytes of an image.
-    remarks : list of lists of str, optional
-        More notes for the cards, one list per sample.
+    shown : list of lists, optional
+        What to show as the values of each sample, instead of what the model reads.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Explanation:
     feature_evidence: FloatArray
     novelty_threshold: float
     render: Callable[[Any], Any] | None = None
-    remarks: list[list[str]] | None = None
+    shown: list[list[Any]] | None = None
 
     @property
     def scores(self) -> FloatArray:
@@ -380,6 +380,8 @@ class Explanation:
 
     def _cells(self, row: int) -> list[Any] | None:
         """The value that each kernel reads in a sample; None unless each reads a single one."""
+        if self.shown is not None:
+            return self.shown[row]
         cells: list[Any] | None = self.kind.cells(
             self.evidence.predictor.bank, self.evidence.samples, row
         )
@@ -395,7 +397,7 @@ class Explanation:
             evidence=self.evidence.take(rows),
             probabilities=self.probabilities[rows],
             sample_ids=self.sample_ids[rows],
-            remarks=None if self.remarks is None else [self.remarks[row] for row in rows],
+            shown=None if self.shown is None else [self.shown[row] for row in rows],
         )
 
     def __iter__(self) -> Iterator[Explanation]:
