@@ -136,8 +136,8 @@ def test_many_samples_have_fewer_folds(monkeypatch):
     assert len(list(split(make_even(n_samples=30)))) == module.FEWER_FOLDS
 
 
-def make_fold(problem, is_left, size=5):
-    return Fold.of(problem, start_evenly, is_left, size)
+def make_fold(problem, is_left):
+    return Fold.of(problem, start_evenly, is_left)
 
 
 def test_a_fold_knows_nothing_of_what_is_left_out():
@@ -146,7 +146,7 @@ def test_a_fold_knows_nothing_of_what_is_left_out():
     X = problem.X.copy()
     X[is_left] += 5.0
     plain, changed = make_fold(problem, is_left), make_fold(replace(problem, X=X), is_left)
-    for name in ("weights", "kernel", "order"):
+    for name in ("weights", "kernel"):
         assert_array_equal(getattr(plain, name), getattr(changed, name))
     assert_array_equal(plain.problem.X, problem.X[~is_left])
     assert_array_equal(plain.labels, problem.labels[is_left])
@@ -178,8 +178,9 @@ def test_the_copies_of_a_left_out_sample_stay():
 @pytest.mark.parametrize("size", [3, 6])
 def test_a_fold_scores_what_a_round_has_learned(size):
     problem = make_even(2, n_samples=30)
-    fold = make_fold(problem, next(split(problem)), size=6)
-    state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, fold.order[:size])
+    fold = make_fold(problem, next(split(problem)))
+    order = module.cover_order(fold.problem, fold.kernel, size)
+    state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, order)
     sharp = sharpen(fold.problem, state)
     state = learn_voters(sharp, update_codes(sharp, state), *module.FOLD_STEPS)
     owners = sharp.prototype_classes(state)

@@ -37,8 +37,7 @@ ENOUGH = 1000
 def choose_size(problem: Problem, start: Start) -> int:
     """The smallest number of prototypes that is as good as the best.
 
-    `start` gives kernels and weights learned from a part of the samples. The covering is greedy, so
-    that the prototypes of one size start on those of the next smaller one and some more.
+    `start` gives kernels and weights learned from a part of the samples.
     """
     n_classes = len(problem.members)
     most = problem.labels.size // 2
@@ -47,7 +46,7 @@ def choose_size(problem: Problem, start: Start) -> int:
     sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
     if len(sizes) < len(PER_CLASS):
         sizes.append(most)
-    folds = [Fold.of(problem, start, is_left, sizes[-1]) for is_left in split(problem)]
+    folds = [Fold.of(problem, start, is_left) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
     scores: list[FloatArray] = []  # of every size, (2, n_left): log chances and hits
     leader = 0
@@ -106,10 +105,9 @@ class Fold:
     left: FloatArray  # (n_left, n_learned) kernel values of the samples that are scored
     labels: IntArray  # their classes
     weight: FloatArray  # and weights
-    order: IntArray  # the samples on which prototypes start
 
     @classmethod
-    def of(cls, problem: Problem, start: Start, is_left: BoolArray, size: int) -> Fold:
+    def of(cls, problem: Problem, start: Start, is_left: BoolArray) -> Fold:
         """Kernel weights learned without the samples that are left out.
 
         Where a sample stands for two or more, leaving one out leaves the others.
@@ -121,15 +119,13 @@ class Fold:
         part, weights = start(replace(part, sample_weight=part.sample_weight * rest))
         places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
         kernel = problem.select(places).combine(weights)
-        own = kernel[np.ix_(learned, learned)]
         return cls(
             problem=part,
             weights=weights,
-            kernel=own,
+            kernel=kernel[np.ix_(learned, learned)],
             left=kernel[np.ix_(left, learned)],
             labels=problem.labels[left],
             weight=problem.sample_weight[left],
-            order=cover_order(part, own, size),
         )
 
     def score(self, size: int) -> FloatArray:
@@ -137,7 +133,8 @@ class Fold:
 
         The logarithm of the chance of the right class, and whether that is the largest.
         """
-        state = place_prototypes(self.problem, self.weights, self.kernel, self.order[:size])
+        order = cover_order(self.problem, self.kernel, size)
+        state = place_prototypes(self.problem, self.weights, self.kernel, order)
         problem = sharpen(self.problem, state)
         state = learn_voters(problem, update_codes(problem, state), *FOLD_STEPS)
         logs = count_votes(problem, state).logs((state.prototypes @ self.left.T).T)
