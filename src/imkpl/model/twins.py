@@ -93,7 +93,7 @@ def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]
 
     Shuffled as one, a row given forty times would make twins as good as kernels.
     """
-    counts = problem.counts * min(1.0, MOST_UNFOLDED / problem.counts.sum())
+    counts = problem.counts / max(1.0, problem.counts.sum() / MOST_UNFOLDED)
     copies = np.maximum(counts.round(), 1).astype(np.intp)
     if copies.max() == 1:
         return problem, average
