@@ -81,10 +81,9 @@ def write_text(card: CaseCard) -> str:
     for name, picture in (card.pictures or {}).items():
         if not picture.startswith("<"):
             lines.append(f"  {name}: {picture}")
-    lines += _write_table(card)
-    lines += _write_series(card)
+    lines += ["", *_write_table(card), *_write_series(card), ""]
     lines += [line for line in (write_change(card), *card.notes) if line]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip()
 
 
 def _write_table(card: CaseCard) -> Iterator[str]:
