@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
-from sklearn.metrics.pairwise import rbf_kernel
 
 import imkpl
-from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
+from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.explanations.explanation import write_chance
 from imkpl.kernels import PerFeatureGaussian
 
@@ -72,31 +70,6 @@ def test_the_table_is_the_obvious_formula():
         assert_allclose(table[own, :, label], expected, atol=1e-12)
         assert np.all(table[~own, :, label] == 0)
         assert explanation.scores[7, label] == pytest.approx(score)
-
-
-@pytest.fixture(scope="module", params=range(7))
-def voters(request):
-    """A model of one size and kind with votes, and new samples of its kind."""
-    X, y = load_wine(return_X_y=True)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    K = np.stack([rbf_kernel(Z[:, cols], gamma=0.3) for cols in ([0, 1], [6], [9, 12])], axis=-1)
-    train, new = np.arange(0, 178, 2), np.arange(1, 178, 2)
-    cells = [[*row, "low" if row[0] < 0 else None] for row in Z[:, :5].tolist()]
-    series = Z[:, :12].reshape(-1, 2, 6)
-    estimator, data = [
-        (IMKPL(n_prototypes=7), Z),
-        (IMKPL(), Z),
-        (IMKPL(["linear", "rbf"], n_prototypes=9), Z),
-        (IMKPL("precomputed", n_prototypes=6), K),
-        (IMKPL("per_column", n_prototypes=12), cells),
-        (TimeSeriesIMKPL(n_prototypes=6), series),
-        (IMKPL("per_word", n_prototypes=6), sp.csr_array(np.maximum(Z, 0).round())),
-    ][request.param]
-    if data is K:
-        return estimator.fit(K[np.ix_(train, train)], y[train]), K[np.ix_(new, train)]
-    if data is cells:
-        return estimator.fit([cells[i] for i in train], y[train]), [cells[i] for i in new]
-    return estimator.fit(data[train], y[train]), data[new]
 
 
 def test_what_is_shown_is_what_decides(voters):
