@@ -121,6 +121,7 @@ PUBLIC = {
     "imkpl.readers": [
         "DataFile",
         "ExpectedColumns",
+        "Finding",
         "InputError",
         "ReadOptions",
         "read_new_file",

@@ -27,6 +27,7 @@ def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
         "note: wine.csv: cells separated by commas.",
         "note: Column 'wine' names the rows: all values differ.",
         "note: Target 'cultivar': 3 classes 'Barbera', 'Barolo' and 'Grignolino'.",
+        "note: 6 columns of numbers (listed by imkpl check).",
     ]
     assert "Learned from 48 rows in" in result.stdout
     assert "Accuracy on 12 other rows: " in result.stdout

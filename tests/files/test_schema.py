@@ -191,7 +191,7 @@ def is_free(model, name, change):
     """Whether any value will do: labels, and numbers that are shown only."""
     node = {"type": "array", "name": name}
     free = ("classes_", "prototype_classes_", "support_classes_", "support_ids_", "history_",
-            "path_", "samples")  # fmt: skip
+            "path_", "samples", "ranges")  # fmt: skip
     found = [
         key for parent, key in list_places(model, []) if key in free and holds(parent[key], node)
     ]

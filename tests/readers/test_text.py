@@ -67,9 +67,9 @@ def test_decimal_commas_are_read_beside_text(tmp_path):
     rows = [[0.25 + i, 0.5 * (i % 7) + 0.25, "cat" if i % 2 else "dog"] for i in range(20)]
     rows[3][1] = "<5"
     data = read(write(tmp_path / "a.csv", rows=rows, separator=";", decimal=","))
-    expected = [np.nan if row[1] == "<5" else row[1] for row in rows]
+    expected = [5 if row[1] == "<5" else row[1] for row in rows]
     np.testing.assert_array_equal(data.samples["weight"], expected)
-    assert "Column 'weight': 1 cell ('<5') is not a number, read as missing." in data.notes
+    assert "Column 'weight': 1 cell ('<5') read as the limit itself." in data.notes
 
 
 def test_lines_of_separators_above_the_table_are_left_out(tmp_path):

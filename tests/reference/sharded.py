@@ -26,8 +26,8 @@ class LocalShards(ShardedSamples):
         return np.frombuffer(b"".join(lines), np.uint64).reshape(-1, 2)
 
     @property
-    def varying(self):
-        return np.flatnonzero(self.array.min(axis=0) < self.array.max(axis=0))
+    def ranges(self):
+        return np.stack([self.array.min(axis=0), self.array.max(axis=0)], axis=1)
 
     def __getitem__(self, indices):
         return LocalShards(self.array, self.cuts, self.rows[indices], self.sizes)

@@ -1,4 +1,4 @@
-"""The command ``imkpl``: `fit` (with demo) and `use` (predict, explain, report, compare).
+"""The command ``imkpl``: `check`, `fit` (with demo) and `use` (predict, explain, report, compare).
 
 `command` has what commands share (options, errors and exit codes), `output` what they print and
 write. This is the only home of typer and rich.

@@ -7,16 +7,18 @@ from typing import Annotated
 import typer
 
 from imkpl import __version__
-from imkpl.cli import fit, use
+from imkpl.cli import check, fit, use
 from imkpl.cli.command import add_command, create_app
 
 app = create_app(
     """Classifiers that show their reasons: prototypes, features, and why for each row.
 
-A first page from a table: imkpl fit data.csv --target class --report page.html
+What is wrong with a table: imkpl check data.csv --target class
 
-Exit codes: 0 done, 1 invalid input (one sentence says how), 2 wrong use of options,
-3 an internal error of imkpl, 130 stopped with Ctrl-C."""
+A first page from it: imkpl fit data.csv --target class --report page.html
+
+Exit codes: 0 done, 1 invalid input (one sentence says how) or findings of check,
+2 wrong use of options, 3 an internal error of imkpl, 130 stopped with Ctrl-C."""
 )
 
 
@@ -37,6 +39,7 @@ def set_up(
 
 
 add_command(app, fit.demo, fit.DEMO_EXAMPLES)
+add_command(app, check.check, check.CHECK_EXAMPLES)
 add_command(app, fit.fit, fit.FIT_EXAMPLES)
 add_command(app, use.predict, use.PREDICT_EXAMPLES)
 add_command(app, use.explain, use.EXPLAIN_EXAMPLES)

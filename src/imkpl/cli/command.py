@@ -15,6 +15,8 @@ import typer
 
 from imkpl.cli import INTERRUPTED, INTERRUPTION
 from imkpl.cli.output import echo_error, echo_note
+from imkpl.readers import ReadOptions
+from imkpl.readers.formats import FORMATS
 
 INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
@@ -22,7 +24,7 @@ DataArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
         readable=False,
-        help="A file .csv, .tsv, .parquet, .feather, .npz, .mat, .arff or .ts.",
+        help=f"A file {FORMATS}.",
         show_default=False,
     ),
 ]
@@ -43,6 +45,39 @@ SeparatorOption: TypeAlias = Annotated[
     typer.Option(
         "--separator",
         help="Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
+        show_default=False,
+    ),
+]
+GroupOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        help="Column of persons, or of whatever several rows belong to. Their rows are never on "
+        "both sides when the accuracy is measured.",
+        show_default=False,
+    ),
+]
+DropOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--drop", help="Leave out this column; may be repeated.", show_default=False),
+]
+CategoriesOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--categories", help="Read this column as categories; may be repeated.", show_default=False
+    ),
+]
+NumbersOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--numbers", help="Read this column as numbers; may be repeated.", show_default=False
+    ),
+]
+MissingOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        help="A cell that means missing, such as -999; may be repeated.",
         show_default=False,
     ),
 ]
@@ -68,6 +103,13 @@ SpreadsheetOption: TypeAlias = Annotated[
 DebugOption: TypeAlias = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.")
 ]
+
+
+def read_options(**given: Any) -> ReadOptions:
+    """What the options of a command say about a file; those that can be repeated are lists."""
+    for name in ("drop", "categories", "numbers", "missing"):
+        given[name] = tuple(given.get(name) or ())
+    return ReadOptions(**given)
 
 
 def create_app(text: str) -> typer.Typer:

@@ -13,16 +13,23 @@ import numpy as np
 import typer
 
 from imkpl._archive import write_file, write_files
+from imkpl.cli.check import echo_findings
 from imkpl.cli.command import (
+    CategoriesOption,
     DataArgument,
     DebugOption,
+    DropOption,
     ForceOption,
+    GroupOption,
     IdOption,
     JsonOption,
+    MissingOption,
+    NumbersOption,
     SeparatorOption,
     TargetOption,
     XKeyOption,
     YKeyOption,
+    read_options,
 )
 from imkpl.cli.output import (
     check_outputs,
@@ -82,6 +89,11 @@ def fit(
     data: DataArgument,
     target: TargetOption = None,
     identifier: IdOption = None,
+    group: GroupOption = None,
+    drop: DropOption = None,
+    categories: CategoriesOption = None,
+    numbers: NumbersOption = None,
+    missing: MissingOption = None,
     model: Annotated[
         Path | None, typer.Option("--model", help="Write the model here.", show_default=False)
     ] = None,
@@ -156,7 +168,18 @@ def fit(
     measured; it is not fitted again to all rows. Notes say what was guessed about the file.
     Existing files are not replaced without --force.
     """
-    options = ReadOptions(target, identifier, separator, x_key, y_key)
+    options = read_options(
+        target=target,
+        id_column=identifier,
+        group=group,
+        drop=drop,
+        categories=categories,
+        numbers=numbers,
+        missing=missing,
+        separator=separator,
+        x_key=x_key,
+        y_key=y_key,
+    )
     settings = Settings(test_size, seed, sparsity, max_kernels, path, allow_missing, checkpoint)
     check_outputs([model, report], [data, test], force=force)
     check_report("--report", report)
@@ -187,8 +210,7 @@ def fit(
 def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
     """Read, hold out, fit; notes are printed."""
     train = read_training_file(data, options)
-    for text in train.notes:
-        echo_note(text)
+    echo_findings(train)
     if test is None:
         if train.split is not None and settings.test_size:
             echo_note("The file says which rows to learn from and which to measure on.")

@@ -16,12 +16,14 @@ from imkpl.cli.command import (
     ForceOption,
     IdOption,
     JsonOption,
+    MissingOption,
     ModelArgument,
     SeparatorOption,
     SpreadsheetOption,
     TargetOption,
     XKeyOption,
     YKeyOption,
+    read_options,
 )
 from imkpl.cli.output import (
     check_ending,
@@ -77,6 +79,7 @@ def predict(
         bool, typer.Option("--reject", help="Give no class to rows unlike any in training.")
     ] = False,
     identifier: IdOption = None,
+    missing: MissingOption = None,
     separator: SeparatorOption = None,
     x_key: XKeyOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
@@ -94,7 +97,8 @@ def predict(
     check_ending("--out", out, (".csv", ".json"))
     check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
-    rows = read_for_model(estimator, data, ReadOptions(None, identifier, separator, x_key))
+    options = read_options(id_column=identifier, separator=separator, x_key=x_key, missing=missing)
+    rows = read_for_model(estimator, data, options)
     answer = _describe_predictions(estimator, rows, reject=reject)
     answer.update(model=str(model), file=str(data), out=None if out is None else str(out))
     if out is not None:
@@ -198,6 +202,7 @@ def explain(
         ),
     ] = None,
     identifier: IdOption = None,
+    missing: MissingOption = None,
     separator: SeparatorOption = None,
     x_key: XKeyOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
@@ -213,7 +218,8 @@ def explain(
     check_ending("--out", out, (".csv", ".json"))
     check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
-    rows = read_for_model(estimator, data, ReadOptions(None, identifier, separator, x_key))
+    options = read_options(id_column=identifier, separator=separator, x_key=x_key, missing=missing)
+    rows = read_for_model(estimator, data, options)
     chosen = _choose_rows(rows, row or [], every=every or out is not None)
     explanation = explain_rows(estimator, chosen)
     answer = {
@@ -263,6 +269,7 @@ def report(
         str | None, typer.Option("--title", help="Heading of the page.", show_default=False)
     ] = None,
     identifier: IdOption = None,
+    missing: MissingOption = None,
     separator: SeparatorOption = None,
     x_key: XKeyOption = None,
     y_key: YKeyOption = None,
@@ -280,7 +287,14 @@ def report(
     from imkpl.report import write_report
 
     estimator = load_model(model)
-    options = ReadOptions(target, identifier, separator, x_key, y_key)
+    options = read_options(
+        target=target,
+        id_column=identifier,
+        missing=missing,
+        separator=separator,
+        x_key=x_key,
+        y_key=y_key,
+    )
     rows = read_for_model(estimator, data, options, needs_target=True)
     samples = as_samples(estimator, rows)
     write_report(estimator, samples, rows.y, out, title=title or data.stem)
@@ -310,6 +324,7 @@ def compare(
     ] = None,
     target: TargetOption = None,
     identifier: IdOption = None,
+    missing: MissingOption = None,
     separator: SeparatorOption = None,
     x_key: XKeyOption = None,
     y_key: YKeyOption = None,
@@ -326,7 +341,14 @@ def compare(
     answer = _compare_models(*models)
     answer.update(a=str(first), b=str(second), file=None if data is None else str(data))
     if data is not None:
-        options = ReadOptions(target, identifier, separator, x_key, y_key)
+        options = read_options(
+            target=target,
+            id_column=identifier,
+            missing=missing,
+            separator=separator,
+            x_key=x_key,
+            y_key=y_key,
+        )
         answer["on_data"] = _measure(models, data, options)
     if as_json:
         echo_json(answer)

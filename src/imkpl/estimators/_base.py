@@ -319,7 +319,8 @@ class BasePrototypeClassifier(
         with limited_threads(self.n_jobs):
             evidence = collect_evidence(self._predictor, samples)
         places = np.searchsorted(self.support_, self._predictor.rows)
-        live = np.flatnonzero(self.kernel_weights_)
+        live, columns = np.flatnonzero(self.kernel_weights_), self._predictor.columns
+        names = getattr(self, "feature_names_in_", None)
         return Explanation(
             evidence=evidence,
             kind=self._samples,
@@ -329,6 +330,10 @@ class BasePrototypeClassifier(
             support_ids=self.support_ids_[places],
             support_classes=self.support_classes_[places],
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
+            column_names=tuple(
+                f"x{column}" if names is None else str(names[column])
+                for column in (() if columns is None else columns)
+            ),
             feature_evidence=self.kernel_evidence_[live],
             novelty_threshold=self.novelty_threshold_,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,9 +63,16 @@ def describe_fit(
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
         },
         "n_iter_": len(history),
-        "_predictor": predictor,
+        "_predictor": replace(predictor, ranges=find_ranges(data, predictor)),
         "_kernel_columns": bank.kernel_columns,
     }
+
+
+def find_ranges(data: TrainingData, predictor: Predictor) -> FloatArray | None:
+    """The least and the largest number of every column that the model reads."""
+    if predictor.columns is None:
+        return None
+    return data.kind.ranges((data.whole or data).samples, predictor.columns)
 
 
 def all_weights(data: TrainingData, problem: Problem, state: State) -> FloatArray:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -53,6 +53,10 @@ class SampleKind(ABC):
     """One kind of samples."""
 
     word: ClassVar[str]
+    # What a cell holds where there is nothing.
+    absent: ClassVar[Any] = None
+    # Whether a cell can be changed without changing what other kernels read.
+    has_free_cells: ClassVar[bool] = True
 
     @abstractmethod
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
@@ -94,6 +98,14 @@ class SampleKind(ABC):
         """What each kernel reads in one sample, or None where that is not a single value."""
         return None
 
+    def vocabularies(self, bank: BaseKernelBank) -> Sequence[Any] | None:
+        """The categories that each kernel knows, None for those of numbers."""
+        return None
+
+    def ranges(self, samples: Any, columns: IntArray) -> FloatArray | None:
+        """The least and the largest number of columns; NaN for columns of something else."""
+        return None
+
     def keys(self, X: Any) -> list[bytes] | None:
         """One key per sample, equal for equal samples; None where equality means nothing."""
         return None
@@ -131,6 +143,9 @@ class Vectors(SampleKind):
         if columns is None or not (isinstance(samples, np.ndarray) and samples.ndim == 2):
             return None
         return [float(samples[row, column]) for column in columns]
+
+    def ranges(self, samples: Any, columns: IntArray) -> FloatArray | None:
+        return find_ranges(np.asarray(samples[:, columns]))
 
     def keys(self, X: Any) -> list[bytes] | None:
         if not isinstance(X, np.ndarray):
@@ -216,6 +231,13 @@ class TableRows(SampleKind):
         show: Any = getattr(bank, "_display_values", None)
         return None if show is None else list(show(samples, row))
 
+    def vocabularies(self, bank: Any) -> Sequence[Any] | None:
+        return bank.kernels.vocabularies  # type: ignore[no-any-return]
+
+    def ranges(self, samples: Any, columns: IntArray) -> FloatArray | None:
+        is_number = [samples.columns[column].categories is None for column in columns]
+        return find_ranges(np.where(is_number, samples.values[:, columns], np.nan))
+
     def keys(self, X: Any) -> list[bytes] | None:
         # Tables number their categories as they come, so cells are compared as they were given.
         return [json.dumps(X.display_values(row)).encode() for row in range(len(X))]
@@ -228,6 +250,9 @@ class WordCounts(SampleKind):
     """Counts of words in documents, as sparse rows."""
 
     word = "words"
+    absent = 0.0
+    # One word more is a longer document.
+    has_free_cells = False
 
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
         with explained_conversion(X):
@@ -377,6 +402,10 @@ class Partitions(Vectors):
 
     subset = take
 
+    def ranges(self, samples: Any, columns: IntArray) -> FloatArray | None:
+        is_sharded = isinstance(samples, ShardedSamples)
+        return samples.ranges[columns] if is_sharded else super().ranges(samples, columns)
+
     def map_blocks(
         self,
         X: ShardedSamples,
@@ -452,6 +481,11 @@ def row_labels(X: Any, n_samples: int) -> Any:
     if all(type(label) is int for label in labels):
         return np.array(labels)
     return np.array([str(label) for label in labels], dtype=object)
+
+
+def find_ranges(values: FloatArray) -> FloatArray:
+    """The least and the largest number of every column; NaN is left out."""
+    return np.stack([np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)], axis=1)
 
 
 def group_rows(table: Any) -> tuple[IntArray, IntArray]:

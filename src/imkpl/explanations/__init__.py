@@ -1,5 +1,6 @@
 """Why a model decided as it did: prototypes, training samples and features behind a decision."""
 
+from imkpl.explanations.card import CaseCard
 from imkpl.explanations.explanation import Explanation
 
-__all__ = ["Explanation"]
+__all__ = ["CaseCard", "Explanation"]

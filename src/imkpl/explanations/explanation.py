@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.explanations.card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
 from imkpl.kernels import (
     Averaged,
@@ -74,6 +76,8 @@ class Explanation:
         Their class labels.
     feature_names : tuple of str
         Names of the kernels of positive weight.
+    column_names : tuple of str
+        Names of the columns that these read; empty where they read whole samples.
     feature_evidence : array of shape (n_features,)
         How sure it is that each of them tells the classes apart better than chance, from 0 to 1.
     novelty_threshold : float
@@ -101,6 +105,7 @@ class Explanation:
     support_ids: Any
     support_classes: Any
     feature_names: tuple[str, ...]
+    column_names: tuple[str, ...]
     feature_evidence: FloatArray
     novelty_threshold: float
 
@@ -354,6 +359,25 @@ class Explanation:
             ``decision="share"``, and zero for votes.
         """
         return build_shap(self)
+
+    def card(self, index: int = 0) -> CaseCard:
+        """One case beside the training cases that speak for and against its class.
+
+        Parameters
+        ----------
+        index : int
+            Index of the sample.
+
+        Returns
+        -------
+        CaseCard
+            To be printed, shown in a notebook, or converted to a dict.
+        """
+        return build_card(self, index)
+
+    @cached_property
+    def _comparison(self) -> Comparison:
+        return Comparison(self)
 
     def _cells(self, row: int) -> list[Any] | None:
         """The value that each kernel reads in a sample; None unless each reads a single one."""

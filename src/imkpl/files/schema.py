@@ -338,6 +338,7 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "columns": _or_none(_indices("any", "features")),
         "encoder": _part("Encoder", shares_sizes=True),
         "votes": _or_none(_part("Votes", shares_sizes=True)),
+        "ranges": _or_none(_numbers("any", "any", finite=False)),
     },
     "SeriesSet": {
         "values": _numbers("channels", "any", finite=False),
@@ -487,6 +488,8 @@ def _check_predictor(predictor: Any, where: str, sizes: Sizes) -> None:
         width = samples.shape[1]
         used = getattr(getattr(bank, "kernels", None), "columns", np.zeros(0))
     require(columns is None or columns.size == width, "has not as many columns as its samples")
+    ranges = predictor.ranges
+    require(ranges is None or ranges.shape == (width, 2), "has not one range per column")
     require(used.max(initial=-1) < width, "has kernels of columns that its samples have not")
 
 

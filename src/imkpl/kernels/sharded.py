@@ -33,8 +33,13 @@ class ShardedSamples(ABC):
 
     @property
     @abstractmethod
+    def ranges(self) -> FloatArray:
+        """The least and the largest number of every column, of shape (n_features, 2)."""
+
+    @property
     def varying(self) -> IntArray:
         """Columns that are not constant."""
+        return np.flatnonzero(self.ranges[:, 0] < self.ranges[:, 1])
 
     @abstractmethod
     def distribute(self, bank: Any) -> Any:

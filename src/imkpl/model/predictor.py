@@ -84,6 +84,8 @@ class Predictor:
     mixes: sp.csr_array  # (n_prototypes, n_support): coefficients of the prototypes
     encoder: Encoder
     votes: Votes | None  # None for the paper's rule
+    # (n_columns, 2): the least and the largest number in training, NaN for columns without numbers
+    ranges: FloatArray | None = None
 
     def encode(self, X: Any) -> Encoding:
         """Code samples, a block at a time."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import difflib
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from imkpl._checks import quote, shorten
-from imkpl.readers.data_file import InputError, count, list_names
+from imkpl.readers.data_file import Finding, InputError, count, list_names
 from imkpl.tables import MISSING_TEXTS
 
 # From this share of numbers on, a column is numeric and its other cells are missing.
@@ -20,6 +21,11 @@ MOSTLY = 0.8
 FEW_ODD = 3
 # From this share of distinct texts on, a column names its rows rather than describes them.
 NEARLY_UNIQUE = 0.9
+# A number with a limit sign, a unit, or both. A single letter is a unit only after a space.
+QUANTITY = re.compile(
+    r"(?P<limit>[<>≤≥]=?)?\s*(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)"
+    r"(?P<unit>%|\s+[^\W\d_]\S*|\s*[%°][^\d\s]*|[^\W\d_][^\d\s]+)?"
+)
 IDENTIFIER = "all values differ, as in an identifier"
 DATES = "dates (derive columns such as age, month or weekday)"
 DURATIONS = "times or durations (derive numbers, such as hours)"
@@ -37,6 +43,7 @@ FEW_CLASSES = 20
 # Whole numbers that occur less often on average are amounts rather than classes.
 ROWS_PER_CLASS = 5
 SHOWN_CLASSES = 6
+SHOWN_CELLS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +51,7 @@ class ReadColumn:
     """A column whose kind is known."""
 
     values: Any  # floats with NaN, or text with None
-    note: str = ""  # what was guessed
+    findings: tuple[Finding, ...] = ()  # what was guessed about its cells
     reason: str = ""  # why to drop the column
 
     @property
@@ -53,20 +60,22 @@ class ReadColumn:
         return bool(self.values.dtype == object)
 
 
-def read_column(series: Any, name: str) -> ReadColumn:
-    """Find out whether a column holds numbers, categories or dates."""
-    kind = series.dtype.kind
-    if kind in "iuf":
+def read_column(series: Any, name: str, kind: str | None = None) -> ReadColumn:
+    """Find out whether a column holds numbers, categories or dates, unless `kind` says so."""
+    is_number = series.dtype.kind in "iuf"
+    if is_number and kind != "categories":
         return ReadColumn(_as_floats(series))
     reason = find_other_kind(series)
     if reason:
         return ReadColumn(np.full(len(series), np.nan), reason=reason)
     texts = as_texts(series)
+    if kind == "numbers":
+        return _as_mostly_numbers(texts, name)
     present = texts[~find_missing(texts)]
-    if kind != "b" and str(series.dtype) != "category" and present.size:
-        if np.mean(~np.isnan(_parse_numbers(present))) >= MOSTLY:
+    if kind is None and series.dtype.kind != "b" and str(series.dtype) != "category":
+        if _are_numbers(present):
             return _as_mostly_numbers(texts, name)
-        if all(DATE.fullmatch(text) for text in present):
+        if present.size and all(DATE.fullmatch(text) for text in present):
             return ReadColumn(texts, reason=DATES)
     return ReadColumn(texts)
 
@@ -115,7 +124,7 @@ def as_numbers(series: Any, name: str, file: str) -> ReadColumn:
         )
     texts = as_texts(series)
     present = texts[~find_missing(texts)]
-    others = present[np.isnan(_parse_numbers(present))]
+    others = present[np.isnan(_parse_quantities(present)[0])]
     if others.size > max(FEW_ODD, (1 - MOSTLY) * present.size):
         raise InputError(
             f"Column {quote(name)} of {file} holds text such as {quote(others[0])}, but the model "
@@ -124,7 +133,7 @@ def as_numbers(series: Any, name: str, file: str) -> ReadColumn:
     return _as_mostly_numbers(texts, name)
 
 
-def find_reason_to_drop(column: ReadColumn) -> str:
+def find_reason_to_drop(column: ReadColumn, *, is_wanted: bool = False) -> str:
     """Why nothing can be learned from a column; empty if something can."""
     if column.reason:
         return column.reason
@@ -134,13 +143,21 @@ def find_reason_to_drop(column: ReadColumn) -> str:
     present = column.values[~is_missing]
     if not is_missing.any() and bool((present == present[0]).all()):
         return f"always {quote(_show(present[0]))}"
-    if column.is_text:
+    if column.is_text and not is_wanted:
         n_distinct, n_present = len(set(present.tolist())), present.size
         if n_distinct == n_present:
             return IDENTIFIER
         if n_distinct >= NEARLY_UNIQUE * n_present:
             return f"{n_distinct} of {n_present} values differ, as in free text"
     return ""
+
+
+def find_codes(cells: Any, codes: set[str]) -> Any:
+    """Which cells are one of the codes, as a text or as a number."""
+    if cells.dtype.kind in "iuf":
+        numbers = _parse_numbers(np.array(sorted(codes), dtype=object))
+        return np.isin(_as_floats(cells), numbers[~np.isnan(numbers)])
+    return np.array([text in codes for text in as_texts(cells)], dtype=bool)
 
 
 def refuse_infinite(values: Any, name: str, file: str) -> None:
@@ -170,15 +187,67 @@ def _parse_numbers(texts: Any) -> Any:
     return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(np.float64)
 
 
+def _parse_quantities(texts: Any) -> tuple[Any, str, list[str], list[str]]:
+    """Numbers, their unit, and the cells with a unit and with a limit (which count as the limit).
+
+    Cells with a unit that is not the most frequent one are no numbers: 5 mmol/l is not 5 mg/dl.
+    """
+    values = _parse_numbers(texts).copy()
+    others = [place for place in np.flatnonzero(np.isnan(values)) if texts[place] is not None]
+    matches = {place: QUANTITY.fullmatch(texts[place]) for place in others}
+    found = {place: match for place, match in matches.items() if match}
+    units = Counter(match["unit"].strip() for match in found.values() if match["unit"])
+    unit = units.most_common(1)[0][0] if units else ""
+    with_unit: list[str] = []
+    with_limit: list[str] = []
+    for place, match in found.items():
+        if match["unit"] and match["unit"].strip() != unit:
+            continue
+        values[place] = float(match["number"])
+        (with_limit if match["limit"] else with_unit).append(texts[place])
+    return values, unit, with_unit, with_limit
+
+
+def _are_numbers(present: Any) -> bool:
+    """Whether most cells are numbers, and most of these are not limits, as in "<65" and ">=65"."""
+    values, _, _, with_limit = _parse_quantities(present)
+    n_numbers = int((~np.isnan(values)).sum())
+    return n_numbers > 2 * len(with_limit) and n_numbers >= MOSTLY * present.size
+
+
 def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
-    values = _parse_numbers(texts)
+    values, unit, with_unit, with_limit = _parse_quantities(texts)
     others = [text for text in texts[np.isnan(values)] if text is not None]
-    if not others:
-        return ReadColumn(values)
-    listed = list_names(list(dict.fromkeys(others)))
-    verb = "is not a number" if len(others) == 1 else "are not numbers"
-    note = f"Column {quote(name)}: {count(len(others), 'cell')} ({listed}) {verb}, read as missing."
-    return ReadColumn(values, note)
+    findings = []
+
+    def note(kind: str, cells: list[str], text: str, advice: str) -> None:
+        shown = tuple(dict.fromkeys(cells))[:SHOWN_CELLS]
+        said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({list_names(shown)}) {text}"
+        findings.append(Finding(kind, said, advice, (name,), shown))
+
+    if with_unit:
+        note(
+            "units",
+            with_unit,
+            f"read as numbers, without {quote(unit)}.",
+            "Write the unit into the name of the column, and the number alone into its cells.",
+        )
+    if with_limit:
+        note(
+            "limits",
+            with_limit,
+            "read as the limit itself.",
+            "If your field uses another value, such as half the limit, write that into the cells.",
+        )
+    if others:
+        verb = "is not a number" if len(others) == 1 else "are not numbers"
+        note(
+            "not numbers",
+            others,
+            f"{verb}, read as missing.",
+            f"Correct or empty them, or say that they mean missing: --missing {quote(others[0])}.",
+        )
+    return ReadColumn(values, tuple(findings))
 
 
 def _show(value: Any) -> str:

@@ -35,6 +35,14 @@ class ReadOptions:
         "pipe".
     x_key, y_key : str, optional
         Names of the arrays with samples and labels in ``.npz`` and ``.mat`` files.
+    group : str, optional
+        Column that says which rows belong together, such as those of one person.
+    drop : tuple of str
+        Columns to leave out.
+    categories, numbers : tuple of str
+        Columns to read as categories, or as numbers.
+    missing : tuple of str
+        Cells that mean a missing value, such as "-999".
     known_names : tuple of str
         Columns that the file should have; a first line with one of them is a header.
     """
@@ -44,7 +52,40 @@ class ReadOptions:
     separator: str | None = None
     x_key: str | None = None
     y_key: str | None = None
+    group: str | None = None
+    drop: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     known_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a data file that a person should know before fitting.
+
+    Parameters
+    ----------
+    kind : str
+        What it is about, such as "units" or "equal rows".
+    text : str
+        What was found, in a sentence.
+    advice : str
+        What to do about it.
+    columns : tuple of str
+        The columns concerned.
+    examples : tuple of str
+        Some of the cells concerned.
+    needs_action : bool
+        False if the file can be used as it is.
+    """
+
+    kind: str
+    text: str
+    advice: str = ""
+    columns: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    needs_action: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +120,12 @@ class DataFile:
         Reason for each column that was dropped.
     split : pair of arrays, optional
         Training and test rows, if the file says so.
+    groups : array of shape (n_samples,), optional
+        Which rows belong together.
+    id_column, group_column : str, optional
+        Names of the columns that `ids` and `groups` come from.
+    findings : tuple of Finding
+        What deserves attention before a fit.
     """
 
     samples: Any
@@ -88,6 +135,10 @@ class DataFile:
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, str] = field(default_factory=dict)
     split: tuple[Any, Any] | None = None
+    groups: Any = None
+    id_column: str | None = None
+    group_column: str | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def is_series(self) -> bool:
@@ -109,7 +160,8 @@ class DataFile:
         """
         samples = self.samples[rows] if self.is_series else self.samples.iloc[rows]
         y = None if self.y is None else self.y[rows]
-        return replace(self, samples=samples, y=y, ids=self.ids[rows], split=None)
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, samples=samples, y=y, ids=self.ids[rows], groups=groups, split=None)
 
     def __len__(self) -> int:
         return len(self.samples)

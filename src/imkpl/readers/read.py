@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from imkpl._checks import quote
+from imkpl.readers.check import find_problems
 from imkpl.readers.columns import (
     IDENTIFIER,
     as_label_array,
     as_numbers,
     as_texts,
     check_classes,
+    find_codes,
     find_identifier,
     find_missing,
     find_reason_to_drop,
@@ -29,7 +31,15 @@ from imkpl.readers.columns import (
     require_column,
     unknown_target,
 )
-from imkpl.readers.data_file import DataFile, InputError, RawFile, ReadOptions, count, list_names
+from imkpl.readers.data_file import (
+    DataFile,
+    Finding,
+    InputError,
+    RawFile,
+    ReadOptions,
+    count,
+    list_names,
+)
 from imkpl.readers.formats import parse_file
 
 
@@ -78,8 +88,9 @@ def read_training_file(
     if not hasattr(raw.samples, "columns"):
         data = _read_series(path, raw, options, needs_target=True)
         check_classes(data.y, data.target or "y")
-        return data
+        return replace(data, findings=find_problems(data, None))
     frame, notes = _drop_empty_rows(raw)
+    frame = _apply_options(frame, options, path.name)
     if raw.labels is not None:
         target, column = options.y_key or "y", _as_series(raw.labels)[frame.index]
     else:
@@ -92,19 +103,33 @@ def read_training_file(
         raise InputError(
             f"Column {quote(target)} is both --target and --id, expected two columns. Change one."
         )
+    groups = None
+    if options.group is not None:
+        if options.group in others:
+            raise InputError(
+                f"Column {quote(target)} is both --target and --group, expected two columns. "
+                "Change one."
+            )
+        texts = enumerate(as_texts(frame[options.group]))
+        # A row of nobody belongs to itself.
+        groups = np.array([f"row {i}" if one is None else f"group {one}" for i, one in texts])
+        others.add(options.group)
     identifier, ids = _name_rows(frame, options, others, path.name, notes)
     if identifier is not None:
         others.add(identifier)
     rows = _rows_with_class(labels, notes)
     check_classes(labels[rows], target)
-    kept, dropped, more = _keep_columns(frame.drop(columns=list(others)), rows, path.name)
+    kept, dropped, findings = _keep_columns(
+        frame.drop(columns=list(others)), rows, path.name, options
+    )
+    more = _note_columns(dropped, findings)
     if not kept:
         reasons = [*more, *([] if identifier is None else [f"{quote(identifier)} names the rows."])]
         raise InputError(
             f"No column of {path.name} is left to learn from: "
             f"{' '.join(reasons) or 'it has no others.'} Add columns of numbers or of categories."
         )
-    return DataFile(
+    data = DataFile(
         samples=_build_frame(kept, ids[rows]),
         y=as_label_array(labels[rows]),
         ids=ids[rows],
@@ -112,7 +137,17 @@ def read_training_file(
         notes=(*notes, note, *more),
         dropped=dropped,
         split=raw.split if rows.all() and len(frame) == len(raw.samples) else None,
+        groups=None if groups is None else groups[rows],
+        id_column=identifier,
+        group_column=options.group,
     )
+    frame, is_blank = frame[rows], data.samples.isna().all(axis=1).to_numpy()
+    if is_blank.any():
+        text = f"{count(int(is_blank.sum()), 'row')} without a value to learn from left out."
+        data, frame = data.take(np.flatnonzero(~is_blank)), frame[~is_blank]
+        data = replace(data, notes=(*data.notes, text))
+        check_classes(data.y, target)
+    return replace(data, findings=(*find_problems(data, frame), *findings))
 
 
 def read_new_file(
@@ -153,6 +188,7 @@ def read_new_file(
     if expected is None:
         return _read_series(path, raw, options, needs_target=needs_target)
     frame, notes = _drop_empty_rows(raw)
+    frame = _empty_cells(frame, options.missing)
     labels, target = None, options.target or raw.target
     if needs_target:
         labels, target = _find_labels(path, raw, frame, target)
@@ -215,6 +251,32 @@ def _drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
     return frame, notes
 
 
+def _apply_options(frame: Any, options: ReadOptions, file: str) -> Any:
+    """The table without the columns and cells that the user does not want."""
+    names = [str(name) for name in frame.columns]
+    for option in ("drop", "categories", "numbers"):
+        for name in getattr(options, option):
+            require_column(names, name, file, f"--{option}")
+    if options.group is not None:
+        require_column(names, options.group, file, "--group")
+    used = [options.target, options.id_column, options.group]
+    for name in options.drop:
+        if name in used:
+            raise InputError(
+                f"Column {quote(name)} is to be dropped (--drop) and used by another option. Leave "
+                "out one of the two."
+            )
+    return _empty_cells(frame.drop(columns=list(options.drop)), options.missing)
+
+
+def _empty_cells(frame: Any, codes: tuple[str, ...]) -> Any:
+    """The table with missing cells in the place of codes for them."""
+    if not codes:
+        return frame
+    wanted = {code.strip() for code in codes}
+    return frame.apply(lambda cells: cells.mask(find_codes(cells, wanted)))
+
+
 def _rows_with_class(labels: Any, notes: list[str]) -> Any:
     has_class = np.array([label is not None for label in labels], dtype=bool)
     if not has_class.all():
@@ -235,29 +297,39 @@ def _name_rows(
 
 
 def _keep_columns(
-    frame: Any, rows: Any, file: str
-) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """Columns to learn from, reasons for dropping others, and notes about both."""
-    kept, dropped, notes = {}, {}, []
+    frame: Any, rows: Any, file: str, options: ReadOptions
+) -> tuple[dict[str, Any], dict[str, str], list[Finding]]:
+    """Columns to learn from, reasons for dropping others, and what was guessed about cells."""
+    kinds = {
+        **dict.fromkeys(options.categories, "categories"),
+        **dict.fromkeys(options.numbers, "numbers"),
+    }
+    kept, dropped = {}, {}
+    findings: list[Finding] = []
     for place, name in enumerate(frame.columns):
         cells = frame.iloc[:, place][rows]
-        column = read_column(cells, str(name))
-        reason = find_reason_to_drop(column)
-        if not reason and looks_like_identifier(cells, str(name)):
+        column = read_column(cells, str(name), kinds.get(name))
+        reason = find_reason_to_drop(column, is_wanted=name in kinds)
+        if not reason and name not in kinds and looks_like_identifier(cells, str(name)):
             reason = IDENTIFIER
         if reason:
             dropped[str(name)] = reason
             continue
         refuse_infinite(column.values, str(name), file)
         kept[str(name)] = column.values
-        if column.note:
-            notes.append(column.note)
+        findings += column.findings
+    return kept, dropped, findings
+
+
+def _note_columns(dropped: Mapping[str, str], findings: list[Finding]) -> list[str]:
+    """Notes about columns that are left out, and about cells of others."""
+    notes = [finding.text for finding in findings]
     reasons: dict[str, list[str]] = {}
     for name, reason in dropped.items():
         reasons.setdefault(reason, []).append(name)
     for reason, names in reasons.items():
         notes.append(f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.")
-    return kept, dropped, notes
+    return notes
 
 
 def _find_labels(
@@ -304,7 +376,7 @@ def _read_expected(
     if name not in expected.categories:
         column = as_numbers(frame[name], name, file)
         refuse_infinite(column.values, name, file)
-        notes += [column.note] if column.note else []
+        notes += [finding.text for finding in column.findings]
         return column.values
     known = {str(category): category for category in expected.categories[name]}
     texts = as_texts(frame[name])

@@ -31,6 +31,8 @@ LIMIT_LOCK = threading.Lock()
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 BLANK_TOP = re.compile(r"\A([\s,;|\"]*\n)+")
 WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+# The same with a limit sign before or a unit after it.
+QUANTITY_WITH_COMMA = re.compile(r"([<>≤≥]=?)?\s*[+-]?\d*,\d+([eE][+-]?\d+)?(\s*[^\W\d]\S*|\s*%)?")
 WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -49,7 +51,11 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
         )
     with _cells_of_any_size(content):
         separator = _find_separator(lines, options.separator, path)
-        inspected = list(_split(lines, separator))
+        titles = _find_titles(lines, separator)
+        for title in titles:
+            content = BLANK_TOP.sub("", content[content.index(title) + len(title) :])
+            notes.append(f"{quote(title.strip(separator + ' '))} above the table is not read.")
+        inspected = list(_split(lines[len(titles) :], separator))
         width = _check_widths(content, separator, path)
     decimal = _find_decimal(inspected, separator)
     is_headed = _has_header(inspected, options)
@@ -104,8 +110,8 @@ def _read_commas(frame: Any) -> Any:
     for name in frame.columns:
         if frame[name].dtype.kind not in "iufb":
             frame[name] = [
-                cell.replace(",", ".")
-                if isinstance(cell, str) and WITH_COMMA.fullmatch(cell.strip())
+                cell.replace(",", ".", 1)
+                if isinstance(cell, str) and QUANTITY_WITH_COMMA.fullmatch(cell.strip())
                 else cell
                 for cell in frame[name].tolist()
             ]
@@ -157,6 +163,21 @@ def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> 
     if len(found) > 1:
         found.pop(" ", None)
     return max(found, key=lambda separator: found[separator]) if found else ","
+
+
+def _find_titles(lines: list[str], separator: str) -> list[str]:
+    """Lines above the table that have a single text in a file of three columns or more."""
+    widths = Counter(len(cells) for cells in _split(lines, separator))
+    titles: list[str] = []
+    if separator == " " or not widths or max(widths, key=widths.__getitem__) < 3:
+        return titles
+    for line in lines[:-1]:
+        cells = [cell for cells in _split([line], separator) for cell in cells if cell.strip()]
+        is_text = len(cells) == 1 and not NUMBER.fullmatch(cells[0].strip())
+        if not is_text or '"' in line:
+            break
+        titles.append(line.rstrip("\n"))
+    return titles
 
 
 def _explains_commas(lines: list[str], separator: str, found: dict[str, Any]) -> bool:

@@ -422,14 +422,13 @@ class DaskSamples(ShardedSamples):
     parts: tuple[Any, ...] = field(compare=False)  # Delayed partitions
     starts: IntArray = field(compare=False)  # first row of every partition, and number of rows
     all_digests: Any  # (n_rows, 2): 128 bits per row
-    varying_columns: IntArray
-    n_features: int
+    all_ranges: FloatArray  # (n_features, 2): minimum and maximum
     rows: IntArray  # rows in view
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of samples in view and number of features."""
-        return int(self.rows.size), self.n_features
+        return int(self.rows.size), int(self.all_ranges.shape[0])
 
     @property
     def digests(self) -> Any:
@@ -437,9 +436,9 @@ class DaskSamples(ShardedSamples):
         return self.all_digests[self.rows]
 
     @property
-    def varying(self) -> IntArray:
-        """Columns that are not constant."""
-        return self.varying_columns
+    def ranges(self) -> FloatArray:
+        """The least and the largest number of every column."""
+        return self.all_ranges
 
     def distribute(self, bank: BaseKernelBank) -> BaseKernelBank:
         """The same kernels, computed by the same cluster."""
@@ -498,8 +497,7 @@ def read_dask(X: Any) -> DaskSamples:
         parts=parts,
         starts=starts,
         all_digests=np.concatenate(digests),
-        varying_columns=np.flatnonzero(low < high),
-        n_features=low.size,
+        all_ranges=np.stack([low, high], axis=1),
         rows=np.arange(n_rows),
     )
 

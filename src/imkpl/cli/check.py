@@ -1,0 +1,154 @@
+"""``imkpl check``: what to correct in a table before a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from imkpl.cli.command import (
+    INPUT_ERROR,
+    CategoriesOption,
+    DataArgument,
+    DebugOption,
+    DropOption,
+    GroupOption,
+    IdOption,
+    JsonOption,
+    MissingOption,
+    NumbersOption,
+    SeparatorOption,
+    TargetOption,
+    XKeyOption,
+    YKeyOption,
+    read_options,
+)
+from imkpl.cli.output import echo, echo_json, echo_note, echo_table
+from imkpl.readers import DataFile, read_training_file
+from imkpl.readers.check import describe_columns, find_baseline
+from imkpl.readers.data_file import count
+
+CHECK_EXAMPLES = """
+imkpl check data.csv --target class
+imkpl check data.csv --target class --missing -999 --categories ward
+imkpl check visits.csv --target diagnosis --group patient --json
+"""
+# Columns on a screen; --json has all of them.
+MAX_SHOWN = 40
+# Findings of a kind on a screen.
+MAX_ALIKE = 3
+
+
+def check(
+    data: DataArgument,
+    target: TargetOption = None,
+    identifier: IdOption = None,
+    group: GroupOption = None,
+    drop: DropOption = None,
+    categories: CategoriesOption = None,
+    numbers: NumbersOption = None,
+    missing: MissingOption = None,
+    separator: SeparatorOption = None,
+    x_key: XKeyOption = None,
+    y_key: YKeyOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Say how a file is read and what to correct in it, before a fit.
+
+    Nothing is written. The exit code is 0 if there is nothing to do, 1 if there are findings or if
+    the file cannot be read. imkpl fit takes the same options.
+    """
+    options = read_options(
+        target=target,
+        id_column=identifier,
+        group=group,
+        drop=drop,
+        categories=categories,
+        numbers=numbers,
+        missing=missing,
+        separator=separator,
+        x_key=x_key,
+        y_key=y_key,
+    )
+    read = read_training_file(data, options)
+    label, n_rows = find_baseline(read.y)
+    answer: dict[str, Any] = {
+        "command": "check",
+        "file": str(data),
+        "notes": list(read.notes),
+        "rows": len(read),
+        "columns": [asdict(one) for one in describe_columns(read)],
+        "findings": [asdict(one) for one in read.findings],
+        "baseline": {"class": label, "rows": n_rows, "accuracy": n_rows / len(read)},
+    }
+    if as_json:
+        echo_json(answer)
+    else:
+        _echo_check(answer)
+    if any(one.needs_action for one in read.findings):
+        raise typer.Exit(INPUT_ERROR)
+
+
+def _echo_check(answer: dict[str, Any]) -> None:
+    said = {one["text"] for one in answer["findings"]}
+    for text in answer["notes"]:
+        if text not in said:
+            echo_note(text)
+    if len(answer["columns"]) == 1:
+        echo_note("Of time series, only the classes are checked.")
+    head = ("column", "read as", "values", "missing", "to change it")
+    rows = [
+        (one["name"], one["role"], one["values"], one["n_missing"] or "", one["change"])
+        for one in answer["columns"]
+    ]
+    echo_table(head, rows[:MAX_SHOWN])
+    if len(rows) > MAX_SHOWN:
+        echo(f"... and {len(rows) - MAX_SHOWN} more (see --json)")
+    to_do = [one for one in answer["findings"] if one["needs_action"]]
+    for title, findings in (
+        ("To do", to_do),
+        ("Good to know", [one for one in answer["findings"] if not one["needs_action"]]),
+    ):
+        if findings:
+            echo(f"\n{title}:")
+        for text, advice in _list_findings(findings):
+            echo(f"* {text}")
+            if advice:
+                echo(f"  {advice}")
+    base = answer["baseline"]
+    echo(
+        f"\nBaseline to beat: {base['accuracy']:.1%} ({base['rows']} of {answer['rows']} rows are "
+        f"{str(base['class'])!r})."
+    )
+    echo(f"{count(len(to_do), 'finding')} to act on." if to_do else "Nothing to do.")
+
+
+def _list_findings(findings: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Text and advice of the first findings of every kind, and how many more there are."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for one in findings:
+        kinds.setdefault(one["kind"], []).append(one)
+    for found in kinds.values():
+        yield from ((one["text"], one["advice"]) for one in found[:MAX_ALIKE])
+        if len(found) > MAX_ALIKE:
+            yield f"... and {len(found) - MAX_ALIKE} more of this kind (imkpl check --json).", ""
+
+
+def echo_findings(data: DataFile) -> None:
+    """Print, before a fit, how columns are read and what the check finds."""
+    findings = [asdict(one) for one in data.findings if one.needs_action]
+    said = {one["text"] for one in findings}
+    for text in data.notes:
+        if text not in said:
+            echo_note(text)
+    if not data.is_series:
+        n_text = sum(kind.kind not in "iuf" for kind in data.samples.dtypes)
+        parts = [count(data.samples.shape[1] - n_text, "column") + " of numbers"]
+        parts += [f"{n_text} of categories"] * (n_text > 0)
+        parts += [f"{len(data.dropped)} left out"] * bool(data.dropped)
+        echo_note(f"{', '.join(parts)} (listed by imkpl check).")
+    for text, advice in _list_findings(findings):
+        echo_note(f"{text} {advice}".strip())

@@ -1,0 +1,420 @@
+"""The case card: one case beside the training cases that decide it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from imkpl._json import to_json
+from imkpl._typing import FloatArray, IntArray
+from imkpl.explanations.exports import to_label
+
+if TYPE_CHECKING:
+    from imkpl.explanations.explanation import Explanation
+
+# Features on a card, and names in a note.
+MOST_FEATURES, MOST_NAMED = 8, 3
+# The answer is close if the runner-up has this part of its probability, or if it has not half.
+CLOSE, UNSURE = 1 / 3, 0.5
+# Two values are alike from this similarity on.
+ALIKE = 0.5
+# A case that is less similar to every prototype resembles none of them.
+LEAST_SIMILARITY = 0.005
+# A changed case must be ahead by more than rounding.
+LEAST_LEAD = 1e-6
+# Training cases whose values are tried as changes, similarities computed for that at a time, and
+# features and values of each of which pairs are tried.
+MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED = 100, 2**18, 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CaseCard:
+    """Why one case got its answer, beside the nearest cases for and against it.
+
+    Made by `Explanation.card`. Print it, show it in a notebook, or convert it with `to_dict`.
+
+    Parameters
+    ----------
+    case : str
+        Name of the case.
+    answer, runner_up : class label
+        The predicted class and the most probable other one.
+    probability, runner_up_probability : float
+        Their probabilities.
+    lead : float
+        Score of the answer minus that of the runner-up.
+    doubt : {"clear", "close", "novel", "no evidence"}
+        How far to trust the answer.
+    doubt_text : str
+        The same in a sentence.
+    supporting, opposing : dict or None
+        The training case at the heart of the prototype that speaks most for the answer, and for
+        the runner-up: its name, class, prototype, and the similarity and share of that prototype.
+    features : list of dict
+        The features that decide, with their values in the three cases and what each adds to the
+        lead, largest first.
+    rest : float
+        What everything else adds: other features, bonuses and numbers of prototypes.
+    change : dict or None
+        The smallest change of one or two features, to values of training cases in the model, that
+        changes the answer.
+    notes : list of str
+        What else to know.
+    """
+
+    case: str
+    answer: Any
+    probability: float
+    runner_up: Any
+    runner_up_probability: float
+    lead: float
+    doubt: str
+    doubt_text: str
+    supporting: dict[str, Any] | None
+    opposing: dict[str, Any] | None
+    features: list[dict[str, Any]]
+    rest: float
+    change: dict[str, Any] | None
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to dicts, lists, numbers and strings, ready for JSON.
+
+        Returns
+        -------
+        dict
+            One entry per field.
+        """
+        found: dict[str, Any] = to_json({one.name: getattr(self, one.name) for one in fields(self)})
+        return found
+
+
+def build_card(explanation: Explanation, index: int) -> CaseCard:
+    """The card of one of the explained cases."""
+    one = explanation[range(len(explanation))[index]]
+    evidence, comparison = one.evidence, explanation._comparison
+    predictor, shares = evidence.predictor, one.shares.toarray().ravel()
+    winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
+    probability, other = (float(one.probabilities[0, label]) for label in (winner, runner_up))
+    speakers = [_find_speaker(one, shares, label) for label in (winner, runner_up)]
+    places = [_find_heart(predictor, prototype) for prototype in speakers]
+
+    parts, alike = comparison.compare(evidence.samples)
+    words = parts if predictor.votes is not None else evidence.split_words(0, parts)
+    factors = evidence.factors(0)
+    adds = ((factors[:, winner] - factors[:, runner_up]) @ words) @ comparison.owners
+    lead = float(one.scores[0, winner] - one.scores[0, runner_up])
+    cells, others = (
+        comparison.cells(evidence.samples, 0),
+        [comparison.support_cells(p) for p in places],
+    )
+    outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
+    features = []
+    for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
+        near = [
+            place is not None
+            and bool(alike[place, i] >= ALIKE or (cells[i] is not None and cells[i] == cell[i]))
+            for place, cell in zip(places, others, strict=True)
+        ]
+        features.append(
+            {
+                "name": comparison.names[i],
+                "value": cells[i],
+                "supporting": others[0][i],
+                "opposing": others[1][i],
+                "for": float(adds[i]),
+                "near_supporting": near[0],
+                "near_opposing": near[1],
+                "evidence": float(comparison.evidence[i]),
+                "outside": outside[i],
+            }
+        )
+    doubt, doubt_text = _judge(one, comparison, cells, probability, other)
+    supporting, opposing = (
+        _describe_speaker(one, shares, prototype, place)
+        for prototype, place in zip(speakers, places, strict=True)
+    )
+    return CaseCard(
+        case=str(one.sample_ids[0]),
+        answer=to_label(one.classes[winner]),
+        probability=probability,
+        runner_up=to_label(one.classes[runner_up]),
+        runner_up_probability=other,
+        lead=lead,
+        doubt=doubt,
+        doubt_text=doubt_text,
+        supporting=supporting,
+        opposing=opposing,
+        features=features,
+        rest=lead - sum(feature["for"] for feature in features),
+        change=comparison.find_change(one, cells, parts, alike, winner),
+        notes=[
+            *_note_values(comparison, cells, outside),
+            *_note_missing(comparison, cells),
+            *_note_code(one),
+        ],
+    )
+
+
+def _find_speaker(one: Explanation, shares: FloatArray, label: int) -> int | None:
+    """The prototype of a class that says most; the most similar one where all are silent."""
+    own = np.flatnonzero(one.evidence.predictor.encoder.classes == label)
+    said = shares[own] if shares[own].any() else one.evidence.similarities[0, own]
+    return int(own[np.argmax(said)]) if own.size else None
+
+
+def _find_heart(predictor: Any, prototype: int | None) -> int | None:
+    """The support sample with the largest part in a prototype."""
+    if prototype is None:
+        return None
+    row = predictor.mixes[[prototype]].tocoo()
+    return int(row.coords[1][np.argmax(row.data)])
+
+
+def _describe_speaker(
+    one: Explanation, shares: FloatArray, prototype: int | None, place: int | None
+) -> dict[str, Any] | None:
+    if prototype is None or place is None:
+        return None
+    return {
+        "case": str(one.support_ids[place]),
+        "label": to_label(one.support_classes[place]),
+        "prototype": prototype,
+        "similarity": float(one.evidence.similarities[0, prototype]),
+        "share": float(shares[prototype]),
+    }
+
+
+def _judge(
+    one: Explanation, comparison: Comparison, cells: list[Any], probability: float, other: float
+) -> tuple[str, str]:
+    """How far to trust an answer, in a word and in a sentence."""
+    runner_up = one.classes[one.runners_up[0]]
+    if comparison.is_blank(cells):
+        return "no evidence", (
+            f"All that the model reads is {comparison.absence}: {one.predicted[0]} is what it "
+            "says without any evidence."
+        )
+    if one.evidence.similarities[0].max() < LEAST_SIMILARITY:
+        return "no evidence", "It resembles none of the training cases that the model knows."
+    if one.is_novel[0]:
+        return "novel", (
+            f"Unlike the training data: novelty {one.novelty[0]:.2f}, usually at most "
+            f"{one.novelty_threshold:.2f}. Do not rely on the answer."
+        )
+    if probability < UNSURE or other >= CLOSE * probability:
+        return "close", f"Close: {runner_up} is possible as well ({other:.0%})."
+    return "clear", f"Clear: {runner_up}, the next, has {other:.0%}."
+
+
+def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | None]) -> list[str]:
+    """Sentences about values that training cases do not have."""
+    notes = []
+    for i, where in enumerate(outside):
+        name, cell = comparison.names[i], cells[i]
+        if where == "unseen":
+            notes.append(f"{name} = {cell} did not occur in training.")
+        elif where is not None:
+            low, high = comparison.ranges[i]
+            notes.append(
+                f"{name} = {cell:.4g} is {where} all training values ({low:.4g} to {high:.4g})."
+            )
+    return notes
+
+
+def _note_missing(comparison: Comparison, cells: list[Any]) -> list[str]:
+    missing = [name for name, cell in zip(comparison.names, cells, strict=True) if cell is None]
+    if not comparison.has_cells or not 0 < len(missing) < len(cells):
+        return []
+    named = ", ".join(missing[:MOST_NAMED])
+    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    return [f"Missing, {len(missing)} of {len(cells)} values that the model reads: {named}{more}."]
+
+
+def _note_code(one: Explanation) -> list[str]:
+    """A sentence where another class than the predicted one has most of the code."""
+    if not one.code_disagrees[0]:
+        return []
+    shares = one.code_shares[0]
+    most = int(np.argmax(shares))
+    return [
+        f"The code disagrees: {shares[most]:.1%} of it is {one.classes[most]}, "
+        f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
+    ]
+
+
+class Comparison:
+    """What the cards of a model share: features as columns, and values to change to.
+
+    Kernels that read the same column are one feature. Kernels that read more than one value are
+    a feature each, without values.
+    """
+
+    def __init__(self, explanation: Explanation) -> None:
+        self.predictor, self.kind = explanation.evidence.predictor, explanation.kind
+        bank, n_kernels = self.predictor.bank, self.predictor.weights.size
+        self.has_cells = self.kind.cells(bank, self.predictor.samples, 0) is not None
+        columns: Any = bank.kernel_columns if self.has_cells else np.arange(n_kernels)
+        self.columns, first, group = np.unique(columns, return_index=True, return_inverse=True)
+        self.first = first.tolist()  # the kernel that shows the value of the column
+        self.owners = np.eye(self.columns.size)[group]  # (n_kernels, n_features)
+        counts = self.owners.sum(axis=0)
+        self.names = [
+            explanation.feature_names[kernel]
+            if counts[i] == 1
+            else explanation.column_names[column]
+            for i, (kernel, column) in enumerate(
+                zip(self.first, self.columns.tolist(), strict=True)
+            )
+        ]
+        self.weights = self.predictor.weights @ self.owners
+        self.evidence = np.array(
+            [explanation.feature_evidence[group == i].max() for i in range(self.columns.size)]
+        )
+        ranges = self.predictor.ranges if self.has_cells else None
+        self.ranges = (
+            np.full((self.columns.size, 2), np.nan) if ranges is None else ranges[self.columns]
+        )
+        vocabularies = self.kind.vocabularies(bank) if self.has_cells else None
+        self.vocabularies = [
+            vocabularies[kernel] if vocabularies else None for kernel in self.first
+        ]
+        self._tried: tuple[IntArray, IntArray, FloatArray] | None = None
+
+    @property
+    def absence(self) -> str:
+        """How a cell without anything is called."""
+        return "missing" if self.kind.absent is None else "absent"
+
+    def cells(self, samples: Any, row: int) -> list[Any]:
+        """The value of each feature in a sample."""
+        cells = self.kind.cells(self.predictor.bank, samples, row)
+        return (
+            [None] * len(self.names) if cells is None else [cells[kernel] for kernel in self.first]
+        )
+
+    def support_cells(self, place: int | None) -> list[Any]:
+        """The value of each feature in a support sample."""
+        if place is None:
+            return [None] * len(self.names)
+        return self.cells(self.predictor.samples, place)
+
+    def is_blank(self, cells: list[Any]) -> bool:
+        """Whether a sample has nothing that the model reads."""
+        return self.has_cells and all(cell == self.kind.absent for cell in cells)
+
+    def place(self, feature: int, cell: Any) -> str | None:
+        """Where a value lies outside of those of the training cases."""
+        words = self.vocabularies[feature]
+        if words is not None:
+            return None if cell is None or cell in words or len(words) < 2 else "unseen"
+        if cell is None or isinstance(cell, bool | str):
+            return None
+        low, high = self.ranges[feature]
+        return "below" if cell < low else "above" if cell > high else None
+
+    def compare(self, one: Any) -> tuple[FloatArray, FloatArray]:
+        """How similar a sample is to each prototype, and to each support sample, by its values.
+
+        The first split by kernels, (n_prototypes, n_kernels); the second is 1 for features that
+        are equal, (n_support, n_features).
+        """
+        predictor, n_prototypes = self.predictor, self.predictor.mixes.shape[0]
+        both = sp.vstack([predictor.mixes, sp.eye_array(predictor.mixes.shape[1])], format="csr")
+        values = predictor.bank._compare_mixes(one, predictor.samples, both)[0] * predictor.weights
+        return values[:n_prototypes], (values[n_prototypes:] @ self.owners) / self.weights
+
+    def tried(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Support samples and features to try as changes, and the similarities that they give.
+
+        The last of shape (n_tried, n_features_tried, n_prototypes).
+        """
+        if self._tried is None:
+            predictor = self.predictor
+            largest = predictor.mixes.max(axis=0).toarray().ravel()
+            rows = np.sort(np.argsort(-largest, kind="stable")[:MOST_TRIED])
+            width = max(1, TRIED_AT_ONCE // (rows.size * predictor.mixes.shape[0]))
+            features = np.argsort(-self.weights, kind="stable")[:width]
+            kernels = np.flatnonzero(self.owners[:, features].any(axis=1))
+            bank = predictor.bank.select(kernels)
+            samples = self.kind.take(bank, predictor.samples, rows)
+            values = bank._compare_mixes(samples, predictor.samples, predictor.mixes)
+            parts = values * predictor.weights[kernels] @ self.owners[np.ix_(kernels, features)]
+            self._tried = rows, features, np.ascontiguousarray(parts.transpose(0, 2, 1))
+        return self._tried
+
+    def find_change(
+        self, one: Explanation, cells: list[Any], parts: FloatArray, alike: FloatArray, winner: int
+    ) -> dict[str, Any] | None:
+        """The smallest change of one or two features that changes the answer."""
+        if not self.has_cells or not self.kind.has_free_cells:
+            return None
+        rows, features, values = self.tried()
+        shown = [self.support_cells(row) for row in rows.tolist()]
+        options = [
+            (place, i)
+            for place in range(rows.size)
+            for i, feature in enumerate(features.tolist())
+            if shown[place][feature] is not None and shown[place][feature] != cells[feature]
+        ]
+        if not options:
+            return None
+        places, which = np.array(options).T
+        # How unlike the old value the new one is, and what it does to the similarities.
+        sizes = 1 - alike[rows[places], features[which]]
+        steps = values[places, which] - (parts @ self.owners)[:, features[which]].T
+        before = one.evidence.similarities
+        gains, to = self._score(before + steps, winner)
+        chosen: tuple[int, ...] = ()
+        flips = np.flatnonzero(gains > LEAST_LEAD)
+        if flips.size:
+            best = int(flips[np.argmin(sizes[flips])])
+            chosen, label = (best,), to[best]
+        else:
+            kept = _keep_efficient(which, sizes, gains)
+            left, right = (kept[side] for side in np.triu_indices(kept.size, 1))
+            apart = which[left] != which[right]
+            left, right = left[apart], right[apart]
+            if left.size == 0:
+                return None
+            gains, to = self._score(before + steps[left] + steps[right], winner)
+            flips = np.flatnonzero(gains > LEAST_LEAD)
+            if flips.size == 0:
+                return None
+            best = int(flips[np.argmin((sizes[left] + sizes[right])[flips])])
+            chosen, label = (int(left[best]), int(right[best])), to[best]
+        return {
+            "to": to_label(one.classes[label]),
+            "features": [
+                {
+                    "name": self.names[features[which[i]]],
+                    "from": cells[features[which[i]]],
+                    "to": shown[places[i]][features[which[i]]],
+                }
+                for i in chosen
+            ],
+        }
+
+    def _score(self, similarities: FloatArray, winner: int) -> tuple[FloatArray, IntArray]:
+        """How far the best other class is ahead of a class, and which that is."""
+        scores = self.predictor.score(similarities)
+        own = scores[:, winner].copy()
+        scores[:, winner] = -np.inf
+        return np.asarray(scores.max(axis=1) - own), np.asarray(np.argmax(scores, axis=1))
+
+
+def _keep_efficient(which: IntArray, sizes: FloatArray, gains: FloatArray) -> IntArray:
+    """Changes of the features that gain most; none is both larger and worse than another one."""
+    best = {int(i): float(gains[which == i].max()) for i in np.unique(which)}
+    kept: list[int] = []
+    for i in sorted(best, key=lambda i: -best[i])[:MOST_PAIRED]:
+        own = np.flatnonzero(which == i)
+        own = own[np.argsort(sizes[own], kind="stable")]
+        highest = np.maximum.accumulate(gains[own])
+        own = own[np.diff(highest, prepend=-np.inf) > 0]
+        even = np.linspace(0, own.size - 1, min(own.size, MOST_PAIRED)).round().astype(np.intp)
+        kept.extend(own[even].tolist())
+    return np.array(kept, dtype=np.intp)

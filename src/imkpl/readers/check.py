@@ -1,0 +1,403 @@
+"""What to correct in a table before a fit: every function looks for one kind of mistake."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from imkpl._checks import quote
+from imkpl.readers.columns import DATES, ID_NAME, as_texts, find_missing
+from imkpl.readers.data_file import DataFile, Finding, count, list_names
+
+# Two rows of a class to learn from, and one to measure on.
+MIN_CLASS_ROWS = 3
+# Classes are imbalanced if the largest has this many times the rows of the smallest.
+IMBALANCE = 4
+# A column gives the classes away if it leaves this share of the baseline's errors, ...
+FEW_ERRORS = 0.02
+# ... which are at least so many, ...
+MANY_ERRORS = 10
+# ... and if its categories have this many rows on average.
+ROWS_PER_CATEGORY = 5
+# Rows that are looked at to find such columns.
+MAX_ROWS = 20_000
+# Numbers that people write for a missing value, and 0 where it lies far from all others.
+CODES = {sign * float("9" * digits) for sign in (-1, 1) for digits in range(1, 6)} - {9.0}
+FAR_FROM_ZERO = 0.2
+TEXT_CODES = {
+    *("unknown", "unk", "missing", "not available", "not done", "not known", "n.a.", "n.d.", "nd"),
+    *(".", "..", "unbekannt", "keine angabe", "k.a.", "k. a."),
+}
+PERSON = re.compile(
+    r"(?i:(pat|patient|subject|person|participant|proband|donor|animal|volunteer|individual|customer|"
+    r"client|pseudonym|mrn)(s|in)?([ _.-]*(id|nr|no|number|code|name|key))?)"
+)
+# So many values of a text column must repeat, always in one class, to look like persons.
+MIN_REPEATED = 5
+STARTS_WITH_NUMBER = re.compile(r"[<>≤≥~=±]*\s*[+-]?[.,]?\d.*", re.DOTALL)
+MOSTLY = 0.8
+DATE_NAME = re.compile(r"(?i:.*(date|datum|day|tag|birth|dob).*)")
+# Days since 1900, as spreadsheets store dates: 1954 to 2064.
+SERIAL_DATES = (20_000, 60_000)
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """How a column of a file is read."""
+
+    name: str
+    role: str  # target, row names, group, numbers, categories or left out
+    values: str  # what is in it, in a few words
+    n_missing: int
+    change: str  # how to have it read otherwise
+
+
+def describe_columns(data: DataFile) -> list[ColumnUse]:
+    """How every column of a training file is read, and how to say otherwise."""
+    uses = [ColumnUse(data.target or "y", "target", _show_counts(data.y), 0, "--target COLUMN")]
+    for name, role, values in (
+        (data.id_column, "row names", data.ids),
+        (data.group_column, "groups", data.groups),
+    ):
+        if name is not None:
+            shown = f"{len(set(values.tolist()))} different"
+            uses.append(ColumnUse(name, role, shown, 0, "--id COLUMN" if role != "groups" else ""))
+    if data.is_series:
+        return uses
+    for name in data.samples.columns:
+        cells = data.samples[name].to_numpy()
+        is_missing = find_missing(cells)
+        present, is_text = cells[~is_missing], cells.dtype == object
+        if is_text:
+            role, values, other = "categories", _show_counts(present), "numbers"
+        else:
+            values = f"{present.min():.10g} to {present.max():.10g}"
+            role, other = "numbers", "categories"
+        change = f"--{other} {shlex.quote(name)}"
+        uses.append(ColumnUse(name, role, values, int(is_missing.sum()), change))
+    for name, reason in data.dropped.items():
+        change = f"--categories {shlex.quote(name)}"
+        is_empty = reason.startswith(("always", "no values"))
+        uses.append(ColumnUse(name, "left out", reason, 0, "" if is_empty else change))
+    return uses
+
+
+def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
+    """All findings about a training file, the gravest first.
+
+    `frame` has all columns of the file, as they were parsed, and the rows of `data`; None for time
+    series.
+    """
+    found = [*_find_class_variants(data), *_find_rare_classes(data), *_find_imbalance(data)]
+    if frame is not None:
+        for find in (_find_giveaways, _find_persons, _find_equal_rows, _find_missing_codes):
+            found += find(data, frame)
+        for find in (_find_variants, _find_numbers_as_text, _find_counters, _find_number_dates):
+            found += find(data, frame)
+        found += _find_left_out(data)
+    return tuple(found)
+
+
+def find_baseline(y: Any) -> tuple[Any, int]:
+    """The most frequent class and its number of rows."""
+    (best,) = Counter(y.tolist()).most_common(1)
+    return best
+
+
+def _find_class_variants(data: DataFile) -> Iterator[Finding]:
+    for names in _group_variants(data.y):
+        yield Finding(
+            "variants",
+            f"Target {quote(data.target)}: {list_names(names)} look like one class and count as "
+            f"{len(names)}.",
+            "Write them alike in the file.",
+            (data.target or "y",),
+            tuple(names),
+        )
+
+
+def _find_rare_classes(data: DataFile) -> Iterator[Finding]:
+    rare = {name: n for name, n in Counter(data.y.tolist()).items() if n < MIN_CLASS_ROWS}
+    if rare:
+        listed = ", ".join(f"{quote(str(name))} ({n})" for name, n in list(rare.items())[:SHOWN])
+        more = ", ..." if len(rare) > SHOWN else ""
+        yield Finding(
+            "rare classes",
+            f"Target {quote(data.target)}: {count(len(rare), 'class')} with fewer than "
+            f"{MIN_CLASS_ROWS} rows: {listed}{more}.",
+            "Add rows, correct labels that are misspelt, or leave such rows out with --drop-rare.",
+            (data.target or "y",),
+            tuple(str(name) for name in rare)[:SHOWN],
+        )
+
+
+def _find_imbalance(data: DataFile) -> Iterator[Finding]:
+    counts = {name: n for name, n in Counter(data.y.tolist()).items() if n >= MIN_CLASS_ROWS}
+    if len(counts) < 2:
+        return
+    large, small = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+    if counts[large] >= IMBALANCE * counts[small]:
+        yield Finding(
+            "imbalance",
+            f"Target {quote(data.target)}: {counts[large]} rows are {quote(str(large))} and only "
+            f"{counts[small]} are {quote(str(small))}.",
+            "If errors in the rare class matter as much as in all others, add --balanced.",
+            (data.target or "y",),
+        )
+
+
+def _find_giveaways(data: DataFile, frame: Any) -> Iterator[Finding]:
+    rows = np.linspace(0, len(data) - 1, min(len(data), MAX_ROWS)).astype(int)
+    labels = np.unique(data.y[rows], return_inverse=True)[1]
+    sizes = np.bincount(labels)
+    n_errors = len(rows) - sizes.max()
+    if n_errors < MANY_ERRORS:
+        return
+    for name in data.samples.columns:
+        n_left = _count_errors(data.samples[name].to_numpy()[rows], labels, sizes.size)
+        if n_left <= FEW_ERRORS * n_errors:
+            right = len(rows) - int(np.ceil(n_left))
+            where = f"all {right} rows" if n_left == 0 else f"{right} of {len(rows)} rows"
+            yield Finding(
+                "gives the target away",
+                f"Column {quote(name)} alone tells the class in {where}.",
+                "If it is derived from the class, or not known before it, leave it out: "
+                f"--drop {shlex.quote(name)}.",
+                (name,),
+            )
+
+
+def _count_errors(cells: Any, labels: Any, n_classes: int) -> float:
+    """Rows for which a column does not tell the class: by its categories, or by intervals."""
+    import pandas as pd
+
+    is_text = cells.dtype == object
+    places, found = pd.factorize(cells, sort=not is_text, use_na_sentinel=False)
+    if len(found) < 2 or (is_text and len(found) * ROWS_PER_CATEGORY > len(cells)):
+        return np.inf
+    table = np.bincount(places * n_classes + labels, minlength=len(found) * n_classes)
+    table = table.reshape(len(found), n_classes)
+    n_errors = float(len(cells) - table.max(axis=1).sum())
+    if is_text:
+        return n_errors
+    # A row among those of another class makes two more intervals.
+    winners = table.argmax(axis=1)
+    n_intervals = 1 + int((winners[1:] != winners[:-1]).sum())
+    return n_errors + max(n_intervals - n_classes, 0) / 2
+
+
+def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
+    if data.groups is not None:
+        return
+    for name in frame.columns:
+        cells = frame[name]
+        is_used = name in (data.target, data.id_column) or data.dropped.get(name) == DATES
+        if is_used or cells.dtype.kind == "b":
+            continue
+        is_named = PERSON.fullmatch(str(name)) or ID_NAME.fullmatch(str(name))
+        if cells.dtype.kind in "iuf" and not is_named:
+            continue
+        texts = as_texts(cells)
+        sizes = Counter(text for text in texts if text is not None)
+        n_present = sum(sizes.values())
+        repeated = {text for text, n in sizes.items() if n > 1}
+        # Sites and batches have more rows each.
+        if not repeated or len(sizes) * 10 < n_present:
+            continue
+        if not is_named:
+            pairs = set(zip(texts.tolist(), data.y.tolist(), strict=True))
+            n_labels = Counter(text for text, _ in pairs)
+            has_one_class = all(n_labels[text] == 1 for text in repeated)
+            if len(repeated) < MIN_REPEATED or not has_one_class or len(sizes) * 5 < n_present:
+                continue
+        shown = sorted(repeated, key=lambda text: (-sizes[text], text))[:SHOWN]
+        yield Finding(
+            "repeated persons",
+            f"Column {quote(name)} has {len(sizes)} different values in {n_present} rows, such as "
+            f"{quote(shown[0])} in {sizes[shown[0]]}: rows of the same person or sample?",
+            "Then keep them together when the accuracy is measured: "
+            f"--group {shlex.quote(str(name))}.",
+            (str(name),),
+            tuple(shown),
+        )
+
+
+def _find_equal_rows(data: DataFile, frame: Any) -> Iterator[Finding]:
+    samples = data.samples
+    is_equal = samples.duplicated(keep=False).to_numpy()
+    if not is_equal.any():
+        return
+    n_copies = int(samples.duplicated().sum())
+    same_label = samples.assign(**{"": data.y}).duplicated(keep=False).to_numpy()
+    shown = tuple(str(one) for one in data.ids[is_equal][:SHOWN])
+    # Rows of a few categories are equal by chance.
+    is_odd = max(samples[name].nunique() for name in samples.columns) * 2 > len(samples)
+    verb = "repeats" if n_copies == 1 else "repeat"
+    yield Finding(
+        "equal rows",
+        f"{count(n_copies, 'row')} {verb} the values of another (first: rows "
+        f"{list_names(shown[:2])}).",
+        "Delete copies; rows that remain are kept together when the accuracy is measured.",
+        examples=shown,
+        needs_action=is_odd,
+    )
+    n_contradictions = int((is_equal & ~same_label).sum())
+    if n_contradictions:
+        first = tuple(str(one) for one in data.ids[is_equal & ~same_label][:SHOWN])
+        yield Finding(
+            "contradictions",
+            f"{count(n_contradictions, 'row')} (first: {quote(first[0])}) have the values of a row "
+            "of another class.",
+            "Correct the class, or add a column that tells them apart.",
+            examples=first,
+            needs_action=is_odd,
+        )
+
+
+def _find_missing_codes(data: DataFile, frame: Any) -> Iterator[Finding]:
+    for name in data.samples.columns:
+        cells = data.samples[name].to_numpy()
+        present = cells[~find_missing(cells)]
+        if present.dtype == object:
+            texts = Counter(text for text in present if text.casefold() in TEXT_CODES)
+        else:
+            found = {present.min(), present.max()} & (CODES | {0.0})
+            codes = [code for code in found if _is_apart(present, code)]
+            texts = Counter({f"{code:g}": int((present == code).sum()) for code in codes})
+        for text, n in texts.items():
+            yield Finding(
+                "missing codes",
+                f"Column {quote(name)}: {quote(text)} in {count(n, 'cell')} looks like a code for "
+                "a missing value.",
+                f"If it is one, add --missing {shlex.quote(text)}.",
+                (name,),
+                (text,),
+            )
+
+
+def _is_apart(values: Any, code: float) -> bool:
+    """Whether a number lies apart from all others, as a code does."""
+    others = values[values != code]
+    if others.size < 2 or (abs(code) < 999 and values.size - others.size < 2):
+        return False
+    low, high = others.min(), others.max()
+    if code == 0:
+        return bool(low > FAR_FROM_ZERO * (high - low) > 0)
+    if code < 0 <= low:
+        return True
+    return bool((low - code if code < low else code - high) > high - low)
+
+
+def _find_variants(data: DataFile, frame: Any) -> Iterator[Finding]:
+    for name in data.samples.columns:
+        cells = data.samples[name].to_numpy()
+        if cells.dtype != object:
+            continue
+        for names in _group_variants(cells[~find_missing(cells)]):
+            yield Finding(
+                "variants",
+                f"Column {quote(name)}: {list_names(names)} look like one category and count as "
+                f"{len(names)}.",
+                "Write them alike in the file.",
+                (name,),
+                tuple(names),
+            )
+
+
+def _group_variants(values: Any) -> list[list[str]]:
+    """Texts that differ in case, spaces, hyphens or the encoding of accents only."""
+    groups: dict[str, list[str]] = {}
+    for text in dict.fromkeys(values.tolist()):
+        if isinstance(text, str):
+            spelt = unicodedata.normalize("NFKC", text).casefold()
+            # Signs are kept where they say something, as in CD4+ and CD4-.
+            groups.setdefault(re.sub(r"[\s_]+|(?<=\w)-(?=\w)", "", spelt), []).append(text)
+    return [names for names in groups.values() if len(names) > 1]
+
+
+def _find_numbers_as_text(data: DataFile, frame: Any) -> Iterator[Finding]:
+    texts = [name for name in data.samples.columns if data.samples[name].dtype.kind not in "iuf"]
+    for name in [*texts, *(name for name, reason in data.dropped.items() if "differ" in reason)]:
+        if frame[name].dtype.kind in "iufb":
+            continue
+        present = [text for text in as_texts(frame[name]) if text is not None]
+        starting = [text for text in present if STARTS_WITH_NUMBER.fullmatch(text)]
+        n_distinct = len(set(present))
+        if len(starting) >= MOSTLY * len(present) and n_distinct > max(10, len(present) / 10):
+            shown = tuple(dict.fromkeys(starting))[:SHOWN]
+            how = "left out" if name in data.dropped else "read as categories"
+            yield Finding(
+                "numbers as text",
+                f"Column {quote(name)} is {how}, but its cells begin with numbers "
+                f"({list_names(shown)}).",
+                "Write one number into each cell, without text and in the same unit.",
+                (name,),
+                shown,
+            )
+
+
+def _find_counters(data: DataFile, frame: Any) -> Iterator[Finding]:
+    for name in data.samples.columns:
+        numbers = data.samples[name].to_numpy()
+        if numbers.dtype == object or len(numbers) < MANY_ERRORS or np.isnan(numbers).any():
+            continue
+        steps = np.diff(numbers)
+        if (steps > 0).all() and (np.mod(numbers, 1) == 0).all():
+            yield Finding(
+                "identifier",
+                f"Column {quote(name)} has whole numbers that rise from row to row, as the "
+                "numbers of cases do.",
+                f"If they name the rows, add --id {shlex.quote(name)}; to leave them out, "
+                f"--drop {shlex.quote(name)}.",
+                (name,),
+                tuple(f"{number:g}" for number in numbers[:SHOWN]),
+            )
+
+
+def _find_number_dates(data: DataFile, frame: Any) -> Iterator[Finding]:
+    for name in data.samples.columns:
+        numbers = data.samples[name].to_numpy()
+        present = numbers[~find_missing(numbers)]
+        if present.dtype == object or (np.mod(present, 1) != 0).any():
+            continue
+        month, day = present // 100 % 100, present % 100
+        is_written = ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all()
+        is_written &= ((present >= 19_000_000) & (present < 21_000_000)).all()
+        is_serial = DATE_NAME.fullmatch(name) is not None and bool(
+            ((present >= SERIAL_DATES[0]) & (present < SERIAL_DATES[1])).all()
+        )
+        if is_written or is_serial:
+            yield Finding(
+                "dates",
+                f"Column {quote(name)} looks like dates written as numbers, such as "
+                f"{present[0]:.0f}.",
+                "Derive columns such as age, month or days between two dates, and leave it out: "
+                f"--drop {shlex.quote(name)}.",
+                (name,),
+                tuple(f"{number:.0f}" for number in present[:SHOWN]),
+            )
+
+
+def _find_left_out(data: DataFile) -> Iterator[Finding]:
+    for reason in dict.fromkeys(data.dropped.values()):
+        names = [name for name, other in data.dropped.items() if other == reason]
+        yield Finding(
+            "dates" if reason == DATES else "left out",
+            f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.",
+            columns=tuple(names),
+            needs_action=False,
+        )
+
+
+def _show_counts(values: Any) -> str:
+    counts = Counter(str(value) for value in values.tolist()).most_common()
+    listed = ", ".join(f"{name} ({n})" for name, n in counts[:SHOWN])
+    return listed + (f" and {len(counts) - SHOWN} more" if len(counts) > SHOWN else "")

@@ -1,0 +1,208 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_wine
+
+from imkpl import IMKPL
+from imkpl.explanations.card import ALIKE, MOST_FEATURES
+
+
+@pytest.fixture(scope="session")
+def patients():
+    """A table with numbers, categories and missing cells, a model, and new rows."""
+    rng = np.random.default_rng(0)
+    ill = np.repeat([False, True], 60)
+    frame = pd.DataFrame(
+        {
+            "age": (40 + 15 * ill + rng.normal(0, 8, 120)).round(),
+            "marker": 1 + 2 * ill + rng.normal(0, 1.2, 120),
+            "smoker": np.where(rng.random(120) < 0.25 + 0.5 * ill, "yes", "no"),
+        },
+        index=[f"P{i}" for i in range(120)],
+    )
+    frame.loc[rng.random(120) < 0.15, "marker"] = np.nan
+    frame.loc[rng.random(120) < 0.1, "smoker"] = None
+    y = np.where(ill, "ill", "healthy")
+    model = IMKPL(n_prototypes=8, sparsity=3).fit(frame[::2], y[::2])
+    return model, frame[1::2]
+
+
+def read(model, X, rows):
+    explanation = model.explain(X)
+    return [explanation.card(row).to_dict() for row in rows]
+
+
+def test_what_is_shown_adds_up_to_the_lead(voters, patients, fitted_two):
+    for model, X in (voters, patients, fitted_two):
+        explanation = model.explain(X)
+        scores = np.sort(explanation.scores, axis=1)
+        for row in range(0, len(explanation), 9):
+            card = json.loads(json.dumps(explanation.card(row).to_dict()))
+            parts = [feature["for"] for feature in card["features"]]
+            assert card["lead"] == pytest.approx(scores[row, -1] - scores[row, -2], abs=1e-12)
+            assert sum(parts) + card["rest"] == pytest.approx(card["lead"], abs=1e-10)
+            assert parts == sorted(parts, key=lambda part: -abs(part))
+            assert len(parts) <= MOST_FEATURES
+            assert card["answer"] == explanation.predicted[row]
+            assert card["probability"] == pytest.approx(explanation.probabilities[row].max())
+            assert card["supporting"]["prototype"] == explanation.main_prototypes[row]
+
+
+def test_features_are_those_of_the_table_of_contributions(patients):
+    """Kernels of one column are one feature; bonuses are in the rest."""
+    model, X = patients
+    explanation, votes = model.explain(X), model._predictor.votes
+    table, one = explanation.contributions(3), explanation[3]
+    beyond = one.evidence.beyond_similarity(0)
+    winner, second = one.winners[0], one.runners_up[0]
+    lead = table[:, :, winner].sum(axis=0) - table[:, :, second].sum(axis=0)
+    lead -= (beyond[winner] - beyond[second]) * explanation.feature_weights
+    expected = {}
+    for name, part in zip(explanation.feature_names, lead, strict=True):
+        column = name.removesuffix(" is missing")
+        expected[column] = expected.get(column, 0.0) + part
+    found = {one["name"]: one["for"] for one in explanation.card(3).features}
+    assert found == pytest.approx(expected)
+    assert votes.bonuses.max() >= 0
+
+
+def test_the_cases_beside_it_are_real_training_cases(patients):
+    model, X = patients
+    for card in read(model, X, range(0, 60, 7)):
+        for side, label in (("supporting", card["answer"]), ("opposing", card["runner_up"])):
+            one = card[side]
+            place = model.support_ids_.tolist().index(one["case"])
+            assert one["label"] == label == model.support_classes_[place]
+            mix = model.prototypes_[[one["prototype"]]].toarray().ravel()
+            assert model.support_[place] == np.argmax(mix)
+            assert 0 < one["share"] <= 1
+            kernels = {"age": 0, "marker": 1, "smoker": 2}
+            for feature in card["features"]:
+                shown = feature[side]
+                if feature["value"] is None or shown is None or feature["name"] not in kernels:
+                    continue
+                if isinstance(shown, str):
+                    assert feature[f"near_{side}"] >= (shown == feature["value"])
+                elif feature["name"] == "age":
+                    rate = model._predictor.bank.kernels.rates[0]
+                    alike = np.exp(-(((shown - feature["value"]) * rate) ** 2))
+                    assert feature[f"near_{side}"] == (alike >= ALIKE)
+
+
+def apply(X, row, change):
+    changed = X.iloc[[row]].copy()
+    for feature in change["features"]:
+        cell = changed[feature["name"]].iloc[0]
+        assert cell == feature["from"] or (feature["from"] is None and pd.isna(cell))
+        changed[feature["name"]] = feature["to"]
+    return changed
+
+
+def test_the_change_really_changes_the_answer(fitted, patients):
+    sizes = set()
+    for model, X in (fitted, patients):
+        for row, card in enumerate(read(model, X, range(len(X)))):
+            if card["change"] is not None:
+                sizes.add(len(card["change"]["features"]))
+                found = model.predict(apply(X, row, card["change"]))[0]
+                assert found == card["change"]["to"] != card["answer"]
+    assert sizes == {1, 2}
+
+
+def test_no_smaller_change_of_one_feature_is_found_by_trying_all(patients):
+    model, X = patients
+    support = model._predictor.samples
+    names = [model.feature_names_in_[column] for column in model._predictor.columns]
+    cells = [support.display_values(row) for row in range(len(support))]
+    n_single = 0
+    for row, card in enumerate(read(model, X, range(0, 60, 3))):
+        row = 3 * row
+        flips = {}
+        for i, name in enumerate(names):
+            for value in {one[i] for one in cells if one[i] is not None}:
+                changed = X.iloc[[row]].copy()
+                changed[name] = value
+                if model.predict(changed)[0] != card["answer"]:
+                    flips[name, value] = measure(model, X.iloc[[row]], name, value)
+        change = card["change"]
+        assert (change is not None and len(change["features"]) == 1) == bool(flips)
+        if flips:
+            n_single += 1
+            (only,) = change["features"]
+            assert flips[only["name"], only["to"]] == pytest.approx(min(flips.values()))
+    assert n_single > 3
+
+
+def measure(model, one, name, value):
+    """How unlike the old value the new one is, in the kernels of the column."""
+    changed = one.copy()
+    changed[name] = value
+    bank, weights = model._predictor.bank, model._predictor.weights
+    tables = [model._read_new(X)[:, model._predictor.columns] for X in (one, changed)]
+    kernels = [k for k, label in enumerate(bank.kernel_names()) if label.startswith(name)]
+    values = [bank.evaluate(kernel, *tables)[0, 0] for kernel in kernels]
+    return 1 - weights[kernels] @ values / weights[kernels].sum()
+
+
+def test_doubt_is_said(patients):
+    model, X = patients
+    explanation = model.explain(X)
+    cards = [explanation.card(row) for row in range(len(X))]
+    assert {card.doubt for card in cards} >= {"clear", "close"}
+    for row, card in enumerate(cards):
+        if card.doubt == "clear":
+            assert card.runner_up_probability < 0.25
+            assert not explanation.is_novel[row]
+        if card.doubt == "close":
+            assert card.runner_up_probability >= 0.25
+            assert f"{card.runner_up_probability:.0%}" in card.doubt_text
+
+
+def test_a_blank_row_has_no_evidence(patients):
+    model, X = patients
+    blank = pd.DataFrame([[np.nan, np.nan, None]], columns=X.columns)
+    (card,) = read(model, blank, [0])
+    assert card["doubt"] == "no evidence"
+    assert "All that the model reads is missing" in card["doubt_text"]
+
+
+def test_values_that_training_does_not_have_are_named(patients):
+    model, X = patients
+    odd = X.iloc[[0]].copy()
+    odd["age"], odd["smoker"] = 500.0, "pipe"
+    (card,) = read(model, odd, [0])
+    outside = {feature["name"]: feature["outside"] for feature in card["features"]}
+    assert outside == {"age": "above", "smoker": "unseen", "marker": None}
+    low, high = model._predictor.ranges[0]
+    assert f"age = 500 is above all training values ({low:.4g} to {high:.4g})." in card["notes"]
+    assert "smoker = pipe did not occur in training." in card["notes"]
+    odd["marker"] = np.nan
+    (card,) = read(model, odd, [0])
+    assert "Missing, 1 of 3 values that the model reads: marker." in card["notes"]
+
+
+def test_the_range_is_that_of_all_training_samples():
+    X, y = load_wine(return_X_y=True)
+    for settings in ({}, {"solver": "landmarks", "n_landmarks": 40}):
+        model = IMKPL(max_kernels=4, n_prototypes=6, **settings).fit(X, y)
+        columns = model._predictor.columns
+        expected = np.stack([X[:, columns].min(axis=0), X[:, columns].max(axis=0)], axis=1)
+        assert_allclose(model._predictor.ranges, expected)
+    low = X[:1] * 0
+    assert {one["outside"] for one in model.explain(low).card().features} <= {"below", None}
+
+
+def test_only_kinds_with_cells_show_values_and_changes(voters):
+    model, X = voters
+    explanation = model.explain(X)
+    for row in range(0, len(explanation), 20):
+        card = explanation.card(row)
+        if explanation._cells(0) is None:
+            assert all(one["value"] is one["supporting"] is None for one in card.features)
+        if explanation._cells(0) is None or explanation.kind.word == "words":
+            assert card.change is None
+    if explanation.kind.word == "words":
+        assert model.explain(X[:1] * 0).card().doubt == "no evidence"
