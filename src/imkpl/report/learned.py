@@ -68,6 +68,10 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     use = _count_use(subject)
     twins, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
+    names = [
+        to_label(explanation.support_ids[explanation.samples_behind(index)[0][0]])
+        for index in range(len(classes))
+    ]
     found = []
     for index, label in enumerate(classes):
         purity = float(parts.purity[index])
@@ -78,7 +82,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
             warnings.append(
                 {
                     "kind": "duplicate",
-                    "text": f"{cosine:.0%} similar to prototype {other} of {whose}.",
+                    "text": f"{cosine:.0%} similar to prototype {isolate(names[other])} of {whose}.",
                     "other": other,
                     "similarity": cosine,
                     "same_class": same,
@@ -186,18 +190,18 @@ def _find_weaknesses(
     found, label = [], isolate(label)
     n_using, n_main, n_right = use["n_using"], use["n_main"], use["n_right"]
     if n_using == 0:
-        text = f"Unused: less than {USED:.0%} of the {word} for every held-out sample."
+        text = f"Unused: less than {USED:.0%} of the {word} for every held-out case."
         found.append(("rare", text))
     elif n_using < RARE * use["n_of_class"]:
         text = (
-            f"Rarely used: {USED:.0%} of the {word} or more for {n_using} samples; "
-            f"{use['n_of_class']} held-out samples are {label}."
+            f"Rarely used: {USED:.0%} of the {word} or more for {n_using} cases; "
+            f"{use['n_of_class']} held-out cases are {label}."
         )
         found.append(("rare", text))
     if purity < PURE:
         found.append(("impure", f"Impure: only {purity:.0%} of it is {label}."))
     if n_right is not None and n_main - n_right >= 2 and n_right < RELIABLE * n_main:
-        text = f"Error-prone: wrong for {n_main - n_right} of the {n_main} samples that it decides."
+        text = f"Error-prone: wrong for {n_main - n_right} of the {n_main} cases that it decides."
         found.append(("errors", text))
     return [{"kind": kind, "text": text} for kind, text in found]
 

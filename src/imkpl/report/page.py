@@ -26,6 +26,8 @@ from imkpl.report.summarize import summarize
 # What is open from the start: classes with their prototypes, prototypes of a class, features, and
 # cases named in a sentence.
 OPEN_CLASSES, OPEN_PROTOTYPES, OPEN_FEATURES, MOST_CHIPS = 6, 3, 8, 12
+# Fewer features where there are many classes: so many distributions, but three features at least.
+OPEN_SPREADS, FEWEST_OPEN = 32, 3
 # Features of a prototype, curves, and classes of a distribution that are drawn.
 MOST_STRIPS, MOST_CURVES, MOST_CLASSES = 6, 60, 30
 # With more classes, the confused pairs are listed instead of the confusion matrix.
@@ -201,7 +203,7 @@ def render_report(found: dict[str, Any]) -> str:
         limits={
             "classes": OPEN_CLASSES,
             "prototypes": OPEN_PROTOTYPES,
-            "features": OPEN_FEATURES,
+            "features": min(OPEN_FEATURES, max(FEWEST_OPEN, OPEN_SPREADS // len(found["classes"]))),
             "chips": MOST_CHIPS,
             "confusion": MOST_CONFUSION,
             "confused": MOST_CONFUSED,
@@ -271,8 +273,9 @@ def _select_data(found: dict[str, Any]) -> dict[str, Any]:
         "feature_word": found["size"]["feature_word"],
         "decision": found["decision"],
         "novelty_threshold": found["measures"]["novelty_threshold"],
-        "weights": [
-            one["weight"] for one in sorted(found["features"]["features"], key=lambda f: f["feature"])
+        "features": [
+            {"name": one["name"], "weight": one["weight"]}
+            for one in sorted(found["features"]["features"], key=lambda one: one["feature"])
         ],
         "samples": found["samples"],
         "map": [
@@ -455,7 +458,7 @@ def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
             if is_number(value):
                 path += f"{'L' if is_down else 'M'}{x_scale(time):.1f} {y_scale(value):.1f}"
             is_down = is_number(value)
-        chart["paths"].append(("line", 0, path))
+        chart["paths"].append(("line", None, path))
         chart["texts"].append((CURVE_LEFT, top - 5, "start", shorten(channel["name"], 40)))
         for value in sorted({min(known), max(known)}):
             text = f"{value:.3g}"

@@ -37,9 +37,9 @@ HOW_DECIDED = {
 }
 # What is worth a look about a case, in the words of a card and of the page.
 DOUBTS = {
-    "no evidence": "decided without any evidence",
-    "novel": "unlike the training data",
-    "close": "a close call",
+    "no evidence": ("is decided without any evidence", "are decided without any evidence"),
+    "novel": ("is unlike the training data", "are unlike the training data"),
+    "close": ("is a close call", "are close calls"),
 }
 # Six digits halve the size of a page and are more than anyone reads.
 DIGITS = 6
@@ -159,8 +159,8 @@ def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
     if repeats is not None and repeats["n_leaked"]:
         n = repeats["n_leaked"]
         look(
-            f"{_count(n, 'held-out case')} {_be(n)} also in the training data, so the accuracy is "
-            "too optimistic:",
+            f"{_count(n, 'held-out case')} {'is' if n == 1 else 'are'} also in the training data, so "
+            "the accuracy is too optimistic:",
             repeats["leaked"],
         )
     if repeats is not None and repeats["n_repeated"]:
@@ -175,7 +175,7 @@ def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
     for doubt, what in DOUBTS.items():
         cases = [row["row"] for row in rows if row["card"] and row["card"]["doubt"] == doubt]
         if cases:
-            look(f"{_count(len(cases), 'case')} {_be(len(cases))} {what}:", cases)
+            look(f"{_count(len(cases), 'case')} {what[len(cases) > 1]}:", cases)
     for prototype in found["prototypes"]:
         number = prototype["prototype"]
         for warning in prototype["warnings"]:
@@ -192,6 +192,3 @@ def _percent(share: float) -> str:
 def _count(number: int, word: str, plural: str | None = None) -> str:
     return f"{number} {word if number == 1 else plural or word + 's'}"
 
-
-def _be(number: int) -> str:
-    return "is" if number == 1 else "are"

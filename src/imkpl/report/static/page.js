@@ -16,6 +16,19 @@
     return element;
   };
   const isolate = (text) => make("bdi", {}, String(text));
+  // Names in a sentence that would turn the words around them are isolated from these.
+  const TURNING = /[\u0590-\u08ff\u200e\u200f\u2028-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/;
+  const say = (text, card) => {
+    const cells = card.features.flatMap((one) => [one.value, one.supporting, one.opposing]);
+    const names = [...data.classes, ...data.features.map((one) => one.name), ...cells]
+      .filter((name) => typeof name === "string" && TURNING.test(name)).sort((a, b) => b.length - a.length);
+    let parts = [text];
+    for (const name of names) {
+      parts = parts.flatMap((part) => (typeof part !== "string" ? [part]
+        : part.split(name).flatMap((rest, place) => (place ? [isolate(name), rest] : [rest]))));
+    }
+    return parts;
+  };
   const percent = (share) => {
     if (share > 0.99 && share < 1) return "> 99 %";
     return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`;
@@ -91,11 +104,15 @@
   };
   const nearest = (one, title) => {
     if (!one) return [title];
-    return [make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))),
+    return [make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " ",
       isolate(one.label), `, ${title}, similarity ${one.similarity.toFixed(2)}, share ${percent(one.share)}`];
   };
+  const hasCells = (card) => card.features.some((one) => one.value !== null || one.supporting !== null);
+  const speakers = (card) => make("ul", { class: "notes" },
+    ...[[card.supporting, "speaks for it"], [card.opposing, "speaks against"]].filter(([one]) => one)
+      .map(([one, title]) => make("li", {}, ...nearest(one, title))));
   const compare = (card) => {
-    const hasCells = card.features.some((one) => one.value !== null || one.supporting !== null);
+    const isTable = hasCells(card);
     const largest = Math.max(...card.features.map((one) => Math.abs(one.for)), Math.abs(card.rest));
     const head = ["This case", card.supporting?.case, card.opposing?.case];
     const line = (one) => {
@@ -105,8 +122,8 @@
           isolate(cellText(value)), make("span", { class: "hidden" }, isNear ? " alike" : " differs"));
       };
       const far = one.outside && (one.outside === "unseen" ? "not seen in training" : `${one.outside} all training cases`);
-      const cells = hasCells ? [
-        make("td", { role: "cell", class: "own", "data-head": head[0] }, isolate(cellText(one.value)), far ? make("span", { class: "far" }, far) : null),
+      const cells = isTable ? [
+        make("td", { role: "cell", class: "mine", "data-head": head[0] }, isolate(cellText(one.value)), far ? make("span", { class: "far" }, far) : null),
         cell(one.supporting, one.near_supporting, card.supporting, 1),
         cell(one.opposing, one.near_opposing, card.opposing, 2),
       ] : [];
@@ -114,10 +131,11 @@
         make("td", { role: "cell", class: "pushed" }, push(one.for, largest, card)));
     };
     const wide = (name, value, kind) => make("tr", { role: "row", class: `${kind} wide` },
-      make("th", { scope: "row", role: "rowheader", colspan: hasCells ? 4 : null }, ...name),
+      make("th", { scope: "row", role: "rowheader", colspan: isTable ? 4 : null }, ...name),
       make("td", { role: "cell", class: "pushed" }, kind === "rest" ? push(value, largest, card) : make("span", { class: "push" }, make("span", {}), make("span", { class: "n" }, signed(value)))));
-    const heads = [["Feature"]];
-    if (hasCells) heads.push([make("b", {}, "This case")], nearest(card.supporting, "speaks for it"), nearest(card.opposing, "speaks against"));
+    const word = data.feature_word;
+    const heads = [[word[0].toUpperCase() + word.slice(1)]];
+    if (isTable) heads.push([make("b", {}, "This case")], nearest(card.supporting, "speaks for it"), nearest(card.opposing, "speaks against"));
     heads.push(["Against \u2190 \u2192 for"]);
     return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
@@ -168,9 +186,11 @@
     const parts = [];
     const truth = row?.right === true ? [make("span", { class: "truth ok" }, "right")]
       : row?.right === false ? [make("span", { class: "truth" }, "wrong: it is ", isolate(row.true))] : [];
-    parts.push(odds(card), make("p", { class: "doubt", dir: "auto" }, card.doubt_text), compare(card));
+    parts.push(odds(card), make("p", { class: "doubt" }, ...say(card.doubt_text, card)));
+    if (!hasCells(card)) parts.push(speakers(card));
+    parts.push(compare(card));
     if (card.change) parts.push(change(card.change));
-    if (card.notes.length) parts.push(make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", { dir: "auto" }, note))));
+    if (card.notes.length) parts.push(make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", {}, ...say(note, card)))));
     if (row?.time?.length) parts.push(make("h4", {}, "When it resembles its prototypes"), ...row.time.map(overTime));
     const novelty = row ? row.novelty : card.novelty;
     const foot = make("div", { class: "foot" }, make("span", {}, `Novelty ${novelty.toFixed(2)}, usually at most ${data.novelty_threshold.toFixed(2)}`));
@@ -214,7 +234,7 @@
     return trimmed === "" ? null : Number(trimmed);
   };
   const buildForm = () => {
-    const order = form.features.map((_, place) => place).sort((a, b) => data.weights[b] - data.weights[a]);
+    const order = form.features.map((_, place) => place).sort((a, b) => data.features[b].weight - data.features[a].weight);
     const boxes = order.map((place) => {
       const feature = form.features[place];
       const id = `field-${place}`;
