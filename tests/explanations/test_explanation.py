@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics.pairwise import rbf_kernel
 
 import imkpl
 from imkpl import IMKPL, IMKPLCV, ISKPL

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from urllib.parse import quote
 
 import numpy as np
@@ -14,61 +13,7 @@ from imkpl.report import render_report, summarize
 from imkpl.report.page import place_map
 from imkpl.series import SeriesSet
 
-from .conftest import HOSTILE, MEANINGFUL, make_case
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-if BROWSER is None:
-    pytest.skip(
-        "There is no Chromium: apt-get install chromium, or let make browser try.",
-        allow_module_level=True,
-    )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        # Root has no sandbox, and containers have little shared memory.
-        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        opened = driver.chromium.launch(executable_path=BROWSER, args=options)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
-def wine_file(wine_page, tmp_path_factory):
-    path = tmp_path_factory.mktemp("wine") / "report.html"
-    path.write_text(wine_page, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens a file, and fails at the end if the page complained or asked for anything."""
-    trouble, contexts = [], []
-
-    def open_file(path, width=1280, link="", **settings):
-        viewport = {"width": width, "height": 800}
-        context = browser.new_context(viewport=viewport, **settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("console", lambda message: trouble.append(message.text))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("dialog", lambda dialog: trouble.append("dialog") or dialog.dismiss())
-        url = path.as_uri()
-        page.on(
-            "request",
-            lambda request: request.url.split("#")[0] != url and trouble.append(request.url),
-        )
-        page.goto(url + link)
-        return page
-
-    yield open_file
-    for context in contexts:
-        context.close()
-    assert not trouble
+from .conftest import HOSTILE, MEANINGFUL, make_case, save
 
 
 def ids(page):
@@ -137,9 +82,7 @@ def test_search_filter_and_order(open_page, wine_file, wine):
     assert ids(page) == [row["sample"] for row in rows if row["card"]["doubt"] == "close"]
     page.get_by_label("Show").select_option("all")
     page.get_by_label("Sort by").select_option("probability")
-    assert ids(page) == [
-        row["sample"] for row in sorted(rows, key=lambda row: row["probability"])
-    ]
+    assert ids(page) == [row["sample"] for row in sorted(rows, key=lambda row: row["probability"])]
     page.get_by_label("Search cases").fill("no such bottle")
     assert ids(page) == []
 
@@ -337,12 +280,6 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
     page.close()
 
 
-def save(page, folder):
-    path = folder / "page.html"
-    path.write_text(page, encoding="utf-8")
-    return path
-
-
 def keys_of(value):
     """All keys of the objects in a JSON value."""
     if isinstance(value, list):
@@ -360,7 +297,9 @@ def test_names_that_mean_something_elsewhere_are_only_text(open_page, meaningful
     assert page.locator("table.confusion thead th").all_inner_texts()[1:-1] == names
     for name in MEANINGFUL:
         rows = [row for row in meaningful.found["samples"]["rows"] if row["predicted"] == name]
-        page.evaluate("key => { location.hash = 'case-' + encodeURIComponent(key); }", rows[0]["key"])
+        page.evaluate(
+            "key => { location.hash = 'case-' + encodeURIComponent(key); }", rows[0]["key"]
+        )
         page.wait_for_function(
             "name => document.querySelector('#card h3 bdi').textContent === name", arg=name
         )

@@ -172,7 +172,13 @@ def test_constant_huge_and_absent_values_are_drawn_too(quantiles):
 
 
 def test_values_beyond_the_axis_stay_in_sight():
-    assert [place_value(v, -1.0, 1.0) for v in (-99.0, -1.0, 0.0, 1.0, 1e300)] == [2, 10, 50, 90, 98]
+    assert [place_value(v, -1.0, 1.0) for v in (-99.0, -1.0, 0.0, 1.0, 1e300)] == [
+        2,
+        10,
+        50,
+        90,
+        98,
+    ]
 
 
 def test_categories_are_shares_of_a_class_and_missing_is_one_of_them():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from imkpl.explanations.card import Comparison
 from imkpl.explanations.exports import to_label
 from imkpl.kernels import PerColumn, PerFeatureGaussian
 from imkpl.kernels.table import ColumnKernels
@@ -45,7 +46,11 @@ def describe_form(subject: Subject) -> dict[str, Any]:
 
 def _describe_model(subject: Subject) -> dict[str, Any]:
     explanation, predictor, features = subject.explanation, subject.predictor, subject.features
-    votes, encoder, bank = predictor.votes, predictor.encoder, predictor.bank
+    encoder, votes = predictor.encoder, predictor.votes
+    assert votes is not None
+    # Both banks have a table of kernels.
+    bank: Any = predictor.bank
+    table = bank.kernels
     mixes = [predictor.mixes[[j]] for j in range(predictor.mixes.shape[0])]
     owners = np.argmax(features.owners, axis=1)
     rows = choose_rows(subject, min(MOST_EXPLAINED, MOST_CELLS // len(features.names)))
@@ -57,10 +62,12 @@ def _describe_model(subject: Subject) -> dict[str, Any]:
         "entrance": encoder.entrance,
         "sparsity": encoder.sparsity,
         "takes_missing": isinstance(bank, PerColumn),
-        "features": [_describe_feature(subject, place) for place in range(len(features.names))],
+        "features": [
+            _describe_feature(features, table, place) for place in range(len(features.names))
+        ],
         "kernels": [
             {"feature": owners[kernel], "weight": predictor.weights[kernel]}
-            | _describe_kernel(bank.kernels, kernel, features.first[owners[kernel]])
+            | _describe_kernel(table, kernel, features.first[owners[kernel]])
             for kernel in range(bank.n_kernels)
         ],
         "support": [
@@ -91,8 +98,7 @@ def _describe_model(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _describe_feature(subject: Subject, place: int) -> dict[str, Any]:
-    features, table = subject.features, subject.predictor.bank.kernels
+def _describe_feature(features: Comparison, table: Any, place: int) -> dict[str, Any]:
     is_flag = isinstance(table, ColumnKernels) and bool(table.is_mark[features.first[place]])
     words = features.vocabularies[place]
     return {

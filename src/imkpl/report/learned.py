@@ -77,12 +77,12 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
         purity = float(parts.purity[index])
         warnings = _find_weaknesses(label, purity, use[index], subject.voting_word)
         for other, cosine in twins[index]:
-            same = label == classes[other]
+            same, name = label == classes[other], isolate(names[other])
             whose = "the same class" if same else f"another class, {isolate(classes[other])}"
             warnings.append(
                 {
                     "kind": "duplicate",
-                    "text": f"{cosine:.0%} similar to prototype {isolate(names[other])} of {whose}.",
+                    "text": f"{cosine:.0%} similar to prototype {name} of {whose}.",
                     "other": other,
                     "similarity": cosine,
                     "same_class": same,
@@ -409,7 +409,7 @@ def describe_map(subject: Subject) -> dict[str, Any]:
 
 
 def _no_map(why: str) -> dict[str, Any]:
-    return {"points": [], "prototypes": [], "why_absent": why}
+    return {"points": [], "prototypes": [], "n_training": 0, "n_held_out": 0, "why_absent": why}
 
 
 def describe_stability(subject: Subject, stability: Any) -> dict[str, Any] | None:

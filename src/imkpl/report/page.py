@@ -372,7 +372,12 @@ def view_place(one: dict[str, Any], label: Any, views: dict[int, Any]) -> dict[s
     found = {"value": one["value"], "distinctive": one["distinctive"], "box": None, "share": None}
     if one.get("rank") is not None and own is not None and own.get("at"):
         at = place_value(one["value"], view["low"], view["high"])
-        return {**found, "box": own["at"], "at": at, "text": f"above {one['rank']:.0%} of its class"}
+        return {
+            **found,
+            "box": own["at"],
+            "at": at,
+            "text": f"above {one['rank']:.0%} of its class",
+        }
     if one.get("share") is not None:
         return {**found, "share": one["share"], "text": f"like {one['share']:.0%} of its class"}
     return {**found, "text": ""}
@@ -412,7 +417,11 @@ def draw_map(found: dict[str, Any]) -> dict[str, Any]:
         paths["star", place] = paths.get(("star", place), "") + f"M{x} {y}{STAR}"
     if len(classes) > MOST_IN_LEGEND:
         for label in classes:
-            own = [at for at, one in zip(points, embedding["points"], strict=True) if str(one["label"]) == str(label)]
+            own = [
+                at
+                for at, one in zip(points, embedding["points"], strict=True)
+                if str(one["label"]) == str(label)
+            ]
             if own:
                 x, y = (sorted(axis)[len(own) // 2] for axis in zip(*own, strict=True))
                 # Names stay within the map.

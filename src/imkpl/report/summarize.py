@@ -158,9 +158,10 @@ def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
         look(f"Cases of classes missing from the training data ({names}) count as wrong.")
     if repeats is not None and repeats["n_leaked"]:
         n = repeats["n_leaked"]
+        verb = "is" if n == 1 else "are"
         look(
-            f"{_count(n, 'held-out case')} {'is' if n == 1 else 'are'} also in the training data, so "
-            "the accuracy is too optimistic:",
+            f"{_count(n, 'held-out case')} {verb} also in the training data, so the accuracy is too "
+            "optimistic:",
             repeats["leaked"],
         )
     if repeats is not None and repeats["n_repeated"]:
@@ -191,4 +192,3 @@ def _percent(share: float) -> str:
 
 def _count(number: int, word: str, plural: str | None = None) -> str:
     return f"{number} {word if number == 1 else plural or word + 's'}"
-
