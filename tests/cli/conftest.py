@@ -41,6 +41,14 @@ def shell():
     return Shell()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_folds():
+    """Measure in folds only where --repeats asks for it, to save time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("imkpl.cli.measure.MAX_FOLD_ROWS", 0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def wine():
     """Sixty wines with names and cultivars as text."""

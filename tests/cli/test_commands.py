@@ -30,7 +30,7 @@ def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
         "note: 6 columns of numbers (listed by imkpl check).",
     ]
     assert "Learned from 48 rows in" in result.stdout
-    assert "Accuracy on 12 other rows: " in result.stdout
+    assert "Accuracy of this model on 12 other rows: " in result.stdout
     assert "Features kept: 3 of 6." in result.stdout
     assert "\x1b" not in result.stdout + result.stderr
 
@@ -180,7 +180,8 @@ def test_predict_finds_columns_by_name_and_says_what_it_ignores(shell, folder, w
     result = shell("predict", folder / "a.imkpl", tmp_path / "new.csv", "--json")
     expected = shell.ask("predict", folder / "a.imkpl", folder / "wine.csv")
     assert json.loads(result.stdout)["rows"] == expected["rows"]
-    assert "note: Columns 'cultivar' and 'extra' ignored: not part of the model." in result.stderr
+    assert "note: Column 'extra' ignored: not part of the model." in result.stderr
+    assert "note: Column 'cultivar' holds classes: the accuracy is measured on it." in result.stderr
 
 
 def test_predict_needs_only_the_columns_that_the_model_looks_at(shell, folder, wine, tmp_path):
@@ -208,6 +209,7 @@ def test_predict_writes_all_rows(shell, folder, tmp_path):
         "probability Grignolino",
         "novelty",
         "is_novel",
+        "note",
     ]
     assert table["prediction"].tolist() == [row["prediction"] for row in rows]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", "p.json"]

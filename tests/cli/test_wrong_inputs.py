@@ -95,12 +95,14 @@ def test_a_target_of_amounts(shell, data):
         (
             41,
             "Class 'Barbera' has one row, expected at least three: two to learn from and one to "
-            "measure on. Add rows of that class, leave it out, or use --test-size 0.",
+            "measure on. Add rows of that class, leave out rare classes with --drop-rare, or use "
+            "--test-size 0.",
         ),
         (
             42,
             "Class 'Barbera' has 2 rows, expected at least three: two to learn from and one to "
-            "measure on. Add rows of that class, leave it out, or use --test-size 0.",
+            "measure on. Add rows of that class, leave out rare classes with --drop-rare, or use "
+            "--test-size 0.",
         ),
     ],
 )

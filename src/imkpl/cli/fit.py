@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,6 +32,17 @@ from imkpl.cli.command import (
     YKeyOption,
     read_options,
 )
+from imkpl.cli.measure import (
+    beats_baseline,
+    count_known,
+    describe_accuracy,
+    drop_rare,
+    find_units,
+    hold_out,
+    measure_folds,
+    say_accuracy,
+    say_rows,
+)
 from imkpl.cli.output import (
     check_outputs,
     check_report,
@@ -42,6 +54,8 @@ from imkpl.cli.output import (
 )
 from imkpl.cli.use import as_samples, count_prototypes, explain_rows, list_features, read_like
 from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
+from imkpl.readers.check import find_baseline
+from imkpl.readers.data_file import list_names
 
 FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html
@@ -57,8 +71,6 @@ imkpl demo --folder somewhere
 """
 # Features on a screen; the model and --json have all of them.
 MAX_SHOWN = 20
-# Rows of a class: a prototype needs two to learn from, and one is held out.
-MIN_CLASS_ROWS = 3
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,9 @@ class Settings:
     uses_path: bool = False  # choose the size by cross-validation
     allows_missing: bool = False  # read missing cells even if there are none in training
     checkpoint: Path | None = None
+    repeats: int | None = None  # repetitions of folds; as many as are quick by default
+    is_balanced: bool = False  # errors in all classes count alike
+    drops_rare: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +98,7 @@ class Fitted:
     test: DataFile | None  # held-out rows
     seconds: float  # time of the fit
     stability: Any = None  # what refits choose again, if asked for
+    folds: dict[str, Any] | None = None  # accuracy in folds of all rows
 
 
 def fit(
@@ -111,6 +127,26 @@ def fit(
             "--test-size", min=0.0, max=0.9, help="Share of rows held out to measure on; 0: none."
         ),
     ] = 0.2,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats",
+            min=0,
+            help="Repetitions of five folds to measure the accuracy in; as many as are quick by "
+            "default, 0: none.",
+            show_default=False,
+        ),
+    ] = None,
+    balanced: Annotated[
+        bool,
+        typer.Option(
+            "--balanced", help="Errors in rare classes count as much as in frequent ones."
+        ),
+    ] = False,
+    drop_rare: Annotated[
+        bool,
+        typer.Option("--drop-rare", help="Leave out classes of fewer than three rows."),
+    ] = False,
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the held-out rows.")
     ] = 0,
@@ -164,9 +200,9 @@ def fit(
 ) -> None:
     """Learn from a file: prototypes, features, and how well they tell classes apart.
 
-    Some rows are held out to measure the accuracy. The model that is written is the one that was
-    measured; it is not fitted again to all rows. Notes say what was guessed about the file.
-    Existing files are not replaced without --force.
+    Some rows are held out to measure the model that is written; it is not fitted again to all
+    rows. Of a small table, the accuracy is also measured in repeated folds. Notes say what was
+    guessed about the file. Existing files are not replaced without --force.
     """
     options = read_options(
         target=target,
@@ -180,7 +216,18 @@ def fit(
         x_key=x_key,
         y_key=y_key,
     )
-    settings = Settings(test_size, seed, sparsity, max_kernels, path, allow_missing, checkpoint)
+    settings = Settings(
+        test_size,
+        seed,
+        sparsity,
+        max_kernels,
+        path,
+        allow_missing,
+        checkpoint,
+        repeats,
+        balanced,
+        drop_rare,
+    )
     check_outputs([model, report], [data, test], force=force)
     check_report("--report", report)
     fitted = _fit_file(data, test, options, settings)
@@ -208,47 +255,51 @@ def fit(
 
 
 def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
-    """Read, hold out, fit; notes are printed."""
-    train = read_training_file(data, options)
-    echo_findings(train)
+    """Read, hold out, fit and measure; notes are printed."""
+    whole = read_training_file(data, options)
+    echo_findings(whole)
+    if settings.drops_rare:
+        whole, rare = drop_rare(whole)
+        if rare:
+            echo_note(f"Classes with fewer than three rows left out: {list_names(rare)}.")
     if test is None:
-        if train.split is not None and settings.test_size:
+        if whole.split is not None and settings.test_size:
             echo_note("The file says which rows to learn from and which to measure on.")
-        train, held_out = _split_rows(train, settings)
+        train, held_out = _split_rows(whole, settings)
     else:
+        train = whole
         held_out = read_like(train, test, replace(options, target=train.target))
         for text in held_out.notes:
             echo_note(text)
+        n_known = count_known(train, held_out)
+        if n_known:
+            rows = f"{n_known} of {len(held_out)} rows to measure on"
+            echo_note(f"{rows} are equal to rows that were learned from.")
     fitted = _fit_model(train, held_out, settings)
     if fitted.test is None:
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
-    return fitted
+    if held_out is None or test is not None or whole.split is not None:
+        return fitted
+    build = partial(_build_model, settings=replace(settings, checkpoint=None))
+    folds, reason = measure_folds(build, whole, seed=settings.seed, repeats=settings.repeats)
+    if reason:
+        echo_note(reason)
+    return replace(fitted, folds=folds)
 
 
 def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile | None]:
-    """Training and held-out rows, with the same share of every class.
-
-    Unlike `train_test_split`, every class gets a held-out row and keeps two training rows.
-    """
+    """Training and held-out rows."""
     if settings.test_size == 0:
         return data, None
     if data.split is not None:
         train, test = data.split
         return data.take(train), data.take(test)
-    classes, counts = np.unique(data.y, return_counts=True)
-    if counts.min() < MIN_CLASS_ROWS:
-        rare = int(np.argmin(counts))
-        n_rows = "one row" if counts[rare] == 1 else f"{counts[rare]} rows"
+    is_test = hold_out(data, settings.test_size, settings.seed)
+    if not is_test.any():
         raise InputError(
-            f"Class {str(classes[rare])!r} has {n_rows}, expected at least three: two to learn "
-            "from and one to measure on. Add rows of that class, leave it out, or use "
-            "--test-size 0."
+            "No rows can be held out: those of every class are equal or belong to one group. Add "
+            "rows, leave out --group, or use --test-size 0."
         )
-    rng = np.random.default_rng(settings.seed)
-    is_test = np.zeros(len(data), dtype=bool)
-    for label, n_rows in zip(classes, counts, strict=True):
-        n_test = int(np.clip(round(n_rows * settings.test_size), 1, n_rows - MIN_CLASS_ROWS + 1))
-        is_test[rng.permutation(np.flatnonzero(data.y == label))[:n_test]] = True
     return data.take(np.flatnonzero(~is_test)), data.take(np.flatnonzero(is_test))
 
 
@@ -280,7 +331,11 @@ def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> 
     """The estimator for these data, not fitted."""
     from imkpl import IMKPL, IMKPLCV, TimeSeriesIMKPL
 
-    common: dict[str, Any] = {"random_state": settings.seed, "checkpoint": settings.checkpoint}
+    common: dict[str, Any] = {
+        "random_state": settings.seed,
+        "checkpoint": settings.checkpoint,
+        "class_weight": "balanced" if settings.is_balanced else None,
+    }
     if settings.uses_path:
         if settings.sparsity is not None or settings.max_kernels is not None:
             raise InputError(
@@ -335,6 +390,12 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
     model, train, test = fitted.model, fitted.train, fitted.test
     predicted = None if test is None else model.predict(as_samples(model, test))
     prototypes, usual = count_prototypes(model), model._predictor.bank._default_sparsity
+    measured = None
+    if test is not None:
+        guess = find_baseline(train.y)[0]
+        measured = describe_accuracy(predicted == test.y, test.y, find_units(test), guess)
+    best = fitted.folds or measured
+    is_balanced = model.class_weight is not None
     classes = []
     for label in model.classes_:
         one: dict[str, Any] = {
@@ -355,7 +416,11 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
         "dropped": dict(train.dropped),
         "training_rows": len(train),
         "held_out_rows": 0 if test is None else len(test),
-        "accuracy": None if test is None else float(np.mean(predicted == test.y)),
+        "accuracy": None if measured is None else measured["accuracy"],
+        "held_out": measured,
+        "folds": fitted.folds,
+        "balanced": is_balanced,
+        "beats_baseline": best and beats_baseline(best, is_balanced=is_balanced),
         "classes": classes,
         "n_features": int(model.n_features_in_),
         "n_features_kept": int((model.feature_importances_ > 0).sum()),
@@ -382,9 +447,19 @@ def _echo_fit(answer: dict[str, Any], stability: Any = None) -> None:
     n_train, n_test = answer["training_rows"], answer["held_out_rows"]
     what, row = ("Channels", "series") if answer["kind"] == "time series" else ("Features", "rows")
     echo(f"Learned from {n_train} {row} in {answer['seconds']:.1f} s.")
+    folds, is_balanced = answer["folds"], answer["balanced"]
+    if folds is not None:
+        said = say_accuracy(folds, is_balanced=is_balanced)
+        times = f"{folds['repeats']} x " if folds["repeats"] > 1 else ""
+        echo(f"In {times}{folds['folds']} folds of {say_rows(folds, row)}: {said}")
     if n_test:
         n_right = sum(one["right"] for one in answer["classes"])
-        echo(f"Accuracy on {n_test} other {row}: {answer['accuracy']:.1%} ({n_right} of {n_test}).")
+        said = f"{answer['accuracy']:.1%} ({n_right} of {n_test})"
+        other = say_rows(answer["held_out"], f"other {row}")
+        echo(f"Accuracy of this model on {other}: {said}.")
+        if folds is None:
+            said = say_accuracy(answer["held_out"], is_balanced=is_balanced)
+            echo(f"{said[0].upper()}{said[1:]}")
     word, features = what.lower()[:-1], answer["features"]
     echo(f"{what} kept: {answer['n_features_kept']} of {answer['n_features']}.")
     kind = word if len(features) == answer["n_features_kept"] else "kernel"
@@ -398,9 +473,11 @@ def _echo_fit(answer: dict[str, Any], stability: Any = None) -> None:
     keys = ["class", "training_rows", "prototypes"]
     if n_test:
         head, keys = [*head, f"other {row}", "right"], [*keys, "held_out_rows", "right"]
-    echo_table(
-        head, [[str(one["class"]), *(one[key] for key in keys[1:])] for one in answer["classes"]]
-    )
+    cells = [[str(one["class"]), *(one[key] for key in keys[1:])] for one in answer["classes"]]
+    if folds is not None:
+        head.append("right in folds")
+        cells = [[*line, f"{folds['recall'][line[0]]:.0%}"] for line in cells]
+    echo_table(head, cells)
     echo(f"\nA prototype is made of {answer['samples_per_prototype']:.1f} {row} on average.")
     if stability is not None:
         echo(f"\n{stability}")

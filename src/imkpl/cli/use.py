@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ from imkpl.cli.command import (
     YKeyOption,
     read_options,
 )
+from imkpl.cli.measure import describe_accuracy, find_units, say_accuracy
 from imkpl.cli.output import (
     check_ending,
     check_outputs,
@@ -45,6 +47,7 @@ imkpl predict m.imkpl new.csv
 imkpl predict m.imkpl new.csv --id patient --out classes.csv
 imkpl predict m.imkpl new.csv --out classes.csv --spreadsheet-safe
 imkpl predict m.imkpl new.csv --reject --json
+imkpl predict m.imkpl labelled.csv --target class
 """
 EXPLAIN_EXAMPLES = """
 imkpl explain m.imkpl new.csv
@@ -64,6 +67,8 @@ imkpl compare a.imkpl b.imkpl --json
 # Rows and features on a screen; files and --json have all of them.
 MAX_SHOWN = 20
 MAX_EXPLAINED = 5
+# A value is far from all others at this part of their range beyond it.
+FAR = 0.25
 # These settings say how a fit runs, not what it learns.
 NOT_COMPARED = ("verbose", "n_jobs")
 
@@ -71,6 +76,7 @@ NOT_COMPARED = ("verbose", "n_jobs")
 def predict(
     model: ModelArgument,
     data: DataArgument,
+    target: TargetOption = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Write all rows here (.csv or .json).", show_default=False),
@@ -91,14 +97,18 @@ def predict(
 
     Columns are matched by name: columns that the model does not know are ignored, and columns that
     it does not use may be missing. Novelty is 0 for a row like those in training and 1 for a row
-    like none of them.
+    like none of them. A row without any value that the model reads gets no class. If the file has
+    the classes, the accuracy is measured.
     """
     check_outputs([out], [model, data], force=force)
     check_ending("--out", out, (".csv", ".json"))
     check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
-    options = read_options(id_column=identifier, separator=separator, x_key=x_key, missing=missing)
-    rows = read_for_model(estimator, data, options)
+    options = read_options(
+        target=target, id_column=identifier, missing=missing, separator=separator, x_key=x_key
+    )
+    classes = estimator.classes_.tolist()
+    rows = read_for_model(estimator, data, options, classes=classes)
     answer = _describe_predictions(estimator, rows, reject=reject)
     answer.update(model=str(model), file=str(data), out=None if out is None else str(out))
     if out is not None:
@@ -117,26 +127,73 @@ def predict(
 def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[str, Any]:
     found = explain_rows(model, data)
     names = [str(label) for label in found.classes]
+    is_blank, outside = _find_blank(model, data), _find_outside(model, data)
     predicted = np.array(found.predicted, dtype=object)
-    if reject:
-        predicted[found.is_novel] = None
-    rows = [
-        {
-            "id": data.ids[row],
-            "prediction": predicted[row],
-            "probabilities": dict(zip(names, found.probabilities[row].tolist(), strict=True)),
-            "novelty": float(found.novelty[row]),
-            "is_novel": bool(found.is_novel[row]),
-        }
-        for row in range(len(data))
-    ]
+    predicted[is_blank | (reject & found.is_novel)] = None
+    rows = []
+    for row in range(len(data)):
+        notes = ["unlike any in training"] * bool(found.is_novel[row]) + outside.get(row, [])
+        if is_blank[row]:
+            notes = ["no evidence: no value that the model reads"]
+        shares = [None] * len(names) if is_blank[row] else found.probabilities[row].tolist()
+        rows.append(
+            {
+                "id": data.ids[row],
+                "prediction": predicted[row],
+                "probabilities": dict(zip(names, shares, strict=True)),
+                "novelty": float(found.novelty[row]),
+                "is_novel": bool(found.is_novel[row]),
+                "note": "; ".join(notes),
+            }
+        )
     return {
         "command": "predict",
         "notes": list(data.notes),
         "classes": list(found.classes),
         "novelty_threshold": float(found.novelty_threshold),
+        "measured": _measure_predictions(data, predicted),
         "rows": rows,
     }
+
+
+def _find_blank(model: Any, data: DataFile) -> Any:
+    """Which rows have nothing that the model reads."""
+    if data.is_series:
+        return np.zeros(len(data), dtype=bool)
+    cells = data.samples.iloc[:, model._predictor.columns]
+    if model._predictor.bank.reads == "words":
+        return (cells == 0).all(axis=1).to_numpy()
+    return cells.isna().all(axis=1).to_numpy()
+
+
+def _find_outside(model: Any, data: DataFile) -> dict[int, list[str]]:
+    """Values far from all those in training, by row."""
+    ranges = model._predictor.ranges
+    found: dict[int, list[str]] = {}
+    if data.is_series or ranges is None:
+        return {}
+    for place, (low, high) in zip(model._predictor.columns, ranges, strict=True):
+        # Categories have no range.
+        if np.isnan(low):
+            continue
+        name, values = data.samples.columns[place], data.samples.iloc[:, place].to_numpy(float)
+        margin = FAR * (high - low)
+        for row in np.flatnonzero((values < low - margin) | (values > high + margin)).tolist():
+            text = f"{name} = {values[row]:.4g}, in training {low:.4g} to {high:.4g}"
+            found.setdefault(row, []).append(text)
+    return found
+
+
+def _measure_predictions(data: DataFile, predicted: Any) -> dict[str, Any] | None:
+    """Accuracy on the rows that have a class; None if there are none."""
+    if data.y is None:
+        return None
+    rows = np.flatnonzero([label is not None for label in data.y.tolist()])
+    if rows.size == 0:
+        return None
+    labelled = data.take(rows)
+    right = np.array([str(one) for one in predicted[rows]]) == labelled.y.astype(str)
+    return describe_accuracy(right, labelled.y.astype(str), find_units(labelled))
 
 
 def _tabulate_predictions(rows: list[dict[str, Any]]) -> Any:
@@ -149,6 +206,7 @@ def _tabulate_predictions(rows: list[dict[str, Any]]) -> Any:
             **{f"probability {name}": share for name, share in row["probabilities"].items()},
             "novelty": row["novelty"],
             "is_novel": row["is_novel"],
+            "note": row["note"],
         }
         for row in rows
     ]
@@ -162,11 +220,12 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             [
                 str(row["id"]),
                 "(none)" if row["prediction"] is None else str(row["prediction"]),
-                f"{max(row['probabilities'].values()):.0%}",
+                f"{max(shares):.0%}" if None not in shares else "-",
                 f"{row['novelty']:.2f}",
-                "unlike any in training" if row["is_novel"] else "",
+                row["note"],
             ]
             for row in rows[:MAX_SHOWN]
+            for shares in [row["probabilities"].values()]
         ]
         echo_table(("row", "class", "probability", "novelty", ""), cells)
         if len(rows) > MAX_SHOWN:
@@ -180,6 +239,15 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             f"{n_novel} of {len(rows)} rows {verb} unlike any in training (novelty above "
             f"{answer['novelty_threshold']:.2f})."
         )
+    n_noted = sum("in training " in row["note"] for row in rows)
+    if n_noted and (answer["out"] is not None or len(rows) > MAX_SHOWN):
+        echo(f"{n_noted} of {len(rows)} rows have a value far outside the training range.")
+    n_blank = sum(row["note"].startswith("no evidence") for row in rows)
+    if n_blank:
+        echo(f"{n_blank} of {len(rows)} rows have no value that the model reads, and get no class.")
+    measured = answer["measured"]
+    if measured is not None:
+        echo(f"Compared with the classes of {measured['rows']} rows: {say_accuracy(measured)}")
 
 
 def explain(
@@ -463,11 +531,17 @@ def load_model(path: Path) -> Any:
 
 
 def read_for_model(
-    model: Any, path: Path, options: ReadOptions, *, needs_target: bool = False, prefix: str = ""
+    model: Any,
+    path: Path,
+    options: ReadOptions,
+    *,
+    needs_target: bool = False,
+    classes: Sequence[Any] = (),
+    prefix: str = "",
 ) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
     expected = _expected_columns(model)
-    data = read_new_file(path, expected, options, needs_target=needs_target)
+    data = read_new_file(path, expected, options, needs_target=needs_target, classes=classes)
     data = _with_classes(data, model.classes_, path)
     for text in data.notes:
         echo_note(f"{prefix}{text}")
@@ -519,10 +593,15 @@ def _with_classes(data: DataFile, classes: Any, path: Path) -> DataFile:
         return data
     if classes.dtype.kind in "USO" and data.y.dtype.kind not in "USO":
         data = replace(data, y=data.y.astype(str))
+    elif data.y.dtype == object:
+        # Some rows have no class.
+        named = {str(label): label for label in classes.tolist()}
+        y = [None if one is None else named.get(str(one), str(one)) for one in data.y.tolist()]
+        data = replace(data, y=np.array(y, dtype=object))
     known = set(classes.tolist())
-    labels = list(dict.fromkeys(data.y.tolist()))
+    labels = [label for label in dict.fromkeys(data.y.tolist()) if label is not None]
     new = [label for label in labels if label not in known]
-    if len(new) == len(labels):
+    if new and len(new) == len(labels):
         raise InputError(
             f"{path.name} has none of the model's classes: found {list_names(new)}, expected "
             f"{list_names(classes.tolist())}. Name the column with the classes with --target."

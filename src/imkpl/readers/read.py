@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from imkpl._checks import quote
 from imkpl.readers.check import find_problems
 from imkpl.readers.columns import (
     IDENTIFIER,
+    TARGET_NAMES,
     as_label_array,
     as_numbers,
     as_texts,
@@ -156,6 +157,7 @@ def read_new_file(
     options: ReadOptions | None = None,
     *,
     needs_target: bool = False,
+    classes: Sequence[Any] = (),
 ) -> DataFile:
     """Read samples for a fitted model; columns are matched by name.
 
@@ -169,11 +171,14 @@ def read_new_file(
         The target, if classes are wanted, and whatever else should not be guessed.
     needs_target : bool
         Whether to read the classes, and to leave out rows without one.
+    classes : sequence
+        The model's classes: if no target is named, a column that holds them is taken as one.
 
     Returns
     -------
     DataFile
-        Its columns are `expected.names`; `y` is None unless `needs_target` is true.
+        Its columns are `expected.names`. `y` is None if there are no classes, and has None for
+        rows without one.
     """
     path, options = pathlib.Path(path), options or ReadOptions()
     known = () if expected is None else expected.live
@@ -186,10 +191,14 @@ def read_new_file(
             "same kind."
         )
     if expected is None:
-        return _read_series(path, raw, options, needs_target=needs_target)
+        data = _read_series(path, raw, options, needs_target=needs_target)
+        if data.y is None and raw.labels is not None:
+            data = replace(data, y=_fit_classes(_as_series(raw.labels), classes))
+        return data
     frame, notes = _drop_empty_rows(raw)
     frame = _empty_cells(frame, options.missing)
-    labels, target = None, options.target or raw.target
+    labels: Any = None
+    target: str | None = options.target or raw.target
     if needs_target:
         labels, target = _find_labels(path, raw, frame, target)
         rows = _rows_with_class(labels, notes)
@@ -199,6 +208,13 @@ def read_new_file(
                 "row. Name another column with --target."
             )
         frame, labels = frame[rows], as_label_array(labels[rows])
+    elif options.target is not None:
+        labels, target = _find_labels(path, raw, frame, target)
+    elif classes:
+        labels, guess = _guess_labels(raw, frame, expected, classes)
+        if guess is not None:
+            notes.append(f"Column {quote(guess)} holds classes: the accuracy is measured on it.")
+        target = guess or target
     used = {*expected.names, *([] if target is None else [target])}
     identifier, ids = _name_rows(frame, options, used, path.name, notes)
     notes += _compare_columns(path, frame, expected, used | {identifier})
@@ -342,6 +358,36 @@ def _find_labels(
         raise unknown_target(names, path.name)
     require_column(names, target, path.name, "--target")
     return read_classes(frame[target], target)[0], target
+
+
+def _guess_labels(
+    raw: RawFile, frame: Any, expected: ExpectedColumns, classes: Sequence[Any]
+) -> tuple[Any, str | None]:
+    """Labels beside the samples, or the only column that holds nothing but classes of the model.
+
+    Numbers are classes in a column with a usual name alone.
+    """
+    if raw.labels is not None:
+        return _fit_classes(_as_series(raw.labels)[frame.index], classes), None
+    others = [name for name in frame.columns if name not in expected.names]
+    if not all(isinstance(label, str) for label in classes):
+        others = [name for name in others if str(name).lower() in TARGET_NAMES]
+    found = {name: _fit_classes(frame[name], classes) for name in others}
+    fitting = {str(name): labels for name, labels in found.items() if labels is not None}
+    if len(fitting) != 1:
+        return None, None
+    ((name, labels),) = fitting.items()
+    return labels, name
+
+
+def _fit_classes(column: Any, classes: Sequence[Any]) -> Any:
+    """The cells of a column as classes, or None if it holds anything else."""
+    known = {str(label): label for label in classes}
+    texts = as_texts(column)
+    present = {text for text in texts if text is not None}
+    if not present or not present <= set(known):
+        return None
+    return np.array([known.get(text) for text in texts], dtype=object)
 
 
 def _compare_columns(

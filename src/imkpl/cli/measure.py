@@ -1,0 +1,231 @@
+"""How well a model tells classes apart: on rows that it has not seen, beside a baseline."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from imkpl._progress import announce
+from imkpl.cli.output import progress_bar
+from imkpl.readers import DataFile, InputError
+from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
+from imkpl.readers.data_file import list_names
+
+N_FOLDS, MAX_REPEATS = 5, 5
+# In larger tables, the rows that are held out say enough.
+MAX_FOLD_ROWS = 2000
+# Folds may take so many seconds, unless the user asks for them.
+BUDGET = 20.0
+# Quantile of the normal distribution for intervals of 95 %.
+QUANTILE = 1.959964
+
+
+def find_units(data: DataFile) -> Any:
+    """The first row of all that are equal or in one group: these stay on one side of a split."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    keys = [np.unique(_hash_rows(data), return_inverse=True)[1]]
+    if data.groups is not None:
+        keys.append(np.unique(data.groups, return_inverse=True)[1] + len(data))
+    # Rows are linked to nodes for their values and for their groups.
+    n_rows, rows = len(data), np.tile(np.arange(len(data)), len(keys))
+    links = coo_array(
+        (np.ones(rows.size), (rows, np.concatenate(keys) + n_rows)), shape=(3 * n_rows, 3 * n_rows)
+    )
+    units = connected_components(links, directed=False)[1][:n_rows]
+    _, first, inverse = np.unique(units, return_index=True, return_inverse=True)
+    return first[inverse]
+
+
+def _hash_rows(data: DataFile) -> Any:
+    if data.is_series:
+        # Adding zero makes the bytes of -0 and 0 equal.
+        return np.array([hash((one.shape, (one + 0.0).tobytes())) for one in data.samples])
+    from pandas.util import hash_pandas_object
+
+    return hash_pandas_object(data.samples, index=False).to_numpy()
+
+
+def count_known(train: DataFile, test: DataFile) -> int:
+    """Number of test rows that are equal to training rows."""
+    return int(np.isin(_hash_rows(test), _hash_rows(train)).sum())
+
+
+def drop_rare(data: DataFile) -> tuple[DataFile, list[Any]]:
+    """The rows of classes that can be learned and measured, and the other classes."""
+    rare = [label for label, n in Counter(data.y.tolist()).items() if n < MIN_CLASS_ROWS]
+    kept = data.take(np.flatnonzero(~np.isin(data.y, rare)))
+    if len(set(kept.y.tolist())) < 2:
+        raise InputError(
+            f"Without its rare classes {list_names(rare)}, the file has fewer than two classes, "
+            "expected at least two. Add rows, or leave out --drop-rare."
+        )
+    return kept, rare
+
+
+def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
+    """Which rows to measure on: the same share of every class, and whole units.
+
+    Unlike `train_test_split`, every class gets a held-out row, if it has more than one unit, and
+    keeps two training rows.
+    """
+    classes, labels, counts = np.unique(data.y, return_inverse=True, return_counts=True)
+    if counts.min() < MIN_CLASS_ROWS:
+        rare = int(np.argmin(counts))
+        n_rows = "one row" if counts[rare] == 1 else f"{counts[rare]} rows"
+        raise InputError(
+            f"Class {str(classes[rare])!r} has {n_rows}, expected at least three: two to learn "
+            "from and one to measure on. Add rows of that class, leave out rare classes with "
+            "--drop-rare, or use --test-size 0."
+        )
+    units, rng = find_units(data), np.random.default_rng(seed)
+    members: dict[int, list[int]] = {}
+    for row, unit in enumerate(units.tolist()):
+        members.setdefault(unit, []).append(row)
+    left, is_test = counts.copy(), np.zeros(len(data), dtype=bool)
+    for label, n_rows in enumerate(counts.tolist()):
+        n_test = np.clip(round(n_rows * test_size), 1, n_rows - MIN_CLASS_ROWS + 1)
+        own = [unit for unit in members if labels[unit] == label]
+        for unit in rng.permutation(own).tolist():
+            if n_rows - left[label] >= n_test:
+                break
+            taken = np.bincount(labels[members[unit]], minlength=classes.size)
+            if np.all((left - taken >= MIN_CLASS_ROWS - 1) | (taken == 0)):
+                left -= taken
+                is_test[members[unit]] = True
+    return is_test
+
+
+def measure_folds(
+    build: Callable[[DataFile, DataFile], Any], data: DataFile, *, seed: int, repeats: int | None
+) -> tuple[dict[str, Any] | None, str]:
+    """Accuracy in repeated folds; None and the reason if there are none.
+
+    `build` makes a model for training and test rows. Folds have the same share of every class, and
+    whole units. Without `repeats`, they are repeated while that is quick.
+    """
+    if repeats == 0:
+        return None, ""
+    if repeats is None and len(data) > MAX_FOLD_ROWS:
+        return None, ""
+    units, labels = find_units(data), np.unique(data.y, return_inverse=True)[1]
+    n_units = np.array([np.unique(units[labels == label]).size for label in np.unique(labels)])
+    n_folds = min(N_FOLDS, int(n_units.min()))
+    if n_folds < 2:
+        label = np.unique(data.y)[int(np.argmin(n_units))]
+        reason = f"all rows of class {str(label)!r} are equal or of one group"
+        return None, f"The accuracy is not measured in folds: {reason}."
+    right: list[Any] = []
+    start = time.perf_counter()
+    with progress_bar("measuring"), warnings.catch_warnings():
+        # What a fold warns of, the fit to all training rows warns of as well.
+        warnings.simplefilter("ignore")
+        for repeat in range(MAX_REPEATS if repeats is None else repeats):
+            found = np.zeros(len(data), dtype=bool)
+            for fold, (train, test) in enumerate(_split(labels, units, n_folds, seed + repeat)):
+                text = f"repetition {repeat + 1}, fold {fold + 1}"
+                announce("folds", text, repeat * n_folds + fold)
+                if fold == 1 and repeat == 0 and repeats is None:
+                    seconds = (time.perf_counter() - start) * n_folds
+                    if seconds > BUDGET:
+                        return None, (
+                            f"The accuracy is not measured in folds, which would take about "
+                            f"{seconds:.0f} s; --repeats 1 does it."
+                        )
+                found[test] = _fit_fold(build, data.take(train), data.take(test))
+            right.append(found)
+            seconds = (time.perf_counter() - start) / (repeat + 1)
+            if repeats is None and seconds * (repeat + 2) > BUDGET:
+                break
+    shares = np.mean(right, axis=0)
+    return {
+        "folds": n_folds,
+        "repeats": len(right),
+        **describe_accuracy(shares, data.y, units),
+    }, ""
+
+
+def _split(labels: Any, units: Any, n_folds: int, seed: int) -> Any:
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    return folds.split(labels, labels, units)
+
+
+def _fit_fold(build: Callable[[DataFile, DataFile], Any], train: DataFile, test: DataFile) -> Any:
+    """Which test rows a model of the training rows is right on."""
+    if len(set(train.y.tolist())) < 2:
+        return test.y == train.y[0]
+    return build(train, test).fit(train.samples, train.y).predict(test.samples) == test.y
+
+
+def describe_accuracy(right: Any, y: Any, units: Any, guess: Any = None) -> dict[str, Any]:
+    """Accuracy and its interval, the same with equal weight for all classes, and the baseline.
+
+    `right` has how often each row was right, from 0 to 1; `guess` is the class that the baseline
+    always says. Repeated folds and equal rows are not independent, so intervals are Wilson's for as
+    many draws as there are units.
+    """
+    guess = find_baseline(y)[0] if guess is None else guess
+    classes, labels = np.unique(y, return_inverse=True)
+    own = [labels == label for label in range(classes.size)]
+    recalls = [float(np.mean(right[rows])) for rows in own]
+    n_units = np.array([np.unique(units[rows]).size for rows in own])
+    accuracy, balanced = float(np.mean(right)), float(np.mean(recalls))
+    return {
+        "rows": len(y),
+        "distinct_rows": int(np.unique(units).size),
+        "accuracy": accuracy,
+        "interval": find_interval(accuracy, np.unique(units).size),
+        "baseline": {"class": guess, "accuracy": float(np.mean(y == guess))},
+        "balanced_accuracy": balanced,
+        # The variance of a mean of shares, each of its own number of draws.
+        "balanced_interval": find_interval(balanced, classes.size**2 / np.sum(1 / n_units)),
+        "balanced_baseline": 1 / classes.size,
+        "recall": dict(zip((str(one) for one in classes), recalls, strict=True)),
+    }
+
+
+def find_interval(share: float, n: float) -> list[float]:
+    """Wilson's interval of a share of `n` draws, at 95 %."""
+    squared = QUANTILE**2 / n
+    center, width = share + squared / 2, (squared * (share * (1 - share) + squared / 4)) ** 0.5
+    return [float((center + side * width) / (1 + squared)) for side in (-1, 1)]
+
+
+def beats_baseline(measured: dict[str, Any], *, is_balanced: bool = False) -> bool:
+    """Whether the whole interval lies above the baseline."""
+    if is_balanced:
+        return bool(measured["balanced_interval"][0] > measured["balanced_baseline"])
+    return bool(measured["interval"][0] > measured["baseline"]["accuracy"])
+
+
+def say_rows(measured: dict[str, Any], noun: str) -> str:
+    """How many rows were measured on, and how many of these differ."""
+    n_rows, n_distinct = measured["rows"], measured["distinct_rows"]
+    return f"{n_rows} {noun}" + (f" ({n_distinct} independent)" if n_distinct < n_rows else "")
+
+
+def say_accuracy(measured: dict[str, Any], *, is_balanced: bool = False) -> str:
+    """Accuracy, interval and baseline in a line, and a warning if it is no better than that."""
+    if is_balanced:
+        accuracy, interval = measured["balanced_accuracy"], measured["balanced_interval"]
+        base, who = measured["balanced_baseline"], "any class"
+        text = "balanced accuracy"
+    else:
+        accuracy, interval = measured["accuracy"], measured["interval"]
+        base, who = measured["baseline"]["accuracy"], repr(str(measured["baseline"]["class"]))
+        text = "accuracy"
+    line = (
+        f"{text} {accuracy:.1%} (95% interval {interval[0]:.0%} to {interval[1]:.0%}); always "
+        f"saying {who} has {base:.1%}."
+    )
+    if beats_baseline(measured, is_balanced=is_balanced):
+        return line
+    return f"{line}\nWarning: this is not clearly better than always saying {who}."

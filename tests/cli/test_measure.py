@@ -1,0 +1,162 @@
+"""How the accuracy is measured: folds, groups, equal rows, intervals and the baseline."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import balanced_accuracy_score
+
+from imkpl import load
+from imkpl.cli import measure
+from imkpl.readers import DataFile
+
+
+def build(n=60, seed=0, **columns):
+    """Rows of two classes that one column tells apart, mostly."""
+    rng = np.random.default_rng(seed)
+    y = np.array(["ill", "well"] * (n // 2))
+    x = rng.standard_normal(n) + 2.5 * (y == "ill")
+    return pd.DataFrame({"x": x, "z": rng.standard_normal(n), **columns, "y": y})
+
+
+def as_data(frame, groups=None):
+    ids = np.arange(len(frame)) + 1
+    return DataFile(frame.drop(columns="y"), frame["y"].to_numpy(str), ids, "y", groups=groups)
+
+
+def test_equal_rows_and_groups_are_units():
+    frame = pd.DataFrame({"a": [1, 2, 1, 3, 4, np.nan, np.nan], "b": list("uvuwxyy"), "y": 0})
+    assert measure.find_units(as_data(frame)).tolist() == [0, 1, 0, 3, 4, 5, 5]
+    groups = np.array(["p", "q", "r", "r", "q", "s", "t"])
+    # Rows 0 and 2 are equal, rows 2 and 3 are of one group.
+    assert measure.find_units(as_data(frame, groups)).tolist() == [0, 1, 0, 0, 1, 5, 5]
+
+
+def test_units_are_never_on_both_sides():
+    rng = np.random.default_rng(0)
+    frame = build(80)
+    frame.loc[10:19, ["x", "z"]] = frame.loc[20:29, ["x", "z"]].to_numpy()
+    data = as_data(frame, groups=rng.integers(0, 40, 80).astype(str))
+    units = measure.find_units(data)
+    is_test = measure.hold_out(data, 0.2, seed=0)
+    assert not set(units[is_test]) & set(units[~is_test])
+    assert 8 <= is_test.sum() <= 24
+    labels = (data.y == "ill").astype(int)
+    for train, test in measure._split(labels, units, 5, 0):
+        assert not set(units[train]) & set(units[test])
+
+
+def test_intervals_are_wilsons_for_distinct_rows():
+    expected = binomtest(45, 60).proportion_ci(method="wilson")
+    np.testing.assert_allclose(measure.find_interval(0.75, 60), [expected.low, expected.high])
+    y, right = np.array(["a"] * 30 + ["b"] * 10), np.repeat([1.0, 0.6], [30, 10])
+    measured = measure.describe_accuracy(right, y, np.arange(40) // 2)
+    assert measured["accuracy"] == pytest.approx(0.9)
+    assert measured["interval"] == measure.find_interval(0.9, 20)
+    assert measured["balanced_accuracy"] == pytest.approx(0.8)
+    assert measured["balanced_interval"] == measure.find_interval(0.8, 4 / (1 / 15 + 1 / 5))
+    assert measured["baseline"] == {"class": "a", "accuracy": 0.75}
+
+
+def test_fit_measures_in_repeated_folds(shell, tmp_path):
+    build().to_csv(tmp_path / "a.csv", index=False)
+    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--repeats", 2)
+    answer = shell.ask(*command)
+    folds = answer["folds"]
+    assert (folds["folds"], folds["repeats"], folds["rows"]) == (5, 2, 60)
+    assert folds["accuracy"] == pytest.approx(np.mean(list(folds["recall"].values())))
+    assert folds["interval"][0] < folds["accuracy"] < folds["interval"][1]
+    assert answer["beats_baseline"]
+    shown = shell(*command).stdout
+    assert f"In 2 x 5 folds of 60 rows: accuracy {folds['accuracy']:.1%} (95% int" in shown
+    assert "; always saying 'ill' has 50.0%." in shown
+    assert "Warning" not in shown
+    # With groups that are half of the rows each, two folds are left.
+    build(site=np.repeat(["u", "v"], 30)).to_csv(tmp_path / "a.csv", index=False)
+    result = shell(*command, "--group", "site")
+    assert "In 2 x 2 folds of 60 rows (2 independent): accuracy" in result.stdout
+
+
+def test_a_model_of_noise_gets_a_warning(shell, tmp_path):
+    frame = build(40)
+    frame["x"] = np.random.default_rng(1).standard_normal(40)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--repeats", 1)
+    assert "Warning: this is not clearly better than always saying 'ill'." in shell(*command).stdout
+    assert not shell.ask(*command)["beats_baseline"]
+
+
+def test_folds_stop_when_they_take_long(shell, tmp_path, monkeypatch):
+    build().to_csv(tmp_path / "a.csv", index=False)
+    monkeypatch.setattr(measure, "MAX_FOLD_ROWS", 1000)
+    monkeypatch.setattr(measure, "BUDGET", 0.0)
+    result = shell("fit", tmp_path / "a.csv", "--sparsity", 2, "--json")
+    assert "note: The accuracy is not measured in folds, which would take about" in result.stderr
+    assert json.loads(result.stdout)["folds"] is None
+    monkeypatch.setattr(measure, "BUDGET", 60.0)
+    monkeypatch.setattr(measure, "MAX_REPEATS", 1)
+    assert shell.ask("fit", tmp_path / "a.csv", "--sparsity", 2)["folds"]["repeats"] == 1
+
+
+def test_balanced_fits_are_measured_by_class(shell, tmp_path):
+    frame = build(100, seed=3)
+    frame["x"] -= 1.2 * (frame["y"] == "ill")
+    frame = frame[(frame["y"] == "well") | (np.arange(100) < 24)]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    model = tmp_path / "m.imkpl"
+    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--balanced", "--model", model)
+    shown = shell(*command, "--repeats", 1).stdout
+    assert "folds of 62 rows: balanced accuracy" in shown
+    assert "; always saying any class has 50.0%." in shown
+    fitted = load(model)
+    assert fitted.class_weight == "balanced"
+    plain = shell.ask("fit", tmp_path / "a.csv", "--sparsity", 2)["held_out"]["recall"]["ill"]
+    again = shell.ask(*command, "--force")["held_out"]
+    assert again["recall"]["ill"] >= plain
+    assert again["balanced_accuracy"] == pytest.approx(np.mean(list(again["recall"].values())))
+    predicted = fitted.predict(frame[["x", "z"]])
+    assert balanced_accuracy_score(frame["y"], predicted) > 0.6
+
+
+def test_rare_classes_can_be_left_out(shell, tmp_path):
+    frame = build()
+    frame.loc[[3, 7], "y"] = ["il", "wel"]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    command = ("fit", tmp_path / "a.csv", "--sparsity", 2)
+    assert "--drop-rare" in shell.fails(*command)
+    result = shell(*command, "--drop-rare", "--json")
+    assert "note: Classes with fewer than three rows left out: 'il' and 'wel'." in result.stderr
+    answer = json.loads(result.stdout)
+    assert answer["training_rows"] + answer["held_out_rows"] == 58
+
+
+def test_rows_of_a_test_file_that_were_learned_from_are_named(shell, tmp_path):
+    frame = build()
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    pd.concat([frame[:5], build(20, seed=1)]).to_csv(tmp_path / "b.csv", index=False)
+    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--test", tmp_path / "b.csv")
+    assert (
+        "note: 5 of 25 rows to measure on are equal to rows that were learned from."
+        in shell(*command).stderr
+    )
+
+
+def test_predict_measures_on_classes_in_the_file(shell, folder, wine, tmp_path):
+    words = ("predict", folder / "a.imkpl")
+    partly = wine.copy()
+    partly.loc[40:, "cultivar"] = None
+    partly.to_csv(tmp_path / "new.csv", index=False)
+    answer = shell.ask(*words, tmp_path / "new.csv")
+    predicted = [row["prediction"] for row in answer["rows"]]
+    assert len(predicted) == 60
+    assert answer["measured"]["accuracy"] == np.mean(wine["cultivar"][:40] == predicted[:40])
+    assert answer["measured"]["baseline"]["accuracy"] == 0.5
+    shown = shell(*words, tmp_path / "new.csv", "--target", "cultivar").stdout
+    assert "Compared with the classes of 40 rows: accuracy " in shown
+    # A second column with classes: which one is meant must be said.
+    partly.assign(guess="Barolo").to_csv(tmp_path / "new.csv", index=False)
+    assert shell.ask(*words, tmp_path / "new.csv")["measured"] is None
+    wine.drop(columns="cultivar").to_csv(tmp_path / "new.csv", index=False)
+    assert shell.ask(*words, tmp_path / "new.csv")["measured"] is None
