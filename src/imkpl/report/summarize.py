@@ -160,8 +160,8 @@ def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
         n = repeats["n_leaked"]
         verb = "is" if n == 1 else "are"
         look(
-            f"{_count(n, 'held-out case')} {verb} also in the training data, so the accuracy is too "
-            "optimistic:",
+            f"{_count(n, 'held-out case')} {verb} also in the training data, so the accuracy is "
+            "too optimistic:",
             repeats["leaked"],
         )
     if repeats is not None and repeats["n_repeated"]:
