@@ -20,7 +20,9 @@ NOTEBOOK = "background:#fff;color:#1b1e24;padding:10px 14px"
 data = load_breast_cancer(as_frame=True)
 X, y = data.data, np.array(["malignant", "benign"])[data.target]
 explanation = IMKPL().fit(X[::2], y[::2]).explain(X[1::2])
-card = next(card for card in map(explanation.card, range(len(explanation))) if card.doubt == "close")
+card = next(
+    card for card in map(explanation.card, range(len(explanation))) if card.doubt == "close"
+)
 
 rng = np.random.default_rng(0)
 beats = 0.25 * rng.standard_normal((40, 1, 80))

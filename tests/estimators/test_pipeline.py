@@ -146,7 +146,7 @@ def test_a_report_of_a_pipeline_has_the_original_names_and_units(data, tmp_path)
     assert "There is no form for cases of your own: samples pass through a pipeline" in page
     assert path == tmp_path / "page.html"
     shown = path._repr_html_()
-    assert shown.startswith('<iframe srcdoc="&lt;!doctype html')
+    assert shown.startswith('<iframe srcdoc="&lt;!DOCTYPE html')
     assert "<script" not in shown
     found = imkpl.report.summarize(pipeline, X[1::2], y[1::2], train=(X[::2], y[::2]))
     ages = [one for one in found["features"]["features"] if one["name"] == "age"]

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from imkpl._archive import check_target, write_file
 from imkpl.plots._style import COLORS, shorten
+from imkpl.report.file import ReportFile
 from imkpl.report.learned import is_number
 from imkpl.report.summarize import summarize
 
@@ -103,7 +104,7 @@ def write_report(
     Parameters
     ----------
     model : estimator
-        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL, or a pipeline that ends with one.
     X : samples
         Held-out samples, in the form given to `fit`.
     y : array-like of shape (n_samples,) or None
@@ -123,7 +124,7 @@ def write_report(
     Returns
     -------
     pathlib.Path
-        The file, which is replaced atomically.
+        The file, which is replaced atomically; a notebook shows the page.
     """
     target = check_target(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
@@ -133,7 +134,7 @@ def write_report(
         )
     found = summarize(model, X, y, train=train, stability=stability, title=title, created=created)
     write_file(target, report_bytes(found, target))
-    return target
+    return ReportFile(target)
 
 
 def report_bytes(found: dict[str, Any], path: pathlib.Path) -> bytes:
