@@ -20,6 +20,7 @@ def make_state(X, n_prototypes, sparsity, code_sparsity, n_classes=3, seed=0):
         X=X,
         labels=labels,
         sample_weight=np.ones(n_samples),
+        counts=np.ones(n_samples),
         bank=bank,
         kernel_indices=np.arange(bank.n_kernels),
         separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
@@ -32,7 +33,8 @@ def make_state(X, n_prototypes, sparsity, code_sparsity, n_classes=3, seed=0):
     prototypes = _random_rows(rng, n_prototypes, n_samples, sparsity) * (1 / sparsity)
     codes = _random_rows(rng, n_samples, n_prototypes, code_sparsity)
     # The sums do not read the combined kernel, which would not fit into memory for large N.
-    return problem, State(prototypes, codes, np.full(bank.n_kernels, 1 / bank.n_kernels), None)
+    weights = np.full(bank.n_kernels, 1 / bank.n_kernels)
+    return problem, State(prototypes, codes, weights, None, np.zeros(n_prototypes))
 
 
 def contract_directly(problem, state, rows=32):

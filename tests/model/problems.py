@@ -57,6 +57,7 @@ def make_problem(X, labels, sample_weight, rule="margin", n_neighbors=2, max_ker
         X=X,
         labels=labels,
         sample_weight=sample_weight,
+        counts=np.ones(labels.size),
         bank=bank,
         kernel_indices=varying,
         separation_loss=LinearSeparation(np.zeros(varying.size)),

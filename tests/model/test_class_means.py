@@ -34,6 +34,7 @@ def problem_of(counts, labels, weight=None):
         X=X,
         labels=labels,
         sample_weight=weight,
+        counts=np.ones(len(X)),
         bank=bank,
         kernel_indices=np.arange(bank.n_kernels),
         separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),

@@ -16,7 +16,7 @@ from imkpl.model.size import (
     Fold,
     choose_size,
     count_votes,
-    first_within_error,
+    first_as_good,
     sharpen,
     split,
 )
@@ -39,50 +39,71 @@ def make_even(seed=0, **settings):
     return replace(problem, sample_weight=np.ones(problem.labels.size))
 
 
-# The first within one standard error
+# The first that is as good as the best
 
 
-def slow_first(scores, weight):
-    """By loops: rows in turn, until a mean is no more than the error of the best one below it."""
+def slow_first(scores, hits, weight):
+    """By loops: rows in turn, until one is an error below the best, or has as many hits."""
     shares = [w / sum(weight) for w in weight]
     means = [sum(s * x for s, x in zip(shares, row, strict=True)) for row in scores]
     best = means.index(max(means))
     pairs = zip(shares, scores[best], strict=True)
     variance = sum(s * (x - means[best]) ** 2 for s, x in pairs)
     error = max(0.01, (variance / max(sum(weight), len(weight))) ** 0.5)
-    return next(number for number, mean in enumerate(means) if mean >= means[best] - error)
+    n_hits = [sum(w for w, is_hit in zip(weight, row, strict=True) if is_hit) for row in hits]
+    return next(
+        number
+        for number, mean in enumerate(means)
+        if mean >= means[best] - error or n_hits[number] >= n_hits[best]
+    )
 
 
 @laws
 @given(seeds, st.integers(1, 6), st.integers(2, 40))
-def test_the_first_within_an_error_equals_its_definition(seed, n_sizes, n_samples):
+def test_the_first_that_is_as_good_equals_its_definition(seed, n_sizes, n_samples):
     rng = np.random.default_rng(seed)
     levels = np.sort(rng.uniform(-1.0, 0.0, n_sizes))
     scores = levels[:, None] + rng.standard_normal((n_sizes, n_samples))
-    weight = rng.uniform(0.2, 3.0, n_samples)
-    assert first_within_error(scores, weight) == slow_first(scores.tolist(), weight.tolist())
+    weight = rng.integers(1, 4, n_samples).astype(float)
+    hits = rng.random((n_sizes, n_samples)) < levels[:, None] + 1
+    expected = slow_first(scores.tolist(), hits.tolist(), weight.tolist())
+    assert first_as_good(scores, hits.astype(float), weight) == expected
+
+
+def first_by_chance(rows, weight):
+    """Of sizes that err the less the larger they are."""
+    hits = np.zeros(rows.shape)
+    hits[:, 0] = np.arange(len(rows))
+    return first_as_good(rows, hits, weight)
 
 
 def test_a_size_within_the_error_of_the_best_is_good_enough():
     # The best has the mean 0 and the standard error sqrt(1 / 4).
     best = np.array([1.0, -1.0, 1.0, -1.0])
     rows = np.array([np.full(4, -0.6), np.full(4, -0.4), best, np.full(4, -0.1)])
-    assert first_within_error(rows, np.ones(4)) == 1
+    assert first_by_chance(rows, np.ones(4)) == 1
     rows[1] = -0.55
-    assert first_within_error(rows, np.ones(4)) == 2
+    assert first_by_chance(rows, np.ones(4)) == 2
     # Weights are numbers of samples: nine times as many, a third of the error.
     rows[1] = -0.2
-    assert first_within_error(rows, np.ones(4)) == 1
-    assert first_within_error(rows, np.full(4, 9.0)) == 2
+    assert first_by_chance(rows, np.ones(4)) == 1
+    assert first_by_chance(rows, np.full(4, 9.0)) == 2
     # Weights below one do not make fewer samples.
-    assert first_within_error(rows, np.full(4, 0.01)) == 1
+    assert first_by_chance(rows, np.full(4, 0.01)) == 1
 
 
 def test_of_equally_good_sizes_the_smallest_is_taken():
-    assert first_within_error(np.ones((4, 5)), np.ones(5)) == 0
+    assert first_by_chance(np.ones((4, 5)), np.ones(5)) == 0
     # A chance of 0.999 is as good as one of 1, however small the error.
-    assert first_within_error(np.array([np.full(5, np.log(0.999)), np.zeros(5)]), np.ones(5)) == 0
-    assert first_within_error(np.array([np.full(5, np.log(0.9)), np.zeros(5)]), np.ones(5)) == 1
+    assert first_by_chance(np.array([np.full(5, np.log(0.999)), np.zeros(5)]), np.ones(5)) == 0
+    assert first_by_chance(np.array([np.full(5, np.log(0.9)), np.zeros(5)]), np.ones(5)) == 1
+
+
+def test_more_prototypes_must_correct_errors():
+    surer = np.array([np.full(5, np.log(0.6)), np.zeros(5)])
+    as_right = np.array([[1.0, 1, 1, 1, 0], [1, 1, 1, 0, 1]])
+    assert first_as_good(surer, as_right, np.ones(5)) == 0
+    assert first_as_good(surer, as_right, np.array([1.0, 1, 1, 1, 2])) == 1
 
 
 # Folds
@@ -115,9 +136,8 @@ def test_many_samples_have_fewer_folds(monkeypatch):
     assert len(list(split(make_even(n_samples=30)))) == module.FEWER_FOLDS
 
 
-def make_fold(problem, is_left, counts=None, size=5):
-    counts = np.ones(problem.labels.size) if counts is None else counts
-    return Fold.of(problem, start_evenly, is_left, counts, size)
+def make_fold(problem, is_left):
+    return Fold.of(problem, start_evenly, is_left)
 
 
 def test_a_fold_knows_nothing_of_what_is_left_out():
@@ -126,7 +146,7 @@ def test_a_fold_knows_nothing_of_what_is_left_out():
     X = problem.X.copy()
     X[is_left] += 5.0
     plain, changed = make_fold(problem, is_left), make_fold(replace(problem, X=X), is_left)
-    for name in ("weights", "kernel", "order", "counts"):
+    for name in ("weights", "kernel"):
         assert_array_equal(getattr(plain, name), getattr(changed, name))
     assert_array_equal(plain.problem.X, problem.X[~is_left])
     assert_array_equal(plain.labels, problem.labels[is_left])
@@ -140,13 +160,13 @@ def test_the_copies_of_a_left_out_sample_stay():
     problem = make_even(n_samples=24)
     counts = np.ones(24)
     counts[[3, 8, 11]] = [2.0, 3.0, 1.5]
-    problem = replace(problem, sample_weight=2.0 * counts)
+    problem = replace(problem, sample_weight=2.0 * counts, counts=counts)
     is_left = np.zeros(24, dtype=bool)
     is_left[[3, 8, 11, 12]] = True
-    fold = make_fold(problem, is_left, counts)
+    fold = make_fold(problem, is_left)
     learned = np.setdiff1d(np.arange(24), [11, 12])
     assert_array_equal(fold.problem.X, problem.X[learned])
-    assert_array_equal(fold.counts, counts[learned])
+    assert_array_equal(fold.problem.counts, counts[learned])
     # One of two, and one of three, is gone.
     expected = 2.0 * counts
     expected[[3, 8]] = 2.0, 4.0
@@ -158,9 +178,10 @@ def test_the_copies_of_a_left_out_sample_stay():
 @pytest.mark.parametrize("size", [3, 6])
 def test_a_fold_scores_what_a_round_has_learned(size):
     problem = make_even(2, n_samples=30)
-    fold = make_fold(problem, next(split(problem)), size=6)
-    state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, fold.order[:size])
-    sharp = sharpen(fold.problem, state, fold.counts)
+    fold = make_fold(problem, next(split(problem)))
+    order = module.cover_order(fold.problem, fold.kernel, size)
+    state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, order)
+    sharp = sharpen(fold.problem, state)
     state = learn_voters(sharp, update_codes(sharp, state), *module.FOLD_STEPS)
     owners = sharp.prototype_classes(state)
     expected = []
@@ -168,7 +189,11 @@ def test_a_fold_scores_what_a_round_has_learned(size):
         said = np.exp(sharp.sharpness * (state.prototypes @ row) + state.log_strengths)
         chance = said[owners == label].sum() / said.sum()
         expected.append(np.log(max(chance, module.LEAST_CHANCE)))
-    assert_allclose(fold.score(size), expected)
+    log_chances, hits = fold.score(size)
+    assert_allclose(log_chances, expected)
+    said = np.exp(sharp.sharpness * (state.prototypes @ fold.left.T).T + state.log_strengths)
+    totals = np.array([said[:, owners == label].sum(axis=1) for label in range(3)])
+    assert_array_equal(hits, np.argmax(totals, axis=0) == fold.labels)
 
 
 def test_no_single_sample_can_decide(rng):
@@ -176,7 +201,9 @@ def test_no_single_sample_can_decide(rng):
     fold = make_fold(problem, next(split(problem)))
     # Two clusters far apart, but the labels of those left out are wrong.
     wrong = replace(fold, labels=1 - fold.labels)
-    assert_array_equal(wrong.score(2), np.log(module.LEAST_CHANCE))
+    log_chances, hits = wrong.score(2)
+    assert_array_equal(log_chances, np.log(module.LEAST_CHANCE))
+    assert_array_equal(hits, 0)
 
 
 # The choice
@@ -186,7 +213,7 @@ def test_no_single_sample_can_decide(rng):
 @given(seeds, st.integers(6, 40), st.integers(2, 4))
 def test_every_class_gets_one_and_never_more_than_half_of_the_samples(seed, n_samples, n_classes):
     problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)
-    chosen = choose_size(problem, start_evenly, np.ones(n_samples))
+    chosen = choose_size(problem, start_evenly)
     assert chosen >= n_classes
     assert chosen == n_samples // 2 or chosen / n_classes in PER_CLASS
     assert chosen == n_classes or chosen <= n_samples / 2
@@ -198,12 +225,13 @@ def play(monkeypatch, levels):
 
     def score(fold, size):
         tried.append(size)
-        return levels[size // 3] + np.tile([-0.5, 0.5], 13)[:25]
+        # The larger, the fewer errors.
+        return np.array([levels[size // 3] + np.tile([-0.5, 0.5], 13)[:25], np.arange(25) < size])
 
     monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(180) < 25]))
     monkeypatch.setattr(Fold, "score", score)
     problem = make_even(n_samples=180)
-    return choose_size(problem, start_evenly, np.ones(180)), tried
+    return choose_size(problem, start_evenly), tried
 
 
 def test_sizes_grow_until_more_do_not_help(monkeypatch):
@@ -254,13 +282,13 @@ def make_modes(rng, n_modes, n_samples=90):
 @pytest.mark.parametrize(("n_modes", "expected"), [(1, 2), (3, 6)])
 def test_as_many_are_chosen_as_a_class_has_clusters(rng, n_modes, expected):
     problem = make_modes(rng, n_modes)
-    assert choose_size(problem, start_evenly, np.ones(90)) == expected
+    assert choose_size(problem, start_evenly) == expected
 
 
 def test_few_samples_get_one_prototype_a_class_without_a_trial(monkeypatch):
     problem = make_even(n_samples=7, n_classes=3)
     monkeypatch.setattr(Fold, "of", lambda *args: pytest.fail("a fold was learned"))
-    assert choose_size(problem, start_evenly, np.ones(7)) == 3
+    assert choose_size(problem, start_evenly) == 3
 
 
 # Sharpness and votes of a state
@@ -269,7 +297,7 @@ def test_few_samples_get_one_prototype_a_class_without_a_trial(monkeypatch):
 def test_the_sharpness_is_found_without_the_samples_themselves():
     case = make_case(3, n_samples=30, n_prototypes=6, rule="lp")
     problem, state = case.problem, case.state
-    found = sharpen(problem, state, np.ones(30)).sharpness
+    found = sharpen(problem, state).sharpness
     left = leave_one_out_similarities(
         (state.prototypes @ state.kernel).T, state.prototypes, np.ones(30), np.ones(30)
     )
@@ -282,7 +310,7 @@ def test_the_sharpness_is_found_without_the_samples_themselves():
     assert 0 < 30 - len(keep) < 6
     expected = find_sharpness(left[keep], owners, problem.labels[keep], problem.sample_weight[keep])
     assert found == expected
-    copies = sharpen(problem, state, np.full(30, 2.0)).sharpness
+    copies = sharpen(replace(problem, counts=np.full(30, 2.0)), state).sharpness
     assert copies > found
 
 

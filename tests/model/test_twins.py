@@ -17,12 +17,13 @@ from model.problems import seeds
 laws = settings(max_examples=25, deadline=None, derandomize=True)
 
 
-def compare(X, labels, sample_weight=None, n_same=4, scales=None):
+def compare(X, labels, sample_weight=None, n_same=4, scales=None, counts=None):
     bank = PerFeatureGaussian().adapt(X, sample_weight)
     problem = Problem(
         X=X,
         labels=labels,
         sample_weight=np.ones(labels.size) if sample_weight is None else sample_weight,
+        counts=np.ones(labels.size) if counts is None else counts,
         bank=bank,
         kernel_indices=np.arange(bank.n_kernels),
         separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
@@ -105,6 +106,38 @@ def test_a_constant_kernel_has_no_evidence():
     found = compare(X, labels)
     assert found.shares[0] > 0.9
     assert found.shares[1] == 0
+
+
+def make_answers(seed, n_samples=400):
+    """Answers of yes and no: two depend on the class, two do not. Distinct rows, and counts."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_samples) % 2
+    chances = np.where(np.arange(4) < 2, np.where(labels == 1, 0.65, 0.35)[:, None], 0.5)
+    rows = np.column_stack([rng.random((n_samples, 4)) < chances, labels]).astype(float)
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    return distinct[:, :4], distinct[:, 4].astype(int), counts.astype(float)
+
+
+def test_equal_rows_are_as_many_samples():
+    n_found, n_wrong = 0, 0
+    for seed in range(10):
+        X, labels, counts = make_answers(seed)
+        passing = compare(X, labels, counts, counts=counts).passing
+        n_found += np.count_nonzero(passing < 2)
+        n_wrong += np.count_nonzero(passing >= 2)
+    assert n_found == 20
+    assert n_wrong <= 2
+    # Shuffled as one, the same rows say little.
+    alone = [compare(X, labels, counts) for X, labels, counts in map(make_answers, range(10))]
+    assert sum(np.count_nonzero(found.passing < 2) for found in alone) < 15
+
+
+def test_equal_rows_may_be_too_many_to_shuffle_all(monkeypatch):
+    monkeypatch.setattr(twins, "MOST_UNFOLDED", 250)
+    X, labels, counts = make_answers(0)
+    assert set(compare(X, labels, counts, counts=counts).passing) >= {0, 1}
+    found = compare(X, labels, counts, counts=1000 * counts)
+    assert_allclose(found.shares, compare(X, labels, counts, counts=counts).shares)
 
 
 def test_samples_may_be_too_many_to_compare_all(monkeypatch):

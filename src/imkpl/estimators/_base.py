@@ -453,6 +453,7 @@ class BasePrototypeClassifier(
             X=samples,
             labels=data.labels,
             sample_weight=data.sample_weight,
+            counts=data.counts,
             bank=bank,
             kernel_indices=np.arange(bank.n_kernels),
             separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
@@ -482,7 +483,7 @@ class BasePrototypeClassifier(
         pool, again = start.pool(self._max_kernels), partial(start.choose, max_kernels=n_kernels)
 
         def find() -> dict[str, IntArray]:
-            return {"n_prototypes": np.array([choose_size(pool, again, data.counts)])}
+            return {"n_prototypes": np.array([choose_size(pool, again)])}
 
         def check(found: Arrays) -> None:
             check_indices(found["n_prototypes"] - 1, data.n_samples)
@@ -499,7 +500,7 @@ class BasePrototypeClassifier(
         state = initial_state(problem, weights, n_prototypes)
         check_varying(bool(state.kernel.min() < CONSTANT))
         if self.decision == "votes":
-            problem = sharpen(problem, state, data.counts)
+            problem = sharpen(problem, state)
         return problem, state
 
     def _store(self, fitted: dict[str, Any]) -> Self:

@@ -381,7 +381,7 @@ def follow_path(
             state = place_prototypes(problem, weights, kernel, order[:size])
             point = replace(problem, sparsity=sparsity)
             if model.decision == "votes":
-                point = sharpen(point, state, data.counts)
+                point = sharpen(point, state)
             state, _ = alternate(
                 point, state, codes_and_prototypes, max_iter=PATH_ROUNDS, tol=model.tol
             )

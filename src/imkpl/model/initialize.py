@@ -279,15 +279,12 @@ def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:
 
 def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
     """The smallest sparsity that reaches this share of the unlimited decrease."""
-    indices, _, everything = pursue(H, c, c.size)
-    low, high = 1, max(1, indices.size)
-    while low < high:
-        middle = (low + high) // 2
-        if pursue(H, c, middle)[2] <= share * everything:
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    enough = share * pursue(H, c, c.size)[2]
+    size = max(1, pursue(H, c, c.size, residual_tol=enough)[0].size)
+    # A pursuit of this sparsity ends earlier if on the way more had entered than have stayed.
+    while pursue(H, c, size)[2] > enough:
+        size += 1
+    return size
 
 
 def _largest(values: FloatArray, n_kept: int) -> IntArray:

@@ -31,6 +31,7 @@ class Problem:
     X: Any  # the training samples, as the bank reads them
     labels: IntArray  # class of each sample, from 0
     sample_weight: FloatArray
+    counts: FloatArray  # how many of the samples given each of them stands for
     bank: BaseKernelBank
     kernel_indices: IntArray  # positions of these kernels in the bank at the start of the fit
     separation_loss: BaseSeparation  # J_ls or its replacement, with its regulariser
@@ -97,6 +98,7 @@ class Problem:
             X=self.bank._subset(self.X, samples),
             labels=self.labels[samples],
             sample_weight=self.sample_weight[samples],
+            counts=self.counts[samples],
         )
 
     def select(self, indices: IntArray) -> Problem:

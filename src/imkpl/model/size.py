@@ -34,11 +34,10 @@ MANY_SAMPLES, MORE_FOLDS, FEWER_FOLDS = 200, 5, 3
 ENOUGH = 1000
 
 
-def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
-    """The smallest number of prototypes within one standard error of the best.
+def choose_size(problem: Problem, start: Start) -> int:
+    """The smallest number of prototypes that is as good as the best.
 
-    `start` gives kernels and weights learned from a part of the samples. The covering is greedy, so
-    that the prototypes of one size start on those of the next smaller one and some more.
+    `start` gives kernels and weights learned from a part of the samples.
     """
     n_classes = len(problem.members)
     most = problem.labels.size // 2
@@ -47,25 +46,27 @@ def choose_size(problem: Problem, start: Start, counts: FloatArray) -> int:
     sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
     if len(sizes) < len(PER_CLASS):
         sizes.append(most)
-    folds = [Fold.of(problem, start, is_left, counts, sizes[-1]) for is_left in split(problem)]
+    folds = [Fold.of(problem, start, is_left) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
-    scores: list[FloatArray] = []
+    scores: list[FloatArray] = []  # of every size, (2, n_left): log chances and hits
     leader = 0
     for place, size in enumerate(sizes):
-        scores.append(np.concatenate([fold.score(size) for fold in folds]))
-        means, errors = means_and_errors(np.array(scores), weight)
+        scores.append(np.hstack([fold.score(size) for fold in folds]))
+        log_chances, hits = np.array(scores).swapaxes(0, 1)
+        means, errors = means_and_errors(log_chances, weight)
         if means[place] > means[leader] + NOTABLE * size / n_classes * errors[leader]:
             leader = place
         elif place >= ALWAYS_TRIED - 1:
             break
-    return sizes[first_within_error(np.array(scores), weight)]
+    return sizes[first_as_good(log_chances, hits, weight)]
 
 
-def first_within_error(scores: FloatArray, weight: FloatArray) -> int:
-    """The first row whose mean is within one standard error of the best, or negligibly below."""
-    means, errors = means_and_errors(scores, weight)
+def first_as_good(log_chances: FloatArray, hits: FloatArray, weight: FloatArray) -> int:
+    """The first row within one standard error of the best, or that errs no more than the best."""
+    means, errors = means_and_errors(log_chances, weight)
     best = int(np.argmax(means))
-    return int(np.argmax(means >= means[best] - max(errors[best], NEGLIGIBLE)))
+    is_near = means >= means[best] - max(errors[best], NEGLIGIBLE)
+    return int(np.argmax(is_near | (hits @ weight >= hits[best] @ weight)))
 
 
 def means_and_errors(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -104,51 +105,49 @@ class Fold:
     left: FloatArray  # (n_left, n_learned) kernel values of the samples that are scored
     labels: IntArray  # their classes
     weight: FloatArray  # and weights
-    counts: FloatArray  # how many samples each of those learned from stands for
-    order: IntArray  # the samples on which prototypes start
 
     @classmethod
-    def of(
-        cls, problem: Problem, start: Start, is_left: BoolArray, counts: FloatArray, size: int
-    ) -> Fold:
+    def of(cls, problem: Problem, start: Start, is_left: BoolArray) -> Fold:
         """Kernel weights learned without the samples that are left out.
 
         Where a sample stands for two or more, leaving one out leaves the others.
         """
+        counts = problem.counts
         left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left | (counts >= 2))
         part = problem.take(learned)
         rest = 1 - is_left[learned] / np.maximum(counts[learned], 2.0)
         part, weights = start(replace(part, sample_weight=part.sample_weight * rest))
         places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
         kernel = problem.select(places).combine(weights)
-        own = kernel[np.ix_(learned, learned)]
         return cls(
             problem=part,
             weights=weights,
-            kernel=own,
+            kernel=kernel[np.ix_(learned, learned)],
             left=kernel[np.ix_(left, learned)],
             labels=problem.labels[left],
             weight=problem.sample_weight[left],
-            counts=counts[learned],
-            order=cover_order(part, own, size),
         )
 
     def score(self, size: int) -> FloatArray:
-        """How well a model of this size predicts the samples left out: logarithms of chances."""
-        state = place_prototypes(self.problem, self.weights, self.kernel, self.order[:size])
-        problem = sharpen(self.problem, state, self.counts)
+        """How well a model of this size predicts the samples left out.
+
+        The logarithm of the chance of the right class, and whether that is the largest.
+        """
+        order = cover_order(self.problem, self.kernel, size)
+        state = place_prototypes(self.problem, self.weights, self.kernel, order)
+        problem = sharpen(self.problem, state)
         state = learn_voters(problem, update_codes(problem, state), *FOLD_STEPS)
         logs = count_votes(problem, state).logs((state.prototypes @ self.left.T).T)
         chances, *_ = sum_votes(logs, problem.prototype_classes(state))
         own = chances[np.arange(self.labels.size), self.labels]
-        return np.log(np.maximum(own, LEAST_CHANCE))
+        return np.array([np.log(np.maximum(own, LEAST_CHANCE)), own >= chances.max(axis=1)])
 
 
-def sharpen(problem: Problem, state: State, counts: FloatArray) -> Problem:
+def sharpen(problem: Problem, state: State) -> Problem:
     """The problem with the sharpness at which the first prototypes vote best."""
     similarities = (state.prototypes @ state.kernel).T
     squares = np.diagonal(state.kernel)
-    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, counts)
+    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, problem.counts)
     classes = problem.prototype_classes(state)
     is_own = classes == problem.labels[:, None]
     usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))

@@ -28,6 +28,8 @@ MOST_SHUFFLES, FEWEST_SHUFFLES = 10, 5
 # Maximum number of samples, evenly spaced, whose neighbours are compared, and of those on which
 # the spread of kernel values is measured.
 MOST_COMPARED = 2000
+# Equal rows are shuffled one by one, up to about this number of rows in all.
+MOST_UNFOLDED = 4000
 BLOCK = 64
 # A variance below this part of the diagonal counts as none.
 CONSTANT = 1e-9
@@ -73,6 +75,7 @@ def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -
     Neighbours in the average of many kernels may say little, as most of it can be noise. So the
     other kernels are judged again by neighbours in the average of those that pass.
     """
+    problem, average = _unfold(problem, average)
     twins = Twins.of(problem, average, n_same)
     scores = np.maximum(twins.likeness(), twins.margins_in_both(average))
     found = _judge(scores)
@@ -83,6 +86,27 @@ def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -
         margins[:, passing] = -np.inf
         found = _judge(np.maximum(scores, margins))
     return found
+
+
+def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]:
+    """Every sample as often as it was given, in random order: equal rows are several samples.
+
+    Shuffled as one, a row given forty times would make twins as good as kernels.
+    """
+    counts = problem.counts / max(1.0, problem.counts.sum() / MOST_UNFOLDED)
+    copies = np.maximum(counts.round(), 1).astype(np.intp)
+    if copies.max() == 1:
+        return problem, average
+    ranked = _rank(average)
+    everyone = np.random.default_rng(0).permutation(np.repeat(ranked, copies[ranked]))
+    unfolded = problem.take(everyone)
+    weight = unfolded.sample_weight / copies[everyone]
+    return replace(unfolded, sample_weight=weight), average[np.ix_(everyone, everyone)]
+
+
+def _rank(average: FloatArray) -> IntArray:
+    """From the most typical sample to the least, so that the names of classes do not matter."""
+    return np.argsort(-average.sum(axis=1), kind="stable")
 
 
 def _judge(scores: FloatArray) -> KernelEvidence:
@@ -137,8 +161,7 @@ class Twins:
     def of(cls, problem: Problem, average: FloatArray, n_same: int) -> Twins:
         """Twins of all kernels of a problem."""
         n_shuffles = int(np.clip(TWINS // problem.bank.n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES))
-        # From the most typical sample to the least, so that the names of classes do not matter.
-        ranked = np.argsort(-average.sum(axis=1), kind="stable")
+        ranked = _rank(average)
         source, orders = np.random.default_rng(0), np.empty((n_shuffles, ranked.size), np.intp)
         for order in orders:
             order[ranked] = source.permutation(ranked)
