@@ -497,16 +497,12 @@ def test_rows_without_evidence_and_far_values_are_said(shell, wine, tmp_path):
     assert rows[0]["prediction"] is None
     assert set(rows[0]["probabilities"].values()) == {None}
     assert rows[0]["note"] == "no evidence: no value that the model reads"
-    low, high = wine["alcohol"].min(), wine["alcohol"].max()
     assert re.search(r"alcohol = 0\.014, in training 11\.\d+ to 14\.\d+$", rows[1]["note"])
-    assert all(row["note"] in ("", "unlike any in training") for row in rows[2:]), (low, high)
+    assert all(row["note"] in ("", "unlike any in training") for row in rows[2:])
     shown = shell("predict", model, tmp_path / "new.csv").stdout
     assert "1 of 30 rows have a value far outside the training range." in shown
     assert "1 of 30 rows have no value that the model reads, and get no class." in shown
     assert shown.splitlines()[2].split()[:3] == ["w0", "(none)", "-"]
-    explained = shell("explain", model, tmp_path / "new.csv", "--row", "w0", "--row", "2").stdout
-    assert "without any evidence" in explained
-    assert "alcohol = 0.014 is below all training values (" in explained
 
 
 def test_tables_have_the_separator_and_decimal_mark_of_the_input(shell, folder, wine, tmp_path):
