@@ -53,7 +53,7 @@ def test_limits_are_nested_and_belong_to_one_python_thread(many_threads):
         with limited_threads(0) as n_threads:
             assert n_threads == 1
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(count_threads).result() == _threads.config.NUMBA_NUM_THREADS
+            assert pool.submit(count_threads).result() == _threads.N_THREADS
     assert count_threads() == 5
 
 

@@ -19,6 +19,8 @@ from typing import Any
 from numba import config, njit
 from threadpoolctl import ThreadpoolController
 
+# As many as there are cores, or as the environment variable NUMBA_NUM_THREADS says.
+N_THREADS: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
 # Parts of a loop per thread: more even out tasks of unequal length.
 _PARTS = 4
 # The limit set by this Python thread.
@@ -74,7 +76,7 @@ class ParallelLoop:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(config.NUMBA_NUM_THREADS, thread_name_prefix="imkpl")
+    return ThreadPoolExecutor(N_THREADS, thread_name_prefix="imkpl")
 
 
 if hasattr(os, "register_at_fork"):
@@ -84,7 +86,7 @@ if hasattr(os, "register_at_fork"):
 
 def count_threads() -> int:
     """How many threads a loop called by this Python thread may use."""
-    limit: int = getattr(_LIMIT, "n_threads", config.NUMBA_NUM_THREADS)
+    limit: int = getattr(_LIMIT, "n_threads", N_THREADS)
     return limit
 
 

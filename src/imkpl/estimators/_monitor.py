@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
+from numba.core.event import Event, Listener, install_listener
 from sklearn.exceptions import ConvergenceWarning
 
 from imkpl._progress import Progress, announce, listening, write_line
@@ -20,6 +21,22 @@ from imkpl.model.objective import ObjectiveParts
 from imkpl.model.problem import Problem, State
 
 Describe = Callable[[State, list[ObjectiveParts]], dict[str, Any]]
+
+
+class CompilerListener(Listener):
+    """Says why the first fit of an installation takes seconds longer than all others."""
+
+    n_compiled = 0
+
+    def on_start(self, event: Event) -> None:
+        """Announce a loop that is not in Numba's cache on disk yet, every fifth time."""
+        if event.data["dispatcher"].py_func.__module__.startswith("imkpl."):
+            if self.n_compiled % 5 == 0:
+                announce("compiler", f"compiling, once for this installation: {self.n_compiled}")
+            self.n_compiled += 1
+
+    def on_end(self, event: Event) -> None:
+        """Nothing to say."""
 
 
 class FitMonitor:
@@ -37,6 +54,7 @@ class FitMonitor:
 
     def __enter__(self) -> Self:
         self._listeners.enter_context(listening(self._remember))
+        self._listeners.enter_context(install_listener("numba:compile", CompilerListener()))
         if self.estimator.verbose:
             self._listeners.enter_context(listening(write_line))
         return self

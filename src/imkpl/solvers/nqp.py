@@ -339,9 +339,15 @@ def pursue(
     >>> indices, values, value
     (array([1, 0]), array([2. , 0.5]), -4.25)
     """
-    limits = (np.array([float(one)]) for one in (scale, constant, residual_tol))
     x, active, (n_active,), value, _, _ = _pursue_rows(
-        H, c[np.newaxis], sparsity, *limits, min_decrease, _default_max_steps(sparsity, c.size)
+        H,
+        c[np.newaxis],
+        sparsity,
+        np.array([float(scale)]),
+        np.array([float(constant)]),
+        np.array([float(residual_tol)]),
+        min_decrease,
+        _default_max_steps(sparsity, c.size),
     )
     return active[0, :n_active], x[0, :n_active], float(value[0])
 
