@@ -11,12 +11,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, update_wrapper
 from itertools import pairwise
 from typing import Any
 
 from numba import config, njit
+from numba.core.event import Event, Listener, install_listener
 from threadpoolctl import ThreadpoolController
 
 # As many as there are cores, or as the environment variable NUMBA_NUM_THREADS says.
@@ -105,6 +106,27 @@ def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[i
             yield count
     finally:
         _LIMIT.n_threads = before
+
+
+class _CompilerListener(Listener):
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self.tell, self.n_compiled = tell, 0
+
+    def on_start(self, event: Event) -> None:
+        if event.data["dispatcher"].py_func.__module__.startswith("imkpl."):
+            self.tell(self.n_compiled)
+            self.n_compiled += 1
+
+    def on_end(self, event: Event) -> None:
+        pass
+
+
+def watch_compiler(tell: Callable[[int], None]) -> AbstractContextManager[None]:
+    """Inside the block, tell how many loops have been compiled, before the next one is.
+
+    Loops that Numba finds in its cache on disk are not compiled.
+    """
+    return install_listener("numba:compile", _CompilerListener(tell))  # type: ignore[no-untyped-call, no-any-return]
 
 
 @cache

@@ -1,6 +1,6 @@
 """scikit-learn's callbacks around every round, and a line per round for people."""
 
-from types import SimpleNamespace
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 from imkpl import IMKPL, ISKPL
 from imkpl._progress import listening
-from imkpl.estimators._monitor import CompilerListener
+from imkpl.estimators import _monitor
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import alternate
 
@@ -224,15 +224,13 @@ def test_silence_by_default(wine, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_first_fit_says_that_it_compiles():
-    def event_of(module):
-        function = SimpleNamespace(__module__=module)
-        return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
-
-    heard, listener = [], CompilerListener()
+def test_the_first_fit_says_that_it_compiles(wine, monkeypatch):
+    told = []
+    monkeypatch.setattr(_monitor, "watch_compiler", lambda tell: nullcontext(told.append(tell)))
+    ISKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    heard = []
     with listening(lambda progress: heard.append(progress.message)):
-        listener.on_start(event_of("other.library"))
-        for _ in range(6):
-            listener.on_start(event_of("imkpl.solvers._nqp_loops"))
+        for n_compiled in range(7):
+            told[0](n_compiled)
     said = "compiling, once for this installation"
     assert heard == [f"{said}: 0", f"{said}: 5"]

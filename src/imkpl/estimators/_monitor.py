@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from numba.core.event import Event, Listener, install_listener
 from sklearn.exceptions import ConvergenceWarning
 
 from imkpl._progress import Progress, announce, listening, write_line
+from imkpl._threads import watch_compiler
 from imkpl.estimators._checkpoint import Checkpoint, open_checkpoint
 from imkpl.estimators._compat import FitCallbacks
 from imkpl.estimators._training import TrainingData
@@ -21,22 +21,6 @@ from imkpl.model.objective import ObjectiveParts
 from imkpl.model.problem import Problem, State
 
 Describe = Callable[[State, list[ObjectiveParts]], dict[str, Any]]
-
-
-class CompilerListener(Listener):
-    """Says why the first fit of an installation takes seconds longer than all others."""
-
-    n_compiled = 0
-
-    def on_start(self, event: Event) -> None:
-        """Announce a loop that is not in Numba's cache on disk yet, every fifth time."""
-        if event.data["dispatcher"].py_func.__module__.startswith("imkpl."):
-            if self.n_compiled % 5 == 0:
-                announce("compiler", f"compiling, once for this installation: {self.n_compiled}")
-            self.n_compiled += 1
-
-    def on_end(self, event: Event) -> None:
-        """Nothing to say."""
 
 
 class FitMonitor:
@@ -54,7 +38,7 @@ class FitMonitor:
 
     def __enter__(self) -> Self:
         self._listeners.enter_context(listening(self._remember))
-        self._listeners.enter_context(install_listener("numba:compile", CompilerListener()))
+        self._listeners.enter_context(watch_compiler(self._say_compiling))
         if self.estimator.verbose:
             self._listeners.enter_context(listening(write_line))
         return self
@@ -132,6 +116,12 @@ class FitMonitor:
             )
         model._store(fitted)
         self._callbacks.end(lambda: fitted)
+
+    @staticmethod
+    def _say_compiling(n_compiled: int) -> None:
+        """Why the first fit of an installation takes seconds longer than all others."""
+        if n_compiled % 5 == 0:
+            announce("compiler", f"compiling, once for this installation: {n_compiled}")
 
     def _remember(self, progress: Progress) -> None:
         """Where the fit is, should it be interrupted."""
