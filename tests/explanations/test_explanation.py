@@ -345,3 +345,10 @@ def test_a_loaded_model_gives_the_same_reasons(fitted, tmp_path):
     loaded = imkpl.load(tmp_path / "model.imkpl")
     assert str(loaded.explain(X[:3])) == str(model.explain(X[:3]))
     assert_array_equal(loaded.support_ids_, model.support_ids_)
+
+
+def test_classes_of_whole_floats_are_called_without_a_point(wine):
+    X, y = wine
+    explanation = IMKPL(sparsity=2).fit(X, (np.asarray(y) == "Barolo").astype(float)).explain(X[:1])
+    assert explanation.predicted.dtype.kind == "i"
+    assert ".0 (" not in str(explanation)

@@ -116,7 +116,7 @@ def predict(
             text = format_json(answer)
         else:
             table = _tabulate_predictions(answer["rows"])
-            text = format_csv(table, out, is_safe=spreadsheet_safe)
+            text = format_csv(table, out, is_safe=spreadsheet_safe, style=rows.style)
         write_file(out, text.encode())
     if as_json:
         echo_json(answer)
@@ -255,7 +255,11 @@ def explain(
     data: DataArgument,
     row: Annotated[
         list[str] | None,
-        typer.Option("--row", help="Explain this row; may be repeated.", show_default=False),
+        typer.Option(
+            "--row",
+            help="Explain this row, by name or number; may be repeated.",
+            show_default=False,
+        ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help=f"Explain all rows, not only the first {MAX_EXPLAINED}.")
@@ -280,7 +284,7 @@ def explain(
 ) -> None:
     """Explain why rows get their classes: prototypes, training rows behind them, and features.
 
-    Rows are chosen by name (--id) or by number from 1.
+    Rows are chosen by name (--id), or by number from 1 if none has that name.
     """
     check_outputs([out], [model, data], force=force)
     check_ending("--out", out, (".csv", ".json"))
@@ -302,7 +306,7 @@ def explain(
             text = format_json(answer)
         else:
             table = explanation.to_frame("contributions")
-            text = format_csv(table, out, is_safe=spreadsheet_safe)
+            text = format_csv(table, out, is_safe=spreadsheet_safe, style=rows.style)
         write_file(out, text.encode())
     if as_json:
         echo_json(answer)
@@ -317,15 +321,16 @@ def explain(
 def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
     if not names:
         return data if every else data.take(np.arange(min(MAX_EXPLAINED, len(data))))
-    places = {str(name): place for place, name in enumerate(data.ids.tolist())}
+    ids = [str(name) for name in data.ids.tolist()]
+    places = {str(place + 1): place for place in range(len(ids))}
+    places.update((name, place) for place, name in enumerate(ids))
     for name in names:
         if name not in places:
-            shown = ", ".join(list(places)[:3])
             raise InputError(
-                f"There is no row {name!r}; the rows are named {shown}, ... Name their column with "
-                "--id, or number them from 1."
+                f"There is no row {name!r}; the rows are named {', '.join(ids[:3])}, ... Name "
+                f"their column with --id, or number them from 1 to {len(ids)}."
             )
-    return data.take(np.array([places[name] for name in dict.fromkeys(names)]))
+    return data.take(np.array(list(dict.fromkeys(places[name] for name in names))))
 
 
 def report(

@@ -42,6 +42,7 @@ from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import by_partition
 from imkpl.estimators._training import TrainingData, read_training
 from imkpl.explanations import Explanation
+from imkpl.explanations.exports import as_whole
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.alignment import cache_alignments
 from imkpl.kernels.base import USUAL_SPARSITY
@@ -324,11 +325,11 @@ class BasePrototypeClassifier(
         return Explanation(
             evidence=evidence,
             kind=self._samples,
-            classes=self.classes_,
+            classes=as_whole(self.classes_),
             probabilities=np.asarray(softmax(self.temperature_ * evidence.encoding.scores, axis=1)),
             sample_ids=row_labels(X, len(evidence.similarities)),
             support_ids=self.support_ids_[places],
-            support_classes=self.support_classes_[places],
+            support_classes=as_whole(self.support_classes_[places]),
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
             column_names=tuple(
                 f"x{column}" if names is None else str(names[column])

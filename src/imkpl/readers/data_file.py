@@ -97,6 +97,7 @@ class RawFile:
     target: str | None = None  # column that the format marks as the target
     notes: tuple[str, ...] = ()
     split: tuple[Any, Any] | None = None  # training and test rows, if the file says so
+    style: tuple[str, str] = (",", ".")  # separator and decimal mark of a text file
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,8 @@ class DataFile:
         Names of the columns that `ids` and `groups` come from.
     findings : tuple of Finding
         What deserves attention before a fit.
+    style : pair of str
+        Separator and decimal mark of the file.
     """
 
     samples: Any
@@ -139,6 +142,7 @@ class DataFile:
     id_column: str | None = None
     group_column: str | None = None
     findings: tuple[Finding, ...] = ()
+    style: tuple[str, str] = (",", ".")
 
     @property
     def is_series(self) -> bool:
