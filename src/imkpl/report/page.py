@@ -50,7 +50,9 @@ MARKERS = (
 )
 STAR = "m0-9l2.07 6.21h6.48l-5.31 3.87l2.07 6.21l-5.31-3.87l-5.31 3.87l2.07-6.21l-5.31-3.87h6.48z"
 # For more than thirty prototypes, which would hide the samples.
-SMALL_STAR = "m0-6l1.38 4.14h4.32l-3.54 2.58l1.38 4.14l-3.54-2.58l-3.54 2.58l1.38-4.14l-3.54-2.58h4.32z"
+SMALL_STAR = (
+    "m0-6l1.38 4.14h4.32l-3.54 2.58l1.38 4.14l-3.54-2.58l-3.54 2.58l1.38-4.14l-3.54-2.58h4.32z"
+)
 RING = "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z"
 
 # Words that the page explains where they stand, and once more at its end.
