@@ -42,7 +42,7 @@ MOST_CHANNELS, MOST_STEPS = 3, 60
 
 # Points in a map, at least half of them held-out samples; fewer series, because all pairs must be
 # aligned.
-MOST_POINTS, MOST_SERIES, FEWEST_POINTS = 600, 80, 10
+MOST_POINTS, MOST_SERIES, FEWEST_POINTS = 500, 80, 10
 
 WHY_NO_VALUES = {
     "series": (
