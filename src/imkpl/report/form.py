@@ -34,6 +34,8 @@ def describe_form(subject: Subject) -> dict[str, Any]:
         why = "it is about words; use predict for new texts"
         if subject.explanation.kind.word != "words":
             why = WHY_NO_FORM["objects"]
+    if why is None and subject.explanation.kind.is_restored:
+        why = "samples pass through a pipeline, which only Python can do"
     if why is None and predictor.votes is None:
         why = 'a decision="share" solves a problem for every case that only Python can solve'
     n_support, n_features = len(subject.explanation.support_ids), len(subject.features.names)

@@ -9,8 +9,9 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.explanation import unfold_means, write_chance
+from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
+from imkpl.explanations.time import unfold_means
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
 from imkpl.plots.embedding import embed_kernel, learned_kernel
@@ -41,7 +42,7 @@ MOST_CHANNELS, MOST_STEPS = 3, 60
 
 # Points in a map, at least half of them held-out samples; fewer series, because all pairs must be
 # aligned.
-MOST_POINTS, MOST_SERIES, FEWEST_POINTS = 600, 80, 10
+MOST_POINTS, MOST_SERIES, FEWEST_POINTS = 500, 80, 10
 
 WHY_NO_VALUES = {
     "series": (

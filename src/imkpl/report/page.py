@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from imkpl._archive import check_target, write_file
 from imkpl.plots._style import COLORS, shorten
+from imkpl.report.file import ReportFile
 from imkpl.report.learned import is_number
 from imkpl.report.summarize import summarize
 
@@ -49,6 +50,10 @@ MARKERS = (
     "m3.9 0l-6.2 3.6v-7.2z",
 )
 STAR = "m0-9l2.07 6.21h6.48l-5.31 3.87l2.07 6.21l-5.31-3.87l-5.31 3.87l2.07-6.21l-5.31-3.87h6.48z"
+# For more than thirty prototypes, which would hide the samples.
+SMALL_STAR = (
+    "m0-6l1.38 4.14h4.32l-3.54 2.58l1.38 4.14l-3.54-2.58l-3.54 2.58l1.38-4.14l-3.54-2.58h4.32z"
+)
 RING = "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z"
 
 # Words that the page explains where they stand, and once more at its end.
@@ -103,7 +108,7 @@ def write_report(
     Parameters
     ----------
     model : estimator
-        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL, or a pipeline that ends with one.
     X : samples
         Held-out samples, in the form given to `fit`.
     y : array-like of shape (n_samples,) or None
@@ -123,7 +128,7 @@ def write_report(
     Returns
     -------
     pathlib.Path
-        The file, which is replaced atomically.
+        The file, which is replaced atomically; a notebook shows the page.
     """
     target = check_target(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
@@ -133,7 +138,7 @@ def write_report(
         )
     found = summarize(model, X, y, train=train, stability=stability, title=title, created=created)
     write_file(target, report_bytes(found, target))
-    return target
+    return ReportFile(target)
 
 
 def report_bytes(found: dict[str, Any], path: pathlib.Path) -> bytes:
@@ -412,9 +417,10 @@ def draw_map(found: dict[str, Any]) -> dict[str, Any]:
         paths[style, place] = paths.get((style, place), "") + f"M{x} {y}{marker}"
         if one["row"] in wrong:
             paths["wrong", -1] = paths.get(("wrong", -1), "") + f"M{x} {y}{RING}"
+    star = STAR if len(stars) <= 30 else SMALL_STAR
     for (x, y), one in zip(stars, found["prototypes"], strict=True):
         place = colors[str(one["class"])]
-        paths["star", place] = paths.get(("star", place), "") + f"M{x} {y}{STAR}"
+        paths["star", place] = paths.get(("star", place), "") + f"M{x} {y}{star}"
     if len(classes) > MOST_IN_LEGEND:
         for label in classes:
             own = [

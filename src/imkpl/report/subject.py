@@ -17,6 +17,7 @@ import scipy
 from imkpl import __version__
 from imkpl._typing import BoolArray, IntArray
 from imkpl.estimators._input import row_labels
+from imkpl.estimators._pipeline import find_model
 from imkpl.explanations import Explanation
 from imkpl.explanations.card import Comparison
 from imkpl.explanations.exports import to_label
@@ -104,12 +105,12 @@ class Subject:
         """The values of some samples: of training samples if they are known."""
         if self.kind != "columns":
             return None
-        whose, samples = "training samples", self.train
+        whose, samples = "training cases", self.train
         if samples is None or samples.labels is None:
-            whose, samples = "held-out samples", self.held_out
+            whose, samples = "held-out cases", self.held_out
         labels = samples.labels
         if labels is None:
-            whose, labels = "held-out samples, by predicted class", self.predicted
+            whose, labels = "held-out cases, by predicted class", self.predicted
         rows = choose_evenly(labels, MOST_SAMPLES)
         cells = [self.features.cells(samples.live, int(row)) for row in rows]
         return Values(whose, [labels[row] for row in rows], cells)
@@ -122,11 +123,7 @@ class Subject:
 
 def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Subject:
     """Explain the held-out samples, and check that labels and training data belong to the model."""
-    if not callable(getattr(model, "explain", None)):
-        raise TypeError(
-            f"A report describes a prototype model such as IMKPL, got {type(model).__name__}. For "
-            "a pipeline pass its last step, and samples transformed by the steps before it."
-        )
+    model = find_model(model)
     explanation = model.explain(X)
     labels = _read_labels(y, len(explanation), "y", "samples in X")
     held_out = _read_samples(model, X, labels)

@@ -135,6 +135,11 @@ const imkplPredictor = (() => {
     if (exponent >= -4 && exponent < digits) return trim(value.toFixed(digits - 1 - exponent));
     return `${trim(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
   };
+  const show = (value) => {
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (typeof value !== "number") return String(value);
+    return Math.abs(value) >= 1e4 && Math.abs(value) < 1e10 ? value.toFixed(0) : general(value);
+  };
   const write = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
   const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)}%`;
 
@@ -152,7 +157,7 @@ const imkplPredictor = (() => {
       return ["no evidence", `All that the model reads is missing: ${write(answer.label)} is what it says without any evidence.`];
     }
     if (Math.max(...similarities) < LEAST_SIMILARITY) {
-      return ["no evidence", "It resembles none of the training cases that the model knows."];
+      return ["no evidence", "It resembles none of the prototypes: only their bonuses decide."];
     }
     if (novelty > model.novelty_threshold) {
       const text = `Unlike the training data: novelty ${novelty.toFixed(2)}, usually at most ${model.novelty_threshold.toFixed(2)}.`;
@@ -165,15 +170,15 @@ const imkplPredictor = (() => {
     return ["clear", `Clear: ${other}, the next, has ${percent(runnerUp.probability)}.`];
   };
 
-  const writeNotes = (model, cells, outside, code, winner) => {
+  const writeNotes = (model, cells, outside, code, winner, doubt) => {
     const notes = [];
     outside.forEach((where, i) => {
       if (where === null) return;
       const { name, range: limits } = model.features[i];
       notes.push(
         where === "unseen"
-          ? `${name} = ${write(cells[i])} did not occur in training.`
-          : `${name} = ${general(cells[i])} is ${where} all training values (${limits.map((one) => general(one)).join(" to ")}).`,
+          ? `${name} = ${show(cells[i])} did not occur in training.`
+          : `${name} = ${show(cells[i])} is ${where} all training values (${limits.map(show).join(" to ")}).`,
       );
     });
     const missing = model.features.filter((_, i) => cells[i] === null).map((feature) => feature.name);
@@ -186,7 +191,7 @@ const imkplPredictor = (() => {
     model.prototypes.forEach((one, j) => { amounts[one.class] += code[j] * one.total; });
     const total = sum(amounts);
     const most = largestAt(amounts);
-    if (total > 0 && amounts[winner] < amounts[most]) {
+    if (doubt !== "no evidence" && total > 0 && amounts[winner] < amounts[most]) {
       const [first, own] = [most, winner].map((c) => `${percent(amounts[c] / total, 1)}`);
       notes.push(`The code disagrees: ${first} of it is ${write(model.classes[most])}, ${own} ${write(model.classes[winner])}.`);
     }
@@ -303,7 +308,8 @@ const imkplPredictor = (() => {
       const place = samples[largestAt(mixed)];
       const { case: id, label: owner } = model.support[place];
       const share = voices[prototype] * probabilities[label];
-      return { place, shown: { case: id, label: owner, prototype, similarity: similarities[prototype], share } };
+      const shown = { case: id, label: owner, prototype, n_cases: samples.length, similarity: similarities[prototype], share };
+      return { place, shown };
     };
     const [supporting, opposing] = [winner, runnerUp].map(speaker);
 
@@ -344,7 +350,10 @@ const imkplPredictor = (() => {
       features,
       rest: ahead - sum(features.map((feature) => feature.for)),
       change: findChange(model, cells, similarities, parts, alike, winner),
-      notes: writeNotes(model, cells, outside, code, winner),
+      notes: writeNotes(model, cells, outside, code, winner, doubt),
+      decision: "votes",
+      series: null,
+      pictures: null,
       probabilities,
       novelty,
     };
