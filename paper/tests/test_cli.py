@@ -22,7 +22,8 @@ def calls(monkeypatch, tmp_path):
         found.append((names, settings))
         if names == ["interrupted"]:
             raise KeyboardInterrupt
-        return Outcome(tmp_path / "index.html", 12, 5, int(settings["limit"] is not None))
+        n_cells = 0 if names == ["without data"] else 12
+        return Outcome(tmp_path / "index.html", n_cells, 5, int(settings["limit"] is not None))
 
     monkeypatch.setattr("imkpl_paper.experiments.reproduce", take)
     return found
@@ -49,6 +50,12 @@ def test_the_answer_names_the_page_and_counts_failures(calls, tmp_path):
     failed = type_in("all", "--limit", 1)
     assert failed.exit_code == 1
     assert "1 cells failed; the page has the reasons." in failed.stderr
+
+
+def test_without_data_nothing_is_measured_and_that_is_an_error(calls):
+    result = type_in("without data")
+    assert result.exit_code == 1
+    assert "There is nothing to measure: no data set of these tables" in result.stderr
 
 
 def test_an_interrupt_has_its_own_exit_code(calls):

@@ -1,8 +1,10 @@
 """Interpretable multiple-kernel prototype learning."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from imkpl import report
     from imkpl.estimators import (
         IMKPL,
         IMKPLCV,
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
         IMKPLSelector,
         MultiLabelIMKPL,
         TimeSeriesIMKPL,
+        explain,
         stability,
     )
     from imkpl.files import load, save
@@ -24,7 +27,9 @@ __all__ = [
     "MultiLabelIMKPL",
     "TimeSeriesIMKPL",
     "__version__",
+    "explain",
     "load",
+    "report",
     "save",
     "stability",
 ]
@@ -36,6 +41,8 @@ def __getattr__(name: str) -> Any:
         from imkpl import files
 
         return getattr(files, name)
+    if name == "report":
+        return import_module("imkpl.report")
     if name in __all__:
         from imkpl import estimators
 

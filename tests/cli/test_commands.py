@@ -482,3 +482,46 @@ def test_labels_that_look_alike_are_noted(tmp_path, wine, shell):
     result = shell("fit", tmp_path / "a.csv", "--target", "cultivar")
     assert result.exit_code == 0
     assert r"note: Labels 'Rose\u0301' and 'Ros\xe9' look alike" in result.stderr
+
+
+def test_rows_without_evidence_and_far_values_are_said(shell, wine, tmp_path):
+    model = tmp_path / "m.imkpl"
+    wine.to_csv(tmp_path / "wine.csv", index=False)
+    command = ("fit", tmp_path / "wine.csv", "--target", "cultivar", "--sparsity", 3)
+    shell.ask(*command, "--allow-missing", "--model", model)
+    new = wine[:30].drop(columns="cultivar")
+    new.loc[0, new.columns[1:]] = np.nan
+    new.loc[1, "alcohol"] = 0.014
+    new.to_csv(tmp_path / "new.csv", index=False)
+    rows = shell.ask("predict", model, tmp_path / "new.csv")["rows"]
+    assert rows[0]["prediction"] is None
+    assert set(rows[0]["probabilities"].values()) == {None}
+    assert rows[0]["note"] == "no evidence: no value that the model reads"
+    assert re.search(r"alcohol = 0\.014, in training 11\.\d+ to 14\.\d+$", rows[1]["note"])
+    assert all(row["note"] in ("", "unlike any in training") for row in rows[2:])
+    shown = shell("predict", model, tmp_path / "new.csv").stdout
+    assert "1 of 30 rows has a value far outside the training range." in shown
+    assert "1 of 30 rows has no value that the model reads, thus no class." in shown
+    assert shown.splitlines()[2].split()[:3] == ["w0", "(none)", "-"]
+
+
+def test_tables_have_the_separator_and_decimal_mark_of_the_input(shell, folder, wine, tmp_path):
+    wine.to_csv(tmp_path / "new.csv", index=False, sep=";", decimal=",")
+    for command in ("predict", "explain"):
+        out = tmp_path / f"{command}.csv"
+        shell(command, folder / "a.imkpl", tmp_path / "new.csv", "--out", out)
+        shell(command, folder / "a.imkpl", folder / "wine.csv", "--out", tmp_path / "same.csv")
+        pd.testing.assert_frame_equal(
+            pd.read_csv(out, sep=";", decimal=","), pd.read_csv(tmp_path / "same.csv")
+        )
+        (tmp_path / "same.csv").unlink()
+
+
+def test_explain_takes_rows_by_number_where_no_name_fits(shell, folder, wine, tmp_path):
+    command = ("explain", folder / "a.imkpl")
+    found = shell.ask(*command, folder / "wine.csv", "--row", 17, "--row", "w16")["samples"]
+    assert [one["sample"] for one in found] == ["w16"]
+    # Names come first.
+    wine.assign(wine=range(100, 40, -1)).to_csv(tmp_path / "new.csv", index=False)
+    found = shell.ask(*command, tmp_path / "new.csv", "--id", "wine", "--row", 60, "--row", 5)
+    assert [one["sample"] for one in found["samples"]] == [60, 96]

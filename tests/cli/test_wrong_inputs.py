@@ -35,10 +35,16 @@ def test_a_folder(shell, tmp_path):
     [
         ("a.csv", b"", "a.csv is empty, expected rows of data. Check how it was made."),
         (
-            "a.xlsx",
+            "a.xls",
             b"PK",
-            "a.xlsx ends in .xlsx, expected .csv, .tsv, .parquet, .feather, .npz, .mat, .arff or "
-            ".ts. Save the sheet as CSV in the spreadsheet program.",
+            "a.xls ends in .xls, expected .csv, .tsv, .xlsx, .parquet, .feather, .npz, .mat, .arff "
+            "or .ts. Save the sheet as .xlsx or CSV in the spreadsheet program.",
+        ),
+        (
+            "a.xlsx",
+            b"PK cut short",
+            "a.xlsx cannot be read as a .xlsx file: it is damaged, incomplete or in another "
+            "format. Write it again.",
         ),
         (
             "a.mat",
@@ -182,7 +188,7 @@ def test_a_row_that_does_not_exist(shell, folder):
     command = ("explain", folder / "a.imkpl", folder / "wine.csv", "--row", "w999")
     assert shell.fails(*command) == (
         "There is no row 'w999'; the rows are named w0, w1, w2, ... Name their column with --id, "
-        "or number them from 1."
+        "or number them from 1 to 60."
     )
 
 

@@ -94,7 +94,7 @@ def test_explanations_add_up_and_show_counts(model):
         assert_allclose(total, explanation.scores[row], atol=1e-9)
     live = np.flatnonzero(model.kernel_weights_)
     assert explanation._cells(1) == NEW[1, live].tolist()
-    assert "training samples" in str(explanation[0])
+    assert "to a prototype of" in str(explanation[0])
 
 
 def test_an_empty_document_gets_an_answer(model):

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
-from imkpl import IMKPL
+from imkpl import IMKPL, TimeSeriesIMKPL
 from imkpl.explanations.card import ALIKE, MOST_FEATURES
 
 
@@ -206,3 +206,96 @@ def test_only_kinds_with_cells_show_values_and_changes(voters):
             assert card.change is None
     if explanation.kind.word == "words":
         assert model.explain(X[:1] * 0).card().doubt == "no evidence"
+
+
+def test_words_name_the_cases_and_mark_differences(patients):
+    model, X = patients
+    card = next(card for card in map(model.explain(X).card, range(60)) if card.change is not None)
+    text, lines = str(card), str(card).splitlines()
+    assert lines[0].startswith(f"Sample {card.case} is {card.answer} (")
+    for side, label in ((card.supporting, card.answer), (card.opposing, card.runner_up)):
+        assert f"  For {label}: case {side['case']}, similarity {side['similarity']:.2f}" in text
+        assert f"{side['share']:.0%} of the votes" in text
+    for feature in card.features:
+        line = next(line for line in lines if line.startswith(f"  {feature['name']} "))
+        assert f"{feature['for']:+.3f}" in line
+        assert line.count("\N{NOT EQUAL TO}") == 2 - (
+            feature["near_supporting"] + feature["near_opposing"]
+        )
+        assert ("\N{FULL BLOCK}" in line) <= (feature["for"] > 0)
+        assert ("\N{MEDIUM SHADE}" in line) <= (feature["for"] < 0)
+    assert f"It would be {card.change['to']} if " in text
+    assert repr(card) == f"CaseCard({card.case}: {card.answer}, {card.doubt})"
+
+
+def test_doubt_looks_like_doubt(patients):
+    model, X = patients
+    for card in map(model.explain(X).card, range(60)):
+        assert ("\n! " in str(card)) == (card.doubt != "clear")
+    blank = model.explain(pd.DataFrame([[np.nan, np.nan, None]], columns=X.columns))
+    assert len(str(blank.card()).splitlines()) == 2
+    assert "dashed" in blank._repr_html_()
+    assert "<table" not in blank._repr_html_()
+
+
+def test_a_notebook_shows_names_as_they_are_and_never_as_markup():
+    bad = "<img src=x onerror=alert(1)>"
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :3].rename(columns={"alcohol": bad}).assign(kind=[bad, "b"] * 89)
+    X.index = [f"{bad}{i}" for i in range(178)]
+    labels = np.array([bad, "&amp;", "c"])[y]
+    explanation = IMKPL(n_prototypes=6).fit(X, labels).explain(X[:5])
+    page = explanation._repr_html_()
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert page.count("border-left:5px") == 3
+    assert "2 more: see card(index)" in page
+    assert not any(word in page for word in ("<script", "<link", "http", "url("))
+
+
+def test_a_series_says_when_it_decides():
+    rng = np.random.default_rng(0)
+    X = 0.3 * rng.standard_normal((30, 2, 40))
+    X[15:, 1, 18:24] += 3
+    model = TimeSeriesIMKPL(n_prototypes=4, sparsity=3).fit(X, np.repeat(["flat", "bump"], 15))
+    card = model.explain(X[20:21]).card()
+    series = json.loads(json.dumps(card.to_dict()))["series"]
+    assert sum(series["shares"]) == pytest.approx(1)
+    assert 17 <= series["from"] < series["to"] <= 24
+    assert len(series["times"]) == len(series["aligned"]) == len(series["shares"])
+    assert np.all(np.diff(series["aligned"]) >= 0)
+    assert_allclose(series["values"], X[20, 1])
+    assert_allclose(series["supporting"], X[int(card.supporting["case"]), 1])
+    where = f"steps {series['from']} to {series['to']} of channel 1"
+    assert f" mostly in {where}" in str(card)
+    assert f"Decides mostly in {where}" in card._repr_html_()
+    assert "<svg" in card._repr_html_()
+
+
+class Drawing:
+    def _repr_svg_(self):
+        return "<svg></svg>"
+
+
+def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
+    model, X = patients
+    shown = [f"{age:.0f} <years>" for age in X["age"]]
+    card = model.explain(X, render=lambda row: f"{row['age']:.0f} <years>")[2].card()
+    assert card.pictures["case"] == shown[2]
+    assert set(card.to_dict()["pictures"]) == {"case", "supporting", "opposing"}
+    assert f"  case: {shown[2]}" in str(card)
+    assert shown[2].replace("<", "&lt;").replace(">", "&gt;") in card._repr_html_()
+    image = model.explain(X, render=lambda row: b"\x89PNG123").card()
+    assert 'src="data:image/png;base64,iVBORzEyMw=="' in image._repr_html_()
+    assert "<svg></svg>" in model.explain(X, render=lambda row: Drawing()).card()._repr_html_()
+    assert "<i>" in model.explain(X, render=lambda row: "<i>drawn</i>").card()._repr_html_()
+    # Samples of other kinds are given as they are, and by name if only similarities are known.
+    model, X = voters
+    explanation, given = model.explain(X, render=lambda sample: given.append(sample)), []
+    explanation.card(1)
+    if explanation.kind.word == "similarities":
+        assert given[0] == 1
+    elif explanation._cells(0) is None:
+        assert_allclose(np.asarray(given[0]), X[1])
+    else:
+        assert set(given[0]) >= {one["name"] for one in explanation.card(1).features}

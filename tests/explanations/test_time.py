@@ -42,6 +42,9 @@ def test_aligned_samples_are_those_behind_the_decision(series):
     assert [one.amount for one in aligned] == sorted(mix[mix > 0], reverse=True)
     first = aligned[0]
     direct = model.align(X[20], X[first.sample])
+    # Printed, they do not show every number.
+    assert len(repr(aligned)) < 200 * len(aligned) * len(direct)
+    assert repr(direct).count("ExpectedAlignment(similarity=") == len(direct)
     for name, alignment in first.alignments.items():
         assert_allclose(alignment.visits, direct[name].visits, atol=1e-12)
         assert alignment.similarity == pytest.approx(direct[name].similarity)

@@ -41,7 +41,10 @@ def test_the_learned_kernel_weighs_kernels_as_the_model_does(wine):
     bank = PerFeatureGaussian().adapt(samples)
     combined = bank.combine(model.kernel_weights_, samples)
     mixes = np.vstack([np.eye(len(X))[chosen], model.prototypes_.toarray()])
-    assert_allclose(learned_kernel(model, samples, chosen), mixes @ combined @ mixes.T, atol=1e-9)
+    expected = mixes @ combined @ mixes.T
+    assert_allclose(learned_kernel(model, (samples, chosen)), expected, atol=1e-9)
+    in_two = learned_kernel(model, (samples, chosen[:3]), (samples, chosen[3:]))
+    assert_allclose(in_two, expected, atol=1e-9)
 
 
 def test_distances_are_those_between_points(rng):

@@ -148,5 +148,24 @@ def test_samples_without_features_cannot_be_drawn(wine):
 
     K = rbf_kernel(X / X.std())
     model = IMKPL(kernels="precomputed", sparsity=2).fit(K, y)
-    with pytest.raises(TypeError, match=r"\(Precomputed\) read neither vectors nor series"):
+    with pytest.raises(TypeError, match=r"\(Precomputed\) read neither tables nor series"):
         PrototypesDisplay.compute(model)
+
+
+def test_tables_show_means_of_numbers_and_the_most_frequent_category():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 30)
+    numbers, words = rng.normal(4.0 * (y == "b")), np.where(y == "a", "$x$", "y")
+    rows = [[float(v), str(w)] for v, w in zip(numbers, words, strict=True)]
+    rows[3][0] = rows[40][1] = None
+    model = IMKPL("per_column", n_prototypes=2, sparsity=40).fit(rows, y)
+    display = PrototypesDisplay.from_estimator(model, rows)
+    number, word = display.names.index("x0"), display.names.index("x1")
+    assert np.isnan(display.standardized[:, word]).all()
+    for place, prototype in enumerate(display.prototypes):
+        shares = model.prototypes_[[prototype]].toarray().ravel()
+        known = [i for i in np.flatnonzero(shares) if rows[i][0] is not None]
+        mean = np.average(numbers[known], weights=shares[known])
+        assert display.values[place, number] == pytest.approx(mean)
+        assert display.texts[place][number] == f"{mean:.3g}"
+        assert display.texts[place][word].startswith("$x$" if y[known[0]] == "a" else "y")

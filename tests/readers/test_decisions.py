@@ -155,3 +155,10 @@ def test_what_is_kept_does_not_depend_on_the_separator(tmp_path_factory, rows, s
     )
     pd.testing.assert_frame_equal(a.samples, b.samples)
     assert a.dropped == b.dropped
+
+
+def test_whole_numbers_as_texts_or_floats_are_classes_without_a_point(tmp_path):
+    for kind in (["1.0", "0.0", "unknown"] * 4, [1.0, 0.0, None] * 4):
+        data = read(tmp_path, build(kind=kind), missing=("unknown",))
+        assert sorted(set(data.y.tolist())) == [0, 1]
+    assert set(read(tmp_path, build(kind=["01", "1.0a"] * 6)).y) == {"01", "1.0a"}

@@ -4,6 +4,7 @@ import datetime
 import sys
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -287,7 +288,7 @@ def test_ts_files_say_what_to_install(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.xlsx", r"a\.xlsx ends in \.xlsx, expected .* Save the sheet as CSV"),
+        ("a.xls", r"a\.xls ends in \.xls, expected .* Save the sheet as \.xlsx or CSV"),
         ("a.pkl", r"a\.pkl ends in \.pkl, expected .* can run code and are never opened"),
         ("a", "a has no ending, expected"),
     ],
@@ -305,3 +306,38 @@ def test_options_of_other_formats_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="--x-key and --y-key are for"):
         read_training_file(tmp_path / "a.csv", ReadOptions(x_key="X"))
+
+
+def write_sheets(path, **sheets):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+def test_a_spreadsheet_is_read_like_text(tmp_path):
+    rows = [["Study of 2024"], [], ["name", "size", "born", "kind"]]
+    rows += [[f"p{i}", i / 4, datetime.datetime(1990, 1, i + 1), "ab"[i % 2]] for i in range(6)]
+    rows[4][1] = "<0.5"
+    write_sheets(tmp_path / "a.xlsx", empty=[], data=rows, more=[["x"]])
+    data = read_training_file(tmp_path / "a.xlsx", ReadOptions(target="kind"))
+    assert data.ids.tolist() == [f"p{i}" for i in range(6)]
+    assert data.samples["size"].tolist() == [0, 0.5, 0.5, 0.75, 1, 1.25]
+    assert data.dropped["born"].startswith("dates")
+    assert data.y.tolist() == ["a", "b"] * 3
+    assert data.notes[:2] == (
+        "a.xlsx: sheet 'data', the first of 3; save another one as CSV to use it.",
+        "'Study of 2024' above the table is not read.",
+    )
+
+
+def test_a_spreadsheet_without_cells_or_without_its_reader_is_refused(tmp_path, monkeypatch):
+    write_sheets(tmp_path / "a.xlsx", empty=[])
+    with pytest.raises(InputError, match=r"a\.xlsx has no cells, expected rows of data"):
+        read_training_file(tmp_path / "a.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(InputError, match=r"read by openpyxl, which is not installed\. Install it"):
+        read_training_file(tmp_path / "a.xlsx")

@@ -1,5 +1,6 @@
-"""A model with its report, and one whose names are all hostile."""
+"""A model with its report, one whose names are all hostile, and a browser."""
 
+import shutil
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -99,3 +100,59 @@ def meaningful():
     case = make_case(X.iloc[order], y[order], IMKPL("per_column", sparsity=2, n_prototypes=16))
     case.page = render_report(case.found)
     return case
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("There is no Chromium: apt-get install chromium, or let make browser try.")
+    with sync_api.sync_playwright() as driver:
+        # Root has no sandbox, and containers have little shared memory.
+        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        opened = driver.chromium.launch(executable_path=path, args=options)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def wine_file(wine_page, tmp_path_factory):
+    return save(wine_page, tmp_path_factory.mktemp("wine"))
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a file, and fails at the end if the page complained or asked for anything."""
+    trouble, contexts = [], []
+
+    def open_file(path, width=1280, link="", **settings):
+        viewport = {"width": width, "height": 800}
+        context = browser.new_context(viewport=viewport, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("dialog", lambda dialog: trouble.append("dialog") or dialog.dismiss())
+        url = path.as_uri()
+        page.on(
+            "request",
+            lambda request: request.url.split("#")[0] != url and trouble.append(request.url),
+        )
+        page.goto(url + link)
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert not trouble
+
+
+def save(page, folder):
+    path = folder / "page.html"
+    path.write_text(page, encoding="utf-8")
+    return path

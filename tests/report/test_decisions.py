@@ -1,18 +1,21 @@
 """Accuracy and the reasons for decisions, against scikit-learn and `explain`."""
 
+import copy
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score
 
+from imkpl._json import to_json
 from imkpl.estimators import interpretability_scorer
 from imkpl.measures import discrimination_score
-from imkpl.report import decisions, summarize
+from imkpl.report import decisions, render_report, summarize
 from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
 from imkpl.report.subject import choose_evenly
-from imkpl.report.summarize import write_summary, write_warnings
+from imkpl.report.summarize import write_verdict, write_warnings
 
 from .conftest import describe
 
@@ -47,15 +50,6 @@ def test_measures_are_those_of_the_scorers(wine):
     assert measures["discrimination"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_sizes_are_beside_the_measures(wine, wine_page):
-    size, prototypes = wine.found["size"], wine.model.prototypes_
-    assert size["prototypes_per_class"] == pytest.approx(prototypes.shape[0] / 3, rel=1e-5)
-    behind = [len(one["samples"]) for one in wine.found["prototypes"]]
-    assert size["samples_per_prototype"] == pytest.approx(np.mean(behind), rel=1e-5)
-    sizes = f"{size['samples_per_prototype']:.1f} samples and a class"
-    assert wine_page.index("Interpretability (IP)") < wine_page.index(sizes)
-
-
 def test_abstentions_are_those_of_predict(wine):
     strange = wine.X.copy()
     strange.iloc[:3] = strange.iloc[:3] * 50 + 1000
@@ -66,18 +60,54 @@ def test_abstentions_are_those_of_predict(wine):
     expected = (kept == wine.y)[is_answered].mean()
     accuracy = describe(describe_accuracy, wine.model, strange, wine.y)
     assert accuracy["accuracy_unless_abstained"] == pytest.approx(expected, abs=1e-5)
-    words = " ".join(write_summary({**wine.found, "measures": measures}))
-    assert "the model can abstain there" in words
 
 
-def test_the_summary_says_what_was_kept_and_how_good_it_is(wine):
+def test_the_summary_says_what_was_kept(wine):
     words, size = " ".join(wine.found["summary"]), wine.found["size"]
-    assert f"{wine.model.support_.size} training samples" in words
-    assert "It uses 5 of 13 features." in words
-    n_right, n = wine.found["accuracy"]["n_right"], len(wine.y)
-    assert f"right for {n_right} of {n} held-out samples" in words
-    n_unused = size["n_train"] - size["n_support"]
-    assert f"ignores 8 features and {n_unused} of {size['n_train']} training" in words
+    assert "looks at 5 of 13 features" in words
+    assert f"made of {wine.model.support_.size} of the {size['n_train']} training cases" in words
+
+
+def test_the_baseline_is_the_most_frequent_class_of_the_training_data(wine):
+    baseline = wine.found["accuracy"]["baseline"]
+    rule = DummyClassifier(strategy="most_frequent").fit(*wine.train)
+    assert baseline["label"] == rule.predict(wine.X[:1])[0]
+    assert baseline["accuracy"] == pytest.approx(rule.score(wine.X, wine.y), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "low", "level"), [(0.9, 0.8, "better"), (0.6, 0.4, "unclear"), (0.5, 0.3, "worse")]
+)
+def test_the_verdict_compares_with_the_baseline(wine, accuracy, low, level):
+    found = copy.deepcopy(wine.found)
+    found["accuracy"].update(
+        accuracy=accuracy, interval=[low, 1.0], baseline={"label": "Barolo", "accuracy": 0.5}
+    )
+    verdict = write_verdict(found)
+    assert verdict["level"] == level
+    assert "always saying Barolo (50.0 % right)" in verdict["text"]
+
+
+def test_folds_have_more_to_say_than_held_out_cases(wine):
+    found = copy.deepcopy(wine.found)
+    found["folds"] = {
+        "accuracy": 0.5,
+        "interval": [0.3, 0.7],
+        "folds": 5,
+        "repeats": 4,
+        "rows": 178,
+    }
+    assert write_verdict(found)["level"] == "unclear"
+    sentence = "In 4 \xd7 5 folds of all 178 rows such models are right for 50.0\xa0%"
+    assert sentence in render_report(found)
+
+
+def test_cases_that_it_has_learned_from_say_nothing(wine):
+    found = copy.deepcopy(wine.found)
+    found["repeats"]["n_leaked"] = len(wine.y)
+    verdict = write_verdict(found)
+    assert verdict["level"] == "unclear"
+    assert verdict["headline"].endswith("cases that it has learned from")
 
 
 def test_a_class_that_was_never_shown_counts_as_wrong(wine):
@@ -96,14 +126,14 @@ def test_a_class_that_was_never_shown_counts_as_wrong(wine):
     }
     assert sum(accuracy["confusion"][3]) == 4
     warnings = write_warnings({**wine.found, "accuracy": accuracy})
-    assert "missing from the training data (Rosé)" in warnings[0]
+    assert "missing from the training data (Rosé)" in warnings[0]["text"]
 
 
 def test_without_labels_nothing_is_said_about_accuracy(wine):
     found = summarize(wine.model, wine.X)
     assert found["accuracy"] is None
     assert found["measures"]["discrimination"] is None
-    assert not any("right for" in sentence for sentence in found["summary"])
+    assert found["verdict"]["level"] == "unknown"
     assert all(row["true"] is None and row["right"] is None for row in found["samples"]["rows"])
     assert math.isfinite(found["measures"]["interpretability"])
 
@@ -119,54 +149,32 @@ def test_every_sample_has_a_line(wine):
     assert [row["novelty"] for row in found["rows"]] == pytest.approx(explanation.novelty, abs=1e-5)
 
 
-def test_reasons_are_those_of_explain(wine):
+def test_cards_are_those_of_explain(wine):
     explanation = wine.model.explain(wine.X)
     for index in (0, 40, 80):
-        one, reasons = explanation[index], wine.found["samples"]["rows"][index]["reasons"]
-        table = one.contributions(0)
-        assert reasons["words"] == str(one)
-        assert reasons["scores"] == pytest.approx(one.scores[0], abs=1e-5)
-        assert reasons["probabilities"] == pytest.approx(one.probabilities[0], abs=1e-5)
-        shares = {part["prototype"]: part["share"] for part in reasons["prototypes"]}
-        every = one.shares.toarray()[0]
-        against = np.flatnonzero(wine.model.prototype_classes_ == one.classes[one.runners_up[0]])
-        against = against[np.argmax(every[against])]
-        expected = {j: share for j, share in enumerate(every) if share >= 1e-3 or j == against}
-        assert shares == pytest.approx(expected, abs=1e-5)
-        rest = reasons["other_prototypes"]
-        assert rest["n"] == one.shares.nnz - len(expected)
-        assert rest["share"] == pytest.approx(1 - sum(expected.values()), abs=1e-5)
-        for part in reasons["features"]:
-            added = table[:, part["feature"]].sum(axis=0)
-            assert part["winner"] == pytest.approx(added[reasons["winner"]], abs=1e-5)
-            assert part["runner_up"] == pytest.approx(added[reasons["runner_up"]], abs=1e-5)
-            name = explanation.feature_names[part["feature"]]
-            assert part["value"] == pytest.approx(wine.X.iloc[index][name], rel=1e-5)
+        expected = to_json(explanation.card(index).to_dict(), 6)
+        assert wine.found["samples"]["rows"][index]["card"] == expected
 
 
-def test_a_cut_table_still_adds_up_to_the_lead(wine, monkeypatch):
-    monkeypatch.setattr(decisions, "MOST_PROTOTYPES", 2)
-    monkeypatch.setattr(decisions, "MOST_FEATURES", 3)
-    rows = describe(describe_samples, wine.model, wine.X[:10], wine.y[:10])["rows"]
+def test_cases_in_doubt_are_worth_a_look(wine):
+    found = copy.deepcopy(wine.found)
+    rows = found["samples"]["rows"]
     for row in rows:
-        reasons = row["reasons"]
-        table, score = reasons["table"], reasons["scores"][reasons["winner"]]
-        lead = score - reasons["scores"][reasons["runner_up"]]
-        assert np.shape(table["values"]) == (3, 4)
-        assert table["n_other_features"] == reasons["other_features"]["n"] == 2
-        assert np.sum(table["values"]) == pytest.approx(lead, abs=1e-4)
-        added = sum(part["winner"] for part in reasons["features"])
-        assert added + reasons["other_features"]["winner"] == pytest.approx(score, abs=1e-4)
+        row["card"]["doubt"] = "clear"
+    rows[3]["card"]["doubt"], rows[5]["card"]["doubt"] = "close", "no evidence"
+    looks = {one["text"]: one["cases"] for one in write_warnings(found) if one["cases"]}
+    assert looks == {
+        "1 case is decided without any evidence:": [5],
+        "1 case is a close call:": [3],
+    }
 
 
-def test_the_table_holds_the_contributions_of_explain(wine):
-    row = wine.found["samples"]["rows"][7]
-    reasons, table = row["reasons"], wine.model.explain(wine.X).contributions(7)
-    features = [part["feature"] for part in reasons["features"]]
-    for place, prototype in enumerate(reasons["table"]["prototypes"]):
-        added = table[prototype, features]
-        expected = added[:, reasons["winner"]] - added[:, reasons["runner_up"]]
-        assert reasons["table"]["values"][place][:-1] == pytest.approx(expected, abs=1e-5)
+def test_cases_of_the_same_name_have_links_of_their_own(wine):
+    X = wine.X.copy()
+    X.index = ["twin", "twin", *X.index[2:]]
+    keys = [row["key"] for row in describe(describe_samples, wine.model, X)["rows"]]
+    assert keys[:3] == ["twin@0", "twin@1", X.index[2]]
+    assert len(set(keys)) == len(keys)
 
 
 def test_of_many_samples_some_are_explained_and_wrong_ones_first(wine, monkeypatch):
@@ -177,7 +185,7 @@ def test_of_many_samples_some_are_explained_and_wrong_ones_first(wine, monkeypat
     y[wrong] = "Rosé"
     found = describe(describe_samples, wine.model, wine.X, y)
     assert (found["n"], found["n_listed"], found["n_explained"]) == (len(y), 30, 24)
-    explained = {row["row"] for row in found["rows"] if row["reasons"] is not None}
+    explained = {row["row"] for row in found["rows"] if row["card"] is not None}
     assert len(explained) == 24
     is_wrong = {row["row"] for row in found["rows"] if not row["right"]}
     assert set(wrong) <= is_wrong <= explained

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from imkpl import stability
-from imkpl.plots import EmbeddingDisplay
 from imkpl.report import learned
 from imkpl.report.learned import (
     QUANTILES,
-    describe_embedding,
     describe_features,
+    describe_map,
     describe_prototypes,
     describe_stability,
     describe_values,
@@ -36,10 +35,23 @@ def test_prototypes_are_made_of_the_samples_of_the_model(wine):
 
 
 def test_real_samples_show_the_values_they_were_given_with(wine):
-    X_train, explanation = wine.train[0], wine.model.explain(wine.X[:1])
-    sample = wine.found["prototypes"][0]["samples"][0]
-    expected = [X_train.loc[sample["sample"], name] for name in explanation.feature_names]
-    assert sample["cells"] == pytest.approx(expected, rel=1e-5)
+    X_train, sample = wine.train[0], wine.found["prototypes"][0]["samples"][0]
+    for feature in wine.found["features"]["features"]:
+        expected = X_train.loc[sample["sample"], feature["name"]]
+        assert sample["cells"][feature["feature"]] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_prototype_has_its_place_in_its_class(wine):
+    X_train, y_train = wine.train
+    names = {one["feature"]: one["name"] for one in wine.found["features"]["features"]}
+    for prototype in wine.found["prototypes"]:
+        own = X_train[y_train == prototype["class"]]
+        for one in prototype["features"]:
+            name = names[one["feature"]]
+            value, values = X_train.loc[prototype["samples"][0]["sample"], name], own[name]
+            rank = (values < value).mean() + 0.5 * (values == value).mean()
+            assert one["rank"] == pytest.approx(rank, abs=1e-5)
+            assert one["distinctive"] == (min(rank, 1 - rank) <= 0.1)
 
 
 def test_use_is_counted_in_votes(wine):
@@ -85,10 +97,11 @@ def test_weak_and_repeated_prototypes_are_flagged(wine, spoiled):
     assert twin["other"] == last
     assert twin["similarity"] == pytest.approx(0.97)
     assert not twin["same_class"]
-    assert f"97% similar to prototype {last} of another class" in twin["text"]
+    name = prototypes[last]["samples"][0]["sample"]
+    assert f"97% similar to prototype {name} of another class" in twin["text"]
     assert "impure" in [warning["kind"] for warning in prototypes[1]["warnings"]]
     warnings = write_warnings({**wine.found, "prototypes": prototypes})
-    about_twins = [text for text in warnings if "of another class" in text]
+    about_twins = [one for one in warnings if "of another class" in one["text"]]
     assert len(about_twins) == 1
 
 
@@ -130,25 +143,33 @@ def test_evidence_is_beside_the_weights(wine, wine_page):
 
 def test_quantiles_are_those_of_the_training_samples(wine):
     X_train, y_train = wine.train
-    assert wine.found["features"]["described_on"] == "training samples"
+    assert wine.found["features"]["described_on"] == "training cases"
     for feature in wine.found["features"]["features"]:
         for one in feature["distribution"]["classes"]:
             values = X_train.loc[y_train == one["label"], feature["name"]]
             assert one["quantiles"] == pytest.approx(np.quantile(values, QUANTILES), rel=1e-5)
 
 
-def test_marks_are_the_values_of_the_samples_behind_prototypes(wine):
-    X_train = wine.train[0]
-    for feature in wine.found["features"]["features"]:
-        assert len(feature["marks"]) == wine.model.support_.size
-        for mark in feature["marks"]:
-            expected = X_train.loc[mark["sample"], feature["name"]]
-            assert mark["value"] == pytest.approx(expected, rel=1e-5)
+def test_the_effect_of_a_feature_is_what_shuffling_it_costs(wine):
+    features = {one["name"]: one["effect"] for one in wine.found["features"]["features"]}
+    rng, n = np.random.default_rng(0), len(wine.X)
+    orders = [rng.permutation(n) for _ in range(learned.N_SHUFFLES)]
+    for name, effect in features.items():
+        scores = []
+        for order in orders:
+            X = wine.X.copy()
+            X[name] = X[name].to_numpy()[order]
+            scores.append(wine.model.score(X, wine.y))
+        expected = wine.model.score(wine.X, wine.y) - np.mean(scores)
+        assert effect == pytest.approx(expected, abs=1e-5)
+    # Without labels: decisions that change.
+    found = describe(describe_features, wine.model, wine.X)
+    assert all(one["effect"] >= 0 for one in found["features"])
 
 
 def test_without_the_training_part_held_out_samples_are_described(wine):
     found = describe(describe_features, wine.model, wine.X, wine.y)
-    assert found["described_on"] == "held-out samples"
+    assert found["described_on"] == "held-out cases"
     values = wine.X.loc[wine.y == "Barolo", found["features"][0]["name"]]
     described = found["features"][0]["distribution"]["classes"]
     barolo = next(one for one in described if one["label"] == "Barolo")
@@ -182,43 +203,29 @@ def test_booleans_are_categories():
     assert describe_values([True, False], ["a", "a"], ["a"])["categories"] == ["True", "False"]
 
 
-def test_maps_show_training_samples_and_prototypes(wine):
-    found = wine.found["embedding"]
-    assert found["whose"] == "training samples"
-    assert [one["title"] for one in found["maps"]] == ["average", "learned"]
-    for one in found["maps"]:
-        assert np.shape(one["points"]) == (len(wine.train[1]), 2)
-        assert np.shape(one["prototypes"]) == (wine.model.prototypes_.shape[0], 2)
-    assert found["labels"] == list(wine.train[1])
+def test_the_map_shows_training_samples_held_out_samples_and_prototypes(wine):
+    found = wine.found["map"]
+    assert (found["n_training"], found["n_held_out"]) == (len(wine.train[1]), len(wine.y))
+    new = [one for one in found["points"] if one["row"] is not None]
+    assert [(one["sample"], one["label"]) for one in new] == list(
+        zip(wine.X.index, wine.y, strict=True)
+    )
+    old = [one["sample"] for one in found["points"] if one["row"] is None]
+    assert old == list(wine.train[0].index)
+    assert np.shape(found["prototypes"]) == (wine.model.prototypes_.shape[0], 2)
 
 
-def test_without_the_training_part_the_average_has_no_prototypes(wine):
-    found = describe(describe_embedding, wine.model, wine.X, wine.y)
-    assert found["whose"] == "held-out samples"
-    assert found["maps"][0]["prototypes"] is None
-    assert np.shape(found["maps"][1]["prototypes"])[1] == 2
+def test_without_the_training_part_the_map_shows_held_out_samples(wine):
+    found = describe(describe_map, wine.model, wine.X, wine.y)
+    assert (found["n_training"], found["n_held_out"]) == (0, len(wine.y))
 
 
-def test_large_data_are_thinned_out(wine, monkeypatch):
-    monkeypatch.setattr(learned, "MOST_POINTS", 20)
-    found = describe(describe_embedding, wine.model, wine.X, wine.y)
-    assert (found["n"], found["n_all"], len(found["labels"])) == (20, len(wine.y), 20)
-
-
-def test_maps_are_those_of_the_display(wine):
-    X_train, y_train = wine.train
-    display = EmbeddingDisplay.compute(wine.model, X_train, y_train, max_samples=None)
-    for one, places in zip(
-        wine.found["embedding"]["maps"], (display.average, display.learned), strict=True
-    ):
-        assert np.array(one["points"]) == pytest.approx(places, rel=1e-4, abs=1e-4)
-
-
-def test_other_training_samples_have_no_prototypes_in_the_average(wine):
-    X_train, y_train = wine.train
-    moved = X_train + 1.0
-    found = describe(describe_embedding, wine.model, wine.X, wine.y, (moved, y_train))
-    assert found["maps"][0]["prototypes"] is None
+def test_large_data_are_thinned_out_but_errors_stay(wine, monkeypatch):
+    monkeypatch.setattr(learned, "MOST_POINTS", 40)
+    found = describe(describe_map, wine.model, wine.X, wine.y, wine.train)
+    assert (found["n_training"], found["n_held_out"]) == (20, 20)
+    wrong = {row["row"] for row in wine.found["samples"]["rows"] if not row["right"]}
+    assert wrong <= {one["row"] for one in found["points"]}
 
 
 def test_stability_is_that_of_the_model(wine):

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -15,18 +16,14 @@ from imkpl import stability
 from imkpl.report import render_report
 from imkpl.report.learned import describe_values
 from imkpl.report.page import (
-    MOST_MARKS,
-    count_columns,
-    draw_categories,
     draw_curve,
     draw_map,
-    draw_numbers,
-    draw_weights,
     embed_json,
     find_ticks,
     format_cell,
     format_percent,
-    thin_marks,
+    place_value,
+    view_feature,
 )
 
 from .conftest import HOSTILE
@@ -59,14 +56,12 @@ def test_the_page_has_all_sections_in_order(wine_page):
     reader = Reader(wine_page)
     sections = [one["id"] for one in reader.find("section") if "id" in one]
     assert sections == [
-        "summary",
-        "classes",
+        "verdict",
+        "cases",
+        "prototypes",
         "features",
         "map",
-        "confusion",
-        "samples",
-        "explanation",
-        "provenance",
+        "methods",
     ]
     assert reader.find("html")[0]["lang"] == "en"
 
@@ -77,7 +72,7 @@ def test_a_section_on_stability_is_shown_on_request(hostile):
     reader = Reader(page)
     assert {"id": "stability", "aria-labelledby": "stability-title"} in reader.find("section")
     assert {"href": "#stability"} in reader.find("a")
-    assert "alert" not in "".join(reader.scripts[1:])
+    assert "alert(" not in "".join(reader.scripts[1:])
     assert not [one for one in reader.find("img") if "onerror" in one]
     text = "".join(reader.text)
     assert all(name in text for name in measured.kernel_frequencies)
@@ -103,12 +98,16 @@ def test_headings_do_not_skip_a_level(wine_page):
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
-def test_ids_are_unique_and_links_lead_somewhere(wine_page):
+def test_ids_are_unique_and_links_lead_somewhere(wine, wine_page):
     reader = Reader(wine_page)
     ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
+    keys = {f"case-{quote(row['key'], safe='')}" for row in wine.found["samples"]["rows"]}
+    # The script opens the cards of cases, and the form.
     for link in reader.find("a"):
-        assert link["href"][1:] in ids
+        assert link["href"][1:] in {*ids, *keys, "own"}
+    for button in reader.find("button"):
+        assert button.get("aria-describedby", "verdict") in ids
 
 
 def test_every_table_has_a_caption_and_every_picture_a_text(wine_page):
@@ -121,7 +120,7 @@ def test_every_table_has_a_caption_and_every_picture_a_text(wine_page):
 
 def test_hostile_names_stay_text(hostile):
     reader = Reader(hostile.page)
-    assert len(reader.find("script")) == 2
+    assert len(reader.find("script")) == 3
     assert not reader.find("img")
     assert not any(name.startswith("on") for _, one in reader.elements for name in one)
     text = "".join(reader.text)
@@ -134,24 +133,15 @@ def test_hostile_names_stay_text(hostile):
 
 
 def test_the_data_of_the_page_are_those_of_the_dict(hostile):
-    data, _ = Reader(hostile.page).scripts
+    data, *_ = Reader(hostile.page).scripts
     assert "<" not in data
     assert data.isascii()
     assert json.loads(data)["samples"] == hostile.found["samples"]
+    assert json.loads(data)["form"] == hostile.found["form"]
 
 
 def test_a_page_can_be_made_from_saved_json(wine, wine_page):
     assert render_report(json.loads(json.dumps(wine.found))) == wine_page
-
-
-def test_a_page_without_labels_says_so(wine):
-    found = copy.deepcopy(wine.found)
-    found["accuracy"], found["samples"]["has_labels"] = None, False
-    for prototype in found["prototypes"]:
-        prototype["n_right"] = None
-    page = render_report(found)
-    assert "the accuracy is unknown" in page
-    assert 'data-key="true"' not in page
 
 
 def test_json_in_a_script_cannot_end_it():
@@ -160,89 +150,69 @@ def test_json_in_a_script_cannot_end_it():
     assert json.loads(text) == ["</script>", "<!--", "a & b", "\u2028"]
 
 
-def test_categories_and_missing_cells_are_drawn(wine):
-    values = ["<b>", "f", None, "m"] * 6
-    labels = ["Barolo", "Grignolino", "Barbera"] * 8
-    distribution = describe_values(values, labels, wine.found["classes"])
-    feature = {
-        "feature": 0,
-        "name": "sex",
-        "weight": 1.0,
-        "distribution": distribution,
-        "marks": [],
-    }
-    chart = draw_categories(feature, wine.found["classes"])
-    assert "<b>" in [text for *_, text in chart["texts"]]
-    found = copy.deepcopy(wine.found)
-    found["features"]["features"][0].update(distribution=distribution)
-    found["prototypes"][0]["samples"][0]["cells"] = [None, "<i>", True, 3, 1.5]
-    page = render_report(found)
-    assert "missing</td>" in page
-    assert "&lt;i&gt;</td>" in page
-    assert ">&lt;b&gt;</th>" in page
-
-
-def numbers_in(path):
-    return [float(text) for text in re.findall(r"-?[\d.]+(?:e-?\d+)?", path)]
-
-
-def distribution(quantiles, marks=()):
+def number_feature(quantiles):
     rows = [{"label": label, "quantiles": values} for label, values in quantiles.items()]
-    return {
-        "name": "colour",
-        "distribution": {"kind": "number", "classes": rows},
-        "marks": [{"class": label, "value": value} for label, value in marks],
-    }
+    return {"name": "colour", "distribution": {"kind": "number", "classes": rows}}
 
 
-def test_boxes_lines_and_diamonds_lie_at_their_values():
-    feature = distribution({"a": [0, 10, 20, 30, 40, 50, 60], "b": None}, [("b", 35.0)])
-    chart = draw_numbers(feature, ["a", "b"])
-    ticks = {float(text): float(x) for x, text in chart["ticks"]}
-    origin, unit = ticks[10], (ticks[50] - ticks[10]) / 40
-    paths = {style: path for style, _, path in chart["paths"]}
-    for style, expected in (("soft", (20, 40)), ("line", (10, 50)), ("median", (30,))):
-        found = numbers_in(paths[style])
-        xs = [found[0], found[2]] if len(expected) == 2 else [found[0]]
-        assert xs == pytest.approx([origin + unit * (v - 10) for v in expected], abs=0.11)
-    assert numbers_in(paths["mark"])[0] == pytest.approx(origin + unit * 25, abs=0.11)
-    assert "a: median 30, half between 20 and 40" in chart["text"]
+def test_boxes_lines_and_medians_lie_at_their_values():
+    view = view_feature(number_feature({"a": [0, 10, 20, 30, 40, 50, 60], "b": None}), ["a", "b"])
+    assert (view["low"], view["high"]) == (10, 50)
+    assert view["rows"][0]["at"] == [10, 30, 50, 70, 90]
+    assert "median 30, half between 20 and 40" in view["rows"][0]["text"]
+    assert view["rows"][1] == {"label": "b", "at": None, "text": "no values"}
 
 
 @pytest.mark.parametrize(
     "quantiles", [[3.0] * 7, [-1.7e308, *[0.0] * 5, 1.7e308], [None] * 7, ["-inf", *[0.0] * 6]]
 )
 def test_constant_huge_and_absent_values_are_drawn_too(quantiles):
-    chart = draw_numbers(distribution({"a": quantiles}), ["a"])
-    xs = [x for _, _, path in chart["paths"] for x in numbers_in(path)]
-    assert all(np.isfinite(xs))
+    (row,) = view_feature(number_feature({"a": quantiles}), ["a"])["rows"]
+    assert all(2 <= x <= 98 for x in row["at"] or [])
 
 
-def test_bars_of_categories_are_shares_of_a_class():
-    values = ["x"] * 3 + ["y"] + ["y"] * 4
+def test_values_beyond_the_axis_stay_in_sight():
+    assert [place_value(v, -1.0, 1.0) for v in (-99.0, -1.0, 0.0, 1.0, 1e300)] == [
+        2,
+        10,
+        50,
+        90,
+        98,
+    ]
+
+
+def test_categories_are_shares_of_a_class_and_missing_is_one_of_them():
+    values = ["x"] * 3 + ["y"] + ["y"] * 3 + [None]
     found = describe_values(values, ["a"] * 4 + ["b"] * 4, ["a", "b"])
-    chart = draw_categories({"name": "sex", "distribution": found}, ["a", "b"])
-    widths = [np.ptp(numbers_in(path)[::2][:2]) for _, _, path in chart["paths"]]
-    assert np.array(widths) / max(widths) == pytest.approx([0.25, 0.75, 1.0, 0.0], abs=0.01)
+    rows = view_feature({"name": "sex", "distribution": found}, ["a", "b"])["rows"]
+    assert [row["parts"] for row in rows] == [
+        [("x", 0.75), ("y", 0.25)] if found["categories"][0] == "x" else [("y", 0.25), ("x", 0.75)],
+        [("y", 0.75), ("missing", 0.25)],
+    ]
 
 
-def test_a_map_has_a_marker_per_sample_and_a_star_per_prototype(wine):
-    for one in wine.found["embedding"]["maps"]:
-        chart = draw_map(wine.found, one)
-        counts = {"point": 0, "star": 0}
-        for style, _, path in chart["paths"]:
-            counts[style] += path.count("M")
-        assert counts == {"point": len(wine.train[1]), "star": len(wine.found["prototypes"])}
-        assert not chart["texts"]
+def test_a_map_has_a_marker_per_sample_and_a_ring_per_error(wine):
+    counts = {"trained": 0, "held-out": 0, "star": 0, "wrong": 0}
+    chart = draw_map(wine.found)
+    for style, _, path in chart["paths"]:
+        counts[style] += path.count("M")
+    n_wrong = wine.found["accuracy"]["n"] - wine.found["accuracy"]["n_right"]
+    assert counts == {
+        "trained": len(wine.train[1]),
+        "held-out": len(wine.y),
+        "star": len(wine.found["prototypes"]),
+        "wrong": n_wrong,
+    }
+    assert not chart["texts"]
 
 
 def test_many_classes_are_named_in_the_map(wine):
     labels = [f"class {i}" for i in range(13)]
-    n = wine.found["embedding"]["n"]
-    found = {"classes": labels, "embedding": {**wine.found["embedding"]}}
-    found["embedding"]["labels"] = [labels[i % 13] for i in range(n)]
-    chart = draw_map(found, found["embedding"]["maps"][0])
-    assert [text for *_, text in chart["texts"]] == labels
+    found = copy.deepcopy(wine.found)
+    found["classes"] = [*wine.found["classes"], *labels]
+    for i, point in enumerate(found["map"]["points"]):
+        point["label"] = labels[i % 13]
+    assert [text for *_, text in draw_map(found)["texts"]] == labels
 
 
 def test_a_line_breaks_where_values_are_missing():
@@ -264,19 +234,6 @@ def test_ticks_are_few_evenly_spaced_and_within_the_limits(low, span):
     assert steps == pytest.approx(np.full(len(steps), steps[0] if len(steps) else 0), rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["constructor", "$x$", "<b>bold</b>", "very long " * 30, "\u05e2"])
-def test_names_in_charts_are_text_and_short(wine, name):
-    found = copy.deepcopy(wine.found)
-    found["features"]["features"][0]["name"] = name
-    chart = draw_weights(found["features"]["features"])
-    shown = chart["texts"][0][3]
-    assert len(shown) <= 17
-    assert shown[:6] == " ".join(name.split())[:6]
-    reader = Reader(render_report(found))
-    assert not reader.find("b")
-    assert shown in "".join(reader.text)
-
-
 def test_values_are_written_as_explain_writes_them():
     assert [format_cell(v) for v in (0.123456, 3, "a", None, True)] == [
         "0.1235",
@@ -288,23 +245,22 @@ def test_values_are_written_as_explain_writes_them():
     assert format_percent(0.5) == "50\xa0%"
 
 
-def test_tables_of_many_samples_have_fewer_columns():
-    assert count_columns([{"samples": [0] * 5}] * 10) == 12
-    assert count_columns([{"samples": [0] * 10}] * 120) == 5
-    assert count_columns([{"samples": [0] * 10}] * 900) == 3
+def test_of_many_warnings_the_first_are_open(wine):
+    looks = [{"text": f"Look {i}.", "cases": [], "prototype": None} for i in range(25)]
+    page = render_report({**wine.found, "warnings": looks})
+    assert page.index("Look 5.") < page.index("19 more</summary>") < page.index("Look 6.")
 
 
-def test_of_many_marks_the_smallest_the_largest_and_some_between_are_drawn():
-    marks = [{"class": "a", "value": float(i)} for i in range(1000)]
-    marks += [{"class": "a", "value": None}, {"class": "b", "value": 2.0}] * 3
-    values = thin_marks(marks, "a")
-    assert (values[0], values[-1], len(set(values))) == (0.0, 999.0, MOST_MARKS)
-    assert thin_marks(marks, "b") == [2.0]
-    assert thin_marks(marks, "c") == []
+def test_what_is_open_does_not_grow_with_the_model(wine):
+    found = copy.deepcopy(wine.found)
+    found["features"]["features"] *= 3
+    reader = Reader(render_report(found))
+    texts = [text for text in reader.text if text.endswith("more features")]
+    assert texts == ["7 more features"]
 
 
-def test_of_many_warnings_the_first_are_shown_and_the_rest_counted(wine):
-    page = render_report({**wine.found, "warnings": [f"Warning {i}." for i in range(25)]})
-    assert "Warning 19." in page
-    assert "Warning 20." not in page
-    assert "And 5 more, listed with their prototypes." in page
+def test_every_word_with_a_meaning_is_explained(wine_page):
+    reader = Reader(wine_page)
+    terms = [one for one in reader.find("button") if one.get("class") == "term"]
+    assert len(terms) >= 6
+    assert all(f'id="{one["aria-describedby"]}"' in wine_page for one in terms)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imkpl.cli.command import INPUT_ERROR, DebugOption, JsonOption, add_command, create_app
-from imkpl.cli.output import echo, echo_json, echo_note
+from imkpl.cli.output import echo, echo_error, echo_json, echo_note
 
 EXAMPLES = """
 imkpl-paper reproduce all --quick
@@ -102,6 +102,12 @@ def reproduce(
         echo(
             f"{outcome.n_measured} of {outcome.n_cells} cells measured. The page is {outcome.page}"
         )
+    if outcome.n_cells == 0:
+        echo_error(
+            "There is nothing to measure: no data set of these tables and figures is available. "
+            "The page says where to get them; name their folder in IMKPL_DATA, or try --quick."
+        )
+        raise typer.Exit(INPUT_ERROR)
     if outcome.n_failed:
         echo_note(f"{outcome.n_failed} cells failed; the page has the reasons.")
         raise typer.Exit(INPUT_ERROR)

@@ -108,8 +108,11 @@ def _printable(text: Any) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
-def format_csv(frame: Any, path: Path, *, is_safe: bool) -> str:
-    """A table as CSV; cells that a spreadsheet would run get an apostrophe or at least a note."""
+def format_csv(frame: Any, path: Path, *, is_safe: bool, style: tuple[str, str]) -> str:
+    """A table as CSV; cells that a spreadsheet would run get an apostrophe or at least a note.
+
+    `style` has the separator and the decimal mark; white space is replaced by tabs.
+    """
     from pandas.api.types import is_numeric_dtype
 
     found: list[str] = []
@@ -128,7 +131,13 @@ def format_csv(frame: Any, path: Path, *, is_safe: bool) -> str:
             f"A spreadsheet may run {cells} of {path.name}, such as {found[0][:40]!r}. Add "
             "--spreadsheet-safe to put an apostrophe before them."
         )
-    text: str = (quoted if is_safe else frame).to_csv(index=False, lineterminator="\n")
+    separator, decimal = style
+    text: str = (quoted if is_safe else frame).to_csv(
+        index=False,
+        lineterminator="\n",
+        sep="\t" if separator == " " else separator,
+        decimal=decimal,
+    )
     return text
 
 

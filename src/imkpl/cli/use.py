@@ -116,7 +116,7 @@ def predict(
             text = format_json(answer)
         else:
             table = _tabulate_predictions(answer["rows"])
-            text = format_csv(table, out, is_safe=spreadsheet_safe)
+            text = format_csv(table, out, is_safe=spreadsheet_safe, style=rows.style)
         write_file(out, text.encode())
     if as_json:
         echo_json(answer)
@@ -239,12 +239,14 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             f"{n_novel} of {len(rows)} rows {verb} unlike any in training (novelty above "
             f"{answer['novelty_threshold']:.2f})."
         )
-    n_noted = sum("in training " in row["note"] for row in rows)
-    if n_noted and (answer["out"] is not None or len(rows) > MAX_SHOWN):
-        echo(f"{n_noted} of {len(rows)} rows have a value far outside the training range.")
+    n_far = sum("in training " in row["note"] for row in rows)
+    if n_far and (answer["out"] is not None or len(rows) > MAX_SHOWN):
+        have = "have" if n_far > 1 else "has"
+        echo(f"{n_far} of {len(rows)} rows {have} a value far outside the training range.")
     n_blank = sum(row["note"].startswith("no evidence") for row in rows)
     if n_blank:
-        echo(f"{n_blank} of {len(rows)} rows have no value that the model reads, and get no class.")
+        have = "have" if n_blank > 1 else "has"
+        echo(f"{n_blank} of {len(rows)} rows {have} no value that the model reads, thus no class.")
     measured = answer["measured"]
     if measured is not None:
         echo(f"Compared with the classes of {measured['rows']} rows: {say_accuracy(measured)}")
@@ -255,7 +257,11 @@ def explain(
     data: DataArgument,
     row: Annotated[
         list[str] | None,
-        typer.Option("--row", help="Explain this row; may be repeated.", show_default=False),
+        typer.Option(
+            "--row",
+            help="Explain this row, by name or number; may be repeated.",
+            show_default=False,
+        ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help=f"Explain all rows, not only the first {MAX_EXPLAINED}.")
@@ -280,7 +286,7 @@ def explain(
 ) -> None:
     """Explain why rows get their classes: prototypes, training rows behind them, and features.
 
-    Rows are chosen by name (--id) or by number from 1.
+    Rows are chosen by name (--id), or by number from 1 if none has that name.
     """
     check_outputs([out], [model, data], force=force)
     check_ending("--out", out, (".csv", ".json"))
@@ -302,7 +308,7 @@ def explain(
             text = format_json(answer)
         else:
             table = explanation.to_frame("contributions")
-            text = format_csv(table, out, is_safe=spreadsheet_safe)
+            text = format_csv(table, out, is_safe=spreadsheet_safe, style=rows.style)
         write_file(out, text.encode())
     if as_json:
         echo_json(answer)
@@ -317,15 +323,16 @@ def explain(
 def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
     if not names:
         return data if every else data.take(np.arange(min(MAX_EXPLAINED, len(data))))
-    places = {str(name): place for place, name in enumerate(data.ids.tolist())}
+    ids = [str(name) for name in data.ids.tolist()]
+    places = {str(place + 1): place for place in range(len(ids))}
+    places.update((name, place) for place, name in enumerate(ids))
     for name in names:
         if name not in places:
-            shown = ", ".join(list(places)[:3])
             raise InputError(
-                f"There is no row {name!r}; the rows are named {shown}, ... Name their column with "
-                "--id, or number them from 1."
+                f"There is no row {name!r}; the rows are named {', '.join(ids[:3])}, ... Name "
+                f"their column with --id, or number them from 1 to {len(ids)}."
             )
-    return data.take(np.array([places[name] for name in dict.fromkeys(names)]))
+    return data.take(np.array(list(dict.fromkeys(places[name] for name in names))))
 
 
 def report(

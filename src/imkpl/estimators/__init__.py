@@ -3,6 +3,7 @@
 from imkpl.estimators._cv import IMKPLCV
 from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 from imkpl.estimators._multilabel import MultiLabelIMKPL
+from imkpl.estimators._pipeline import explain
 from imkpl.estimators._scorers import (
     discrimination_scorer,
     interpretability_scorer,
@@ -20,6 +21,7 @@ __all__ = [
     "Stability",
     "TimeSeriesIMKPL",
     "discrimination_scorer",
+    "explain",
     "interpretability_scorer",
     "kernel_count_scorer",
     "stability",

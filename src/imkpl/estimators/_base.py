@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from functools import partial
+from html import escape
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -42,6 +44,8 @@ from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import by_partition
 from imkpl.estimators._training import TrainingData, read_training
 from imkpl.explanations import Explanation
+from imkpl.explanations.explanation import write_chance
+from imkpl.explanations.exports import as_whole
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.alignment import cache_alignments
 from imkpl.kernels.base import USUAL_SPARSITY
@@ -56,6 +60,8 @@ from imkpl.model.size import choose_size, sharpen
 from imkpl.model.updates import update_codes, update_prototypes
 from imkpl.model.voters import update_voters
 
+# Features in a short description.
+MOST_NAMED = 5
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
 CONSTANT = 1 - 1e-12
 
@@ -299,7 +305,7 @@ class BasePrototypeClassifier(
         """
         return self._encode(X).errors
 
-    def explain(self, X: Any) -> Explanation:
+    def explain(self, X: Any, *, render: Callable[[Any], Any] | None = None) -> Explanation:
         """Why the samples are classified as they are.
 
         The answer is exact: every class score is the sum of what each feature adds to it through
@@ -309,11 +315,16 @@ class BasePrototypeClassifier(
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples, in the form that was given to `fit`.
+        render : callable, optional
+            Shows a sample on the cards of the explanation: a function of the sample that returns
+            text, HTML or SVG, the bytes of an image, or an object that notebooks can show. Rows of
+            a table are passed as dicts with the columns that the model reads, and for precomputed
+            kernels the name of the sample is passed.
 
         Returns
         -------
         Explanation
-            To be printed, or turned into data frames and dicts.
+            To be printed, shown in a notebook, or turned into data frames and dicts.
         """
         samples = self._read_new(X)
         with limited_threads(self.n_jobs):
@@ -324,11 +335,11 @@ class BasePrototypeClassifier(
         return Explanation(
             evidence=evidence,
             kind=self._samples,
-            classes=self.classes_,
+            classes=as_whole(self.classes_),
             probabilities=np.asarray(softmax(self.temperature_ * evidence.encoding.scores, axis=1)),
             sample_ids=row_labels(X, len(evidence.similarities)),
             support_ids=self.support_ids_[places],
-            support_classes=self.support_classes_[places],
+            support_classes=as_whole(self.support_classes_[places]),
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
             column_names=tuple(
                 f"x{column}" if names is None else str(names[column])
@@ -336,6 +347,7 @@ class BasePrototypeClassifier(
             ),
             feature_evidence=self.kernel_evidence_[live],
             novelty_threshold=self.novelty_threshold_,
+            render=render,
         )
 
     def report(
@@ -368,7 +380,7 @@ class BasePrototypeClassifier(
         Returns
         -------
         pathlib.Path
-            The file.
+            The file; a notebook shows the page.
         """
         from imkpl.report import write_report
 
@@ -392,6 +404,25 @@ class BasePrototypeClassifier(
     @property
     def _n_features_out(self) -> int:
         return int(self.prototypes_.shape[0])
+
+    def _html_repr(self) -> str:
+        """The diagram of scikit-learn, and what was learned."""
+        diagram = str(super()._html_repr())
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        return f"{diagram}<p>{escape(self._describe())}</p>"
+
+    def _describe(self) -> str:
+        """What was learned, in a few sentences."""
+        weights, (n_prototypes, n_train) = self.kernel_weights_, self.prototypes_.shape
+        live = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        largest = ", ".join(f"{self.kernel_names_[i]} {weights[i]:.0%}" for i in live[:MOST_NAMED])
+        return (
+            f"Learned {n_prototypes} prototypes of {self.classes_.size} classes from {n_train} "
+            f"samples; they are made of {self.support_.size} of these. {live.size} of "
+            f"{weights.size} features are in use, mostly {largest}. "
+            f"{write_chance(live.size, self.expected_false_kernels_)}"
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has come to its end."""

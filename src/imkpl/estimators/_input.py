@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from imkpl._checks import shorten
+from imkpl._checks import quote, shorten
 from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._partitions import (
@@ -57,6 +58,10 @@ class SampleKind(ABC):
     absent: ClassVar[Any] = None
     # Whether a cell can be changed without changing what other kernels read.
     has_free_cells: ClassVar[bool] = True
+    # Whether samples are rows with a cell in every column.
+    has_columns: ClassVar[bool] = False
+    # Whether cells are shown as they were before a pipeline.
+    is_restored: ClassVar[bool] = False
 
     @abstractmethod
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
@@ -65,7 +70,12 @@ class SampleKind(ABC):
     def read_new(self, model: Any, X: Any) -> Any:
         """New samples, checked against what a fitted model has seen."""
         refuse_partitions(X, "This method")
-        return self._read_new(model, X)
+        if not self.has_columns or not is_records(X):
+            return self._read_new(model, X)
+        with warnings.catch_warnings():
+            # The names are those of the dicts.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return self._read_new(model, order_records(X, model, self.absent))
 
     @abstractmethod
     def _read_new(self, model: Any, X: Any) -> Any: ...
@@ -106,6 +116,10 @@ class SampleKind(ABC):
         """The least and the largest number of columns; NaN for columns of something else."""
         return None
 
+    def show_ranges(self, ranges: FloatArray | None) -> FloatArray | None:
+        """Ranges in the units of what `cells` shows."""
+        return ranges
+
     def keys(self, X: Any) -> list[bytes] | None:
         """One key per sample, equal for equal samples; None where equality means nothing."""
         return None
@@ -119,6 +133,7 @@ class Vectors(SampleKind):
     """Rows of a numeric 2-D array."""
 
     word = "vectors"
+    has_columns = True
     # Products of matrices round differently in another order of memory.
     order: ClassVar[str | None] = "C"
 
@@ -194,6 +209,7 @@ class TableRows(SampleKind):
     """Rows of a table with numbers, categories and missing cells."""
 
     word = "tables"
+    has_columns = True
 
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
         if not _has_columns(X):
@@ -250,6 +266,7 @@ class WordCounts(SampleKind):
     """Counts of words in documents, as sparse rows."""
 
     word = "words"
+    has_columns = True
     absent = 0.0
     # One word more is a longer document.
     has_free_cells = False
@@ -481,6 +498,32 @@ def row_labels(X: Any, n_samples: int) -> Any:
     if all(type(label) is int for label in labels):
         return np.array(labels)
     return np.array([str(label) for label in labels], dtype=object)
+
+
+def is_records(X: Any) -> bool:
+    """Whether samples are given as dicts."""
+    return isinstance(X, list | tuple) and bool(X) and all(isinstance(row, Mapping) for row in X)
+
+
+def order_records(X: Sequence[Mapping[str, Any]], model: Any, absent: Any) -> list[list[Any]]:
+    """Dicts as rows with the columns in the order of the training part."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise ValueError(
+            f"X is a list of dicts, but {type(model).__name__} was fitted to columns without "
+            f"names, expected rows of {model.n_features_in_} values. Fit it to a data frame to "
+            "pass dicts."
+        )
+    known = set(names)
+    for place, row in enumerate(X):
+        unknown = [name for name in row if name not in known]
+        if unknown:
+            raise ValueError(
+                f"Row {place} has a value for {quote(unknown[0])}, which is no column of the "
+                f"training part, expected {shorten(', '.join(map(str, names)))}. Leave it out, or "
+                "correct the name."
+            )
+    return [[row.get(name, absent) for name in names] for row in X]
 
 
 def find_ranges(values: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -175,13 +176,15 @@ class MultiLabelIMKPL(ClassifierMixin, BaseEstimator):
             return np.asarray(probabilities)
         return np.asarray(np.clip(probabilities @ self.label_shares_, 0.0, 1.0))
 
-    def explain(self, X: Any) -> Explanation:
+    def explain(self, X: Any, *, render: Callable[[Any], Any] | None = None) -> Explanation:
         """Why samples are like those of which class; classes are labels.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples, in the form that was given to `fit`.
+        render : callable, optional
+            Shows a sample on the cards of the explanation, as for `IMKPL`.
 
         Returns
         -------
@@ -189,7 +192,7 @@ class MultiLabelIMKPL(ClassifierMixin, BaseEstimator):
             That of the model. `label_shares_` leads from its classes to labels.
         """
         check_is_fitted(self)
-        explanation: Explanation = self.estimator_.explain(X)
+        explanation: Explanation = self.estimator_.explain(X, render=render)
         return explanation
 
     def __sklearn_tags__(self) -> Any:

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from imkpl._json import to_json
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
+from imkpl.explanations.show import draw_picture, show_cell, write_html, write_text
+from imkpl.explanations.time import describe_series
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -63,6 +65,27 @@ class CaseCard:
         changes the answer.
     notes : list of str
         What else to know.
+    decision : {"votes", "share"}
+        The rule that decided.
+    series : dict or None
+        For series, the channel that speaks most for the supporting case: the share of each step in
+        that, and the step of the supporting case that it is aligned with.
+    pictures : dict or None
+        The case, the supporting and the opposing one, as `render` of `explain` shows them: text, or
+        HTML if it begins with "<".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from imkpl import IMKPL
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = IMKPL(n_prototypes=3).fit(X[::2], y[::2])
+    >>> card = model.explain(X[1::2]).card(60)
+    >>> card.answer, card.doubt
+    (2, 'clear')
+    >>> print(card)  # doctest: +ELLIPSIS
+    Sample 121 is 2 (...%), ahead of 1 (...%).
+    ...
     """
 
     case: str
@@ -79,6 +102,9 @@ class CaseCard:
     rest: float
     change: dict[str, Any] | None
     notes: list[str]
+    decision: str = "votes"
+    series: dict[str, Any] | None = None
+    pictures: dict[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to dicts, lists, numbers and strings, ready for JSON.
@@ -90,6 +116,15 @@ class CaseCard:
         """
         found: dict[str, Any] = to_json({one.name: getattr(self, one.name) for one in fields(self)})
         return found
+
+    def __str__(self) -> str:
+        return write_text(self)
+
+    def __repr__(self) -> str:
+        return f"CaseCard({self.case}: {self.answer}, {self.doubt})"
+
+    def _repr_html_(self) -> str:
+        return write_html(self)
 
 
 def build_card(explanation: Explanation, index: int) -> CaseCard:
@@ -107,10 +142,8 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     factors = evidence.factors(0)
     adds = ((factors[:, winner] - factors[:, runner_up]) @ words) @ comparison.owners
     lead = float(one.scores[0, winner] - one.scores[0, runner_up])
-    cells, others = (
-        comparison.cells(evidence.samples, 0),
-        [comparison.support_cells(p) for p in places],
-    )
+    cells = comparison.pick(one._cells(0))
+    others = [comparison.support_cells(place) for place in places]
     outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
     features = []
     for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
@@ -154,8 +187,11 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         notes=[
             *_note_values(comparison, cells, outside),
             *_note_missing(comparison, cells),
-            *_note_code(one),
+            *_note_code(one, doubt),
         ],
+        decision=one.decision,
+        series=describe_series(one, places),
+        pictures=comparison.draw(one, places),
     )
 
 
@@ -183,6 +219,7 @@ def _describe_speaker(
         "case": str(one.support_ids[place]),
         "label": to_label(one.support_classes[place]),
         "prototype": prototype,
+        "n_cases": len(one.samples_behind(prototype)),
         "similarity": float(one.evidence.similarities[0, prototype]),
         "share": float(shares[prototype]),
     }
@@ -199,7 +236,8 @@ def _judge(
             "says without any evidence."
         )
     if one.evidence.similarities[0].max() < LEAST_SIMILARITY:
-        return "no evidence", "It resembles none of the training cases that the model knows."
+        rest = "only their bonuses decide" if one.decision == "votes" else "nothing decides"
+        return "no evidence", f"It resembles none of the prototypes: {rest}."
     if one.is_novel[0]:
         return "novel", (
             f"Unlike the training data: novelty {one.novelty[0]:.2f}, usually at most "
@@ -216,11 +254,12 @@ def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | N
     for i, where in enumerate(outside):
         name, cell = comparison.names[i], cells[i]
         if where == "unseen":
-            notes.append(f"{name} = {cell} did not occur in training.")
+            notes.append(f"{name} = {show_cell(cell)} did not occur in training.")
         elif where is not None:
             low, high = comparison.ranges[i]
             notes.append(
-                f"{name} = {cell:.4g} is {where} all training values ({low:.4g} to {high:.4g})."
+                f"{name} = {show_cell(cell)} is {where} all training values "
+                f"({show_cell(float(low))} to {show_cell(float(high))})."
             )
     return notes
 
@@ -234,9 +273,9 @@ def _note_missing(comparison: Comparison, cells: list[Any]) -> list[str]:
     return [f"Missing, {len(missing)} of {len(cells)} values that the model reads: {named}{more}."]
 
 
-def _note_code(one: Explanation) -> list[str]:
+def _note_code(one: Explanation, doubt: str) -> list[str]:
     """A sentence where another class than the predicted one has most of the code."""
-    if not one.code_disagrees[0]:
+    if not one.code_disagrees[0] or doubt == "no evidence":
         return []
     shares = one.code_shares[0]
     most = int(np.argmax(shares))
@@ -274,7 +313,7 @@ class Comparison:
         self.evidence = np.array(
             [explanation.feature_evidence[group == i].max() for i in range(self.columns.size)]
         )
-        ranges = self.predictor.ranges if self.has_cells else None
+        ranges = self.kind.show_ranges(self.predictor.ranges) if self.has_cells else None
         self.ranges = (
             np.full((self.columns.size, 2), np.nan) if ranges is None else ranges[self.columns]
         )
@@ -283,6 +322,7 @@ class Comparison:
             vocabularies[kernel] if vocabularies else None for kernel in self.first
         ]
         self._tried: tuple[IntArray, IntArray, FloatArray] | None = None
+        self._support_cells: dict[int, list[Any]] = {}
 
     @property
     def absence(self) -> str:
@@ -291,16 +331,39 @@ class Comparison:
 
     def cells(self, samples: Any, row: int) -> list[Any]:
         """The value of each feature in a sample."""
-        cells = self.kind.cells(self.predictor.bank, samples, row)
-        return (
-            [None] * len(self.names) if cells is None else [cells[kernel] for kernel in self.first]
-        )
+        return self.pick(self.kind.cells(self.predictor.bank, samples, row))
+
+    def pick(self, cells: list[Any] | None) -> list[Any]:
+        """The value of each feature, given what each kernel reads."""
+        if cells is None:
+            return [None] * len(self.names)
+        return [cells[kernel] for kernel in self.first]
 
     def support_cells(self, place: int | None) -> list[Any]:
         """The value of each feature in a support sample."""
         if place is None:
-            return [None] * len(self.names)
-        return self.cells(self.predictor.samples, place)
+            return self.pick(None)
+        if place not in self._support_cells:
+            self._support_cells[place] = self.cells(self.predictor.samples, place)
+        return self._support_cells[place]
+
+    def draw(self, one: Explanation, places: list[int | None]) -> dict[str, str] | None:
+        """The case and the training cases beside it, as the user's function shows them."""
+        if one.render is None:
+            return None
+        samples = {"case": (self.pick(one._cells(0)), one.evidence.samples, 0, one.sample_ids[0])}
+        for key, place in zip(("supporting", "opposing"), places, strict=True):
+            if place is not None:
+                cells, name = self.support_cells(place), one.support_ids[place]
+                samples[key] = cells, self.predictor.samples, place, name
+        show = one.render
+        return {key: draw_picture(show(self._show(*sample))) for key, sample in samples.items()}
+
+    def _show(self, cells: list[Any], samples: Any, row: int, name: Any) -> Any:
+        """A sample: its values by name, the sample itself, or its name if that is unknown."""
+        if self.has_cells:
+            return dict(zip(self.names, cells, strict=True))
+        return name if self.kind.word == "similarities" else samples[row]
 
     def is_blank(self, cells: list[Any]) -> bool:
         """Whether a sample has nothing that the model reads."""

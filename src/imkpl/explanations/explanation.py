@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,22 +13,15 @@ import scipy.sparse as sp
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.kernels import (
-    Averaged,
-    BaseKernelBank,
-    ExpectedAlignment,
-    GlobalAlignment,
-    expected_alignment,
-)
+from imkpl.explanations.time import unfold_means
+from imkpl.kernels import ExpectedAlignment, GlobalAlignment, expected_alignment
 from imkpl.model.evidence import Evidence
 from imkpl.model.predictor import Predictor
 
-# The printed text names so many prototypes per class, samples per prototype and features.
-MOST_PROTOTYPES = MOST_SAMPLES = MOST_FEATURES = 3
-# Smaller parts are not named. Below the second a number would be printed as 0.
-LEAST_SHARE, LEAST_PART = 0.01, 0.005
-# Smaller differences of scores are rounding errors.
-ROUNDING = 1e-12
+# Cards in a notebook.
+MOST_CARDS = 3
+# Prototypes with a smaller share are not aligned.
+LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +75,10 @@ class Explanation:
         How sure it is that each of them tells the classes apart better than chance, from 0 to 1.
     novelty_threshold : float
         99 % of the training samples have at most this novelty.
+    render : callable, optional
+        Shows a sample on cards, as text, HTML, or the bytes of an image.
+    shown : list of lists, optional
+        What to show as the values of each sample, instead of what the model reads.
 
     Examples
     --------
@@ -108,6 +105,8 @@ class Explanation:
     column_names: tuple[str, ...]
     feature_evidence: FloatArray
     novelty_threshold: float
+    render: Callable[[Any], Any] | None = None
+    shown: list[list[Any]] | None = None
 
     @property
     def scores(self) -> FloatArray:
@@ -381,6 +380,8 @@ class Explanation:
 
     def _cells(self, row: int) -> list[Any] | None:
         """The value that each kernel reads in a sample; None unless each reads a single one."""
+        if self.shown is not None:
+            return self.shown[row]
         cells: list[Any] | None = self.kind.cells(
             self.evidence.predictor.bank, self.evidence.samples, row
         )
@@ -396,15 +397,22 @@ class Explanation:
             evidence=self.evidence.take(rows),
             probabilities=self.probabilities[rows],
             sample_ids=self.sample_ids[rows],
+            shown=None if self.shown is None else [self.shown[row] for row in rows],
         )
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        reasons = "\n\n".join(_write_reasons(self, index) for index in range(len(self)))
+        reasons = "\n\n".join(str(self.card(index)) for index in range(len(self)))
         chance = write_chance(len(self.feature_names), self.expected_false_features)
         return f"{reasons}\n{chance}" if len(self) == 1 else f"{reasons}\n\n{chance}"
+
+    def _repr_html_(self) -> str:
+        cards = [self.card(index)._repr_html_() for index in range(min(len(self), MOST_CARDS))]
+        chance = write_chance(len(self.feature_names), self.expected_false_features)
+        more = f"{len(self) - MOST_CARDS} more: see card(index). " if len(self) > MOST_CARDS else ""
+        return "".join([*cards, f"<p>{more}{chance}</p>"])
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]
@@ -424,144 +432,6 @@ def _alignment_kernels(predictor: Predictor) -> tuple[GlobalAlignment, FloatArra
     return bank, weights
 
 
-def unfold_means(predictor: Predictor) -> tuple[BaseKernelBank, FloatArray]:
-    """The kernels of a model and their weights, with the parts in place of means of kernels."""
-    bank, weights = predictor.bank, predictor.weights
-    if not isinstance(bank, Averaged):
-        return bank, weights
-    return bank.bank, np.asarray(weights @ bank.shares)
-
-
-def _write_reasons(explanation: Explanation, row: int) -> str:
-    """Why one sample was classified as it was, in a few lines."""
-    winner, runner_up = int(explanation.winners[row]), int(explanation.runners_up[row])
-    classes, probabilities = explanation.classes, explanation.probabilities[row]
-    novelty, threshold = explanation.novelty[row], explanation.novelty_threshold
-    likeness = "Unlike" if explanation.is_novel[row] else "Similar to"
-    if explanation.evidence.similarities[row].max() < LEAST_PART:
-        rest = "only their bonuses decide" if explanation.decision == "votes" else "nothing decides"
-        lines = [f"It resembles none of the prototypes: {rest}."]
-    else:
-        lines = [
-            *_write_prototypes(explanation, row, winner, runner_up),
-            *_write_features(explanation, row, winner, runner_up),
-            *_write_disagreement(explanation, row),
-        ]
-    return "\n".join(
-        [
-            f"Sample {explanation.sample_ids[row]} is {classes[winner]} "
-            f"({probabilities[winner]:.0%}), ahead of {classes[runner_up]} "
-            f"({probabilities[runner_up]:.0%}).",
-            *lines,
-            f"{likeness} the training data: novelty {novelty:.2f}, usually at most "
-            f"{threshold:.2f}.",
-        ]
-    )
-
-
-def _write_prototypes(explanation: Explanation, row: int, winner: int, runner_up: int) -> list[str]:
-    """The prototypes that speak for the winner, and for the runner-up."""
-    evidence, shares = explanation.evidence, explanation.shares[[row]].toarray().ravel()
-    whole = "votes" if explanation.decision == "votes" else "code"
-    parts = evidence.similarity_parts(np.array([row]))[0]
-    lines, n_named, named_share = [], 0, 0.0
-    for label in (winner, runner_up):
-        own = np.flatnonzero((evidence.predictor.encoder.classes == label) & (shares > 0))
-        own = own[np.argsort(-shares[own], kind="stable")][:MOST_PROTOTYPES]
-        for place, prototype in enumerate(own):
-            # The first of each class is named even if it says little.
-            if place > 0 and shares[prototype] < LEAST_SHARE:
-                break
-            lines.append(
-                f"  For {explanation.classes[label]}: {_percent(shares[prototype])} of the {whole} "
-                f"from {_name_prototype(explanation, int(prototype))} "
-                f"({_write_similarity(explanation, row, int(prototype))})"
-                f"{_write_parts(explanation, parts[prototype])}"
-            )
-            n_named, named_share = n_named + 1, named_share + shares[prototype]
-    n_more = np.count_nonzero(shares) - n_named
-    if n_more:
-        prototypes = "prototype" if n_more == 1 else "prototypes"
-        rest = _percent(max(0.0, shares.sum() - named_share))
-        lines.append(f"  {rest} of the {whole} from {n_more} more {prototypes}")
-    return lines
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= LEAST_PART else "less than 1%"
-
-
-def _write_similarity(explanation: Explanation, row: int, prototype: int) -> str:
-    """The similarity to a prototype, and its bonus unless that would be printed as 0."""
-    votes = explanation.evidence.predictor.votes
-    bonus = 0.0 if votes is None else votes.bonuses[prototype]
-    text = f"similarity {explanation.evidence.similarities[row, prototype]:.2f}"
-    return f"{text}, bonus {bonus:.2f}" if bonus >= LEAST_PART else text
-
-
-def _write_parts(explanation: Explanation, parts: FloatArray) -> str:
-    """The features with the largest parts of a similarity."""
-    total = parts.sum()
-    features = [
-        f"{explanation.feature_names[i]} ({parts[i] / total:.0%})"
-        for i in np.argsort(-parts, kind="stable")[:MOST_FEATURES]
-        if parts[i] > LEAST_PART * total > 0
-    ]
-    return f", mainly in {', '.join(features)}" if features else ""
-
-
-def _name_prototype(explanation: Explanation, prototype: int) -> str:
-    """A prototype by the training samples behind it."""
-    behind = explanation.samples_behind(prototype)
-    if len(behind) == 1:
-        return f"training sample {explanation.support_ids[behind[0][0]]}"
-    named = [f"{explanation.support_ids[i]}: {share:.0%}" for i, share in behind[:MOST_SAMPLES]]
-    more = len(behind) - MOST_SAMPLES
-    return (
-        f"prototype {prototype}, a mix of training samples {', '.join(named)}"
-        f"{f' and {more} more' if more > 0 else ''}"
-    )
-
-
-def _write_features(explanation: Explanation, row: int, winner: int, runner_up: int) -> list[str]:
-    """What speaks for the winner over the runner-up, and what against it."""
-    evidence = explanation.evidence.take(np.array([row]))
-    by_feature, beyond = evidence.by_kernel()[0], evidence.beyond_similarity(0)
-    # Features are named for their part of the similarity; the rest has a name of its own.
-    rest = beyond[winner] - beyond[runner_up]
-    margins = by_feature[:, winner] - by_feature[:, runner_up]
-    margins = np.append(margins - rest * explanation.feature_weights, rest)
-    cells = explanation._cells(row)
-    names = [
-        f"{name}{'' if cells is None else format_value(cells[i])}"
-        for i, name in enumerate(explanation.feature_names)
-    ]
-    names.append("bonuses and number of prototypes")
-    ahead = f"For {explanation.classes[winner]} over {explanation.classes[runner_up]}"
-    lines = []
-    for sign, word in ((1, ahead), (-1, "Against it")):
-        named = [
-            f"{names[i]} ({margins[i]:+.2g})"
-            for i in np.argsort(-sign * margins, kind="stable")[:MOST_FEATURES]
-            if sign * margins[i] > ROUNDING
-        ]
-        if named:
-            lines.append(f"{word}: {', '.join(named)}.")
-    return lines
-
-
-def _write_disagreement(explanation: Explanation, row: int) -> list[str]:
-    """A sentence where another class than the predicted one has most of the code."""
-    if not explanation.code_disagrees[row]:
-        return []
-    shares = explanation.code_shares[row]
-    most = int(np.argmax(shares))
-    return [
-        f"The code disagrees: {shares[most]:.1%} of it is {explanation.classes[most]}, "
-        f"{shares[explanation.winners[row]]:.1%} {explanation.predicted[row]}."
-    ]
-
-
 def write_chance(n_kept: int, n_expected: float, word: str = "feature") -> str:
     """A sentence about how many features chance would give.
 
@@ -573,10 +443,3 @@ def write_chance(n_kept: int, n_expected: float, word: str = "feature") -> str:
     number = f"about {n_expected:.1f}" if n_expected >= 0.05 else "less than 0.1"
     what = f"{n_kept} {word}s" if n_kept > 1 else word
     return f"Of the {what} in use, {number} would be in use by chance."
-
-
-def format_value(value: Any) -> str:
-    """The value of a feature, to be written after its name."""
-    if value is None:
-        return " (missing)"
-    return f" = {value:.4g}" if isinstance(value, float) else f" = {value}"

@@ -22,9 +22,17 @@ LEAST_SHARE = 0.001
 
 
 def to_label(value: Any) -> Any:
-    """A class label or the name of a sample as a built-in Python object."""
+    """A class label or the name of a sample as a built-in Python object; 1.0 is called 1."""
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def as_whole(labels: Any) -> Any:
+    """Class labels that are whole numbers as integers, so that 1.0 is called 1."""
+    is_whole = labels.dtype.kind == "f" and bool(np.all(np.mod(labels, 1) == 0))
+    return labels.astype(np.int64) if is_whole else labels
 
 
 def build_dict(explanation: Explanation) -> dict[str, Any]:

@@ -604,7 +604,7 @@ def split_rows(series: SeriesSet) -> Iterator[tuple[int, int]]:
     yield first, int(lengths.size)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExpectedAlignment:
     """How the alignments of two series share out their similarity over time.
 
@@ -630,6 +630,10 @@ class ExpectedAlignment:
     y_times: FloatArray
     x_agreement: FloatArray
     y_agreement: FloatArray
+
+    def __repr__(self) -> str:
+        n_x, n_y = self.visits.shape
+        return f"ExpectedAlignment(similarity={self.similarity:.3g}, {n_x} x {n_y} steps)"
 
     @property
     def x_shares(self) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.explanation import format_value
+from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
     NEUTRAL,
     REST,
@@ -311,7 +311,7 @@ class DecisionDisplay:
         if self.feature_values is not None:
             cells = [self.feature_values[i] for i in shown]
             cells = [shorten(cell, 14) if isinstance(cell, str) else cell for cell in cells]
-            names = [name + format_value(cell) for name, cell in zip(names, cells, strict=True)]
+            names = [f"{name} = {show_cell(cell)}" for name, cell in zip(names, cells, strict=True)]
         values = [float(margins[i]) for i in shown]
         colors = [class_color(self.winner if value > 0 else self.runner_up) for value in values]
         if rest.size:

@@ -147,7 +147,7 @@ class EmbeddingDisplay:
                 "in the same order. Pass the data given to fit."
             )
         averages, n_average = average_kernel(estimator, samples, chosen, training)
-        learned = learned_kernel(estimator, samples, chosen)
+        learned = learned_kernel(estimator, (samples, chosen))
         places = [embed_kernel(K, perplexity, random_state) for K in (averages, learned)]
         n_chosen = chosen.size
         order, owners = sort_prototypes(estimator, None)
@@ -324,15 +324,22 @@ def average_kernel(
     return _join(kernel, across, gram), bank.n_kernels
 
 
-def learned_kernel(estimator: Any, samples: Any, chosen: IntArray) -> FloatArray:
-    """The learned kernel among chosen samples and prototypes."""
+def learned_kernel(estimator: Any, *parts: tuple[Any, IntArray]) -> FloatArray:
+    """The learned kernel among chosen samples, part by part, and prototypes."""
     predictor = estimator._predictor
-    bank = predictor.bank
-    cut = samples if predictor.columns is None else samples[:, predictor.columns]
+    bank, weights, columns = predictor.bank, predictor.weights, predictor.columns
+    cut = [
+        bank._subset(samples if columns is None else samples[:, columns], chosen)
+        for samples, chosen in parts
+    ]
     with limited_threads(estimator.n_jobs):
-        kernel = bank.combine(predictor.weights, bank._subset(cut, chosen))
-        across = predictor.similarities(take_samples(samples, chosen))
-    return _join(kernel, across, predictor.encoder.gram)
+        rows: list[list[FloatArray]] = []
+        for place, one in enumerate(cut):
+            known = [row[place].T for row in rows]
+            unknown = [bank.combine(weights, one, other) for other in cut[place + 1 :]]
+            rows.append([*known, bank.combine(weights, one), *unknown])
+        across = [predictor.similarities(take_samples(*part)) for part in parts]
+    return _join(np.block(rows), np.concatenate(across), predictor.encoder.gram)
 
 
 def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
     DIVERGING,
     check_model,
@@ -21,6 +22,7 @@ from imkpl.plots._style import (
     sort_prototypes,
     take_panels,
 )
+from imkpl.tables import Column, Table
 
 WHO = "PrototypesDisplay"
 # Default numbers of prototypes per class, and of features or channels.
@@ -30,6 +32,8 @@ MOST_FEATURES = {"vectors": 20, "series": 3}
 MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
 # Number of standard deviations at which the colour scale of a heat map ends.
 LARGEST_DEVIATION = 2.5
+# Longest text in a cell.
+LONGEST_CELL = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,7 @@ class PrototypesDisplay:
     """The prototypes by class: vectors as a heat map, series as series, images as images.
 
     A prototype is a mix of training samples. Vectors and images are shown as the weighted mean.
+    So are tables, with the most frequent category and its share in columns of categories.
     Series are drawn one by one, with a width that grows with their share, because the mean of
     series that are out of step resembles none of them.
 
@@ -68,7 +73,10 @@ class PrototypesDisplay:
     values : array of shape (n_shown, n_features) or (n_shown, height, width), optional
         Weighted means, for "vectors" and "images".
     standardized : array of shape (n_shown, n_features), optional
-        Weighted means in standard deviations above the mean of the data, for "vectors".
+        Weighted means in standard deviations above the mean of the data, for "vectors"; NaN in
+        columns of categories.
+    texts : list of lists of str, optional
+        What is written into the cells of a heat map, for "vectors".
 
     Attributes
     ----------
@@ -96,6 +104,7 @@ class PrototypesDisplay:
     names: list[str]
     values: FloatArray | None = None
     standardized: FloatArray | None = None
+    texts: list[list[str]] | None = None
 
     @classmethod
     def compute(
@@ -145,9 +154,8 @@ class PrototypesDisplay:
         columns, names = columns[:most], names[:most]
         if kind == "series":
             return cls(*shared, _list_samples(estimator, chosen, columns), counts, names)
-        values, standardized = _mix_vectors(estimator, chosen, columns, X)
-        samples = _list_samples(estimator, chosen)
-        return cls(*shared, samples, counts, names, values, standardized)
+        mixed = _mix_vectors(estimator, chosen, columns, X)
+        return cls(*shared, _list_samples(estimator, chosen), counts, names, *mixed)
 
     @classmethod
     def from_estimator(
@@ -198,8 +206,8 @@ class PrototypesDisplay:
         return self
 
     def _draw_heat_map(self, ax: Any) -> tuple[Any, list[Any]]:
-        values, colors = np.asarray(self.values), np.asarray(self.standardized)
-        n_rows, n_columns = values.shape
+        colors, texts = np.asarray(self.standardized), self.texts or []
+        n_rows, n_columns = colors.shape
         size = (
             float(np.clip(3.4 + 0.62 * n_columns, 6.4, 15.0)),
             float(np.clip(2.4 + 0.27 * n_rows, 3.6, 14.0)),
@@ -217,14 +225,13 @@ class PrototypesDisplay:
         self._name_rows(ax)
         for border in np.flatnonzero(np.diff(self.owners)):
             ax.axhline(border + 0.5, color="black", linewidth=1.2)
-        if values.size <= MOST_WRITTEN_CELLS:
-            for (row, column), value in np.ndenumerate(values):
-                is_dark = abs(colors[row, column]) > 0.6 * limit
+        if colors.size <= MOST_WRITTEN_CELLS:
+            for (row, column), color in np.ndenumerate(colors):
+                is_dark = abs(color) > 0.6 * limit
                 ax.text(
                     column,
                     row,
-                    # No exponent where a number is short without it.
-                    f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}",
+                    literal(shorten(texts[row][column], LONGEST_CELL)),
                     ha="center",
                     va="center",
                     fontsize="x-small",
@@ -332,11 +339,11 @@ def _find_kind(estimator: Any, image_shape: Any) -> str:
     if image_shape is not None:
         return "images"
     word = estimator._samples.word
-    if word in ("vectors", "columns", "series"):
+    if word in ("vectors", "columns", "tables", "series"):
         return "series" if word == "series" else "vectors"
     raise TypeError(
         f"The kernels of this model ({type(estimator._predictor.bank).__name__}) read neither "
-        "vectors nor series, expected one of these to draw prototypes. Pass image_shape and the "
+        "tables nor series, expected one of these to draw prototypes. Pass image_shape and the "
         "training images if samples are images; the samples behind each prototype are in "
         "prototypes_."
     )
@@ -385,16 +392,54 @@ def _list_samples(
 
 def _mix_vectors(
     estimator: Any, prototypes: IntArray, columns: IntArray, X: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Weighted means of vectors, as they are and standardized."""
+) -> tuple[FloatArray, FloatArray, list[list[str]]]:
+    """Weighted means of vectors or tables, as they are, standardized, and as text."""
     predictor = estimator._predictor
     cells = everyone = predictor.samples[:, columns]
     if X is not None:
         whole = columns if predictor.columns is None else predictor.columns[columns]
-        everyone = np.asarray(estimator._read_new(X)[:, whole], dtype=np.float64)
-    values = np.asarray(_mix_shares(estimator, prototypes) @ cells)
-    center, spread = everyone.mean(axis=0), everyone.std(axis=0)
-    return values, np.asarray((values - center) / np.where(spread > 0, spread, 1.0))
+        everyone = estimator._read_new(X)[:, whole]
+    shares = _mix_shares(estimator, prototypes)
+    is_table = isinstance(cells, Table)
+    kinds = cells.columns if is_table else (Column(""),) * columns.size
+    values, everything = (
+        np.asarray(one.values if is_table else one, dtype=np.float64) for one in (cells, everyone)
+    )
+    is_category = np.array([kind.categories is not None for kind in kinds])
+    # Missing cells have no part in a mean.
+    seen = ~np.isnan(values)
+    totals = shares @ seen
+    means = shares @ np.where(seen, values, 0.0) / np.where(totals > 0, totals, 1.0)
+    means = np.where(is_category | (totals == 0), np.nan, means)
+    everything = np.where(is_category, 0.0, everything)
+    center, spread = np.nanmean(everything, axis=0), np.nanstd(everything, axis=0)
+    standardized = (means - center) / np.where(spread > 0, spread, 1.0)
+    texts = [
+        [
+            _write_category(kind, values[:, column], row)
+            if is_category[column]
+            else _write_number(means[place, column])
+            for column, kind in enumerate(kinds)
+        ]
+        for place, row in enumerate(shares)
+    ]
+    return means, standardized, texts
+
+
+def _write_number(value: float) -> str:
+    if np.isnan(value):
+        return "missing"
+    # No exponent where a number is short without it.
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _write_category(column: Column, codes: FloatArray, shares: FloatArray) -> str:
+    """The most frequent category in a mix, with its share unless that is all of it."""
+    found, group = np.unique(codes, return_inverse=True)
+    parts = np.bincount(group.ravel(), shares)
+    best = int(np.argmax(parts))
+    text = show_cell(column.show(found[best]))
+    return text if parts[best] > 0.995 else f"{text} {parts[best]:.0%}"
 
 
 def _mix_images(

@@ -37,6 +37,8 @@ DATE = re.compile(
 ID_NAME = re.compile(
     r"(?i:(.*[_ .-])?(id|ids|identifier|index|nr|accession|barcode))|\w*ID|column 1"
 )
+# A whole number with a point, as floats are written.
+WHOLE = re.compile(r"[+-]?\d+\.0+")
 TARGET_NAMES = ("class", "target", "label", "labels", "y", "diagnosis", "outcome")
 # Up to this many different numbers are classes, however often each occurs.
 FEW_CLASSES = 20
@@ -346,6 +348,8 @@ def unknown_target(names: list[str], file: str) -> InputError:
 
 def read_classes(column: Any, name: str) -> tuple[Any, str]:
     """Class labels (None if missing) and a note about them."""
+    if column.dtype.kind not in "iufb":
+        column = _as_whole_numbers(column)
     if column.dtype.kind in "iuf":
         is_missing = column.isna().to_numpy(dtype=bool)
         numbers = _as_floats(column)
@@ -368,6 +372,15 @@ def read_classes(column: Any, name: str) -> tuple[Any, str]:
             "expected a few classes. Name the column with the classes with --target."
         )
     return labels, f"Target {quote(name)}: {count(len(found), 'class')} {list_names(found)}."
+
+
+def _as_whole_numbers(column: Any) -> Any:
+    """The numbers in a column of texts such as "1.0"; other columns as they are."""
+    texts = as_texts(column)
+    present = [text for text in texts if text is not None]
+    if not present or not all(WHOLE.fullmatch(text) for text in present):
+        return column
+    return column.__class__(_parse_numbers(texts), index=column.index)
 
 
 def _refuse_amounts(numbers: Any, name: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from imkpl._checks import quote
 from imkpl.series import SeriesSet
 
@@ -97,6 +99,7 @@ class RawFile:
     target: str | None = None  # column that the format marks as the target
     notes: tuple[str, ...] = ()
     split: tuple[Any, Any] | None = None  # training and test rows, if the file says so
+    style: tuple[str, str] = (",", ".")  # separator and decimal mark of a text file
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +129,8 @@ class DataFile:
         Names of the columns that `ids` and `groups` come from.
     findings : tuple of Finding
         What deserves attention before a fit.
+    style : pair of str
+        Separator and decimal mark of the file.
     """
 
     samples: Any
@@ -139,6 +144,7 @@ class DataFile:
     id_column: str | None = None
     group_column: str | None = None
     findings: tuple[Finding, ...] = ()
+    style: tuple[str, str] = (",", ".")
 
     @property
     def is_series(self) -> bool:
@@ -162,6 +168,21 @@ class DataFile:
         y = None if self.y is None else self.y[rows]
         groups = None if self.groups is None else self.groups[rows]
         return replace(self, samples=samples, y=y, ids=self.ids[rows], groups=groups, split=None)
+
+    def hash_rows(self) -> Any:
+        """Compute a number per row that is the same for equal rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The numbers; those of time series differ from process to process.
+        """
+        if self.is_series:
+            # Adding zero makes the bytes of -0 and 0 equal.
+            return np.array([hash((one.shape, (one + 0.0).tobytes())) for one in self.samples])
+        from pandas.util import hash_pandas_object
+
+        return hash_pandas_object(self.samples, index=False).to_numpy()
 
     def __len__(self) -> int:
         return len(self.samples)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import datetime
 import io
 import math
 import pathlib
@@ -10,7 +12,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +20,7 @@ import numpy as np
 
 from imkpl._checks import quote, shorten
 from imkpl.readers.data_file import InputError, RawFile, ReadOptions, count, list_names
-from imkpl.readers.text import parse_text
+from imkpl.readers.text import parse_content, parse_text
 from imkpl.series import read_series
 
 SAMPLES = ("X", "x", "data", "fea", "features")
@@ -317,6 +319,53 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     return RawFile(frame)
 
 
+def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
+    """Parse the first sheet of a spreadsheet that has cells, as if it had been saved as text."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise InputError(
+            f"{path.name} is read by openpyxl, which is not installed. Install it with "
+            "pip install 'imkpl[cli]', or save the sheet as CSV in the spreadsheet program."
+        ) from error
+    with _refused_if_damaged(path, ".xlsx"):
+        with zipfile.ZipFile(path) as archive:
+            n_bytes = sum(info.file_size for info in archive.infolist())
+        if n_bytes > max(MOST_TIMES * path.stat().st_size, MOST_BYTES):
+            raise too_large(path)
+        book = load_workbook(path, read_only=True, data_only=True)
+        sheets = {}
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()
+            rows = [[_show_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
+            sheets[str(sheet.title)] = rows if any(map(any, rows)) else []
+            if any(sheets.values()):
+                break
+        n_sheets = len(book.worksheets)
+        book.close()
+    name, rows = list(sheets.items())[-1] if sheets else ("", [])
+    if not rows:
+        raise InputError(f"{path.name} has no cells, expected rows of data. Check how it was made.")
+    width = max(place + 1 for row in rows for place, cell in enumerate(row) if cell)
+    content = io.StringIO()
+    writer = csv.writer(content, lineterminator="\n")
+    writer.writerows((row + [""] * width)[:width] for row in rows)
+    raw = parse_content(path, content.getvalue(), replace(options, separator="comma"))
+    note = f"{path.name}: sheet {quote(name)}"
+    if n_sheets > 1:
+        note += f", the first of {n_sheets}; save another one as CSV to use it"
+    return replace(raw, notes=(f"{note}.", *raw.notes))
+
+
+def _show_cell(cell: Any) -> str:
+    """A cell of a spreadsheet as text; dates as in ISO 8601."""
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
+        cell = cell.date()
+    return str(cell)
+
+
 def _refuse_repeated(path: pathlib.Path, names: list[str]) -> None:
     repeated = next((name for name, times in Counter(names).items() if times > 1), None)
     if repeated is not None:
@@ -484,9 +533,10 @@ def _read_names(
     return None
 
 
-FORMATS = ".csv, .tsv, .parquet, .feather, .npz, .mat, .arff or .ts"
+FORMATS = ".csv, .tsv, .xlsx, .parquet, .feather, .npz, .mat, .arff or .ts"
 PARSERS: Mapping[str, Callable[[pathlib.Path, ReadOptions], RawFile]] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), parse_text),
+    **dict.fromkeys((".xlsx", ".xlsm"), parse_xlsx),
     **dict.fromkeys((".parquet", ".pq", ".feather", ".arrow"), parse_parquet),
     ".npz": parse_npz,
     ".mat": parse_mat,
@@ -494,7 +544,7 @@ PARSERS: Mapping[str, Callable[[pathlib.Path, ReadOptions], RawFile]] = {
     ".ts": parse_ts,
 }
 ADVICE = {
-    **dict.fromkeys((".xls", ".xlsx", ".ods"), "Save the sheet as CSV in the spreadsheet program."),
+    **dict.fromkeys((".xls", ".ods"), "Save the sheet as .xlsx or CSV in the spreadsheet program."),
     **dict.fromkeys((".gz", ".zip"), "Unpack it first."),
     **dict.fromkeys(
         (".pkl", ".pickle"),

@@ -74,8 +74,8 @@ def read_training_file(
     Parameters
     ----------
     path : str or path
-        A file ``.csv``, ``.tsv``, ``.parquet``, ``.feather``, ``.npz``, ``.mat``, ``.arff`` or
-        ``.ts``.
+        A file ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.feather``, ``.npz``, ``.mat``,
+        ``.arff`` or ``.ts``.
     options : ReadOptions, optional
         The target and whatever else should not be guessed.
 
@@ -225,7 +225,8 @@ def read_new_file(
         for name in expected.names
     }
     _check_missing(path, columns, expected, ids)
-    return DataFile(_build_frame(columns, ids), labels, ids, target, tuple(notes))
+    frame = _build_frame(columns, ids)
+    return DataFile(frame, labels, ids, target, tuple(notes), style=raw.style)
 
 
 def _read_series(

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from imkpl._checks import quote, shorten
@@ -38,9 +39,21 @@ WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Read a table from a text file."""
+    content, notes = _decode(path)
+    raw = parse_content(path, content, options)
+    separator, decimal = raw.style
+    note = (
+        f"{path.name}: cells separated by {NAMES.get(separator, quote(separator))}"
+        f"{', decimal comma' if decimal == ',' else ''}."
+    )
+    return replace(raw, notes=(*notes, note, *raw.notes))
+
+
+def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> RawFile:
+    """Read a table from text; what is guessed about its cells is noted."""
     import pandas as pd
 
-    content, notes = _decode(path)
+    notes = []
     # Spreadsheets leave lines of separators above a table.
     content = BLANK_TOP.sub("", content.replace("\r\n", "\n").replace("\r", "\n"))
     nonblank = (line for line in io.StringIO(content) if line.strip())
@@ -59,10 +72,6 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
         width = _check_widths(content, separator, path)
     decimal = _find_decimal(inspected, separator)
     is_headed = _has_header(inspected, options)
-    notes.append(
-        f"{path.name}: cells separated by {NAMES.get(separator, quote(separator))}"
-        f"{', decimal comma' if decimal == ',' else ''}."
-    )
     names, more = _name_columns(inspected[0], width, is_headed=is_headed)
     try:
         frame = pd.read_csv(
@@ -91,7 +100,7 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
         )
     if decimal == ",":
         frame = _read_commas(frame)
-    return RawFile(frame, notes=(*notes, *more))
+    return RawFile(frame, notes=(*notes, *more), style=(separator, decimal))
 
 
 @contextmanager

@@ -9,17 +9,13 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations import Explanation
-from imkpl.explanations.explanation import unfold_means, write_chance
+from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
+from imkpl.explanations.time import unfold_means
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
-from imkpl.plots.embedding import (
-    average_kernel,
-    embed_kernel,
-    is_training_data,
-    learned_kernel,
-)
-from imkpl.report.subject import Subject, choose_evenly, describe_size, isolate
+from imkpl.plots.embedding import embed_kernel, learned_kernel
+from imkpl.report.subject import Subject, choose_evenly, choose_rows, describe_size, isolate
 
 # Prototypes with a larger cosine are duplicates.
 DUPLICATE = 0.95
@@ -32,16 +28,20 @@ USED, RARE = 0.01, 0.02
 RELIABLE = 0.8
 
 # Number of features whose values are described; fewer if there are many classes.
-MOST_DESCRIBED, FEWEST_DESCRIBED, MOST_ROWS = 24, 8, 300
-# Samples that quantiles are estimated from.
-MOST_SAMPLES = 4000
+MOST_DESCRIBED, FEWEST_DESCRIBED, MOST_ROWS = 60, 8, 300
 MOST_CATEGORIES = 8
+# Features that show where a prototype lies in its class. A number is distinctive if no more than
+# this part of the class lies beyond it, a category if no more than this part has it.
+MOST_PLACED, DISTINCTIVE, RARE_CATEGORY = 12, 0.1, 0.2
+# Held-out samples among which features are shuffled, and how often.
+MOST_SHUFFLED, N_SHUFFLES = 400, 5
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 # Channels of a series, and points of a line.
 MOST_CHANNELS, MOST_STEPS = 3, 60
 
-# Points in a map; fewer series, because all pairs must be aligned.
+# Points in a map, at least half of them held-out samples; fewer series, because all pairs must be
+# aligned.
 MOST_POINTS, MOST_SERIES, FEWEST_POINTS = 500, 80, 10
 
 WHY_NO_VALUES = {
@@ -62,24 +62,28 @@ WHY_NO_VALUES = {
 
 def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     """Every prototype with its samples, its use on held-out samples, and warnings."""
-    explanation = subject.explanation
+    explanation, features = subject.explanation, subject.features
     parts = interpretability_score(
         subject.model.class_shares_, np.arange(len(explanation.classes)), return_parts=True
     )
     use = _count_use(subject)
     twins, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
+    names = [
+        to_label(explanation.support_ids[explanation.samples_behind(index)[0][0]])
+        for index in range(len(classes))
+    ]
     found = []
     for index, label in enumerate(classes):
         purity = float(parts.purity[index])
         warnings = _find_weaknesses(label, purity, use[index], subject.voting_word)
         for other, cosine in twins[index]:
-            same = label == classes[other]
+            same, name = label == classes[other], isolate(names[other])
             whose = "the same class" if same else f"another class, {isolate(classes[other])}"
             warnings.append(
                 {
                     "kind": "duplicate",
-                    "text": f"{cosine:.0%} similar to prototype {other} of {whose}.",
+                    "text": f"{cosine:.0%} similar to prototype {name} of {whose}.",
                     "other": other,
                     "similarity": cosine,
                     "same_class": same,
@@ -96,20 +100,43 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
                         "sample": to_label(explanation.support_ids[place]),
                         "class": to_label(explanation.support_classes[place]),
                         "share": share,
-                        "cells": (
-                            subject.read_cells(subject.predictor.samples, place)
-                            if subject.kind == "columns"
-                            else None
-                        ),
+                        "cells": features.support_cells(place) if features.has_cells else None,
                     }
                     for place, share in explanation.samples_behind(index)
                 ],
+                "features": _place_in_class(subject, index, label),
                 "bonus": float(bonuses[index]),
                 **use[index],
                 "warnings": warnings,
             }
         )
     return found
+
+
+def _place_in_class(subject: Subject, prototype: int, label: Any) -> list[dict[str, Any]]:
+    """Where the largest part of a prototype lies among the samples of its class."""
+    values, features = subject.values, subject.features
+    if values is None:
+        return []
+    cells = features.support_cells(subject.explanation.samples_behind(prototype)[0][0])
+    found = []
+    for feature in np.argsort(-features.weights, kind="stable")[:MOST_PLACED].tolist():
+        value, others = cells[feature], values.of_class(feature, label)
+        one = {"feature": feature, "value": value, "distinctive": False}
+        if is_number(value) and others and all(map(is_number, others)):
+            below, equal = sum(v < value for v in others), sum(v == value for v in others)
+            one["rank"] = rank = (below + 0.5 * equal) / len(others)
+            one["distinctive"] = not DISTINCTIVE < rank < 1 - DISTINCTIVE
+        elif value is not None and others and not is_number(value):
+            one["share"] = share = sum(v == value for v in others) / len(others)
+            one["distinctive"] = share <= RARE_CATEGORY
+        found.append(one)
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is a number to compute with."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def find_duplicates(gram: Any) -> list[list[tuple[int, float]]]:
@@ -164,74 +191,84 @@ def _find_weaknesses(
     found, label = [], isolate(label)
     n_using, n_main, n_right = use["n_using"], use["n_main"], use["n_right"]
     if n_using == 0:
-        text = f"Unused: less than {USED:.0%} of the {word} for every held-out sample."
+        text = f"Unused: less than {USED:.0%} of the {word} for every held-out case."
         found.append(("rare", text))
     elif n_using < RARE * use["n_of_class"]:
         text = (
-            f"Rarely used: {USED:.0%} of the {word} or more for {n_using} samples; "
-            f"{use['n_of_class']} held-out samples are {label}."
+            f"Rarely used: {USED:.0%} of the {word} or more for {n_using} cases; "
+            f"{use['n_of_class']} held-out cases are {label}."
         )
         found.append(("rare", text))
     if purity < PURE:
         found.append(("impure", f"Impure: only {purity:.0%} of it is {label}."))
     if n_right is not None and n_main - n_right >= 2 and n_right < RELIABLE * n_main:
-        text = f"Error-prone: wrong for {n_main - n_right} of the {n_main} samples that it decides."
+        text = f"Error-prone: wrong for {n_main - n_right} of the {n_main} cases that it decides."
         found.append(("errors", text))
     return [{"kind": kind, "text": text} for kind, text in found]
 
 
 def describe_features(subject: Subject) -> dict[str, Any]:
-    """The weights of the kernels, and the distribution of their values in each class."""
-    explanation = subject.explanation
-    weights = explanation.feature_weights
+    """Weight, evidence and effect of every feature, and its values in each class."""
+    known, explanation = subject.features, subject.explanation
+    order = np.argsort(-known.weights, kind="stable").tolist()
+    effects = measure_effects(subject, order[:MOST_DESCRIBED])
     features: list[dict[str, Any]] = [
         {
-            "feature": int(place),
-            "name": explanation.feature_names[place],
-            "weight": float(weights[place]),
-            "evidence": float(explanation.feature_evidence[place]),
+            "feature": place,
+            "name": known.names[place],
+            "weight": float(known.weights[place]),
+            "evidence": float(known.evidence[place]),
+            "effect": effects.get(place),
         }
-        for place in np.argsort(-weights, kind="stable")
+        for place in order
     ]
-    size, expected = describe_size(subject), explanation.expected_false_features
-    # A feature may have several kernels.
-    is_each = size["n_features_kept"] == len(features)
+    n_kernels, expected = len(explanation.feature_names), explanation.expected_false_features
+    word = describe_size(subject)["feature_word"] if n_kernels == len(features) else "kernel"
     found = {
         "features": features,
         "expected_false": expected,
-        "chance": write_chance(
-            len(features), expected, size["feature_word"] if is_each else "kernel"
-        ),
+        "chance": write_chance(n_kernels, expected, word),
         "described_on": None,
         "n_described": 0,
+        "why_absent": WHY_NO_VALUES.get(subject.kind),
     }
-    if subject.kind != "columns":
-        return {**found, "why_absent": WHY_NO_VALUES[subject.kind]}
-    whose, samples = "training samples", subject.train
-    if samples is None or samples.labels is None:
-        whose, samples = "held-out samples", subject.held_out
-    labels = samples.labels
-    if labels is None:
-        whose, labels = "held-out samples, by predicted class", subject.predicted
-    rows = choose_evenly(labels, MOST_SAMPLES)
-    cells = [subject.read_cells(samples.live, int(row)) or [] for row in rows]
-    n_support = len(explanation.support_ids)
-    behind = [subject.read_cells(subject.predictor.samples, i) for i in range(n_support)]
-    n_shown = max(FEWEST_DESCRIBED, min(MOST_DESCRIBED, MOST_ROWS // len(subject.classes)))
-    for feature in features[:n_shown]:
-        place = feature["feature"]
-        feature["distribution"] = describe_values(
-            [row[place] for row in cells], [labels[row] for row in rows], subject.classes
-        )
-        feature["marks"] = [
-            {
-                "sample": to_label(explanation.support_ids[i]),
-                "class": to_label(explanation.support_classes[i]),
-                "value": None if row is None else row[place],
-            }
-            for i, row in enumerate(behind)
-        ]
-    return {**found, "described_on": whose, "n_described": len(rows), "why_absent": None}
+    values = subject.values
+    if values is not None:
+        n_shown = max(FEWEST_DESCRIBED, min(MOST_DESCRIBED, MOST_ROWS // len(subject.classes)))
+        for feature in features[:n_shown]:
+            feature["distribution"] = describe_values(
+                [row[feature["feature"]] for row in values.cells], values.labels, subject.classes
+            )
+        found.update(described_on=values.whose, n_described=len(values.labels))
+    return found
+
+
+def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
+    """What it costs to shuffle each feature among the held-out samples.
+
+    The mean loss of accuracy; without labels the share of decisions that change.
+    """
+    predictor, owners = subject.predictor, subject.features.owners
+    truth = subject.held_out.labels or subject.predicted
+    if len(truth) < FEWEST_POINTS:
+        return {}
+    rows = choose_evenly(truth, MOST_SERIES if subject.kind == "series" else MOST_SHUFFLED)
+    known = {label: place for place, label in enumerate(subject.classes)}
+    labels = np.array([known.get(truth[row], -1) for row in rows])
+    part, rng = subject.explanation.evidence.take(rows), np.random.default_rng(0)
+    orders = [rng.permutation(rows.size) for _ in range(N_SHUFFLES)]
+
+    def accuracy(similarities: FloatArray) -> float:
+        return float(np.mean(np.argmax(predictor.score(similarities), axis=1) == labels))
+
+    usual, found = accuracy(part.similarities), {}
+    for feature in features:
+        kernels = np.flatnonzero(owners[:, feature])
+        bank, weights = predictor.bank.select(kernels), predictor.weights[kernels]
+        own = bank._compare_mixes(part.samples, predictor.samples, predictor.mixes) @ weights
+        shuffled = [accuracy(part.similarities + own[order] - own) for order in orders]
+        found[feature] = usual - float(np.mean(shuffled))
+    return found
 
 
 def describe_values(values: list[Any], labels: list[Any], classes: list[Any]) -> dict[str, Any]:
@@ -250,7 +287,7 @@ def describe_values(values: list[Any], labels: list[Any], classes: list[Any]) ->
         for label, group in by_class.items()
     ]
     everything = [value for group in by_class.values() for value in group]
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in everything):
+    if all(map(is_number, everything)):
         for row, group in zip(rows, by_class.values(), strict=True):
             numbers = np.array(group, dtype=float)
             row["quantiles"] = np.quantile(numbers, QUANTILES).tolist() if group else None
@@ -330,57 +367,50 @@ def _thin_out(values: FloatArray) -> dict[str, Any]:
     return {"times": steps.tolist(), "values": np.asarray(values, float)[steps].tolist()}
 
 
-def describe_embedding(subject: Subject) -> dict[str, Any]:
-    """The maps of `EmbeddingDisplay`: of the average of all kernels, and of the learned kernel.
+def describe_map(subject: Subject) -> dict[str, Any]:
+    """A t-SNE map of training samples, held-out samples and prototypes, by the learned kernel."""
+    from threadpoolctl import threadpool_limits
 
-    Prototypes are embedded with the samples. The average kernel also reads columns that the model
-    drops, so its map shows prototypes only if the training data are given.
-    """
-    if subject.train is None and subject.kind == "similarities":
+    most = MOST_SERIES if subject.kind == "series" else MOST_POINTS
+    held_out = choose_rows(subject, most if subject.train is None else most // 2)
+    parts = [(subject.held_out, held_out)]
+    if subject.kind == "similarities":
+        # Those among held-out samples are unknown.
+        parts = []
+    if subject.train is not None:
+        labels = subject.train.labels or []
+        parts.append((subject.train, choose_evenly(labels, most - held_out.size)))
+    points = [
+        {
+            "row": int(row) if samples is subject.held_out else None,
+            "sample": to_label(samples.ids[row]),
+            "label": (samples.labels or subject.predicted)[row],
+        }
+        for samples, rows in parts
+        for row in rows
+    ]
+    if not points:
         return _no_map(
             "The similarities among held-out samples are unknown. Pass train=(X, y) to see the "
             "training samples."
         )
-    samples, whose = subject.train, "training samples"
-    if samples is None:
-        samples, whose = subject.held_out, "held-out samples"
-    labels = subject.predicted if samples.labels is None else samples.labels
-    rows = choose_evenly(labels, MOST_SERIES if subject.kind == "series" else MOST_POINTS)
-    if rows.size < FEWEST_POINTS:
-        return _no_map(f"A map needs at least {FEWEST_POINTS} samples; there are {rows.size}.")
-    model = subject.model
-    kernels = {"learned": learned_kernel(model, samples.given, rows)}
-    if model.kernel_weights_.size > 1:
-        training = samples.given if is_training_data(model, samples.given) else None
-        average, _ = average_kernel(model, samples.given, rows, training)
-        kernels = {"average": average, **kernels}
+    if len(points) < FEWEST_POINTS:
+        return _no_map(f"A map needs at least {FEWEST_POINTS} samples; there are {len(points)}.")
+    kernel = learned_kernel(subject.model, *((samples.given, rows) for samples, rows in parts))
+    # A step of t-SNE takes a millisecond, less than threads need to synchronize.
+    with threadpool_limits(1):
+        places = embed_kernel(kernel, None, 0).tolist()
     return {
-        "maps": [_describe_map(title, kernel, rows.size) for title, kernel in kernels.items()],
-        "labels": [labels[row] for row in rows],
-        "prototype_classes": subject.explanation.prototype_classes.tolist(),
-        "whose": whose,
-        "n": int(rows.size),
-        "n_all": len(labels),
-        "n_kernels": [model.kernel_weights_.size, int(np.count_nonzero(model.kernel_weights_))],
+        "points": [{**one, "at": at} for one, at in zip(points, places, strict=False)],
+        "prototypes": places[len(points) :],
+        "n_training": sum(one["row"] is None for one in points),
+        "n_held_out": sum(one["row"] is not None for one in points),
         "why_absent": None,
     }
 
 
-def _describe_map(title: str, kernel: FloatArray, n_samples: int) -> dict[str, Any]:
-    from threadpoolctl import threadpool_limits
-
-    # A step of t-SNE takes a millisecond, less than threads need to synchronize.
-    with threadpool_limits(1):
-        places = embed_kernel(kernel, None, 0)
-    return {
-        "title": title,
-        "points": places[:n_samples].tolist(),
-        "prototypes": places[n_samples:].tolist() if len(places) > n_samples else None,
-    }
-
-
 def _no_map(why: str) -> dict[str, Any]:
-    return {"maps": [], "why_absent": why}
+    return {"points": [], "prototypes": [], "n_training": 0, "n_held_out": 0, "why_absent": why}
 
 
 def describe_stability(subject: Subject, stability: Any) -> dict[str, Any] | None:

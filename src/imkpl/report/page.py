@@ -1,7 +1,8 @@
 """The dict of a report as one page that needs nothing else: charts, HTML and files.
 
-Charts are inline SVG from a template, so the page needs no script to show them and no name in them
-is ever markup. Colours are those of `imkpl.plots` and never carry a meaning alone.
+Charts are made of styled elements and inline SVG from a template, so the page needs no script to
+show them and no name in them is ever markup. Colours are those of `imkpl.plots` and never carry a
+meaning alone.
 """
 
 from __future__ import annotations
@@ -15,37 +16,77 @@ import pathlib
 from datetime import datetime
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 from imkpl._archive import check_target, write_file
-from imkpl.plots._style import COLORS, class_color, shorten, shorten_all
+from imkpl.plots._style import COLORS, shorten
+from imkpl.report.file import ReportFile
+from imkpl.report.learned import is_number
 from imkpl.report.summarize import summarize
 
-# Cells of all tables of prototypes together, and limits to the columns of one.
-MOST_CELLS, MOST_COLUMNS, FEWEST_COLUMNS = 6000, 12, 3
+# What is open from the start: classes with their prototypes, prototypes of a class, features, and
+# cases named in a sentence.
+OPEN_CLASSES, OPEN_PROTOTYPES, OPEN_FEATURES, MOST_CHIPS = 6, 3, 8, 12
+# Fewer features where there are many classes: so many distributions, but three features at least.
+OPEN_SPREADS, FEWEST_OPEN = 32, 3
+# Features of a prototype, curves, and classes of a distribution that are drawn.
+MOST_STRIPS, MOST_CURVES, MOST_CLASSES = 6, 60, 30
 # With more classes, the confused pairs are listed instead of the confusion matrix.
-MOST_CONFUSION, MOST_CONFUSED = 30, 50
-MOST_WARNINGS = 20
-# Weights, curves, and classes and marks of a distribution that are drawn.
-MOST_WEIGHTS, MOST_CURVES, MOST_CLASSES, MOST_MARKS = 30, 60, 30, 30
+MOST_CONFUSION, MOST_CONFUSED = 12, 30
 # More classes are named in the map instead of a legend.
 MOST_IN_LEGEND = 12
 
-# A chart that fits the width of a phone: names, then a plot. In SVG pixels.
-WIDTH, NAMES, LONGEST_NAME = 320, 116, 17
-MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 310, 270, 12
-CURVE_LEFT, CURVE_HEIGHT, CURVE_STEP = 48, 44, 66
-# Markers of classes, the star of prototypes and the diamond of samples, as SVG paths from a centre.
+# In SVG pixels.
+MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 720, 400, 16
+WIDTH, CURVE_LEFT, CURVE_HEIGHT, CURVE_STEP = 320, 48, 44, 66
+# Markers of classes and the star of prototypes, as SVG paths from a centre.
 MARKERS = (
-    "m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0z",
-    "m-2.3-2.3h4.6v4.6h-4.6z",
-    "m0-3.1l2.9 5h-5.8z",
-    "m0-3.3l3.3 3.3l-3.3 3.3l-3.3-3.3z",
-    "m-1-3h2v2h2v2h-2v2h-2v-2h-2v-2h2z",
-    "m0 3.1l-2.9-5h5.8z",
-    "m3.1 0l-5 2.9v-5.8z",
+    "m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z",
+    "m-2.9-2.9h5.8v5.8h-5.8z",
+    "m0-3.9l3.6 6.2h-7.2z",
+    "m0-4.1l4.1 4.1l-4.1 4.1l-4.1-4.1z",
+    "m-1.2-3.6h2.4v2.4h2.4v2.4h-2.4v2.4h-2.4v-2.4h-2.4v-2.4h2.4z",
+    "m0 3.9l-3.6-6.2h7.2z",
+    "m3.9 0l-6.2 3.6v-7.2z",
 )
-STAR = "m0-8l1.84 5.52h5.76l-4.72 3.44l1.84 5.52l-4.72-3.44l-4.72 3.44l1.84-5.52l-4.72-3.44h5.76z"
-DIAMOND = "m0-2.8l2.8 2.8l-2.8 2.8l-2.8-2.8z"
+STAR = "m0-9l2.07 6.21h6.48l-5.31 3.87l2.07 6.21l-5.31-3.87l-5.31 3.87l2.07-6.21l-5.31-3.87h6.48z"
+# For more than thirty prototypes, which would hide the samples.
+SMALL_STAR = (
+    "m0-6l1.38 4.14h4.32l-3.54 2.58l1.38 4.14l-3.54-2.58l-3.54 2.58l1.38-4.14l-3.54-2.58h4.32z"
+)
+RING = "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z"
+
+# Words that the page explains where they stand, and once more at its end.
+GLOSSARY = {
+    "held-out": "A case that the model has not seen while it was learning.",
+    "interval": (
+        "The range in which the accuracy would lie for many more such cases, with a confidence of "
+        "95 % (Wilson's interval)."
+    ),
+    "baseline": "The accuracy of always giving the most frequent class, without looking at a case.",
+    "prototype": (
+        "A mix of a few similar training cases of one class. The model compares new cases with "
+        "prototypes only. A prototype is named after the case that it has most of."
+    ),
+    "similarity": "How alike two cases are in the features of the model: 1 equal, 0 nothing alike.",
+    "share": "How much of the decision comes from a prototype: its part of all votes, or codes.",
+    "bonus": "What is added to every similarity to a prototype, learned from the training cases.",
+    "lead": "How far the answer is ahead of the next class, in units of similarity.",
+    "novelty": (
+        "The part of a case that the prototypes cannot rebuild: 0 seen before, 1 nothing like it. "
+        "99 % of the training cases stay below the threshold."
+    ),
+    "weight": "The influence of a feature on the similarity of cases. The weights add up to 100 %.",
+    "evidence": (
+        "How sure it is that a feature tells the classes apart better than a shuffled copy of it "
+        "does: 0 % no better than chance, 100 % certainly."
+    ),
+    "effect": (
+        "What it costs to shuffle the values of a feature among the held-out cases: percentage "
+        "points of accuracy, or decisions that change where classes are unknown."
+    ),
+    "main": "The main prototype of a case has most of the votes for its answer.",
+}
 
 
 def write_report(
@@ -67,7 +108,7 @@ def write_report(
     Parameters
     ----------
     model : estimator
-        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL, or a pipeline that ends with one.
     X : samples
         Held-out samples, in the form given to `fit`.
     y : array-like of shape (n_samples,) or None
@@ -87,7 +128,7 @@ def write_report(
     Returns
     -------
     pathlib.Path
-        The file, which is replaced atomically.
+        The file, which is replaced atomically; a notebook shows the page.
     """
     target = check_target(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
@@ -97,7 +138,7 @@ def write_report(
         )
     found = summarize(model, X, y, train=train, stability=stability, title=title, created=created)
     write_file(target, report_bytes(found, target))
-    return target
+    return ReportFile(target)
 
 
 def report_bytes(found: dict[str, Any], path: pathlib.Path) -> bytes:
@@ -156,28 +197,32 @@ def render_report(found: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=format_percent, value=format_cell)
+    environment.filters.update(percent=format_percent, value=format_cell, key=quote_key)
     static = files("imkpl.report") / "static"
-    script, style = ((static / name).read_text("utf-8") for name in ("page.js", "page.css"))
+    scripts = [(static / name).read_text("utf-8") for name in ("predictor.js", "page.js")]
     page: str = environment.get_template("page.html").render(
         report=found,
-        charts=draw_charts(found),
-        class_color=class_color,
-        markers=MARKERS,
+        views=build_views(found),
+        cases={row["row"]: row for row in found["samples"]["rows"]},
+        glossary=GLOSSARY,
         limits={
-            "columns": count_columns(found["prototypes"]),
-            "classes": MOST_CLASSES,
-            "weights": MOST_WEIGHTS,
-            "marks": MOST_MARKS,
+            "classes": OPEN_CLASSES,
+            "prototypes": OPEN_PROTOTYPES,
+            "features": min(OPEN_FEATURES, max(FEWEST_OPEN, OPEN_SPREADS // len(found["classes"]))),
+            "chips": MOST_CHIPS,
             "confusion": MOST_CONFUSION,
             "confused": MOST_CONFUSED,
-            "warnings": MOST_WARNINGS,
             "legend": MOST_IN_LEGEND,
         },
-        style=Markup(style),
-        script=Markup(script),
-        # The content security policy allows this script only.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        markers=MARKERS,
+        n_colors=len(COLORS),
+        style=Markup((static / "page.css").read_text("utf-8")),
+        scripts=[Markup(script) for script in scripts],
+        # The content security policy allows these scripts only.
+        hashes=[
+            base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            for script in scripts
+        ],
         data=Markup(embed_json(_select_data(found))),
     )
     return page
@@ -195,12 +240,6 @@ def embed_json(value: Any) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def count_columns(prototypes: list[dict[str, Any]]) -> int:
-    """How many features the tables of prototypes show."""
-    n_rows = sum(len(prototype["samples"]) for prototype in prototypes)
-    return max(FEWEST_COLUMNS, min(MOST_COLUMNS, MOST_CELLS // max(1, n_rows)))
 
 
 def format_percent(share: float | None, digits: int = 0) -> str:
@@ -227,162 +266,187 @@ def format_cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def quote_key(key: str) -> str:
+    """The name of a case as a part of a link."""
+    return quote(key, safe="")
+
+
 def _select_data(found: dict[str, Any]) -> dict[str, Any]:
     """The part of the dict that the script of the page reads."""
     return {
-        "kind": found["kind"],
-        "decision": found["decision"],
-        "feature_word": found["size"]["feature_word"],
         "classes": found["classes"],
-        "features": {
-            one["feature"]: {"name": one["name"], "weight": one["weight"]}
-            for one in found["features"]["features"]
-        },
-        "threshold": found["measures"]["novelty_threshold"],
-        "prototypes": [
-            {
-                "class": one["class"],
-                "samples": [
-                    {"sample": sample["sample"], "class": sample["class"], "share": sample["share"]}
-                    for sample in one["samples"]
-                ],
-                # A new sample is compared with the largest part of a prototype.
-                "cells": one["samples"][0]["cells"],
-            }
-            for one in found["prototypes"]
+        "feature_word": found["size"]["feature_word"],
+        "decision": found["decision"],
+        "novelty_threshold": found["measures"]["novelty_threshold"],
+        "features": [
+            {"name": one["name"], "weight": one["weight"]}
+            for one in sorted(found["features"]["features"], key=lambda one: one["feature"])
         ],
         "samples": found["samples"],
+        "map": [
+            [*at, one["row"], one["sample"], one["label"]]
+            for one, at in zip(found["map"]["points"], place_map(found["map"])[0], strict=True)
+        ],
+        "form": found["form"],
     }
 
 
-def draw_charts(found: dict[str, Any]) -> dict[str, Any]:
-    """All charts of a report.
-
-    A chart has a width, a height, a text alternative, the left end of its axis, vertical grid lines
-    (x, label), texts (x, y, anchor, text), and paths (style, colour, SVG path).
-    """
+def build_views(found: dict[str, Any]) -> dict[str, Any]:
+    """What the templates draw, in percent of a width or in SVG pixels."""
     features = found["features"]["features"]
-    classes = found["classes"][:MOST_CLASSES]
-    curves = (found["curves"] or [])[:MOST_CURVES]
+    views = {
+        one["feature"]: view_feature(one, found["classes"][:MOST_CLASSES])
+        for one in features
+        if "distribution" in one
+    }
+    names = {one["feature"]: one["name"] for one in features}
     return {
-        "weights": draw_weights(features[:MOST_WEIGHTS]),
-        "features": {
-            one["feature"]: (
-                draw_categories(one, classes)
-                if one["distribution"]["kind"] == "category"
-                else draw_numbers(one, classes)
-            )
-            for one in features
-            if "distribution" in one
+        "features": views,
+        "strips": [
+            [
+                {"name": names[one["feature"]], **view_place(one, prototype["class"], views)}
+                for one in prototype["features"]
+                if one["feature"] in views
+            ][:MOST_STRIPS]
+            for prototype in found["prototypes"]
+        ],
+        "map": draw_map(found) if found["map"]["points"] else None,
+        "curves": {
+            curve["prototype"]: draw_curve(curve) for curve in (found["curves"] or [])[:MOST_CURVES]
         },
-        "maps": [draw_map(found, one) for one in found["embedding"]["maps"]],
-        "curves": {curve["prototype"]: draw_curve(curve) for curve in curves},
     }
 
 
-def draw_weights(features: list[dict[str, Any]]) -> dict[str, Any]:
-    """A bar for the weight of each feature."""
-    chart = _start_chart(18 * len(features), [one["name"] for one in features], 18)
-    left = chart["left"]
-    longest = (WIDTH - left - 56) / max(one["weight"] for one in features)
-    for row, one in enumerate(features):
-        end = left + longest * one["weight"]
-        chart["paths"].append(("fill", COLORS[0], _bar(left, end, 18 * row + 3, 12)))
-        text = format_percent(one["weight"], 1)
-        chart["texts"].append((f"{end + 5:.1f}", 18 * row + 13, "start", text))
-    top = ", ".join(f"{one['name']} {one['weight']:.0%}" for one in features[:3])
-    return {**chart, "text": f"Bars of feature weights. The largest: {top}."}
-
-
-def draw_numbers(feature: dict[str, Any], classes: list[Any]) -> dict[str, Any]:
-    """Quantiles of a feature in each class, and values of the samples behind prototypes."""
-    chart = _start_chart(26 * len(classes), classes, 26)
-    rows = {str(label): row for row, label in enumerate(classes)}
-    shown = {
-        rows[str(one["label"])]: one["quantiles"]
-        for one in feature["distribution"]["classes"]
-        if str(one["label"]) in rows and all(map(_is_number, one["quantiles"] or [None]))
+def view_feature(feature: dict[str, Any], classes: list[Any]) -> dict[str, Any]:
+    """The distribution of a feature in each class: boxes on one axis, or shares of categories."""
+    distribution = feature["distribution"]
+    known = {str(one["label"]): one for one in distribution["classes"]}
+    shown = [known[str(label)] for label in classes if str(label) in known]
+    if distribution["kind"] == "category":
+        names = [*distribution["categories"]]
+        if distribution["n_other_categories"]:
+            names.append(f"{distribution['n_other_categories']} others")
+        rows = []
+        for one in shown:
+            n = one["n"] + one["n_missing"]
+            counts = [*one["counts"][: len(names)], one["n_missing"]]
+            shares = zip([*names, "missing"], (count / max(1, n) for count in counts), strict=True)
+            parts = [(name, share) for name, share in shares if share > 0]
+            text = ", ".join(f"{name} {share:.0%}" for name, share in parts)
+            rows.append({"label": one["label"], "parts": parts, "text": text or "no values"})
+        return {"kind": "category", "rows": rows}
+    quantiles = {
+        str(one["label"]): one["quantiles"]
+        for one in shown
+        if all(map(is_number, one["quantiles"] or [None]))
     }
-    marks = [
-        (row, value) for label, row in rows.items() for value in thin_marks(feature["marks"], label)
-    ]
-    values = [value for quantiles in shown.values() for value in quantiles[1:6]]
-    scale = _add_axis(chart, [*values, *(value for _, value in marks)])
-    for row, quantiles in shown.items():
-        low, left, middle, right, high = (scale(value) for value in quantiles[1:6])
-        y, color = 26 * row + 9, class_color(row)
-        chart["paths"] += [
-            ("line", color, f"M{low:.1f} {y}H{high:.1f}"),
-            ("soft", color, _bar(left, right, y - 6, 12)),
-            ("median", None, f"M{middle:.1f} {y - 8}v16"),
-        ]
-    diamonds = [f"M{scale(value):.1f} {26 * row + 19}{DIAMOND}" for row, value in marks]
-    chart["paths"].append(("mark", None, "".join(diamonds)))
-    parts = [
-        f"{classes[row]}: median {quantiles[3]:.4g}, half between {quantiles[2]:.4g} and "
-        f"{quantiles[4]:.4g}"
-        for row, quantiles in list(shown.items())[:MOST_IN_LEGEND]
-    ]
-    return {**chart, "text": f"{feature['name']} by class. {'; '.join(parts)}."}
+    low = min((values[1] for values in quantiles.values()), default=0.0)
+    high = max((values[5] for values in quantiles.values()), default=1.0)
+    rows = []
+    for one in shown:
+        values = quantiles.get(str(one["label"]))
+        text = "no values"
+        if values is not None:
+            text = (
+                f"median {values[3]:.4g}, half between {values[2]:.4g} and {values[4]:.4g}, nine "
+                f"tenths between {values[1]:.4g} and {values[5]:.4g}"
+            )
+        at = None if values is None else [place_value(v, low, high) for v in values[1:6]]
+        rows.append({"label": one["label"], "at": at, "text": text})
+    return {"kind": "number", "low": low, "high": high, "rows": rows}
 
 
-def thin_marks(marks: list[dict[str, Any]], label: str) -> list[float]:
-    """Distinct values of one class, evenly thinned out if there are too many to see."""
-    values = {
-        mark["value"] for mark in marks if str(mark["class"]) == label and _is_number(mark["value"])
-    }
-    ordered, step = sorted(values), max(1.0, (len(values) - 1) / (MOST_MARKS - 1))
-    return [ordered[round(step * i)] for i in range(min(len(ordered), MOST_MARKS))]
+def place_value(value: float, low: float, high: float) -> float:
+    """Where a value lies on an axis, in percent; a tenth is left on either side.
+
+    Examples
+    --------
+    >>> place_value(0.0, 0.0, 10.0), place_value(5.0, 0.0, 10.0), place_value(99.0, 0.0, 10.0)
+    (10.0, 50.0, 98.0)
+    """
+    # Halves of the largest numbers do not overflow.
+    span = high / 2 - low / 2
+    share = 0.5 if span == 0 else (value / 2 - low / 2) / span
+    return round(min(max(10 + 80 * share, 2.0), 98.0), 1)
 
 
-def draw_categories(feature: dict[str, Any], classes: list[Any]) -> dict[str, Any]:
-    """A bar for the share of each category in each class."""
-    distribution, rows = feature["distribution"], {str(one): i for i, one in enumerate(classes)}
-    names = [*distribution["categories"]]
-    if distribution["n_other_categories"]:
-        names.append(f"{distribution['n_other_categories']} others")
-    step = 9 * len(classes) + 7
-    chart = _start_chart(step * len(names), names, step)
-    bars = [
-        (place, rows[str(one["label"])], count / one["n"])
-        for one in distribution["classes"]
-        if one["n"] and str(one["label"]) in rows
-        for place, count in enumerate(one["counts"][: len(names)])
-    ]
-    scale = _add_axis(chart, [0.0, *(share for _, _, share in bars)], "%")
-    for place, row, share in bars:
-        bar = _bar(scale(0.0), scale(share), step * place + 9 * row + 2, 8)
-        chart["paths"].append(("fill", class_color(row), bar))
-    shown = ", ".join(distribution["categories"])
-    return {**chart, "text": f"{feature['name']}: share of {shown} by class."}
+def view_place(one: dict[str, Any], label: Any, views: dict[int, Any]) -> dict[str, Any]:
+    """Where the value of a prototype lies among those of its class."""
+    view = views[one["feature"]]
+    own = next((row for row in view["rows"] if str(row["label"]) == str(label)), None)
+    found = {"value": one["value"], "distinctive": one["distinctive"], "box": None, "share": None}
+    if one.get("rank") is not None and own is not None and own.get("at"):
+        at = place_value(one["value"], view["low"], view["high"])
+        return {
+            **found,
+            "box": own["at"],
+            "at": at,
+            "text": f"above {one['rank']:.0%} of its class",
+        }
+    if one.get("share") is not None:
+        return {**found, "share": one["share"], "text": f"like {one['share']:.0%} of its class"}
+    return {**found, "text": ""}
 
 
-def draw_map(found: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
-    """Samples as points and prototypes as stars."""
-    classes, embedding = found["classes"], found["embedding"]
-    stars = one["prototypes"] or []
-    xs, ys = zip(*one["points"], *stars, strict=True)
+def place_map(found: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Points and prototypes in SVG pixels."""
+    points, stars = [one["at"] for one in found["points"]], found["prototypes"]
+    if not points:
+        return [], []
+    xs, ys = zip(*points, *stars, strict=True)
     x_scale = _scale(min(xs), max(xs), MAP_MARGIN, MAP_WIDTH - MAP_MARGIN)
     y_scale = _scale(min(ys), max(ys), MAP_HEIGHT - MAP_MARGIN, MAP_MARGIN)
-    chart: dict[str, Any] = {"width": MAP_WIDTH, "height": MAP_HEIGHT, "ticks": [], "texts": []}
-    points, prototypes = [], []
-    for place, label in enumerate(classes):
-        color, marker = class_color(place), MARKERS[place % len(MARKERS)]
-        own = _select(one["points"], embedding["labels"], label)
-        path = "".join(f"M{x_scale(x):.1f} {y_scale(y):.1f}{marker}" for x, y in own)
-        points.append(("point", color, path))
-        behind = _select(stars, embedding["prototype_classes"], label)
-        path = "".join(f"M{x_scale(x):.1f} {y_scale(y):.1f}{STAR}" for x, y in behind)
-        prototypes.append(("star", color, path))
-        if len(classes) > MOST_IN_LEGEND and own:
-            x, y = (sorted(axis)[len(own) // 2] for axis in zip(*own, strict=True))
-            # Names stay within the map.
-            across = min(max(x_scale(x), 48), MAP_WIDTH - 48)
-            name = shorten(label, LONGEST_NAME)
-            chart["texts"].append((f"{across:.1f}", f"{y_scale(y):.1f}", "middle", name))
-    n_stars = f" and {len(stars)} prototypes as stars" if stars else ""
-    text = f"Map of {len(one['points'])} samples by class{n_stars}, by the {one['title']} kernel."
-    return {**chart, "text": text, "paths": points + prototypes}
+
+    def place(all_of_them: list[Any]) -> list[Any]:
+        return [[round(x_scale(x), 1), round(y_scale(y), 1)] for x, y in all_of_them]
+
+    return place(points), place(stars)
+
+
+def draw_map(found: dict[str, Any]) -> dict[str, Any]:
+    """Samples as points, wrong ones with a ring, and prototypes as stars."""
+    classes, embedding = found["classes"], found["map"]
+    wrong = {row["row"] for row in found["samples"]["rows"] if row["right"] is False}
+    points, stars = place_map(embedding)
+    paths: dict[tuple[str, int], str] = {}
+    texts, colors = [], {str(label): place for place, label in enumerate(classes)}
+    for (x, y), one in zip(points, embedding["points"], strict=True):
+        place = colors.get(str(one["label"]), -1)
+        style = "trained" if one["row"] is None else "held-out"
+        marker = MARKERS[place % len(MARKERS)]
+        paths[style, place] = paths.get((style, place), "") + f"M{x} {y}{marker}"
+        if one["row"] in wrong:
+            paths["wrong", -1] = paths.get(("wrong", -1), "") + f"M{x} {y}{RING}"
+    star = STAR if len(stars) <= 30 else SMALL_STAR
+    for (x, y), one in zip(stars, found["prototypes"], strict=True):
+        place = colors[str(one["class"])]
+        paths["star", place] = paths.get(("star", place), "") + f"M{x} {y}{star}"
+    if len(classes) > MOST_IN_LEGEND:
+        for label in classes:
+            own = [
+                at
+                for at, one in zip(points, embedding["points"], strict=True)
+                if str(one["label"]) == str(label)
+            ]
+            if own:
+                x, y = (sorted(axis)[len(own) // 2] for axis in zip(*own, strict=True))
+                # Names stay within the map.
+                across = min(max(x, 56), MAP_WIDTH - 56)
+                texts.append((across, y, "middle", shorten(label, 17)))
+    order = ("trained", "held-out", "star", "wrong")
+    drawn = [
+        (style, None if place < 0 else place, path)
+        for (style, place), path in sorted(paths.items(), key=lambda item: order.index(item[0][0]))
+    ]
+    n = f"{embedding['n_training']} training cases, {embedding['n_held_out']} held-out cases"
+    return {
+        "width": MAP_WIDTH,
+        "height": MAP_HEIGHT,
+        "ticks": [],
+        "texts": texts,
+        "paths": drawn,
+        "text": f"Map of {n} and {len(stars)} prototypes: similar ones lie near each other.",
+    }
 
 
 def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
@@ -402,14 +466,14 @@ def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
         chart["ticks"].append((f"{x_scale(tick):.1f}", f"{tick:.6g}"))
     for place, channel in enumerate(channels):
         top = CURVE_STEP * place + 18
-        known = [value for value in channel["values"] if _is_number(value)] or [0.0]
+        known = [value for value in channel["values"] if is_number(value)] or [0.0]
         y_scale = _scale(min(known), max(known), top + CURVE_HEIGHT - 3, top + 3)
         path, is_down = "", False
         for time, value in zip(channel["times"], channel["values"], strict=True):
-            if _is_number(value):
+            if is_number(value):
                 path += f"{'L' if is_down else 'M'}{x_scale(time):.1f} {y_scale(value):.1f}"
-            is_down = _is_number(value)
-        chart["paths"].append(("line", COLORS[0], path))
+            is_down = is_number(value)
+        chart["paths"].append(("line", None, path))
         chart["texts"].append((CURVE_LEFT, top - 5, "start", shorten(channel["name"], 40)))
         for value in sorted({min(known), max(known)}):
             text = f"{value:.3g}"
@@ -431,30 +495,6 @@ def find_ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _start_chart(height: float, names: list[Any], step: float) -> dict[str, Any]:
-    """A chart with names on its left, one every `step` pixels."""
-    first = min(step, 18) / 2 + 4 if step <= 26 else step / 2 + 3
-    short = shorten_all(names, LONGEST_NAME)
-    left = min(NAMES, 12 + 6 * max(len(name) for name in short))
-    texts = [(left - 6, f"{step * row + first:.1f}", "end", name) for row, name in enumerate(short)]
-    shape = {"width": WIDTH, "height": height, "left": left}
-    return {**shape, "ticks": [], "texts": texts, "paths": []}
-
-
-def _add_axis(chart: dict[str, Any], values: list[float], unit: str = "") -> Any:
-    """Add grid lines for these values below the names; returns the scale of the axis."""
-    chart["height"] += 18
-    low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    scale = _scale(low, high, chart["left"] + 4, WIDTH - 12)
-    if low < high and math.isfinite(high - low):
-        for tick in find_ticks(low, high):
-            text = f"{100 * tick:.6g}\N{NO-BREAK SPACE}%" if unit else f"{tick:.6g}"
-            chart["ticks"].append((f"{scale(tick):.1f}", text))
-    else:
-        chart["ticks"].append((f"{scale(low):.1f}", f"{low:.6g}"))
-    return scale
-
-
 def _scale(low: float, high: float, start: float, stop: float) -> Any:
     """A linear map of [low, high] to pixels; a single value goes to the middle."""
     # Halves of the largest numbers do not overflow.
@@ -462,17 +502,3 @@ def _scale(low: float, high: float, start: float, stop: float) -> Any:
     if span == 0:
         return lambda value: (start + stop) / 2
     return lambda value: start + (value / 2 - low / 2) / span * (stop - start)
-
-
-def _select(points: list[Any], owners: list[Any], label: Any) -> list[Any]:
-    """The points of one class."""
-    pairs = zip(points, owners, strict=False)
-    return [point for point, owner in pairs if str(owner) == str(label)]
-
-
-def _bar(left: float, right: float, top: float, height: float) -> str:
-    return f"M{left:.1f} {top}H{right:.1f}v{height}H{left:.1f}z"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -16,12 +16,15 @@ import scipy
 
 from imkpl import __version__
 from imkpl._typing import BoolArray, IntArray
+from imkpl.estimators._input import row_labels
+from imkpl.estimators._pipeline import find_model
 from imkpl.explanations import Explanation
+from imkpl.explanations.card import Comparison
 from imkpl.explanations.exports import to_label
 from imkpl.model.predictor import Predictor
 
-# Held-out samples found in the training data that are named.
-MOST_NAMED = 20
+# Samples that quantiles are estimated from.
+MOST_SAMPLES = 4000
 # Kinds of characters that turn the text around them, as Unicode calls them.
 TURNING = {"R", "AL", "AN", "LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
@@ -32,7 +35,23 @@ class Samples:
 
     given: Any  # all columns
     live: Any  # the columns that the model reads
+    ids: Any  # what the user calls them
     labels: list[Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Cells by which features are described."""
+
+    whose: str
+    labels: list[Any]
+    cells: list[list[Any]]  # one row per sample, one cell per feature
+
+    def of_class(self, feature: int, label: Any) -> list[Any]:
+        """The values of a feature in the samples of a class, without missing cells."""
+        pairs = zip(self.cells, self.labels, strict=True)
+        values = [cells[feature] for cells, owner in pairs if owner == label]
+        return [value for value in values if value is not None and value == value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +74,7 @@ class Subject:
         word = self.explanation.kind.word
         if word in ("series", "similarities"):
             return str(word)
-        return "objects" if self.read_cells(self.predictor.samples, 0) is None else "columns"
+        return "columns" if self.features.has_cells else "objects"
 
     @cached_property
     def classes(self) -> list[Any]:
@@ -76,10 +95,25 @@ class Subject:
             [a == b for a, b in zip(self.predicted, self.held_out.labels, strict=True)], dtype=bool
         )
 
-    def read_cells(self, samples: Any, row: int) -> list[Any] | None:
-        """The value that each kernel reads in a sample; None unless each reads a single one."""
-        cells: list[Any] | None = self.explanation.kind.cells(self.predictor.bank, samples, row)
-        return cells
+    @property
+    def features(self) -> Comparison:
+        """What cases are compared by: columns, or kernels that read more than one value."""
+        return self.explanation._comparison
+
+    @cached_property
+    def values(self) -> Values | None:
+        """The values of some samples: of training samples if they are known."""
+        if self.kind != "columns":
+            return None
+        whose, samples = "training cases", self.train
+        if samples is None or samples.labels is None:
+            whose, samples = "held-out cases", self.held_out
+        labels = samples.labels
+        if labels is None:
+            whose, labels = "held-out cases, by predicted class", self.predicted
+        rows = choose_evenly(labels, MOST_SAMPLES)
+        cells = [self.features.cells(samples.live, int(row)) for row in rows]
+        return Values(whose, [labels[row] for row in rows], cells)
 
     @property
     def voting_word(self) -> str:
@@ -89,11 +123,7 @@ class Subject:
 
 def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Subject:
     """Explain the held-out samples, and check that labels and training data belong to the model."""
-    if not callable(getattr(model, "explain", None)):
-        raise TypeError(
-            f"A report describes a prototype model such as IMKPL, got {type(model).__name__}. For "
-            "a pipeline pass its last step, and samples transformed by the steps before it."
-        )
+    model = find_model(model)
     explanation = model.explain(X)
     labels = _read_labels(y, len(explanation), "y", "samples in X")
     held_out = _read_samples(model, X, labels)
@@ -112,12 +142,13 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
             "and y of fit, or leave train out."
         )
     labels = _read_labels(train[1], n_train, "the y of train", "training samples")
-    return Subject(model, explanation, held_out, Samples(given.given, given.live, labels))
+    return Subject(model, explanation, held_out, replace(given, labels=labels))
 
 
 def _read_samples(model: Any, X: Any, labels: list[Any] | None) -> Samples:
     given, columns = model._read_new(X), model._predictor.columns
-    return Samples(given, given if columns is None else given[:, columns], labels)
+    live = given if columns is None else given[:, columns]
+    return Samples(given, live, row_labels(X, len(live)), labels)
 
 
 def _read_labels(y: Any, n_expected: int, name: str, of: str) -> list[Any] | None:
@@ -147,6 +178,19 @@ def choose_evenly(labels: list[Any], most: int) -> IntArray:
     order = np.argsort(names, kind="stable")
     places = (2 * np.arange(most) + 1) * len(labels) // (2 * most)
     return np.asarray(np.sort(order[places]))
+
+
+def choose_rows(subject: Subject, most: int) -> IntArray:
+    """Held-out samples: errors first, up to half; the others evenly spaced within classes."""
+    labels, right = subject.held_out.labels, subject.right
+    if labels is None or right is None:
+        return choose_evenly([str(place) for place in subject.explanation.winners], most)
+    if len(labels) <= most:
+        return np.arange(len(labels))
+    wrong, others = np.flatnonzero(~right), np.flatnonzero(right)
+    wrong = wrong[choose_evenly([labels[row] for row in wrong], max(most // 2, most - others.size))]
+    others = others[choose_evenly([labels[row] for row in others], most - wrong.size)]
+    return np.asarray(np.sort(np.concatenate([wrong, others])))
 
 
 def describe_size(subject: Subject) -> dict[str, Any]:
@@ -185,12 +229,11 @@ def describe_repeats(subject: Subject) -> dict[str, Any] | None:
     repeated = [rows for rows in owners.values() if len(rows) > 1]
     conflicting = [rows for rows in repeated if len({str(labels[row]) for row in rows}) > 1]
     leaked = [row for row, key in enumerate(held_out) if key in owners]
-    ids = subject.explanation.sample_ids
     return {
         "n_repeated": sum(len(rows) - 1 for rows in repeated),
         "n_conflicting": len(conflicting),
         "n_leaked": len(leaked),
-        "leaked": [to_label(ids[row]) for row in leaked[:MOST_NAMED]],
+        "leaked": leaked,
     }
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from imkpl._json import to_json
 from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
+from imkpl.report.form import describe_form
 from imkpl.report.learned import (
     describe_curves,
-    describe_embedding,
     describe_features,
+    describe_map,
     describe_prototypes,
     describe_stability,
 )
@@ -23,7 +24,7 @@ from imkpl.report.subject import (
 )
 
 # Version of the format, increased when the meaning of a key changes.
-FORMAT = 1
+FORMAT = 2
 # How the rules decide, in a sentence.
 HOW_DECIDED = {
     "votes": (
@@ -33,6 +34,12 @@ HOW_DECIDED = {
     "share": (
         "A sample is rebuilt from prototypes of all classes; the class with the largest part wins."
     ),
+}
+# What is worth a look about a case, in the words of a card and of the page.
+DOUBTS = {
+    "no evidence": ("is decided without any evidence", "are decided without any evidence"),
+    "novel": ("is unlike the training data", "are unlike the training data"),
+    "close": ("is a close call", "are close calls"),
 }
 # Six digits halve the size of a page and are more than anyone reads.
 DIGITS = 6
@@ -45,6 +52,7 @@ def summarize(
     *,
     train: tuple[Any, Any] | None = None,
     stability: Any = None,
+    folds: dict[str, Any] | None = None,
     title: str | None = None,
     created: datetime | None = None,
 ) -> dict[str, Any]:
@@ -62,6 +70,9 @@ def summarize(
         The data given to `fit`, for the distributions of features, the maps and duplicates.
     stability : Stability, optional
         Result of :func:`imkpl.stability` for the model's settings and training data.
+    folds : dict, optional
+        How such models do in folds of all data: "accuracy", "interval", "folds", "repeats" and
+        "rows", for the verdict.
     title : str, optional
         Title of the report.
     created : datetime, optional
@@ -70,7 +81,8 @@ def summarize(
     Returns
     -------
     dict
-        Dicts, lists, strings and numbers of six digits, ready for JSON.
+        Dicts, lists, strings and numbers of six digits, ready for JSON. The numbers of "form", by
+        which the page predicts, have all their digits.
     """
     subject = read_subject(model, X, y, train)
     found: dict[str, Any] = {
@@ -85,87 +97,104 @@ def summarize(
         "prototypes": describe_prototypes(subject),
         "curves": describe_curves(subject),
         "features": describe_features(subject),
-        "embedding": describe_embedding(subject),
+        "map": describe_map(subject),
         "stability": describe_stability(subject, stability),
+        "folds": folds,
         "repeats": describe_repeats(subject),
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject, created),
     }
+    found["verdict"] = write_verdict(found)
     found["summary"] = write_summary(found)
     found["warnings"] = write_warnings(found)
     ready: dict[str, Any] = to_json(found, DIGITS)
+    ready["form"] = to_json(describe_form(subject))
     return ready
 
 
-def write_summary(found: dict[str, Any]) -> list[str]:
-    """What the model is, how accurate it is and what it ignores, in a few sentences."""
-    size, accuracy = found["size"], found["accuracy"]
-    word, n = size["feature_word"], found["samples"]["n"]
-    sentences = [
-        f"The model compares new samples with {_count(size['n_support'], 'training sample')}, "
-        f"combined into {_count(size['n_prototypes'], 'prototype')} of "
-        f"{_count(len(found['classes']), 'class', 'classes')}.",
-        HOW_DECIDED[found["decision"]],
-        f"It uses {size['n_features_kept']} of {_count(size['n_features'], word)}.",
-    ]
-    if accuracy is not None:
-        low, high = accuracy["interval"]
-        sentences.append(
-            f"It is right for {accuracy['n_right']} of {_count(accuracy['n'], 'held-out sample')}: "
-            f"{_percent(accuracy['accuracy'])} (95 % interval: {_percent(low)} to "
-            f"{_percent(high)})."
-        )
-    n_abstained = found["measures"]["n_abstained"]
-    if n_abstained == 0:
-        sentences.append("All held-out samples resemble the training data.")
-    else:
-        verb = "is" if n_abstained == 1 else "are"
-        sentences.append(
-            f"{n_abstained} of {_count(n, 'held-out sample')} {verb} unlike the training data; the "
-            "model can abstain there."
-        )
-    n_unused = size["n_train"] - size["n_support"]
-    sentences.append(
-        f"It ignores {_count(size['n_features'] - size['n_features_kept'], word)} and {n_unused} "
-        f"of {_count(size['n_train'], 'training sample')}."
+def write_verdict(found: dict[str, Any]) -> dict[str, str]:
+    """How far to trust the model, in a headline and a sentence."""
+    accuracy = found["accuracy"]
+    if accuracy is None:
+        n = _count(found["samples"]["n"], "new case")
+        return {
+            "level": "unknown",
+            "headline": f"Answers for {n}",
+            "text": "No labels were given, so the accuracy is unknown.",
+        }
+    n, n_right, baseline = accuracy["n"], accuracy["n_right"], accuracy["baseline"]
+    whole = f"all {n}" if n_right == n > 1 else f"{n_right} of {n}"
+    cases, folds = f"case{'s' if n != 1 else ''}", found["folds"]
+    headline = f"Right for {whole} held-out {cases}"
+    if found["repeats"] is not None and found["repeats"]["n_leaked"] == n:
+        headline = f"Right for {whole} {cases} that it has learned from"
+        if folds is None:
+            text = "This says nothing about new cases: hold some back to measure on."
+            return {"level": "unclear", "headline": headline, "text": text}
+    best = accuracy if folds is None else folds
+    rule = (
+        f"than always saying {isolate(baseline['label'])} ({_percent(baseline['accuracy'])} right)"
     )
-    return sentences
+    if best["interval"][0] > baseline["accuracy"]:
+        level, text = "better", f"Clearly better {rule}."
+    elif best["accuracy"] > baseline["accuracy"]:
+        level, text = "unclear", f"Not clearly better {rule}: more cases are needed to tell."
+    else:
+        level, text = "worse", f"No better {rule}: this model has not learned to tell the classes."
+    return {"level": level, "headline": headline, "text": text}
 
 
-def write_warnings(found: dict[str, Any]) -> list[str]:
-    """What a reader should know before trusting the numbers."""
-    sentences = []
-    accuracy, repeats = found["accuracy"], found["repeats"]
+def write_summary(found: dict[str, Any]) -> list[str]:
+    """What the model is, in a few sentences."""
+    size = found["size"]
+    word = size["feature_word"]
+    return [
+        f"The model looks at {size['n_features_kept']} of {_count(size['n_features'], word)}.",
+        f"It compares a case with {_count(size['n_prototypes'], 'prototype')}, made of "
+        f"{size['n_support']} of the {_count(size['n_train'], 'training case')}.",
+        HOW_DECIDED[found["decision"]],
+    ]
+
+
+def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a reader should look at before trusting the numbers: sentences, with cases to open."""
+    accuracy, repeats, rows = found["accuracy"], found["repeats"], found["samples"]["rows"]
+    looks: list[dict[str, Any]] = []
+
+    def look(text: str, cases: list[int] | None = None, prototype: int | None = None) -> None:
+        looks.append({"text": text, "cases": cases or [], "prototype": prototype})
+
     if accuracy is not None and accuracy["unseen_classes"]:
         names = ", ".join(str(isolate(label)) for label in accuracy["unseen_classes"])
-        sentences.append(
-            f"Held-out samples of classes missing from the training data ({names}) count as wrong."
-        )
+        look(f"Cases of classes missing from the training data ({names}) count as wrong.")
     if repeats is not None and repeats["n_leaked"]:
-        names = ", ".join(str(isolate(label)) for label in repeats["leaked"])
-        more = repeats["n_leaked"] - len(repeats["leaked"])
-        verb = "is" if repeats["n_leaked"] == 1 else "are"
-        sentences.append(
-            f"{_count(repeats['n_leaked'], 'held-out sample')} {verb} also in the training data, "
-            f"so the accuracy is too optimistic: {names}{f' and {more} more' if more else ''}."
+        n = repeats["n_leaked"]
+        verb = "is" if n == 1 else "are"
+        look(
+            f"{_count(n, 'held-out case')} {verb} also in the training data, so the accuracy is "
+            "too optimistic:",
+            repeats["leaked"],
         )
     if repeats is not None and repeats["n_repeated"]:
         verb = "duplicates" if repeats["n_repeated"] == 1 else "duplicate"
         n_sets = repeats["n_conflicting"]
         differ = "has" if n_sets == 1 else "have"
-        clash = f"; {_count(n_sets, 'set')} of equal samples {differ} different classes"
-        sentences.append(
-            f"{_count(repeats['n_repeated'], 'training sample')} {verb} another one exactly"
+        clash = f"; {_count(n_sets, 'set')} of equal cases {differ} different classes"
+        look(
+            f"{_count(repeats['n_repeated'], 'training case')} {verb} another one exactly"
             f"{clash if n_sets else ''}."
         )
-    sentences += [
-        f"Prototype {prototype['prototype']}: {warning['text']}"
-        for prototype in found["prototypes"]
-        for warning in prototype["warnings"]
-        # A pair of duplicates is mentioned once.
-        if prototype["prototype"] < warning.get("other", len(found["prototypes"]))
-    ]
-    return sentences
+    for doubt, what in DOUBTS.items():
+        cases = [row["row"] for row in rows if row["card"] and row["card"]["doubt"] == doubt]
+        if cases:
+            look(f"{_count(len(cases), 'case')} {what[len(cases) > 1]}:", cases)
+    for prototype in found["prototypes"]:
+        number = prototype["prototype"]
+        for warning in prototype["warnings"]:
+            # A pair of duplicates is mentioned once.
+            if number < warning.get("other", len(found["prototypes"])):
+                look(warning["text"], prototype=number)
+    return looks
 
 
 def _percent(share: float) -> str:

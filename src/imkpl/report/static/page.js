@@ -1,215 +1,151 @@
+// Cases, their cards, the map and the form. Text is only ever set as text, never as markup.
 "use strict";
-// The table of samples and their explanations. Data goes into the page as text, never as markup.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const rows = data.samples.rows;
-  const PAGE = 15;
-  // Rows on paper.
-  const PRINTED = 100;
-  const state = { query: "", onlyWrong: false, onlyNovel: false, key: null, sign: 1, page: 0, size: PAGE };
   const find = (id) => document.getElementById(id);
-  const table = find("sample-table");
-  const body = table.tBodies[0];
-  const isByVotes = data.decision === "votes";
-  const voting = isByVotes ? "votes" : "code";
-  const Feature = data.feature_word[0].toUpperCase() + data.feature_word.slice(1);
-  let chosen = null;
+  const data = JSON.parse(find("data").textContent);
+  const { rows } = data.samples;
+  const places = new Map(rows.map((row, place) => [row.key, place]));
+  const PAGE = 100;
 
-  const make = (tag, attributes = {}, ...children) => {
+  const make = (tag, attributes, ...children) => {
     const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    for (const child of children) element.append(child);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+    }
+    element.append(...children.filter((child) => child !== null && child !== undefined));
     return element;
   };
-  // A name whose writing direction does not reach the text around it.
-  const isolate = (name) => make("bdi", {}, String(name));
-  const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)}\u00a0%`;
-  const digits = (value, n) => Number(value.toPrecision(n)).toString();
-  const signed = (value) => (value > 0 ? "+" : "") + digits(value, 3);
-  const cell = (value) => {
-    if (value === null) return "missing";
-    return typeof value === "number" ? digits(value, 4) : String(value);
+  const isolate = (text) => make("bdi", {}, String(text));
+  // Names in a sentence that would turn the words around them are isolated from these.
+  const TURNING = /[\u0590-\u08ff\u200e\u200f\u2028-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/;
+  const say = (text, card) => {
+    const cells = card.features.flatMap((one) => [one.value, one.supporting, one.opposing]);
+    const names = [...data.classes, ...data.features.map((one) => one.name), ...cells]
+      .filter((name) => typeof name === "string" && TURNING.test(name)).sort((a, b) => b.length - a.length);
+    let parts = [text];
+    for (const name of names) {
+      parts = parts.flatMap((part) => (typeof part !== "string" ? [part]
+        : part.split(name).flatMap((rest, place) => (place ? [isolate(name), rest] : [rest]))));
+    }
+    return parts;
   };
-  const names = (row) => [row.sample, row.true, row.predicted].map((value) => String(value ?? ""));
-  const haystack = rows.map((row) => {
-    const verdict = row.right === false ? "wrong" : row.right ? "right" : "";
-    const main = row.main === null ? "" : `prototype ${row.main}`;
-    return [...names(row), verdict, main, row.is_novel ? "novel" : ""].join("\n").toLowerCase();
-  });
+  const percent = (share) => {
+    if (share > 0.99 && share < 1) return "> 99 %";
+    return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`;
+  };
+  const round = (value) => (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4))));
+  const cellText = (cell) => (cell === null ? "missing" : typeof cell === "number" ? round(cell) : String(cell));
+  const signed = (value) => `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(Math.abs(value) < 0.01 ? 3 : 2)}`;
+  const colorOf = (label) => {
+    const place = data.classes.findIndex((one) => one === label);
+    return place < 0 ? "" : `c${place % 8}`;
+  };
+  const linkTo = (key) => `#case-${encodeURIComponent(key)}`;
 
-  const compare = (a, b) => {
-    if (a === b) return 0;
-    if (a === null) return 1;
-    if (b === null) return -1;
-    if (typeof a === "number" && typeof b === "number") return a - b;
-    return String(a).localeCompare(String(b), "en", { numeric: true });
-  };
-  const visible = () => {
+  // The list.
+  const state = { query: "", filter: "all", order: "row", size: PAGE };
+  const isUnsure = (row) => (row.card ? row.card.doubt !== "clear" : row.is_novel);
+  const FILTERS = new Map([
+    ["all", () => true],
+    ["wrong", (row) => row.right === false],
+    ["close", (row) => row.card?.doubt === "close"],
+    ["novel", (row) => row.is_novel || row.card?.doubt === "no evidence"],
+  ]);
+  const ORDERS = new Map([
+    ["row", (a, b) => a.row - b.row],
+    ["probability", (a, b) => a.probability - b.probability],
+    ["novelty", (a, b) => b.novelty - a.novelty],
+    ["sample", (a, b) => String(a.sample).localeCompare(String(b.sample), "en", { numeric: true })],
+  ]);
+  let chosen = null;
+  const showList = () => {
     const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
-    const kept = rows.map((_, place) => place).filter((place) => {
-      if (state.onlyWrong && rows[place].right !== false) return false;
-      if (state.onlyNovel && !rows[place].is_novel) return false;
-      return words.every((word) => haystack[place].includes(word));
-    });
-    if (state.key !== null) {
-      kept.sort((a, b) => state.sign * compare(rows[a][state.key], rows[b][state.key]) || a - b);
-    }
-    return kept;
+    const matches = (row) => {
+      const text = `${row.sample} ${row.true ?? ""} ${row.predicted}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
+    const found = rows.filter((row) => FILTERS.get(state.filter)(row) && matches(row)).sort(ORDERS.get(state.order));
+    find("list").replaceChildren(...found.slice(0, state.size).map((row) => make(
+      "li", {},
+      make("a", { href: linkTo(row.key), "aria-current": chosen === row.key ? "true" : null },
+        make("span", { class: "id" }, isolate(row.sample)),
+        make("span", { class: row.right === false ? "wrong" : null }, isolate(row.predicted),
+          row.right === false ? make("span", { class: "hidden" }, " (wrong)") : null),
+        make("span", { class: isUnsure(row) ? "p unsure" : "p" }, percent(row.probability), isUnsure(row) ? " ?" : "")),
+    )));
+    find("more").hidden = found.length <= state.size;
+    const n = found.length;
+    find("status").textContent = n === rows.length ? `${n} cases` : `${n} of ${rows.length} cases`;
   };
 
-  const line = (place) => {
-    const row = rows[place];
-    const open = make("button", { type: "button", dir: "auto" }, String(row.sample));
-    const tr = make("tr", {}, make("th", { scope: "row" }, open));
-    tr.dataset.place = place;
-    if (place === chosen) tr.className = "chosen";
-    if (data.samples.has_labels) tr.append(make("td", { dir: "auto" }, String(row.true)));
-    const predicted = make("td", { dir: "auto" }, isolate(row.predicted));
-    if (row.right === false) {
-      predicted.className = "wrong";
-      predicted.append(" (wrong)");
-    }
-    const novelty = row.novelty.toFixed(2) + (row.is_novel ? " (novel)" : "");
-    tr.append(
-      predicted,
-      make("td", { class: "n" }, percent(row.probability)),
-      make("td", { class: "n" }, novelty),
-      make("td", { class: "n" }, row.main === null ? "none" : String(row.main)),
-    );
-    return tr;
+  // The card.
+  const DOUBTS = new Map([
+    ["clear", ["clear", "Clear"]],
+    ["close", ["close", "Close call"]],
+    ["novel", ["novel", "Unlike the training data"]],
+    ["no evidence", ["none", "No evidence"]],
+  ]);
+  const odds = (card) => {
+    const rest = 1 - card.probability - card.runner_up_probability;
+    const parts = [[card.answer, card.probability], [card.runner_up, card.runner_up_probability]];
+    if (rest > 0.005) parts.push([null, rest]);
+    const spans = parts.map(([label, share]) => make(
+      "span", { class: `${label === null ? "" : colorOf(label)}${share < 0.12 ? " slim" : ""}` },
+      ...(share < 0.12 ? [] : [isolate(label ?? "others"), ` ${percent(share)}`]),
+    ));
+    parts.forEach(([, share], place) => spans[place].style.setProperty("--part", share.toFixed(4)));
+    const text = parts.map(([label, share]) => `${label ?? "others"} ${percent(share)}`).join(", ");
+    return make("div", { class: "odds", role: "img", "aria-label": text }, ...spans);
   };
-  const show = () => {
-    const kept = visible();
-    const last = Math.max(0, Math.ceil(kept.length / state.size) - 1);
-    state.page = Math.min(state.page, last);
-    const start = state.page * state.size;
-    const part = kept.slice(start, start + state.size);
-    body.replaceChildren(...part.map(line));
-    const span = part.length ? `${start + 1} to ${start + part.length} of ` : "";
-    const among = kept.length < rows.length ? ` found among ${rows.length}` : "";
-    find("status").textContent = `Showing ${span}${kept.length} samples${among}.`;
-    find("page").textContent = `Page ${state.page + 1} of ${last + 1}`;
-    find("previous").disabled = state.page === 0;
-    find("next").disabled = state.page === last;
-    for (const button of table.tHead.querySelectorAll("button")) {
-      const order = button.dataset.key !== state.key ? "none" : state.sign > 0 ? "ascending" : "descending";
-      button.parentElement.setAttribute("aria-sort", order);
-    }
+  const push = (value, largest, card) => {
+    const bar = make("i", { class: colorOf(value < 0 ? card.runner_up : card.answer), "aria-hidden": "true" });
+    bar.style.setProperty("--part", ((100 * Math.abs(value)) / (largest || 1)).toFixed(1));
+    return make("span", { class: value < 0 ? "push minus" : "push" }, bar, make("span", { class: "n" }, signed(value)));
   };
-
-  // All columns hold numbers except the first and those in `worded`. A caption, a heading or a cell is a string, an
-  // element, or a list of these.
-  const grid = (caption, head, lines, worded = []) => {
-    const side = (place) => (place === 0 ? {} : { class: worded.includes(place) ? "text" : "n" });
-    const heading = make("tr");
-    for (const [place, text] of head.entries()) {
-      heading.append(make("th", { scope: "col", dir: "auto", ...side(place) }, ...[text].flat()));
-    }
-    const content = make("tbody");
-    for (const cells of lines) {
-      const tr = make("tr", {}, make("th", { scope: "row", dir: "auto" }, ...[cells[0]].flat()));
-      for (const [place, value] of cells.entries()) {
-        if (place > 0) tr.append(make("td", { dir: "auto", ...side(place) }, ...[value].flat()));
-      }
-      content.append(tr);
-    }
-    const title = make("caption", {}, ...[caption].flat());
-    const whole = make("table", {}, title, make("thead", {}, heading), content);
-    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title.textContent }, whole);
+  const nearest = (one, title) => {
+    if (!one) return [title];
+    return [make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " ",
+      isolate(one.label), `, ${title}, similarity ${one.similarity.toFixed(2)}, share ${percent(one.share)}`];
   };
-  const gauge = (value, largest) => {
-    const width = largest > 0 ? (6 * Math.abs(value)) / largest : 0;
-    const bar = make("span", { class: value < 0 ? "share minus" : "share", "aria-hidden": "true" });
-    bar.style.width = `${width.toFixed(2)}rem`;
-    return make("span", { class: "gauge" }, signed(value), make("span", {}, bar));
+  const hasCells = (card) => card.features.some((one) => one.value !== null || one.supporting !== null);
+  const speakers = (card) => make("ul", { class: "notes" },
+    ...[[card.supporting, "speaks for it"], [card.opposing, "speaks against"]].filter(([one]) => one)
+      .map(([one, title]) => make("li", {}, ...nearest(one, title))));
+  const compare = (card) => {
+    const isTable = hasCells(card);
+    const largest = Math.max(...card.features.map((one) => Math.abs(one.for)), Math.abs(card.rest));
+    const head = ["This case", card.supporting?.case, card.opposing?.case];
+    const line = (one) => {
+      const cell = (value, isNear, owner, place) => {
+        if (!owner) return make("td", { role: "cell" }, "\u2013");
+        return make("td", { role: "cell", class: `${isNear ? "alike" : "unlike"} ${colorOf(owner.label)}`, "data-head": head[place] },
+          isolate(cellText(value)), make("span", { class: "hidden" }, isNear ? " alike" : " differs"));
+      };
+      const far = one.outside && (one.outside === "unseen" ? "not seen in training" : `${one.outside} all training cases`);
+      const cells = isTable ? [
+        make("td", { role: "cell", class: "mine", "data-head": head[0] }, isolate(cellText(one.value)), far ? make("span", { class: "far" }, far) : null),
+        cell(one.supporting, one.near_supporting, card.supporting, 1),
+        cell(one.opposing, one.near_opposing, card.opposing, 2),
+      ] : [];
+      return make("tr", { role: "row" }, make("th", { scope: "row", role: "rowheader" }, isolate(one.name)), ...cells,
+        make("td", { role: "cell", class: "pushed" }, push(one.for, largest, card)));
+    };
+    const wide = (name, value, kind) => make("tr", { role: "row", class: `${kind} wide` },
+      make("th", { scope: "row", role: "rowheader", colspan: isTable ? 4 : null }, ...name),
+      make("td", { role: "cell", class: "pushed" }, kind === "rest" ? push(value, largest, card) : make("span", { class: "push" }, make("span", {}), make("span", { class: "n" }, signed(value)))));
+    const word = data.feature_word;
+    const heads = [[word[0].toUpperCase() + word.slice(1)]];
+    if (isTable) heads.push([make("b", {}, "This case")], nearest(card.supporting, "speaks for it"), nearest(card.opposing, "speaks against"));
+    heads.push(["Against \u2190 \u2192 for"]);
+    return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
+      make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
+      make("tbody", { role: "rowgroup" }, ...card.features.map(line),
+        wide([`Everything else: other ${data.feature_word}s, bonuses, number of prototypes`], card.rest, "rest"),
+        wide(["Lead of ", isolate(card.answer), " over ", isolate(card.runner_up)], card.lead, "sum")));
   };
-  const mixOf = (number) => {
-    const { samples } = data.prototypes[number];
-    const named = samples.slice(0, 3).flatMap((one, place) => {
-      return [place ? ", " : "", isolate(one.sample), ` (${percent(one.share)})`];
-    });
-    return samples.length > 3 ? [...named, ` and ${samples.length - 3} more`] : named;
-  };
-
-  const said = (words) => {
-    const lines = words.split("\n").map((text) => {
-      return make("p", { dir: "auto", ...(text.startsWith("  ") ? { class: "deeper" } : {}) }, text.trim());
-    });
-    return make("div", { class: "said" }, ...lines);
-  };
-  const probabilities = (reasons) => {
-    const order = data.classes.map((_, place) => place);
-    order.sort((a, b) => reasons.probabilities[b] - reasons.probabilities[a]);
-    const lines = order.slice(0, 6).map((place) => [
-      String(data.classes[place]),
-      percent(reasons.probabilities[place], 1),
-      digits(reasons.scores[place], 4),
-    ]);
-    const of = order.length > 6 ? `, the first 6 of ${order.length}` : "";
-    return grid(`Classes${of}`, ["Class", "Probability", isByVotes ? "Score (similarity)" : "Score (share of the code)"], lines);
-  };
-  const prototypes = (reasons) => {
-    const lines = reasons.prototypes.map((one) => [
-      `Prototype ${one.prototype}`,
-      String(data.prototypes[one.prototype].class),
-      percent(one.share, 1),
-      digits(one.similarity, 3),
-      ...(isByVotes ? [digits(one.bonus, 2)] : []),
-      mixOf(one.prototype),
-    ]);
-    const head = ["Prototype", "For", `Share of the ${voting}`, "Similarity", ...(isByVotes ? ["Bonus"] : []), "Training samples"];
-    const rest = reasons.other_prototypes;
-    if (rest.n) lines.push([`${rest.n} others`, "", percent(rest.share, 1), ...head.slice(3).map(() => "")]);
-    return grid("Who speaks for which class", head, lines, [head.length - 1]);
-  };
-  const values = (reasons) => {
-    // The training sample with the largest share in each of the first prototypes.
-    const beside = reasons.prototypes.slice(0, 3).map((one) => data.prototypes[one.prototype]);
-    const heads = beside.map(({ samples: [first] }) => {
-      return ["Training sample ", isolate(first.sample), " (", isolate(first.class), ")"];
-    });
-    const head = [Feature, "This sample", ...heads];
-    const lines = reasons.features.map((one) => [
-      data.features[one.feature].name,
-      cell(one.value),
-      ...beside.map((prototype) => cell(prototype.cells[one.feature])),
-    ]);
-    return grid("Its values compared with training samples", head, lines);
-  };
-  const contributions = (reasons) => {
-    const winner = String(data.classes[reasons.winner]);
-    const second = String(data.classes[reasons.runner_up]);
-    const shown = [...reasons.features, reasons.other_features];
-    const largest = Math.max(...shown.map((one) => Math.abs(one.winner - one.runner_up)));
-    const lines = reasons.features.map((one) => [
-      data.features[one.feature].name,
-      signed(one.winner),
-      signed(one.runner_up),
-      gauge(one.winner - one.runner_up, largest),
-    ]);
-    const rest = reasons.other_features;
-    if (rest.n) {
-      lines.push([`${rest.n} others`, signed(rest.winner), signed(rest.runner_up), gauge(rest.winner - rest.runner_up, largest)]);
-    }
-    const [a, b] = [reasons.scores[reasons.winner], reasons.scores[reasons.runner_up]];
-    lines.push(["Sum", digits(a, 4), digits(b, 4), signed(a - b)]);
-    const unit = isByVotes ? ", in units of similarity" : "";
-    const caption = [`What each ${data.feature_word} adds to the scores of `, isolate(winner), " and ", isolate(second), unit];
-    return grid(caption, [Feature, winner, second, "Difference"], lines);
-  };
-  const fullTable = (reasons) => {
-    const { table: cut } = reasons;
-    const head = [Feature, ...cut.prototypes.map((number) => `Prototype ${number}`)];
-    if (cut.n_other_prototypes) head.push(`${cut.n_other_prototypes} others`);
-    const columns = cut.n_other_prototypes ? cut.values : cut.values.slice(0, -1);
-    const labels = reasons.features.map((one) => data.features[one.feature].name);
-    if (cut.n_other_features) labels.push(`${cut.n_other_features} others`);
-    const lines = labels.map((label, place) => [label, ...columns.map((column) => signed(column[place]))]);
-    const sums = columns.map((column) => column.reduce((sum, value) => sum + value, 0));
-    lines.push(["Sum", ...sums.map(signed)]);
-    const [winner, second] = [reasons.winner, reasons.runner_up].map((place) => isolate(data.classes[place]));
-    return grid(["The lead of ", winner, " over ", second, ` by ${data.feature_word} and prototype`], head, lines);
-  };
+  const change = ({ to, features }) => make("p", { class: "change" }, "It would be ", isolate(to), " with ",
+    ...features.flatMap((one, place) => [place ? " and " : "", isolate(one.name), " ", make("strong", {}, isolate(cellText(one.to))),
+      " instead of ", isolate(cellText(one.from))]), ".");
 
   const SVG = "http://www.w3.org/2000/svg";
   const draw = (tag, attributes) => {
@@ -217,19 +153,18 @@
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-  // A series whose time steps are shaded by their share.
+  // A series whose time steps are shaded by their share in the decision.
   const overTime = (channel) => {
-    const [width, height] = [320, 64];
+    const [width, height] = [640, 80];
     const end = Math.max(channel.end, 1);
     const largest = Math.max(...channel.steps);
-    const place = channel.steps.indexOf(largest);
-    const about = Math.round(channel.starts[place]);
+    const about = Math.round(channel.starts[channel.steps.indexOf(largest)]);
     const text = `: ${percent(channel.share)} of the similarity, most of it near step ${about}.`;
-    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": channel.name + text, class: "time" });
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": channel.name + text, class: "time" });
     channel.starts.forEach((start, span) => {
       const stop = span + 1 < channel.starts.length ? channel.starts[span + 1] : end;
       const box = { x: (start / end) * width, y: 0, width: Math.max(1, ((stop - start) / end) * width), height };
-      svg.append(draw("rect", { ...box, fill: "#E69F00", "fill-opacity": (0.85 * channel.steps[span]) / largest }));
+      svg.append(draw("rect", { ...box, "fill-opacity": (0.75 * channel.steps[span]) / largest }));
     });
     if (channel.line) {
       const known = channel.line.values.filter((value) => typeof value === "number");
@@ -241,84 +176,289 @@
         const y = height - 6 - ((value - low) / (high - low || 1)) * (height - 12);
         path += `${path ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`;
       });
-      svg.append(draw("path", { d: path, fill: "none", stroke: "#1f2328", "stroke-width": 1.4 }));
+      svg.append(draw("path", { d: path, class: "line" }));
     }
     return make("figure", {}, svg, make("figcaption", {}, isolate(channel.name), text));
   };
 
-  const explain = (place) => {
-    const row = rows[place];
-    const { reasons } = row;
-    chosen = place;
-    find("explanation-title").replaceChildren("Why sample ", isolate(row.sample), " is ", isolate(row.predicted));
+  const showCard = (card, row) => {
+    const [kind, badge] = DOUBTS.get(card.doubt);
     const parts = [];
-    if (reasons === null) {
-      parts.push(make("p", { class: "absent" }, `This sample has no explanation here. Use model.explain(X[${row.row}:${row.row + 1}]).`));
-    } else {
-      if (row.right === false) parts.push(make("p", { class: "flags" }, "Wrong: the true class is ", isolate(row.true), "."));
-      parts.push(said(reasons.words), probabilities(reasons));
-      if (reasons.prototypes.length) parts.push(prototypes(reasons));
-      if (data.kind === "columns" && reasons.prototypes.length) parts.push(values(reasons));
-      parts.push(contributions(reasons), fullTable(reasons));
-      if (reasons.time && reasons.time.length) {
-        parts.push(make("h4", {}, "When it resembles its prototypes"), ...reasons.time.map(overTime));
-      }
-      const side = row.is_novel ? "above" : "within";
-      parts.push(make("p", {}, `Novelty ${row.novelty.toFixed(2)}, ${side} the usual maximum of ${data.threshold.toFixed(2)}.`));
+    const truth = row?.right === true ? [make("span", { class: "truth ok" }, "right")]
+      : row?.right === false ? [make("span", { class: "truth" }, "wrong: it is ", isolate(row.true))] : [];
+    parts.push(odds(card), make("p", { class: "doubt" }, ...say(card.doubt_text, card)));
+    if (!hasCells(card)) parts.push(speakers(card));
+    parts.push(compare(card));
+    if (card.change) parts.push(change(card.change));
+    if (card.notes.length) parts.push(make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", {}, ...say(note, card)))));
+    if (row?.time?.length) parts.push(make("h4", {}, "When it resembles its prototypes"), ...row.time.map(overTime));
+    const novelty = row ? row.novelty : card.novelty;
+    const foot = make("div", { class: "foot" }, make("span", {}, `Novelty ${novelty.toFixed(2)}, usually at most ${data.novelty_threshold.toFixed(2)}`));
+    if (row && starts.has(row.row)) {
+      const edit = make("button", { type: "button" }, "Change its values");
+      edit.addEventListener("click", () => { window.location.hash = "own"; });
+      foot.append(edit);
     }
-    find("explanation-body").replaceChildren(...parts);
-    find("explanation").hidden = false;
-    show();
-    find("explanation-title").focus();
-    find("explanation").scrollIntoView({ block: "start" });
+    parts.push(foot);
+    find("card").className = `card ${kind}`;
+    find("card").replaceChildren(
+      make("p", { class: "of" }, row ? "Case " : "", isolate(row ? row.sample : "Your own case"), ...(truth.length ? [", ", ...truth] : [])),
+      make("h3", { id: "card-title" }, isolate(card.answer), card.doubt === "clear" ? " " : "? ", make("span", { class: "badge" }, badge)),
+      ...parts,
+    );
   };
-  const close = () => {
-    if (find("explanation").hidden) return;
-    find("explanation").hidden = true;
-    const line = body.querySelector(`tr[data-place="${chosen}"]`);
-    chosen = null;
-    line?.classList.remove("chosen");
-    // The row may be on another page by now.
-    (line?.querySelector("button") ?? find("search")).focus();
+  const showAbsent = (row) => {
+    find("card").className = "card";
+    find("card").replaceChildren(
+      make("p", { class: "of" }, "Case ", isolate(row.sample)),
+      make("h3", { id: "card-title" }, isolate(row.predicted), ` ${percent(row.probability)}`),
+      make("p", { class: "absent" }, `This case has no card here. Use model.explain(X).card(${row.row}).`),
+    );
+  };
+  const choose = (key) => {
+    const row = rows[places.get(key)];
+    chosen = key;
+    if (row.card) showCard(row.card, row);
+    else showAbsent(row);
+    showList();
+    markPoint();
   };
 
-  table.tHead.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (!button) return;
-    const { key } = button.dataset;
-    state.sign = state.key === key ? -state.sign : 1;
-    state.key = key;
-    state.page = 0;
-    show();
-  });
-  body.addEventListener("click", (event) => {
-    const tr = event.target.closest("tr");
-    if (tr) explain(Number(tr.dataset.place));
-  });
-  const restart = (change) => (event) => {
-    change(event.target);
-    state.page = 0;
-    show();
+  // The form.
+  const { form } = data;
+  const starts = new Map((form.cases ?? []).map((one) => [one.row, one.cells]));
+  let started = null;
+  const fields = [];
+  const parseNumber = (text) => {
+    const trimmed = text.trim().replace(",", ".");
+    return trimmed === "" ? null : Number(trimmed);
   };
-  find("search").addEventListener("input", restart((input) => { state.query = input.value; }));
-  find("only-wrong")?.addEventListener("change", restart((input) => { state.onlyWrong = input.checked; }));
-  find("only-novel").addEventListener("change", restart((input) => { state.onlyNovel = input.checked; }));
-  find("previous").addEventListener("click", () => { state.page -= 1; show(); });
-  find("next").addEventListener("click", () => { state.page += 1; show(); });
-  find("close").addEventListener("click", close);
-  document.querySelector("form.controls").addEventListener("submit", (event) => event.preventDefault());
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
-  window.addEventListener("beforeprint", () => {
-    state.size = PRINTED;
-    show();
-    for (const part of document.querySelectorAll("details")) part.open = true;
+  const buildForm = () => {
+    const order = form.features.map((_, place) => place).sort((a, b) => data.features[b].weight - data.features[a].weight);
+    const boxes = order.map((place) => {
+      const feature = form.features[place];
+      const id = `field-${place}`;
+      let input;
+      if (feature.kind === "number") {
+        input = make("input", { id, type: "text", inputmode: "decimal", placeholder: form.takes_missing ? "missing" : "" });
+      } else {
+        const options = feature.kind === "flag" ? [true, false] : feature.categories;
+        const named = options.map((value, choice) => make("option", { value: choice }, feature.kind === "flag" ? (value ? "yes" : "no") : String(value)));
+        if (feature.kind !== "flag") named.push(make("option", { value: "" }, "missing"));
+        input = make("select", { id }, ...named);
+        input.choices = options;
+      }
+      fields[place] = input;
+      const [low, high] = feature.range;
+      const hint = feature.kind === "number" && low !== null ? make("small", {}, `${round(low)} to ${round(high)} in training`) : null;
+      return make("div", { class: "field" }, make("label", { for: id }, isolate(feature.name), hint), input);
+    });
+    const reset = make("button", { type: "button" }, "Reset");
+    reset.addEventListener("click", () => fillForm(started));
+    const wrong = make("p", { class: "wrong", role: "alert", id: "own-wrong" });
+    find("own-form").replaceChildren(
+      make("div", { class: "start" }, make("span", { id: "own-start" }), reset), wrong, make("div", { class: "fields", tabindex: "0", role: "group", "aria-label": "Values" }, ...boxes),
+    );
+    find("own-form").addEventListener("submit", (event) => event.preventDefault());
+    find("own-form").addEventListener("input", answer);
+  };
+  const fillForm = (row) => {
+    started = row;
+    find("own-start").replaceChildren("Started from ", isolate(row.sample));
+    starts.get(row.row).forEach((cell, place) => {
+      const input = fields[place];
+      if (input.choices) {
+        // A category that training cases did not have can be typed by nobody else.
+        if (cell !== null && !input.choices.includes(cell)) {
+          input.choices.push(cell);
+          input.append(make("option", { value: input.choices.length - 1 }, String(cell)));
+        }
+        input.value = cell === null ? "" : String(input.choices.indexOf(cell));
+      } else input.value = cell === null ? "" : String(cell);
+    });
+    answer();
+  };
+  const readForm = () => fields.map((input) => {
+    if (!input.choices) return parseNumber(input.value);
+    return input.value === "" ? null : input.choices[Number(input.value)];
   });
-  window.addEventListener("afterprint", () => {
+  const answer = () => {
+    const cells = readForm();
+    const before = starts.get(started.row);
+    const wrong = [];
+    fields.forEach((input, place) => {
+      const isWrong = Number.isNaN(cells[place]) || (cells[place] === null && !form.takes_missing);
+      input.setAttribute("aria-invalid", String(isWrong));
+      input.classList.toggle("changed", cells[place] !== before[place]);
+      if (isWrong) wrong.push(form.features[place].name);
+    });
+    find("own-wrong").replaceChildren(...(wrong.length ? ["Expected a number: ", isolate(wrong.slice(0, 3).join(", "))] : []));
+    if (wrong.length === 0) showCard(imkplPredictor.predict(form, cells, "Your own case"), null);
+  };
+  const showTab = (name) => {
+    if (form.why_absent) return;
+    for (const one of ["list", "own"]) {
+      find(`tab-${one}`).setAttribute("aria-selected", String(one === name));
+      find(`tab-${one}`).tabIndex = one === name ? 0 : -1;
+      find(`panel-${one}`).hidden = one !== name;
+    }
+  };
+  const openForm = () => {
+    if (fields.length === 0) buildForm();
+    const row = rows[places.get(chosen)];
+    fillForm(row && starts.has(row.row) ? row : rows.find((one) => starts.has(one.row)));
+    showTab("own");
+  };
+
+  // The map.
+  const plot = document.querySelector(".plot");
+  let ring = null;
+  const markPoint = (place = data.map.findIndex((one) => one[2] !== null && rows[places.get(chosen)]?.row === one[2])) => {
+    if (!plot) return;
+    if (!ring) {
+      ring = draw("circle", { class: "at", r: 9 });
+      plot.append(ring);
+    }
+    ring.setAttribute("visibility", place < 0 ? "hidden" : "visible");
+    if (place < 0) return;
+    ring.setAttribute("cx", data.map[place][0]);
+    ring.setAttribute("cy", data.map[place][1]);
+  };
+  const byRow = new Map(rows.map((row) => [row.row, row]));
+  const pointAt = (event) => {
+    const box = plot.getBoundingClientRect();
+    const scale = plot.viewBox.baseVal.width / box.width;
+    const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+    let best = -1;
+    let least = 20 ** 2;
+    data.map.forEach(([left, top], place) => {
+      const distance = (left - x) ** 2 + (top - y) ** 2;
+      if (distance < least) [best, least] = [place, distance];
+    });
+    return best;
+  };
+  const tell = (place) => {
+    const [, , number, sample, label] = data.map[place];
+    const row = number === null ? null : byRow.get(number);
+    if (!row) return ["Training case ", isolate(sample), ": ", isolate(label)];
+    const said = [" (", percent(row.probability), ")"];
+    const truth = row.right === false ? [", but it is ", isolate(row.true)] : [];
+    return ["Held-out case ", isolate(sample), ": ", isolate(row.predicted), ...said, ...truth];
+  };
+  const point = (event) => {
+    const place = pointAt(event);
+    const isCase = place >= 0 && byRow.has(data.map[place][2]);
+    plot.classList.toggle("over", isCase);
+    if (place < 0) {
+      find("tip").hidden = true;
+      find("pointed").replaceChildren();
+      markPoint();
+      return;
+    }
+    markPoint(place);
+    find("pointed").replaceChildren(...tell(place));
+    showTip(tell(place), event.clientX, event.clientY + 14);
+    if (isCase && event.type === "click") window.location.hash = linkTo(byRow.get(data.map[place][2]).key).slice(1);
+  };
+  if (plot) {
+    plot.addEventListener("pointermove", point);
+    plot.addEventListener("click", point);
+    plot.addEventListener("pointerleave", () => { find("tip").hidden = true; markPoint(); });
+  }
+
+  // Words that are explained where they stand.
+  const showTip = (parts, x, y) => {
+    const tip = find("tip");
+    tip.replaceChildren(...parts);
+    tip.hidden = false;
+    const width = document.documentElement.clientWidth;
+    tip.style.left = `${Math.max(8, Math.min(x, width - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${y + window.scrollY}px`;
+  };
+  const explainTerm = ({ target }) => {
+    const box = target.getBoundingClientRect();
+    showTip([find(target.getAttribute("aria-describedby")).textContent], box.left, box.bottom + 6);
+  };
+  const hideTip = () => { find("tip").hidden = true; };
+  for (const term of document.querySelectorAll(".term")) {
+    for (const type of ["pointerenter", "focus", "click"]) term.addEventListener(type, explainTerm);
+    for (const type of ["pointerleave", "blur"]) term.addEventListener(type, hideTip);
+  }
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+
+  // Links: #case-17 opens a card, #own the form, #prototype-3 whatever is folded around it.
+  const follow = (isFirst) => {
+    const hash = decodeURIComponent(window.location.hash.slice(1));
+    if (hash.startsWith("case-") && places.has(hash.slice(5))) {
+      showTab("list");
+      choose(hash.slice(5));
+      const isNarrow = window.matchMedia("(max-width: 56rem)").matches;
+      const target = find(isNarrow ? "card" : "cases");
+      const box = find("card").getBoundingClientRect();
+      if (isNarrow || box.top > window.innerHeight - 200 || box.bottom < 200) target.scrollIntoView();
+      find("card").focus({ preventScroll: true });
+    } else if (hash === "own" && !form.why_absent) {
+      openForm();
+      find("cases").scrollIntoView();
+      if (!isFirst) fields[0]?.focus({ preventScroll: true });
+    } else if (hash.startsWith("prototype-")) {
+      const target = find(hash);
+      for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+      target?.scrollIntoView();
+    }
+  };
+  window.addEventListener("hashchange", () => follow(false));
+  document.addEventListener("click", (event) => {
+    // A second click on the same link does not change the address.
+    const link = event.target.closest?.("a[href^='#']");
+    if (link && link.hash === window.location.hash) follow(false);
+  });
+
+  const links = [...document.querySelectorAll(".bar a")];
+  const sections = links.map((link) => find(link.hash.slice(1))).filter(Boolean);
+  const watch = new IntersectionObserver(() => {
+    const above = sections.filter((section) => section.getBoundingClientRect().top < 160);
+    const here = (above[above.length - 1] ?? sections[0]).id;
+    for (const link of links) link.classList.toggle("here", link.hash === `#${here}`);
+  }, { rootMargin: "-60px 0px -60% 0px", threshold: [0, 0.1, 0.5, 1] });
+  sections.forEach((section) => watch.observe(section));
+
+  const restart = (change_) => (event) => {
+    change_(event.target.value);
     state.size = PAGE;
-    show();
-    for (const part of document.querySelectorAll("details")) part.open = false;
+    showList();
+  };
+  find("search").addEventListener("input", restart((value) => { state.query = value; }));
+  find("filter").addEventListener("change", restart((value) => { state.filter = value; }));
+  find("order").addEventListener("change", restart((value) => { state.order = value; }));
+  find("more").addEventListener("click", () => { state.size += PAGE; showList(); });
+  document.querySelector("form.controls").addEventListener("submit", (event) => event.preventDefault());
+  if (!form.why_absent) {
+    find("tab-list").addEventListener("click", () => {
+      showTab("list");
+      if (chosen !== null) choose(chosen);
+      if (window.location.hash === "#own") window.history.replaceState(null, "", linkTo(chosen));
+    });
+    find("tab-own").addEventListener("click", openForm);
+    document.querySelector(".tabs").addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+      const other = find(event.target.id === "tab-list" ? "tab-own" : "tab-list");
+      other.focus();
+      other.click();
+    });
+  }
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    for (const part of opened) part.open = true;
   });
+  window.addEventListener("afterprint", () => { for (const part of opened) part.open = false; });
 
-  for (const part of document.querySelectorAll(".controls, #samples > .scroll, .pager")) part.hidden = false;
-  show();
+  document.querySelector(".split").hidden = false;
+  // Something to begin with: an error, or else the least sure answer.
+  const explained = rows.filter((row) => row.card);
+  const first = explained.find((row) => row.right === false) ?? [...explained].sort(ORDERS.get("probability"))[0];
+  if (first) choose(first.key);
+  else showList();
+  follow(true);
 })();

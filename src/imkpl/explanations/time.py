@@ -1,0 +1,78 @@
+"""When a series decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from imkpl._typing import FloatArray
+from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment, expected_alignment
+from imkpl.model.predictor import Predictor
+
+if TYPE_CHECKING:
+    from imkpl.explanations.explanation import Explanation
+
+# Agreements below are not told apart.
+SMALLEST = 1e-300
+# A series decides in the shortest span of steps with this part of what tells it apart.
+MOST = 2 / 3
+# Points of a series that are kept.
+MOST_STEPS = 200
+
+
+def unfold_means(predictor: Predictor) -> tuple[BaseKernelBank, FloatArray]:
+    """The kernels of a model and their weights, with the parts in place of means of kernels."""
+    bank, weights = predictor.bank, predictor.weights
+    if not isinstance(bank, Averaged):
+        return bank, weights
+    return bank.bank, np.asarray(weights @ bank.shares)
+
+
+def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any] | None:
+    """The channel that speaks most for the first of two support samples, step by step.
+
+    A step has a share in the decision as large as it agrees better with the first than with the
+    second. The logarithm of an alignment kernel is about a sum over steps.
+    """
+    bank, weights = unfold_means(one.evidence.predictor)
+    used = [place for place in places if place is not None]
+    if not isinstance(bank, GlobalAlignment) or not used or places[0] is None:
+        return None
+    samples, case = one.evidence.predictor.samples, one.evidence.samples[0]
+    alike = bank._compare_mixes(one.evidence.samples, samples[used], np.eye(len(used)))[0]
+    signs = [1, -1][: len(used)]
+    kernel = int(np.argmax(signs @ alike * weights))
+    found = [expected_alignment(bank, kernel, case, samples[place]) for place in used]
+    logs = [np.log(np.maximum(one.x_agreement, SMALLEST)) for one in found]
+    gains = np.maximum(logs[0] - logs[-1], 0.0) if len(used) > 1 else found[0].x_shares
+    shares = gains / (gains.sum() or 1.0)
+    first, last = find_span(shares)
+    channel, times = bank._table.channels[kernel][0], found[0].x_times
+    aligned = found[0].visits @ found[0].y_times / found[0].visits.sum(axis=1)
+    edges = np.linspace(0, times.size, min(MOST_STEPS, times.size) + 1).astype(np.intp)[:-1]
+    return {
+        "case": str(one.support_ids[used[0]]),
+        "channel": bank.kernel_names(one.evidence.samples.channel_names)[kernel],
+        "from": int(np.floor(times[first])),
+        "to": int(np.ceil(times[last])),
+        "times": times[edges].tolist(),
+        "aligned": aligned[edges].tolist(),
+        "shares": np.add.reduceat(shares, edges).tolist(),
+        "values": case[channel].tolist(),
+        "supporting": samples[used[0]][channel].tolist(),
+    }
+
+
+def find_span(shares: FloatArray) -> tuple[int, int]:
+    """The shortest span of steps that has most of all shares.
+
+    Examples
+    --------
+    >>> find_span(np.array([0.0, 0.1, 0.5, 0.4, 0.0, 0.1]))
+    (2, 3)
+    """
+    sums = np.concatenate([[0.0], np.cumsum(shares)])
+    ends = np.searchsorted(sums, sums[:-1] + MOST * sums[-1] * (1 - 1e-9))
+    first = int(np.argmin(np.where(ends < sums.size, ends - np.arange(ends.size), np.inf)))
+    return first, int(max(ends[first] - 1, first))

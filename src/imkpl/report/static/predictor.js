@@ -1,0 +1,364 @@
+// Predicts and explains one case from the dict of imkpl/report/form.py, as imkpl does in Python.
+//
+//   imkplPredictor.predict(model, cells) -> the dict of a case card
+//
+// `cells` has one entry per feature: a number, a category, or null for a missing cell. The result
+// has the entries of CaseCard.to_dict() and "probabilities", one per class. No DOM, no state.
+"use strict";
+const imkplPredictor = (() => {
+  const MOST_FEATURES = 8;
+  const MOST_NAMED = 3;
+  const [CLOSE, UNSURE, ALIKE] = [1 / 3, 0.5, 0.5];
+  const LEAST_SIMILARITY = 0.005;
+  const [LEAST_LEAD, MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED] = [1e-6, 100, 2 ** 18, 8];
+
+  const sum = (values) => values.reduce((total, value) => total + value, 0);
+  const zeros = (n) => new Float64Array(n);
+  const range = (n) => Array.from({ length: n }, (_, place) => place);
+  const largestAt = (values) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
+  const smallestAt = (values) => values.reduce((best, value, i) => (value < values[best] ? i : best), 0);
+  // Places of the largest values first; equal ones in their order.
+  const orderDown = (values) => range(values.length).sort((a, b) => values[b] - values[a]);
+
+  // What of a model does not depend on the case.
+  const prepared = new WeakMap();
+  const prepare = (model) => {
+    if (prepared.has(model)) return prepared.get(model);
+    const weights = zeros(model.features.length);
+    for (const kernel of model.kernels) weights[kernel.feature] += kernel.weight;
+    const found = { weights, tried: null };
+    prepared.set(model, found);
+    return found;
+  };
+
+  const compareCells = (kernel, a, b) => {
+    if (kernel.kind === "category") return kernel.rate === 0 || a === b ? 1 : 0;
+    if (kernel.kind === "missing") return kernel.rate === 0 || (a === null) === (b === null) ? 1 : 0;
+    const scaled = ((a === null ? kernel.fill : a) - (b === null ? kernel.fill : b)) * kernel.rate;
+    return Math.exp(-scaled * scaled);
+  };
+  // Weighted likeness of one feature of a case and of every support sample.
+  const compareFeature = (model, feature, cell) => {
+    const found = zeros(model.support.length);
+    for (const kernel of model.kernels) {
+      if (kernel.feature !== feature) continue;
+      model.support.forEach((other, i) => {
+        found[i] += kernel.weight * compareCells(kernel, cell, other.cells[feature]);
+      });
+    }
+    return found;
+  };
+  // The same with every prototype.
+  const mix = (model, values) =>
+    Float64Array.from(model.prototypes, (one) => sum(one.samples.map((i, k) => one.parts[k] * values[i])));
+
+  // Logarithms of the votes for every class, and every prototype's share of its class.
+  const vote = (model, similarities) => {
+    const logs = model.prototypes.map((one, j) => model.sharpness * (similarities[j] + one.bonus));
+    const highest = model.classes.map(() => -Infinity);
+    model.prototypes.forEach((one, j) => { highest[one.class] = Math.max(highest[one.class], logs[j]); });
+    const sums = model.classes.map(() => 0);
+    const votes = model.prototypes.map((one, j) => Math.exp(logs[j] - highest[one.class]));
+    model.prototypes.forEach((one, j) => { sums[one.class] += votes[j]; });
+    return {
+      totals: model.classes.map((_, c) => highest[c] + Math.log(sums[c])),
+      parts: votes.map((one, j) => one / sums[model.prototypes[j].class]),
+    };
+  };
+
+  const inner = (model, i, j) => (i > j ? model.prototypes[i].gram[j] : model.prototypes[j].gram[i]);
+  // Solves the inner products of some prototypes for a right-hand side, by elimination.
+  const solve = (model, chosen, right) => {
+    const rows = chosen.map((i, k) => [...chosen.map((j) => inner(model, i, j)), right[k]]);
+    const n = chosen.length;
+    for (let p = 0; p < n; p += 1) {
+      for (let q = p + 1; q < n; q += 1) {
+        const factor = rows[q][p] / rows[p][p];
+        for (let k = p; k <= n; k += 1) rows[q][k] -= factor * rows[p][k];
+      }
+    }
+    const x = zeros(n);
+    for (let p = n - 1; p >= 0; p -= 1) {
+      x[p] = rows[p][n];
+      for (let k = p + 1; k < n; k += 1) x[p] -= rows[p][k] * x[k];
+      x[p] /= rows[p][p];
+    }
+    return x;
+  };
+  // Non-negative least squares by an active set: how much of each prototype rebuilds a case.
+  const rebuild = (model, linear, allowed) => {
+    const code = zeros(linear.length);
+    const limit = 1e-10 * Math.max(...linear.map(Math.abs));
+    const useless = new Set();
+    let active = [];
+    while (active.length < model.sparsity) {
+      const slope = (j) => linear[j] - sum(active.map((i) => inner(model, i, j) * code[i]));
+      const open = allowed.filter((j) => !active.includes(j) && !useless.has(j) && slope(j) > limit);
+      if (open.length === 0) break;
+      const next = open[largestAt(open.map(slope))];
+      let chosen = [...active, next];
+      let x = solve(model, chosen, chosen.map((j) => linear[j]));
+      if (!(x[chosen.length - 1] > 0)) { useless.add(next); continue; }
+      while (x.some((value) => value <= 0)) {
+        // As far as all stay non-negative; whoever reaches zero leaves.
+        const steps = chosen.map((j, p) => (x[p] <= 0 ? code[j] / (code[j] - x[p]) : 1));
+        const step = Math.min(...steps);
+        chosen.forEach((j, p) => { code[j] += step * (x[p] - code[j]); });
+        chosen = chosen.filter((j, p) => !(x[p] <= 0 && steps[p] === step));
+        x = solve(model, chosen, chosen.map((j) => linear[j]));
+      }
+      code.fill(0);
+      chosen.forEach((j, p) => { code[j] = x[p]; });
+      active = chosen;
+      useless.clear();
+    }
+    return code;
+  };
+  const encode = (model, similarities) => {
+    const everyone = range(similarities.length);
+    const price = model.entrance * Math.max(Math.max(...similarities), 0);
+    const first = rebuild(model, similarities.map((value) => value - price), everyone);
+    const code = rebuild(model, similarities, everyone.filter((j) => first[j] > 0));
+    let explained = 0;
+    everyone.filter((j) => code[j] > 0).forEach((j, _, used) => {
+      explained += code[j] * (2 * similarities[j] - sum(used.map((i) => inner(model, i, j) * code[i])));
+    });
+    return { code, novelty: Math.max(0, 1 - explained) };
+  };
+
+  // Numbers and values as Python writes them.
+  const general = (value, digits = 4) => {
+    if (value === 0) return "0";
+    const [mantissa, power] = value.toExponential(digits - 1).split("e");
+    const trim = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+    const exponent = Number(power);
+    if (exponent >= -4 && exponent < digits) return trim(value.toFixed(digits - 1 - exponent));
+    return `${trim(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  };
+  const show = (value) => {
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (typeof value !== "number") return String(value);
+    return Math.abs(value) >= 1e4 && Math.abs(value) < 1e10 ? value.toFixed(0) : general(value);
+  };
+  const write = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
+  const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)}%`;
+
+  const placeOutside = (feature, cell) => {
+    if (cell === null || feature.kind === "flag") return null;
+    if (feature.categories) {
+      return feature.categories.length + feature.knows_missing < 2 || feature.categories.includes(cell) ? null : "unseen";
+    }
+    const [low, high] = feature.range;
+    return low !== null && cell < low ? "below" : high !== null && cell > high ? "above" : null;
+  };
+
+  const judge = (model, cells, answer, runnerUp, similarities, novelty) => {
+    if (cells.every((cell) => cell === null)) {
+      return ["no evidence", `All that the model reads is missing: ${write(answer.label)} is what it says without any evidence.`];
+    }
+    if (Math.max(...similarities) < LEAST_SIMILARITY) {
+      return ["no evidence", "It resembles none of the prototypes: only their bonuses decide."];
+    }
+    if (novelty > model.novelty_threshold) {
+      const text = `Unlike the training data: novelty ${novelty.toFixed(2)}, usually at most ${model.novelty_threshold.toFixed(2)}.`;
+      return ["novel", `${text} Do not rely on the answer.`];
+    }
+    const other = `${write(runnerUp.label)}`;
+    if (answer.probability < UNSURE || runnerUp.probability >= CLOSE * answer.probability) {
+      return ["close", `Close: ${other} is possible as well (${percent(runnerUp.probability)}).`];
+    }
+    return ["clear", `Clear: ${other}, the next, has ${percent(runnerUp.probability)}.`];
+  };
+
+  const writeNotes = (model, cells, outside, code, winner, doubt) => {
+    const notes = [];
+    outside.forEach((where, i) => {
+      if (where === null) return;
+      const { name, range: limits } = model.features[i];
+      notes.push(
+        where === "unseen"
+          ? `${name} = ${show(cells[i])} did not occur in training.`
+          : `${name} = ${show(cells[i])} is ${where} all training values (${limits.map(show).join(" to ")}).`,
+      );
+    });
+    const missing = model.features.filter((_, i) => cells[i] === null).map((feature) => feature.name);
+    if (missing.length > 0 && missing.length < cells.length) {
+      const more = missing.length > MOST_NAMED ? ` and ${missing.length - MOST_NAMED} more` : "";
+      const named = missing.slice(0, MOST_NAMED).join(", ");
+      notes.push(`Missing, ${missing.length} of ${cells.length} values that the model reads: ${named}${more}.`);
+    }
+    const amounts = model.classes.map(() => 0);
+    model.prototypes.forEach((one, j) => { amounts[one.class] += code[j] * one.total; });
+    const total = sum(amounts);
+    const most = largestAt(amounts);
+    if (doubt !== "no evidence" && total > 0 && amounts[winner] < amounts[most]) {
+      const [first, own] = [most, winner].map((c) => `${percent(amounts[c] / total, 1)}`);
+      notes.push(`The code disagrees: ${first} of it is ${write(model.classes[most])}, ${own} ${write(model.classes[winner])}.`);
+    }
+    return notes;
+  };
+
+  // Support samples and features to try as changes, and the similarities that they give.
+  const triedOf = (model) => {
+    const known = prepare(model);
+    if (known.tried) return known.tried;
+    const largest = zeros(model.support.length);
+    for (const one of model.prototypes) {
+      one.samples.forEach((i, k) => { largest[i] = Math.max(largest[i], one.parts[k]); });
+    }
+    const rows = orderDown(largest).slice(0, MOST_TRIED).sort((a, b) => a - b);
+    const width = Math.max(1, Math.floor(TRIED_AT_ONCE / (rows.length * model.prototypes.length)));
+    const features = orderDown(known.weights).slice(0, width);
+    const values = rows.map((row) =>
+      features.map((feature) => mix(model, compareFeature(model, feature, model.support[row].cells[feature]))));
+    known.tried = { rows, features, values };
+    return known.tried;
+  };
+  const lead = (model, similarities, winner) => {
+    const { totals } = vote(model, similarities);
+    const others = totals.map((value, c) => (c === winner ? -Infinity : value));
+    const to = largestAt(others);
+    return { gain: (others[to] - totals[winner]) / model.sharpness, to };
+  };
+  const roundEven = (value) => {
+    const low = Math.floor(value);
+    return value - low === 0.5 ? low + (low % 2) : Math.round(value);
+  };
+  // Changes of the features that gain most; none is both larger and worse than another one.
+  const keepEfficient = (options) => {
+    const byFeature = new Map();
+    for (const option of options) {
+      if (!byFeature.has(option.i)) byFeature.set(option.i, []);
+      byFeature.get(option.i).push(option);
+    }
+    const best = [...byFeature.keys()].sort((a, b) => a - b)
+      .map((i) => [i, Math.max(...byFeature.get(i).map((one) => one.gain))])
+      .sort((a, b) => b[1] - a[1]).slice(0, MOST_PAIRED);
+    return best.flatMap(([i]) => {
+      let highest = -Infinity;
+      const own = byFeature.get(i).sort((a, b) => a.size - b.size).filter((one) => {
+        const isBetter = one.gain > highest;
+        highest = Math.max(highest, one.gain);
+        return isBetter;
+      });
+      const n = Math.min(own.length, MOST_PAIRED);
+      return range(n).map((k) => own[n === 1 ? 0 : roundEven((k * (own.length - 1)) / (n - 1))]);
+    });
+  };
+  const findChange = (model, cells, before, parts, alike, winner) => {
+    const { rows, features, values } = triedOf(model);
+    const options = [];
+    rows.forEach((row, place) => {
+      features.forEach((feature, i) => {
+        const cell = model.support[row].cells[feature];
+        if (cell === null || cell === cells[feature]) return;
+        const step = values[place][i].map((value, j) => value - parts[feature][j]);
+        const changed = before.map((value, j) => value + step[j]);
+        const size = 1 - alike[feature][row];
+        options.push({ i, feature, cell, step, size, ...lead(model, changed, winner) });
+      });
+    });
+    const answer = (chosen, to) => ({
+      to: model.classes[to],
+      features: chosen.map(({ feature, cell }) => ({ name: model.features[feature].name, from: cells[feature], to: cell })),
+    });
+    const flips = options.filter((option) => option.gain > LEAST_LEAD);
+    if (flips.length > 0) {
+      const best = flips[smallestAt(flips.map((option) => option.size))];
+      return answer([best], best.to);
+    }
+    const kept = keepEfficient(options);
+    let best = null;
+    kept.forEach((left, k) => {
+      for (const right of kept.slice(k + 1)) {
+        if (left.i === right.i) continue;
+        const size = left.size + right.size;
+        if (best && size >= best.size) continue;
+        const changed = before.map((value, j) => value + left.step[j] + right.step[j]);
+        const { gain, to } = lead(model, changed, winner);
+        if (gain > LEAST_LEAD) best = { size, to, chosen: [left, right] };
+      }
+    });
+    return best && answer(best.chosen, best.to);
+  };
+
+  const predict = (model, cells, name = "") => {
+    const { weights } = prepare(model);
+    const likeness = model.features.map((_, i) => compareFeature(model, i, cells[i]));
+    const parts = likeness.map((values) => mix(model, values));
+    const similarities = Float64Array.from(model.prototypes, (_, j) => sum(parts.map((part) => part[j])));
+    const alike = likeness.map((values, i) => values.map((value) => value / weights[i]));
+
+    const { totals, parts: voices } = vote(model, similarities);
+    const second = [...totals].sort((a, b) => b - a)[1];
+    const scores = totals.map((total) => (total - second) / model.sharpness);
+    const winner = largestAt(scores);
+    const chances = scores.map((score) => Math.exp(model.temperature * (score - scores[winner])));
+    const probabilities = chances.map((chance) => chance / sum(chances));
+    const runnerUp = largestAt(probabilities.map((value, c) => (c === winner ? -1 : value)));
+    const describe = (label) => ({ label: model.classes[label], probability: probabilities[label] });
+
+    // The prototype of a class that says most, and the sample that it has most of.
+    const speaker = (label) => {
+      const own = range(model.prototypes.length).filter((j) => model.prototypes[j].class === label);
+      const shares = own.map((j) => voices[j] * probabilities[label]);
+      const said = shares.some((share) => share > 0) ? shares : own.map((j) => similarities[j]);
+      const prototype = own[largestAt(said)];
+      const { samples, parts: mixed } = model.prototypes[prototype];
+      const place = samples[largestAt(mixed)];
+      const { case: id, label: owner } = model.support[place];
+      const share = voices[prototype] * probabilities[label];
+      const shown = { case: id, label: owner, prototype, n_cases: samples.length, similarity: similarities[prototype], share };
+      return { place, shown };
+    };
+    const [supporting, opposing] = [winner, runnerUp].map(speaker);
+
+    const outside = model.features.map((feature, i) => placeOutside(feature, cells[i]));
+    const adds = parts.map((part) => sum(model.prototypes.map((one, j) => {
+      const sign = one.class === winner ? 1 : one.class === runnerUp ? -1 : 0;
+      return sign * voices[j] * part[j];
+    })));
+    const near = (i, { place }) => {
+      const isSame = cells[i] !== null && cells[i] === model.support[place].cells[i];
+      return isSame || alike[i][place] >= ALIKE;
+    };
+    const features = orderDown(adds.map(Math.abs)).slice(0, MOST_FEATURES).map((i) => ({
+      name: model.features[i].name,
+      value: cells[i],
+      supporting: model.support[supporting.place].cells[i],
+      opposing: model.support[opposing.place].cells[i],
+      for: adds[i],
+      near_supporting: near(i, supporting),
+      near_opposing: near(i, opposing),
+      evidence: model.features[i].evidence,
+      outside: outside[i],
+    }));
+    const ahead = scores[winner] - scores[runnerUp];
+    const { code, novelty } = encode(model, similarities);
+    const [doubt, doubtText] = judge(model, cells, describe(winner), describe(runnerUp), similarities, novelty);
+    return {
+      case: name,
+      answer: model.classes[winner],
+      probability: probabilities[winner],
+      runner_up: model.classes[runnerUp],
+      runner_up_probability: probabilities[runnerUp],
+      lead: ahead,
+      doubt,
+      doubt_text: doubtText,
+      supporting: supporting.shown,
+      opposing: opposing.shown,
+      features,
+      rest: ahead - sum(features.map((feature) => feature.for)),
+      change: findChange(model, cells, similarities, parts, alike, winner),
+      notes: writeNotes(model, cells, outside, code, winner, doubt),
+      decision: "votes",
+      series: null,
+      pictures: null,
+      probabilities,
+      novelty,
+    };
+  };
+
+  return { predict };
+})();
+if (typeof module !== "undefined") module.exports = imkplPredictor;
