@@ -126,7 +126,7 @@ def watch_compiler(tell: Callable[[int], None]) -> AbstractContextManager[None]:
 
     Loops that Numba finds in its cache on disk are not compiled.
     """
-    return install_listener("numba:compile", _CompilerListener(tell))  # type: ignore[no-untyped-call, no-any-return]
+    return install_listener("numba:compile", _CompilerListener(tell))
 
 
 @cache
