@@ -38,7 +38,7 @@ SENTENCES = {
         "Add rows, correct labels that are misspelt, or leave such rows out with --drop-rare.",
     ),
     "copies": (
-        "2 rows repeat the values of another (first: rows '4' and '9').",
+        "2 rows repeat the values of another, such as row '25' those of '4'.",
         "Delete copies; rows that remain are kept together when the accuracy is measured.",
     ),
     "visits": (

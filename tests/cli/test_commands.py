@@ -500,8 +500,8 @@ def test_rows_without_evidence_and_far_values_are_said(shell, wine, tmp_path):
     assert re.search(r"alcohol = 0\.014, in training 11\.\d+ to 14\.\d+$", rows[1]["note"])
     assert all(row["note"] in ("", "unlike any in training") for row in rows[2:])
     shown = shell("predict", model, tmp_path / "new.csv").stdout
-    assert "1 of 30 rows have a value far outside the training range." in shown
-    assert "1 of 30 rows have no value that the model reads, and get no class." in shown
+    assert "1 of 30 rows has a value far outside the training range." in shown
+    assert "1 of 30 rows has no value that the model reads, thus no class." in shown
     assert shown.splitlines()[2].split()[:3] == ["w0", "(none)", "-"]
 
 

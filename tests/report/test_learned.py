@@ -143,7 +143,7 @@ def test_evidence_is_beside_the_weights(wine, wine_page):
 
 def test_quantiles_are_those_of_the_training_samples(wine):
     X_train, y_train = wine.train
-    assert wine.found["features"]["described_on"] == "training samples"
+    assert wine.found["features"]["described_on"] == "training cases"
     for feature in wine.found["features"]["features"]:
         for one in feature["distribution"]["classes"]:
             values = X_train.loc[y_train == one["label"], feature["name"]]
@@ -169,7 +169,7 @@ def test_the_effect_of_a_feature_is_what_shuffling_it_costs(wine):
 
 def test_without_the_training_part_held_out_samples_are_described(wine):
     found = describe(describe_features, wine.model, wine.X, wine.y)
-    assert found["described_on"] == "held-out samples"
+    assert found["described_on"] == "held-out cases"
     values = wine.X.loc[wine.y == "Barolo", found["features"][0]["name"]]
     described = found["features"][0]["distribution"]["classes"]
     barolo = next(one for one in described if one["label"] == "Barolo")

@@ -381,6 +381,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
         shown.y,
         train=train,
         stability=fitted.stability,
+        folds=fitted.folds,
         title=title,
     )
     return report_bytes(found, path)

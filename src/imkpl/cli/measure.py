@@ -30,7 +30,7 @@ def find_units(data: DataFile) -> Any:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    keys = [np.unique(_hash_rows(data), return_inverse=True)[1]]
+    keys = [np.unique(data.hash_rows(), return_inverse=True)[1]]
     if data.groups is not None:
         keys.append(np.unique(data.groups, return_inverse=True)[1] + len(data))
     # Rows are linked to nodes for their values and for their groups.
@@ -43,18 +43,9 @@ def find_units(data: DataFile) -> Any:
     return first[inverse]
 
 
-def _hash_rows(data: DataFile) -> Any:
-    if data.is_series:
-        # Adding zero makes the bytes of -0 and 0 equal.
-        return np.array([hash((one.shape, (one + 0.0).tobytes())) for one in data.samples])
-    from pandas.util import hash_pandas_object
-
-    return hash_pandas_object(data.samples, index=False).to_numpy()
-
-
 def count_known(train: DataFile, test: DataFile) -> int:
     """Number of test rows that are equal to training rows."""
-    return int(np.isin(_hash_rows(test), _hash_rows(train)).sum())
+    return int(np.isin(test.hash_rows(), train.hash_rows()).sum())
 
 
 def drop_rare(data: DataFile) -> tuple[DataFile, list[Any]]:
@@ -88,11 +79,11 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
     members: dict[int, list[int]] = {}
     for row, unit in enumerate(units.tolist()):
         members.setdefault(unit, []).append(row)
+    firsts = np.array(list(members))
     left, is_test = counts.copy(), np.zeros(len(data), dtype=bool)
     for label, n_rows in enumerate(counts.tolist()):
         n_test = np.clip(round(n_rows * test_size), 1, n_rows - MIN_CLASS_ROWS + 1)
-        own = [unit for unit in members if labels[unit] == label]
-        for unit in rng.permutation(own).tolist():
+        for unit in rng.permutation(firsts[labels[firsts] == label]).tolist():
             if n_rows - left[label] >= n_test:
                 break
             taken = np.bincount(labels[members[unit]], minlength=classes.size)

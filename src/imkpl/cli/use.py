@@ -239,12 +239,14 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             f"{n_novel} of {len(rows)} rows {verb} unlike any in training (novelty above "
             f"{answer['novelty_threshold']:.2f})."
         )
-    n_noted = sum("in training " in row["note"] for row in rows)
-    if n_noted and (answer["out"] is not None or len(rows) > MAX_SHOWN):
-        echo(f"{n_noted} of {len(rows)} rows have a value far outside the training range.")
+    n_far = sum("in training " in row["note"] for row in rows)
+    if n_far and (answer["out"] is not None or len(rows) > MAX_SHOWN):
+        have = "have" if n_far > 1 else "has"
+        echo(f"{n_far} of {len(rows)} rows {have} a value far outside the training range.")
     n_blank = sum(row["note"].startswith("no evidence") for row in rows)
     if n_blank:
-        echo(f"{n_blank} of {len(rows)} rows have no value that the model reads, and get no class.")
+        have = "have" if n_blank > 1 else "has"
+        echo(f"{n_blank} of {len(rows)} rows {have} no value that the model reads, thus no class.")
     measured = answer["measured"]
     if measured is not None:
         echo(f"Compared with the classes of {measured['rows']} rows: {say_accuracy(measured)}")

@@ -231,20 +231,20 @@ def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
 
 
 def _find_equal_rows(data: DataFile, frame: Any) -> Iterator[Finding]:
-    samples = data.samples
-    is_equal = samples.duplicated(keep=False).to_numpy()
-    if not is_equal.any():
+    samples, is_copy = data.samples, data.samples.duplicated().to_numpy()
+    if not is_copy.any():
         return
-    n_copies = int(samples.duplicated().sum())
+    is_equal = samples.duplicated(keep=False).to_numpy()
     same_label = samples.assign(**{"": data.y}).duplicated(keep=False).to_numpy()
-    shown = tuple(str(one) for one in data.ids[is_equal][:SHOWN])
+    keys, copy = data.hash_rows(), int(np.argmax(is_copy))
+    n_copies, shown = int(is_copy.sum()), tuple(map(str, data.ids[keys == keys[copy]][:2].tolist()))
     # Rows of a few categories are equal by chance.
     is_odd = max(samples[name].nunique() for name in samples.columns) * 2 > len(samples)
     verb = "repeats" if n_copies == 1 else "repeat"
     yield Finding(
         "equal rows",
-        f"{count(n_copies, 'row')} {verb} the values of another (first: rows "
-        f"{list_names(shown[:2])}).",
+        f"{count(n_copies, 'row')} {verb} the values of another, such as row {quote(shown[1])} "
+        f"those of {quote(shown[0])}.",
         "Delete copies; rows that remain are kept together when the accuracy is measured.",
         examples=shown,
         needs_action=is_odd,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from imkpl._checks import quote
 from imkpl.series import SeriesSet
 
@@ -166,6 +168,21 @@ class DataFile:
         y = None if self.y is None else self.y[rows]
         groups = None if self.groups is None else self.groups[rows]
         return replace(self, samples=samples, y=y, ids=self.ids[rows], groups=groups, split=None)
+
+    def hash_rows(self) -> Any:
+        """Compute a number per row that is the same for equal rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The numbers; those of time series differ from process to process.
+        """
+        if self.is_series:
+            # Adding zero makes the bytes of -0 and 0 equal.
+            return np.array([hash((one.shape, (one + 0.0).tobytes())) for one in self.samples])
+        from pandas.util import hash_pandas_object
+
+        return hash_pandas_object(self.samples, index=False).to_numpy()
 
     def __len__(self) -> int:
         return len(self.samples)

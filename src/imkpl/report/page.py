@@ -50,6 +50,10 @@ MARKERS = (
     "m3.9 0l-6.2 3.6v-7.2z",
 )
 STAR = "m0-9l2.07 6.21h6.48l-5.31 3.87l2.07 6.21l-5.31-3.87l-5.31 3.87l2.07-6.21l-5.31-3.87h6.48z"
+# For more than thirty prototypes, which would hide the samples.
+SMALL_STAR = (
+    "m0-6l1.38 4.14h4.32l-3.54 2.58l1.38 4.14l-3.54-2.58l-3.54 2.58l1.38-4.14l-3.54-2.58h4.32z"
+)
 RING = "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z"
 
 # Words that the page explains where they stand, and once more at its end.
@@ -413,9 +417,10 @@ def draw_map(found: dict[str, Any]) -> dict[str, Any]:
         paths[style, place] = paths.get((style, place), "") + f"M{x} {y}{marker}"
         if one["row"] in wrong:
             paths["wrong", -1] = paths.get(("wrong", -1), "") + f"M{x} {y}{RING}"
+    star = STAR if len(stars) <= 30 else SMALL_STAR
     for (x, y), one in zip(stars, found["prototypes"], strict=True):
         place = colors[str(one["class"])]
-        paths["star", place] = paths.get(("star", place), "") + f"M{x} {y}{STAR}"
+        paths["star", place] = paths.get(("star", place), "") + f"M{x} {y}{star}"
     if len(classes) > MOST_IN_LEGEND:
         for label in classes:
             own = [

@@ -105,12 +105,12 @@ class Subject:
         """The values of some samples: of training samples if they are known."""
         if self.kind != "columns":
             return None
-        whose, samples = "training samples", self.train
+        whose, samples = "training cases", self.train
         if samples is None or samples.labels is None:
-            whose, samples = "held-out samples", self.held_out
+            whose, samples = "held-out cases", self.held_out
         labels = samples.labels
         if labels is None:
-            whose, labels = "held-out samples, by predicted class", self.predicted
+            whose, labels = "held-out cases, by predicted class", self.predicted
         rows = choose_evenly(labels, MOST_SAMPLES)
         cells = [self.features.cells(samples.live, int(row)) for row in rows]
         return Values(whose, [labels[row] for row in rows], cells)

@@ -52,6 +52,7 @@ def summarize(
     *,
     train: tuple[Any, Any] | None = None,
     stability: Any = None,
+    folds: dict[str, Any] | None = None,
     title: str | None = None,
     created: datetime | None = None,
 ) -> dict[str, Any]:
@@ -69,6 +70,9 @@ def summarize(
         The data given to `fit`, for the distributions of features, the maps and duplicates.
     stability : Stability, optional
         Result of :func:`imkpl.stability` for the model's settings and training data.
+    folds : dict, optional
+        How such models do in folds of all data: "accuracy", "interval", "folds", "repeats" and
+        "rows", for the verdict.
     title : str, optional
         Title of the report.
     created : datetime, optional
@@ -95,6 +99,7 @@ def summarize(
         "features": describe_features(subject),
         "map": describe_map(subject),
         "stability": describe_stability(subject, stability),
+        "folds": folds,
         "repeats": describe_repeats(subject),
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject, created),
@@ -117,19 +122,25 @@ def write_verdict(found: dict[str, Any]) -> dict[str, str]:
             "headline": f"Answers for {n}",
             "text": "No labels were given, so the accuracy is unknown.",
         }
-    low, baseline = accuracy["interval"][0], accuracy["baseline"]
+    n, n_right, baseline = accuracy["n"], accuracy["n_right"], accuracy["baseline"]
+    whole = f"all {n}" if n_right == n > 1 else f"{n_right} of {n}"
+    cases, folds = f"case{'s' if n != 1 else ''}", found["folds"]
+    headline = f"Right for {whole} held-out {cases}"
+    if found["repeats"] is not None and found["repeats"]["n_leaked"] == n:
+        headline = f"Right for {whole} {cases} that it has learned from"
+        if folds is None:
+            text = "This says nothing about new cases: hold some back to measure on."
+            return {"level": "unclear", "headline": headline, "text": text}
+    best = accuracy if folds is None else folds
     rule = (
         f"than always saying {isolate(baseline['label'])} ({_percent(baseline['accuracy'])} right)"
     )
-    if low > baseline["accuracy"]:
+    if best["interval"][0] > baseline["accuracy"]:
         level, text = "better", f"Clearly better {rule}."
-    elif accuracy["accuracy"] > baseline["accuracy"]:
+    elif best["accuracy"] > baseline["accuracy"]:
         level, text = "unclear", f"Not clearly better {rule}: more cases are needed to tell."
     else:
         level, text = "worse", f"No better {rule}: this model has not learned to tell the classes."
-    n_right, n = accuracy["n_right"], accuracy["n"]
-    whole = f"all {n}" if n_right == n > 1 else f"{n_right} of {n}"
-    headline = f"Right for {whole} held-out case{'s' if n != 1 else ''}"
     return {"level": level, "headline": headline, "text": text}
 
 
