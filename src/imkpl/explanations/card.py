@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from imkpl._json import to_json
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
-from imkpl.explanations.show import draw_picture, show_cell, write_html, write_text
+from imkpl.explanations.show import draw_picture, percent, show_cell, write_html, write_text
 from imkpl.explanations.time import describe_series
 
 if TYPE_CHECKING:
@@ -244,8 +244,8 @@ def _judge(
             f"{one.novelty_threshold:.2f}. Do not rely on the answer."
         )
     if probability < UNSURE or other >= CLOSE * probability:
-        return "close", f"Close: {runner_up} is possible as well ({other:.0%})."
-    return "clear", f"Clear: {runner_up}, the next, has {other:.0%}."
+        return "close", f"Close: {runner_up} is possible as well ({percent(other)})."
+    return "clear", f"Clear: {runner_up}, the next, has {percent(other)}."
 
 
 def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | None]) -> list[str]:
