@@ -218,7 +218,7 @@ def test_words_name_the_cases_and_mark_differences(patients):
         assert f"{side['share']:.0%} of the votes" in text
     for feature in card.features:
         line = next(line for line in lines if line.startswith(f"  {feature['name']} "))
-        assert f"{feature['for']:+.3f}" in line
+        assert f"{abs(feature['for']):.3f}" in line
         assert line.count("\N{NOT EQUAL TO}") == 2 - (
             feature["near_supporting"] + feature["near_opposing"]
         )
