@@ -1,9 +1,8 @@
-"""How many threads the compiled loops may use, and how they share them with the rest of a program.
+"""How many threads the compiled loops may use, and how the tasks of a loop are shared among them.
 
-A loop with `prange` runs on a threading layer of Numba. Two of the three layers end the whole
-process where a program does what is ordinary elsewhere: "workqueue", the one of installations
-without OpenMP or TBB, when two Python threads run loops at the same time, and GNU OpenMP when a
-loop runs in a process that was forked after its parent ran one. `ParallelLoop` guards against both.
+Loops are compiled without Numba's own threads, which take two to three times as long to compile,
+end the process when two Python threads use them at a time on one layer, and end a forked process on
+another. A compiled loop releases the interpreter's lock, so that ordinary threads share its tasks.
 """
 
 from __future__ import annotations
@@ -11,72 +10,85 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import cache, cached_property, update_wrapper
-from types import FunctionType
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, update_wrapper
+from itertools import pairwise
 from typing import Any
 
-from numba import get_num_threads, njit, set_num_threads
-from numba.np.ufunc.parallel import threading_layer
+from numba import config, njit
+from numba.core.event import Event, Listener, install_listener
 from threadpoolctl import ThreadpoolController
 
-# One loop at a time on a layer that bears no more.
-_TURN = threading.Lock()
-# Whether this process was forked from one that had already started OpenMP's threads. They are not
-# in this process, but OpenMP counts on them.
-_IS_ORPHAN = False
+# As many as there are cores, or as the environment variable NUMBA_NUM_THREADS says.
+N_THREADS: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+# Parts of a loop per thread: more even out tasks of unequal length.
+_PARTS = 4
+# The limit set by this Python thread.
+_LIMIT = threading.local()
 
 
 class ParallelLoop:
-    """Compiles a loop that any thread may call, also in a process that was forked; a decorator.
+    """Compiles a loop whose tasks any thread may run; a decorator.
 
     Parameters
     ----------
-    function : function
-        To be compiled, with loops over `prange` in which every result is computed by one thread.
+    count : callable
+        The number of tasks, from the arguments of the loop.
+
+    Notes
+    -----
+    The loop takes two arguments more than its callers give: the first task, and the one after the
+    last. Every result must be computed by one task.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        update_wrapper(self, function)
-        self._function = function
-        self._parallel = njit(cache=True, parallel=True)(function)
+    def __init__(self, count: Callable[..., int]) -> None:
+        self._count = count
 
-    def __call__(self, *args: Any) -> Any:
-        """Run the loop."""
-        if _IS_ORPHAN:
-            return self._serial(*args)
-        if _layer() in ("omp", "tbb"):
-            return self._parallel(*args)
-        with _TURN:
-            return self._parallel(*args)
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
+        """Compile a loop."""
+        compiled, count = njit(cache=True, nogil=True)(function), self._count
 
-    @cached_property
-    def _serial(self) -> Any:
-        function = self._function
-        # Numba's cache on disk knows functions by name, whether or not they are parallel.
-        name = f"{function.__name__}_serial"
-        twin = FunctionType(function.__code__, function.__globals__, name)
-        twin.__qualname__, twin.__module__ = name, function.__module__
-        return njit(cache=True)(twin)
+        def run(*args: Any) -> None:
+            n_tasks = count(*args)
+            n_threads = min(count_threads(), n_tasks)
+            if n_threads <= 1:
+                compiled(0, n_tasks, *args)
+                return
+            n_parts = min(n_tasks, _PARTS * n_threads)
+            ends = [n_tasks * part // n_parts for part in range(n_parts + 1)]
+            parts = iter(list(pairwise(ends)))
+
+            def work() -> None:
+                for first, last in parts:
+                    compiled(first, last, *args)
+
+            helpers = [_pool().submit(work) for _ in range(n_threads - 1)]
+            try:
+                work()
+            finally:
+                for helper in helpers:
+                    # One that has not begun would find nothing to do.
+                    if not helper.cancel():
+                        helper.result()
+
+        return update_wrapper(run, function)
 
 
-def _layer() -> str | None:
-    """The threading layer; None until the first loop has started it."""
-    try:
-        return str(threading_layer())  # type: ignore[no-untyped-call]
-    except ValueError:
-        return None
-
-
-def _enter_child() -> None:
-    """After a fork, in the child: a turn that a thread of the parent had is over."""
-    global _TURN, _IS_ORPHAN
-    _TURN = threading.Lock()
-    _IS_ORPHAN = _IS_ORPHAN or _layer() == "omp"
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(N_THREADS, thread_name_prefix="imkpl")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_enter_child)
+    # The threads of the parent are not in the child.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def count_threads() -> int:
+    """How many threads a loop called by this Python thread may use."""
+    limit: int = getattr(_LIMIT, "n_threads", N_THREADS)
+    return limit
 
 
 @contextmanager
@@ -86,14 +98,35 @@ def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[i
     Matrix products of BLAS round differently with another number of threads, whatever `n_jobs` is.
     `pin_blas` gives them one thread, so that a fit has the same bits on one core and on many.
     """
-    before = get_num_threads()
+    before = count_threads()
     count = before if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, before))
-    set_num_threads(count)
+    _LIMIT.n_threads = count
     try:
         with _blas_libraries().limit(limits=1, user_api="blas") if pin_blas else nullcontext():
             yield count
     finally:
-        set_num_threads(before)
+        _LIMIT.n_threads = before
+
+
+class _CompilerListener(Listener):
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self.tell, self.n_compiled = tell, 0
+
+    def on_start(self, event: Event) -> None:
+        if event.data["dispatcher"].py_func.__module__.startswith("imkpl."):
+            self.tell(self.n_compiled)
+            self.n_compiled += 1
+
+    def on_end(self, event: Event) -> None:
+        pass
+
+
+def watch_compiler(tell: Callable[[int], None]) -> AbstractContextManager[None]:
+    """Inside the block, tell how many loops have been compiled, before the next one is.
+
+    Loops that Numba finds in its cache on disk are not compiled.
+    """
+    return install_listener("numba:compile", _CompilerListener(tell))
 
 
 @cache

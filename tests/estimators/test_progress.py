@@ -1,5 +1,7 @@
 """scikit-learn's callbacks around every round, and a line per round for people."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -7,6 +9,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from imkpl import IMKPL, ISKPL
+from imkpl._progress import listening
+from imkpl.estimators import _monitor
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import alternate
 
@@ -218,3 +222,15 @@ def test_a_refused_refit_leaves_the_model(wine):
 def test_silence_by_default(wine, capsys):
     IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_first_fit_says_that_it_compiles(wine, monkeypatch):
+    told = []
+    monkeypatch.setattr(_monitor, "watch_compiler", lambda tell: nullcontext(told.append(tell)))
+    ISKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    heard = []
+    with listening(lambda progress: heard.append(progress.message)):
+        for n_compiled in range(7):
+            told[0](n_compiled)
+    said = "compiling, once for this installation"
+    assert heard == [f"{said}: 0", f"{said}: 5"]

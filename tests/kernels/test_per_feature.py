@@ -3,7 +3,6 @@
 import dataclasses
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from contracts.bank import check_bank
+from imkpl._threads import count_threads, limited_threads
 from imkpl.kernels import Normalized, PerFeatureGaussian, VarianceNormalized
 from imkpl.kernels._gaussian_loops import _exp_minus, _exp_minus_single
 from imkpl.kernels.per_feature import invert_roots, root_mean_squared_difference
@@ -85,14 +85,10 @@ def test_any_number_of_threads_gives_the_same_bits():
         cross = bank.combine(weights, X, Y)
         return bank.combine(weights, X), cross, bank.contract(M, X), bank.contract(C, X, Y)
 
-    n_threads = numba.get_num_threads()
     results = []
-    try:
-        for n in range(1, n_threads + 1):
-            numba.set_num_threads(n)
+    for n in range(1, count_threads() + 1):
+        with limited_threads(n):
             results.append(everything())
-    finally:
-        numba.set_num_threads(n_threads)
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert_array_equal(a, b)
@@ -249,9 +245,9 @@ def test_columns_in_any_order():
 
 def test_number_of_threads_is_left_as_it_was():
     X, _ = make_data()
-    before = numba.get_num_threads()
+    before = count_threads()
     PerFeatureGaussian().adapt(X).combine(np.ones(7), X)
-    assert numba.get_num_threads() == before
+    assert count_threads() == before
 
 
 def test_a_feature_without_a_normal_spread_is_constant():
@@ -324,12 +320,8 @@ def test_blocks_and_threads_in_single_precision_give_the_same_bits():
     X, Y, weights = make_wide_data()
     single = PerFeatureGaussian().adapt(X)._in_single_precision()
     expected = single.combine(weights, X, Y)
-    n_threads = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
+    with limited_threads(1):
         assert_array_equal(single.combine(weights, X, Y), expected)
-    finally:
-        numba.set_num_threads(n_threads)
     for working_memory in (1e-6, 16 * 220 * 33 / 2**20):
         with config_context(working_memory=working_memory):
             assert_array_equal(single.combine(weights, X, Y), expected)

@@ -2,7 +2,6 @@
 
 import copy
 
-import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
+from imkpl._threads import count_threads, limited_threads
 from imkpl.kernels import KernelStack, PerFeatureGaussian, VarianceNormalized
 from imkpl.kernels import sparse_rows as module
 from imkpl.kernels.base import BaseKernelBank
@@ -225,14 +225,10 @@ def test_any_number_of_threads_gives_the_same_bits():
         plain = on_grid(bank, SparseRows(rows, weights, mixes).whole, weights, X)
         return pairs, plain, on_grid(bank, rows, weights, X, mixes)
 
-    n_threads = numba.get_num_threads()
     results = []
-    try:
-        for n in range(1, n_threads + 1):
-            numba.set_num_threads(n)
+    for n in range(1, count_threads() + 1):
+        with limited_threads(n):
             results.append(everything())
-    finally:
-        numba.set_num_threads(n_threads)
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert_array_equal(a, b)

@@ -61,33 +61,24 @@ def test_ten_thousand_altered_files_give_a_model_or_a_sentence():
     open_copies(10_000)
 
 
-def check_sharing(how, layer, n_models, n_rounds):
-    environment = {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "2"}
-    shown = run("shared_model.py", how, str(n_models), str(n_rounds), **environment)
-    assert shown == f"{layer} same"
+def check_sharing(how, n_models, n_rounds):
+    shown = run("shared_model.py", how, str(n_models), str(n_rounds), NUMBA_NUM_THREADS="2")
+    assert shown == "same"
 
 
-# Numba's "workqueue" ends the process when two threads run loops at the same time, and GNU OpenMP
-# ends a forked process that runs a loop after its parent did.
-@pytest.mark.parametrize(
-    ("how", "layer"),
-    [
-        ("threads", "omp"),
-        ("threads", "workqueue"),
-        pytest.param(
-            "fork", "omp", marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="No fork here.")
-        ),
-    ],
-)
-def test_threads_and_processes_get_the_same_bits(how, layer):
-    check_sharing(how, layer, n_models=1, n_rounds=1)
+# The threads of the parent that share its loops are not in a forked process.
+HAS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="No fork here.")
+
+
+@pytest.mark.parametrize("how", ["threads", pytest.param("fork", marks=HAS_FORK)])
+def test_threads_and_processes_get_the_same_bits(how):
+    check_sharing(how, n_models=1, n_rounds=1)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("layer", ["omp", "workqueue"])
 @pytest.mark.parametrize("how", ["threads", "fork", "spawn", "forkserver", "loky"])
-def test_threads_and_processes_get_the_same_bits_for_long(how, layer):
-    check_sharing(how, layer, n_models=2, n_rounds=25)
+def test_threads_and_processes_get_the_same_bits_for_long(how):
+    check_sharing(how, n_models=2, n_rounds=25)
 
 
 @ON_LINUX

@@ -3,9 +3,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import get_num_threads
 from scipy.optimize import nnls
 
+from imkpl._threads import count_threads
 from imkpl.solvers import Status, pursue, solve_nqp, solve_nqp_batch
 from reference.nqp import objective, solve_by_enumeration
 
@@ -398,10 +398,10 @@ def test_result_is_bitwise_the_same_for_any_number_of_threads(dtype):
 @pytest.mark.threads
 def test_thread_limit_is_restored():
     H, C = problems(4)
-    before = get_num_threads()
+    before = count_threads()
     for n_jobs in (1, 1000, -1, None):
         solve_nqp_batch(H, C, 2, n_jobs=n_jobs)
-        assert get_num_threads() == before
+        assert count_threads() == before
 
 
 def test_batch_solution_is_a_sorted_csr_array():

@@ -12,6 +12,7 @@ from typing import Any, Self
 from sklearn.exceptions import ConvergenceWarning
 
 from imkpl._progress import Progress, announce, listening, write_line
+from imkpl._threads import watch_compiler
 from imkpl.estimators._checkpoint import Checkpoint, open_checkpoint
 from imkpl.estimators._compat import FitCallbacks
 from imkpl.estimators._training import TrainingData
@@ -37,6 +38,7 @@ class FitMonitor:
 
     def __enter__(self) -> Self:
         self._listeners.enter_context(listening(self._remember))
+        self._listeners.enter_context(watch_compiler(self._say_compiling))
         if self.estimator.verbose:
             self._listeners.enter_context(listening(write_line))
         return self
@@ -114,6 +116,12 @@ class FitMonitor:
             )
         model._store(fitted)
         self._callbacks.end(lambda: fitted)
+
+    @staticmethod
+    def _say_compiling(n_compiled: int) -> None:
+        """Why the first fit of an installation takes seconds longer than all others."""
+        if n_compiled % 5 == 0:
+            announce("compiler", f"compiling, once for this installation: {n_compiled}")
 
     def _remember(self, progress: Progress) -> None:
         """Where the fit is, should it be interrupted."""

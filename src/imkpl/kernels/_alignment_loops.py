@@ -17,7 +17,7 @@ any grouping of the pairs, as long as they stay clear of `_TINY`.
 from contextlib import AbstractContextManager
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from imkpl._threads import ParallelLoop, limited_threads
 
@@ -370,12 +370,23 @@ def _align_task_inplace(  # type: ignore[no-untyped-def]
     _align_lanes_inplace(results, one, is_shared, row_ends, others, column_ends, n_channels, width)
 
 
-@ParallelLoop
+@ParallelLoop(lambda bounds, *_: bounds.size - 1)
 def _align_tasks_inplace(  # type: ignore[no-untyped-def]
-    mantissas, powers, left, left_starts, right, right_starts, rows, columns, bounds, width
+    first_task,
+    last_task,
+    bounds,
+    mantissas,
+    powers,
+    left,
+    left_starts,
+    right,
+    right_starts,
+    rows,
+    columns,
+    width,
 ):
     # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES.
-    for task in prange(bounds.shape[0] - 1):
+    for task in range(first_task, last_task):
         first, last = bounds[task], bounds[task + 1]
         _align_task_inplace(
             mantissas,

@@ -11,7 +11,7 @@ the results are the same bits for any number of threads.
 from contextlib import AbstractContextManager
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from imkpl._threads import ParallelLoop, limited_threads
 
@@ -85,34 +85,42 @@ def _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns):
                 )
 
 
-@ParallelLoop
-def _combine_cross_inplace(out, weights, rates, left, right):  # type: ignore[no-untyped-def]
+def _count_bands(out, *_):  # type: ignore[no-untyped-def]
+    return -(-out.shape[0] // _ROW_TILE)
+
+
+def _count_pairs_of_bands(out, *_):  # type: ignore[no-untyped-def]
+    return -(-_count_bands(out) // 2)
+
+
+@ParallelLoop(_count_bands)
+def _combine_cross_inplace(first_band, last_band, out, weights, rates, left, right):  # type: ignore[no-untyped-def]
     n_rows, n_columns = out.shape
-    for tile in prange((n_rows + _ROW_TILE - 1) // _ROW_TILE):
-        first = tile * _ROW_TILE
+    for band in range(first_band, last_band):
+        first = band * _ROW_TILE
         last = min(first + _ROW_TILE, n_rows)
         _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns)
 
 
-@ParallelLoop
-def _combine_lower_inplace(out, weights, rates, values):  # type: ignore[no-untyped-def]
+@ParallelLoop(_count_pairs_of_bands)
+def _combine_lower_inplace(first_pair, last_pair, out, weights, rates, values):  # type: ignore[no-untyped-def]
     n_rows = out.shape[0]
-    n_tiles = (n_rows + _ROW_TILE - 1) // _ROW_TILE
+    n_bands = (n_rows + _ROW_TILE - 1) // _ROW_TILE
     # A short and a long band of the triangle per task: equal work for every thread.
-    for pair in prange((n_tiles + 1) // 2):
+    for pair in range(first_pair, last_pair):
         for side in range(2):
-            tile = pair if side == 0 else n_tiles - 1 - pair
-            if side == 0 or tile != pair:
-                first = tile * _ROW_TILE
+            band = pair if side == 0 else n_bands - 1 - pair
+            if side == 0 or band != pair:
+                first = band * _ROW_TILE
                 last = min(first + _ROW_TILE, n_rows)
                 _add_rows_inplace(out, weights, rates, values, values, first, last, last)
 
 
-@ParallelLoop
-def _mirror_lower_inplace(out):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda out: -(-out.shape[0] // _MIRROR_TILE))
+def _mirror_lower_inplace(first_tile, last_tile, out):  # type: ignore[no-untyped-def]
     # Square tiles, because writing along a column of a large matrix misses the cache every time.
     n_rows = out.shape[0]
-    for tile in prange((n_rows + _MIRROR_TILE - 1) // _MIRROR_TILE):
+    for tile in range(first_tile, last_tile):
         last = min((tile + 1) * _MIRROR_TILE, n_rows)
         for start in range(0, last, _MIRROR_TILE):
             for i in range(tile * _MIRROR_TILE, last):
@@ -129,15 +137,12 @@ def _row_product(row, rate, value, values):  # type: ignore[no-untyped-def]
     return total
 
 
-@ParallelLoop
-def _contract_tiles(matrix, rates, left, right, lower):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda sums, *_: sums.shape[1] * -(-sums.shape[0] // _CONTRACT_KERNELS))
+def _contract_tiles_inplace(first_task, last_task, sums, matrix, rates, left, right, lower):  # type: ignore[no-untyped-def]
     # One partial sum per kernel and band of rows; with `lower`, only entries left of the diagonal.
     n_rows, n_columns = matrix.shape
-    n_kernels = rates.shape[0]
-    n_bands = (n_rows + _CONTRACT_ROWS - 1) // _CONTRACT_ROWS
-    n_groups = (n_kernels + _CONTRACT_KERNELS - 1) // _CONTRACT_KERNELS
-    partial = np.zeros((n_kernels, n_bands))
-    for task in prange(n_groups * n_bands):
+    n_kernels, n_bands = sums.shape
+    for task in range(first_task, last_task):
         band = task % n_bands
         first = (task // n_bands) * _CONTRACT_KERNELS
         for kernel in range(first, min(first + _CONTRACT_KERNELS, n_kernels)):
@@ -147,8 +152,7 @@ def _contract_tiles(matrix, rates, left, right, lower):  # type: ignore[no-untyp
                 total += _row_product(
                     matrix[i, :stop], rates[kernel], left[kernel, i], right[kernel, :stop]
                 )
-            partial[kernel, band] = total
-    return partial
+            sums[kernel, band] = total
 
 
 @njit(cache=True, fastmath=_SUM_FLAGS)
@@ -158,10 +162,10 @@ def _fill_pair_inplace(row, rates, left, right):  # type: ignore[no-untyped-def]
         row[kernel] = _exp_minus(scaled * scaled)
 
 
-@ParallelLoop
-def _fill_pairs_inplace(out, rates, samples, rows, columns):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda out, *_: out.shape[0])
+def _fill_pairs_inplace(first_pair, last_pair, out, rates, samples, rows, columns):  # type: ignore[no-untyped-def]
     # Here `samples` is sample-major: one pair reads two contiguous rows.
-    for pair in prange(rows.shape[0]):
+    for pair in range(first_pair, last_pair):
         _fill_pair_inplace(out[pair], rates, samples[rows[pair]], samples[columns[pair]])
 
 
@@ -212,8 +216,6 @@ def _add_row_single_inplace(row, weight, value, values):  # type: ignore[no-unty
 
 @njit(cache=True)
 def _add_rows_single_inplace(out, weights, left, right, first, last, n_columns):  # type: ignore[no-untyped-def]
-    # The index of a parallel loop is unsigned; its difference to another would be a float.
-    first, last = np.int64(first), np.int64(last)
     tile = np.empty((_ROW_TILE, _COLUMN_TILE), dtype=np.float32)
     for start in range(0, n_columns, _COLUMN_TILE):
         stop = min(start + _COLUMN_TILE, n_columns)
@@ -229,40 +231,37 @@ def _add_rows_single_inplace(out, weights, left, right, first, last, n_columns):
                     out[i, j] += tile[i - first, j - start]
 
 
-@ParallelLoop
-def _combine_cross_single_inplace(out, weights, left, right):  # type: ignore[no-untyped-def]
+@ParallelLoop(_count_bands)
+def _combine_cross_single_inplace(first_band, last_band, out, weights, left, right):  # type: ignore[no-untyped-def]
     n_rows, n_columns = out.shape
-    for tile in prange((n_rows + _ROW_TILE - 1) // _ROW_TILE):
-        first = tile * _ROW_TILE
+    for band in range(first_band, last_band):
+        first = band * _ROW_TILE
         last = min(first + _ROW_TILE, n_rows)
         _add_rows_single_inplace(out, weights, left, right, first, last, n_columns)
 
 
-@ParallelLoop
-def _combine_lower_single_inplace(out, weights, values):  # type: ignore[no-untyped-def]
+@ParallelLoop(_count_pairs_of_bands)
+def _combine_lower_single_inplace(first_pair, last_pair, out, weights, values):  # type: ignore[no-untyped-def]
     n_rows = out.shape[0]
-    n_tiles = (n_rows + _ROW_TILE - 1) // _ROW_TILE
-    # A short and a long band of the triangle per task: equal work for every thread.
-    for pair in prange((n_tiles + 1) // 2):
+    n_bands = (n_rows + _ROW_TILE - 1) // _ROW_TILE
+    for pair in range(first_pair, last_pair):
         for side in range(2):
-            tile = pair if side == 0 else n_tiles - 1 - pair
-            if side == 0 or tile != pair:
-                first = tile * _ROW_TILE
+            band = pair if side == 0 else n_bands - 1 - pair
+            if side == 0 or band != pair:
+                first = band * _ROW_TILE
                 last = min(first + _ROW_TILE, n_rows)
                 _add_rows_single_inplace(out, weights, values, values, first, last, last)
 
 
 # Sums over listed pairs and over sparse rows.
 
-# No reassociation: Numba optimises the body of a parallel loop once more when it is stored in its
-# cache, and with it sums had other last bits in the process that compiled them than in all others.
+# No reassociation: with it sums may have other last bits in the process that compiled them than in
+# those that find them in Numba's cache.
 _ROW_FLAGS = {"contract", "nsz"}
 
 # Pairs in one partial sum, and kernels whose sums stay in the first-level cache meanwhile.
 _PAIR_BAND = 8192
 _PAIR_KERNELS = 256
-# Kernels that share one allocation of scratch memory.
-_ROW_KERNELS = 4
 
 
 @njit(cache=True, fastmath=_ROW_FLAGS)
@@ -272,46 +271,54 @@ def _add_pair_inplace(sums, value, rates, left, right):  # type: ignore[no-untyp
         sums[kernel] += value * _exp_minus(scaled * scaled)
 
 
-@ParallelLoop
-def _sum_pairs(values, rates, samples, rows, columns):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda sums, *_: sums.shape[0] * -(-sums.shape[1] // _PAIR_KERNELS))
+def _sum_pairs_inplace(first_task, last_task, sums, values, rates, samples, rows, columns):  # type: ignore[no-untyped-def]
     # One partial sum per band and kernel; `samples` is sample-major, so that kernels vectorise.
-    n_pairs, n_kernels = values.shape[0], rates.shape[0]
-    n_bands = (n_pairs + _PAIR_BAND - 1) // _PAIR_BAND
-    n_groups = (n_kernels + _PAIR_KERNELS - 1) // _PAIR_KERNELS
-    partial = np.zeros((n_bands, n_kernels))
-    for task in prange(n_bands * n_groups):
+    n_pairs = values.shape[0]
+    n_bands, n_kernels = sums.shape
+    for task in range(first_task, last_task):
         band = task % n_bands
         first = (task // n_bands) * _PAIR_KERNELS
         last = min(first + _PAIR_KERNELS, n_kernels)
-        sums = partial[band, first:last]
         for pair in range(band * _PAIR_BAND, min((band + 1) * _PAIR_BAND, n_pairs)):
             _add_pair_inplace(
-                sums,
+                sums[band, first:last],
                 values[pair],
                 rates[first:last],
                 samples[rows[pair], first:last],
                 samples[columns[pair], first:last],
             )
-    return partial
 
 
-@ParallelLoop
-def _place_narrow_inplace(starts, offsets, values, rates, spacing, lead, alignment, widest):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda is_wide, *_: is_wide.size)
+def _place_narrow_inplace(  # type: ignore[no-untyped-def]
+    first_kernel,
+    last_kernel,
+    is_wide,
+    starts,
+    offsets,
+    values,
+    rates,
+    spacing,
+    lead,
+    alignment,
+    widest,
+):
     # Positions of the samples in grid points from the lowest one, for kernels that span no more
-    # than `widest` of them; returns which kernels span more.
-    n_kernels, n_samples = values.shape
-    is_wide = np.zeros(n_kernels, dtype=np.bool_)
-    for kernel in prange(n_kernels):
+    # than `widest` of them, and which kernels span more.
+    n_samples = values.shape[1]
+    for kernel in range(first_kernel, last_kernel):
         row, rate = values[kernel], rates[kernel]
-        lowest = row.min()
-        is_wide[kernel] = (row.max() - lowest) * rate * (1.0 / spacing) > widest
+        lowest, highest = row[0], row[0]
+        for value in row:
+            lowest, highest = min(lowest, value), max(highest, value)
+        is_wide[kernel] = (highest - lowest) * rate * (1.0 / spacing) > widest
         if not is_wide[kernel]:
             for sample in range(n_samples):
                 position = (row[sample] - lowest) * rate * (1.0 / spacing)
                 first = np.int64(position / alignment) * alignment
                 starts[kernel, sample] = first
                 offsets[kernel, sample] = position - first + lead
-    return is_wide
 
 
 @njit(cache=True, fastmath=_ROW_FLAGS)
@@ -396,26 +403,34 @@ def _sum_squares(rows, row_weights, firsts, lengths, places, store, cells):  # t
     return total
 
 
-@ParallelLoop
-def _sum_rows(rows, row_weights, mixes, starts, offsets, n_cells, width, spacing, scale):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda sums, *_: sums.size)
+def _sum_rows_inplace(  # type: ignore[no-untyped-def]
+    first_kernel,
+    last_kernel,
+    sums,
+    rows,
+    row_weights,
+    mixes,
+    starts,
+    offsets,
+    places,
+    most_cells,
+    width,
+    spacing,
+    scale,
+):
     # `rows` and `mixes` are (pointers, columns, values) of sparse arrays. The first columns of the
     # rows stand for samples, whose windows have `width` cells, the others for mixes of samples.
-    n_kernels, n_samples = starts.shape
-    n_mixes, most_cells = mixes[0].shape[0] - 1, n_cells.max()
-    sums = np.empty(n_kernels)
-    for group in prange((n_kernels + _ROW_KERNELS - 1) // _ROW_KERNELS):
-        store = np.empty(n_samples * width + n_mixes * most_cells)
-        cells = np.zeros(most_cells)
-        firsts = np.empty(n_samples + n_mixes, dtype=np.int64)
-        lengths = np.full(n_samples + n_mixes, width, dtype=np.int64)
-        places = np.arange(n_samples + n_mixes) * width
-        places[n_samples:] = n_samples * width + np.arange(n_mixes) * most_cells
-        for kernel in range(group * _ROW_KERNELS, min((group + 1) * _ROW_KERNELS, n_kernels)):
-            firsts[:n_samples] = starts[kernel]
-            _fill_windows_inplace(store, offsets[kernel], width, spacing, scale)
-            _fill_mixes_inplace(store, firsts, lengths, places, most_cells, mixes)
-            sums[kernel] = _sum_squares(rows, row_weights, firsts, lengths, places, store, cells)
-    return sums
+    # That of column j begins at places[j] of the store, and the last place is its end.
+    n_samples, n_columns = starts.shape[1], places.shape[0] - 1
+    store, cells = np.empty(places[n_columns]), np.zeros(most_cells)
+    firsts, lengths = np.empty(n_columns, dtype=np.int64), np.empty(n_columns, dtype=np.int64)
+    for kernel in range(first_kernel, last_kernel):
+        for sample in range(n_samples):
+            firsts[sample], lengths[sample] = starts[kernel, sample], width
+        _fill_windows_inplace(store, offsets[kernel], width, spacing, scale)
+        _fill_mixes_inplace(store, firsts, lengths, places, most_cells, mixes)
+        sums[kernel] = _sum_squares(rows, row_weights, firsts, lengths, places, store, cells)
 
 
 def _enough_threads(n_values: int) -> AbstractContextManager[int]:

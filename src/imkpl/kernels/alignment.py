@@ -513,6 +513,7 @@ def _align(
     mantissas, exponents = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
     with loops._enough_threads(float(above @ beside.astype(np.float64))):
         loops._align_tasks_inplace(
+            _find_bounds(rows, is_shared=is_shared),
             mantissas,
             exponents,
             left.values,
@@ -521,7 +522,6 @@ def _align(
             right.starts,
             rows,
             columns,
-            _find_bounds(rows, is_shared=is_shared),
             width,
         )
     if order is None:

@@ -184,9 +184,10 @@ class PerFeatureGaussian(BaseKernelBank):
             columns, rates = self._table.columns[block], self._table.rates[block]
             rows = feature_major(left, columns)
             others = rows if right is None else feature_major(right, columns)
+            sums = np.zeros((rates.size, -(-matrix.shape[0] // loops._CONTRACT_ROWS)))
             with loops._enough_threads(matrix.size * rates.size):
-                bands = loops._contract_tiles(matrix, rates, rows, others, is_symmetric)
-            products[block] = constant + bands.sum(axis=1)
+                loops._contract_tiles_inplace(sums, matrix, rates, rows, others, is_symmetric)
+            products[block] = constant + sums.sum(axis=1)
         return products
 
     def pairs(
@@ -212,9 +213,10 @@ class PerFeatureGaussian(BaseKernelBank):
         products = np.empty(self.n_kernels)
         for block in self._blocks(self.n_kernels, array, None):
             samples, rates = self._sample_major(array, block)
+            sums = np.zeros((-(-rows.size // loops._PAIR_BAND), rates.size))
             with loops._enough_threads(rows.size * rates.size):
-                bands = loops._sum_pairs(factors, rates, samples, rows, columns)
-            products[block] = bands.sum(axis=0)
+                loops._sum_pairs_inplace(sums, factors, rates, samples, rows, columns)
+            products[block] = sums.sum(axis=0)
         return products
 
     def contract_rows(

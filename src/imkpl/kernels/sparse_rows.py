@@ -88,9 +88,10 @@ def place_on_grid(
         return starts, offsets, np.full(rates.size, grid.width)
     # The window begins n_points / 2 - 1 points before the grid point left of the sample.
     lead = grid.n_points // 2 - 1
+    is_wide = np.zeros(rates.size, dtype=bool)
     with loops._enough_threads(values.size):
-        is_wide = loops._place_narrow_inplace(
-            starts, offsets, values, rates, grid.spacing, lead, ALIGNMENT, WIDEST_SPAN
+        loops._place_narrow_inplace(
+            is_wide, starts, offsets, values, rates, grid.spacing, lead, ALIGNMENT, WIDEST_SPAN
         )
     for kernel in np.flatnonzero(is_wide):
         starts[kernel], offsets[kernel] = _place_in_groups(values[kernel], rates[kernel], grid)
@@ -202,18 +203,26 @@ def sum_rows_on_grid(
     starts, offsets, n_cells = place_on_grid(values, rates, grid)
     sums = np.empty(rates.size)
     for chosen, part in _split_by_span(rows, n_cells, grid):
+        found, most_cells = np.empty(chosen.size), int(n_cells[chosen].max(initial=0))
+        # Windows of samples, then of mixes.
+        n_columns = values.shape[1], 0 if part.mixes is None else part.mixes.shape[0]
+        sizes = np.repeat([grid.width, most_cells], n_columns)
+        places = np.concatenate(([0], np.cumsum(sizes)))
         with loops._enough_threads(chosen.size * part.rows.nnz * grid.width):
-            sums[chosen] = loops._sum_rows(
+            loops._sum_rows_inplace(
+                found,
                 _csr_parts(part.rows),
                 part.weights,
                 _csr_parts(part.mixes),
                 starts[chosen],
                 offsets[chosen],
-                n_cells[chosen],
+                places,
+                most_cells,
                 grid.width,
                 grid.spacing,
                 grid.scale,
             )
+        sums[chosen] = found
     return np.where(is_finite, sums, np.nan)
 
 

@@ -1,7 +1,7 @@
 """The compiled search for the nearest samples of the same class and of other classes."""
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from imkpl._threads import ParallelLoop
 
@@ -22,12 +22,14 @@ def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untype
     return n_found
 
 
-@ParallelLoop
-def _find_nearest_inplace(kernel, labels, samples, order, same, other, n_same, n_other):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda kernel, labels, samples, *_: samples.size)
+def _find_nearest_inplace(  # type: ignore[no-untyped-def]
+    first, last, kernel, labels, samples, order, same, other, n_same, n_other
+):
     # The neighbours of samples[p] are the first n_same[p] entries of same[p] and the first
     # n_other[p] entries of other[p]. The kernel counts together with itself in another order of
     # samples, unless that is empty.
-    for p in prange(samples.size):
+    for p in range(first, last):
         i = samples[p]
         own, others = same[p], other[p]
         to_same = np.empty(own.size)

@@ -1,7 +1,7 @@
 """The compiled pursuit: the algorithm of ``solve_nqp`` on raw arrays."""
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from imkpl._threads import ParallelLoop
 
@@ -222,50 +222,10 @@ def _pursue(  # type: ignore[no-untyped-def]
     return n_active, scale * value, n_steps, status
 
 
-@njit(cache=True)
-def _pursue_alone(  # type: ignore[no-untyped-def]
-    H,
-    scale,
-    c,
-    sparsity,
-    constant,
-    residual_tol,
-    min_decrease,
-    max_steps,
-    gradient_tol,
-    dependence_tol,
-):
-    """Pursue one problem with work arrays of its own; (active, x, value, n_steps, status)."""
-    n = c.size
-    width = min(sparsity, n)
-    active, kept_active = np.empty(width, np.int64), np.empty(width, np.int64)
-    x, kept_x = np.empty(width, H.dtype), np.empty(width, H.dtype)
-    n_active, value, n_steps, status = _pursue(
-        H,
-        scale,
-        c,
-        sparsity,
-        constant,
-        residual_tol,
-        min_decrease,
-        max_steps,
-        gradient_tol,
-        dependence_tol,
-        x,
-        active,
-        kept_x,
-        kept_active,
-        np.empty(width, H.dtype),
-        np.empty(width, H.dtype),
-        np.empty((width, width), H.dtype),
-        np.empty(n, H.dtype),
-        np.empty(n, np.int8),
-    )
-    return active[:n_active].copy(), x[:n_active].copy(), value, n_steps, status
-
-
-@ParallelLoop
+@ParallelLoop(lambda H, scale, C, *_: C.shape[0])
 def _pursue_batch(  # type: ignore[no-untyped-def]
+    first,
+    last,
     H,
     scale,
     C,
@@ -276,7 +236,6 @@ def _pursue_batch(  # type: ignore[no-untyped-def]
     max_steps,
     gradient_tol,
     dependence_tol,
-    n_chunks,
     x,
     active,
     n_active,
@@ -286,38 +245,36 @@ def _pursue_batch(  # type: ignore[no-untyped-def]
 ):
     """Pursue each row of C; row i of the padded ``x`` and ``active`` holds n_active[i] entries.
 
-    Chunks of problems run in parallel, each with one set of work arrays. A problem is computed
-    by one thread from start to end, so its result does not depend on the number of threads.
+    A problem is computed by one thread from start to end, so its result does not depend on the
+    number of threads.
     """
-    n_problems, n = C.shape
-    width = x.shape[1]
-    for chunk in prange(n_chunks):
-        kept_active = np.empty(width, np.int64)
-        kept_x = np.empty(width, H.dtype)
-        y = np.empty(width, H.dtype)
-        z = np.empty(width, H.dtype)
-        factor = np.empty((width, width), H.dtype)
-        gradient = np.empty(n, H.dtype)
-        mark = np.empty(n, np.int8)
-        for i in range(chunk * n_problems // n_chunks, (chunk + 1) * n_problems // n_chunks):
-            n_active[i], value[i], n_steps[i], status[i] = _pursue(
-                H,
-                scale[i],
-                C[i],
-                sparsity,
-                constant[i],
-                residual_tol[i],
-                min_decrease,
-                max_steps,
-                gradient_tol,
-                dependence_tol,
-                x[i],
-                active[i],
-                kept_x,
-                kept_active,
-                y,
-                z,
-                factor,
-                gradient,
-                mark,
-            )
+    n, width = C.shape[1], x.shape[1]
+    kept_active = np.empty(width, np.int64)
+    kept_x = np.empty(width, H.dtype)
+    y = np.empty(width, H.dtype)
+    z = np.empty(width, H.dtype)
+    factor = np.empty((width, width), H.dtype)
+    gradient = np.empty(n, H.dtype)
+    mark = np.empty(n, np.int8)
+    for i in range(first, last):
+        n_active[i], value[i], n_steps[i], status[i] = _pursue(
+            H,
+            scale[i],
+            C[i],
+            sparsity,
+            constant[i],
+            residual_tol[i],
+            min_decrease,
+            max_steps,
+            gradient_tol,
+            dependence_tol,
+            x[i],
+            active[i],
+            kept_x,
+            kept_active,
+            y,
+            z,
+            factor,
+            gradient,
+            mark,
+        )

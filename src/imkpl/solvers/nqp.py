@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 
 from imkpl._threads import limited_threads
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.solvers._nqp_loops import _pursue_alone, _pursue_batch
+from imkpl.solvers._nqp_loops import _pursue_batch
 
 
 class Status(IntEnum):
@@ -280,37 +280,16 @@ def solve_nqp_batch(
     sparsity, limit = _check_limits(sparsity, n, max_steps, scale, constant, min_decrease)
     n_jobs = -1 if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs (or -1)")
 
-    width = min(sparsity, n)
-    x = np.empty((n_problems, width), H.dtype)
-    active = np.empty((n_problems, width), np.int64)
-    n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
-    value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
     scales = _per_problem(scale, n_problems, "scale")
     constants = _per_problem(constant, n_problems, "constant")
     residual_limits = _per_problem(
         -np.inf if residual_tol is None else residual_tol, n_problems, "residual_tol"
     )
-    if n_problems:
-        with limited_threads(n_jobs) as n_threads:
-            _pursue_batch(
-                _frozen(H),
-                _frozen(scales),
-                _frozen(C),
-                sparsity,
-                _frozen(constants),
-                _frozen(residual_limits),
-                float(min_decrease),
-                limit,
-                *_tolerances(H.dtype),
-                min(n_threads, n_problems),
-                x,
-                active,
-                n_active,
-                value,
-                n_steps,
-                status,
-            )
-    is_filled = np.arange(width) < n_active[:, None]
+    with limited_threads(n_jobs):
+        x, active, n_active, value, n_steps, status = _pursue_rows(
+            H, C, sparsity, scales, constants, residual_limits, min_decrease, limit
+        )
+    is_filled = np.arange(x.shape[1]) < n_active[:, None]
     indptr = np.concatenate(([0], np.cumsum(n_active)))
     solutions = sp.csr_array((x[is_filled], active[is_filled], indptr), shape=(n_problems, n))
     solutions.sort_indices()
@@ -360,18 +339,54 @@ def pursue(
     >>> indices, values, value
     (array([1, 0]), array([2. , 0.5]), -4.25)
     """
-    indices, values, value, _, _ = _pursue_alone(
-        _frozen(H),
-        float(scale),
-        _frozen(c),
+    x, active, (n_active,), value, _, _ = _pursue_rows(
+        H,
+        c[np.newaxis],
         sparsity,
-        float(constant),
-        float(residual_tol),
-        float(min_decrease),
+        np.array([float(scale)]),
+        np.array([float(constant)]),
+        np.array([float(residual_tol)]),
+        min_decrease,
         _default_max_steps(sparsity, c.size),
-        *_tolerances(H.dtype),
     )
-    return indices, values, value
+    return active[0, :n_active], x[0, :n_active], float(value[0])
+
+
+def _pursue_rows(
+    H: FloatArray,
+    C: FloatArray,
+    sparsity: int,
+    scales: FloatArray,
+    constants: FloatArray,
+    residual_limits: FloatArray,
+    min_decrease: float,
+    max_steps: int,
+) -> tuple[Any, ...]:
+    """Padded values and indices, and their number, values, numbers of steps and statuses."""
+    n_problems, width = C.shape[0], min(sparsity, C.shape[1])
+    x = np.empty((n_problems, width), H.dtype)
+    active = np.empty((n_problems, width), np.int64)
+    n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
+    value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
+    if n_problems:
+        _pursue_batch(
+            _frozen(H),
+            _frozen(scales),
+            _frozen(C),
+            sparsity,
+            _frozen(constants),
+            _frozen(residual_limits),
+            float(min_decrease),
+            max_steps,
+            *_tolerances(H.dtype),
+            x,
+            active,
+            n_active,
+            value,
+            n_steps,
+            status,
+        )
+    return x, active, n_active, value, n_steps, status
 
 
 def _steepest(
