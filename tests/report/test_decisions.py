@@ -153,6 +153,7 @@ def test_cards_are_those_of_explain(wine):
     explanation = wine.model.explain(wine.X)
     for index in (0, 40, 80):
         expected = to_json(explanation.card(index).to_dict(), 6)
+        del expected["pictures"]
         assert wine.found["samples"]["rows"][index]["card"] == expected
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from imkpl.explanations.card import CaseCard
 from imkpl.explanations.exports import to_label
 from imkpl.measures import discrimination_score, interpretability_score
-from imkpl.report.learned import describe_time
+from imkpl.report.learned import thin_out
 from imkpl.report.subject import Subject, choose_rows
 
 # Samples in the list, samples with a card, and fewer of these where samples are series, which take
@@ -112,7 +113,7 @@ def describe_samples(subject: Subject) -> dict[str, Any]:
     # Explained samples are always listed.
     others = np.setdiff1d(choose_rows(subject, MOST_LISTED), explained)
     listed = np.union1d(explained, others[: max(0, MOST_LISTED - explained.size)])
-    cards = {row: explanation.card(row).to_dict() for row in explained.tolist()}
+    cards = {row: _shorten_card(explanation.card(row)) for row in explained.tolist()}
     winners, is_novel = explanation.winners, explanation.is_novel
     names = Counter(str(name) for name in explanation.sample_ids)
     rows = [
@@ -128,11 +129,6 @@ def describe_samples(subject: Subject) -> dict[str, Any]:
             "novelty": float(explanation.novelty[row]),
             "is_novel": bool(is_novel[row]),
             "card": cards.get(row),
-            "time": (
-                describe_time(explanation[row])
-                if subject.kind == "series" and row in cards
-                else None
-            ),
         }
         for row in listed.tolist()
     ]
@@ -143,3 +139,13 @@ def describe_samples(subject: Subject) -> dict[str, Any]:
         "has_labels": labels is not None,
         "rows": rows,
     }
+
+
+def _shorten_card(card: CaseCard) -> dict[str, Any]:
+    """A card with as many points of long series as can be seen, and without pictures."""
+    found = card.to_dict()
+    found.pop("pictures")
+    if found["series"] is not None:
+        lines = {key: thin_out(found["series"][key]) for key in ("values", "supporting")}
+        found["series"].update(lines)
+    return found

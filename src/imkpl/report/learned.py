@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from imkpl._typing import FloatArray
-from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
 from imkpl.explanations.time import unfold_means
@@ -320,35 +319,11 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
                 "sample": to_label(explanation.support_ids[place]),
                 "share": share,
                 "channels": [
-                    {"name": name, **_thin_out(series[channel])} for name, channel in channels
+                    {"name": name, **thin_out(series[channel])} for name, channel in channels
                 ],
             }
         )
     return found
-
-
-def describe_time(one: Explanation) -> list[dict[str, Any]] | None:
-    """How the similarity of a series to its prototypes spreads over time."""
-    try:
-        found = one.time_shares(0)
-    except TypeError:
-        return None
-    channels, series = _find_channels(one.evidence.predictor), one.evidence.samples[0]
-    described = []
-    for name in sorted(found, key=lambda name: -float(found[name].shares.sum()))[:MOST_CHANNELS]:
-        shares, times = found[name].shares, found[name].times
-        edges = np.linspace(0, shares.size, min(MOST_STEPS, shares.size) + 1).astype(int)
-        described.append(
-            {
-                "name": name,
-                "share": float(shares.sum()),
-                "line": _thin_out(series[channels[name]]) if name in channels else None,
-                "starts": times[edges[:-1]].tolist(),
-                "end": float(times[-1]),
-                "steps": np.add.reduceat(shares, edges[:-1]).tolist(),
-            }
-        )
-    return described
 
 
 def _find_channels(predictor: Predictor) -> dict[str, int]:
@@ -361,7 +336,7 @@ def _find_channels(predictor: Predictor) -> dict[str, int]:
     return {names[kernel]: int(columns[kernel]) for kernel in np.argsort(-weights, kind="stable")}
 
 
-def _thin_out(values: FloatArray) -> dict[str, Any]:
+def thin_out(values: FloatArray) -> dict[str, Any]:
     """At most `MOST_STEPS` evenly spaced points of a line."""
     steps = np.unique(np.linspace(0, len(values) - 1, min(MOST_STEPS, len(values))).astype(int))
     return {"times": steps.tolist(), "values": np.asarray(values, float)[steps].tolist()}

@@ -35,7 +35,7 @@
   };
   const round = (value) => (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4))));
   const cellText = (cell) => (cell === null ? "missing" : typeof cell === "number" ? round(cell) : String(cell));
-  const signed = (value) => `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(Math.abs(value) < 0.01 ? 3 : 2)}`;
+  const signed = (value) => (Math.abs(value) < 0.0005 ? "0" : `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(Math.abs(value) < 0.01 ? 3 : 2)}`);
   const colorOf = (label) => {
     const place = data.classes.findIndex((one) => one === label);
     return place < 0 ? "" : `c${place % 8}`;
@@ -104,12 +104,14 @@
   };
   const nearest = (one, title) => {
     if (!one) return [title];
-    return [make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " ",
-      isolate(one.label), `, ${title}, similarity ${one.similarity.toFixed(2)}, share ${percent(one.share)}`];
+    const others = one.n_cases > 1 ? ` and ${one.n_cases - 1} others` : "";
+    return [make("span", { class: "side-word" }, title), " ", make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))),
+      `${others}, `, isolate(one.label), `, similarity ${one.similarity.toFixed(2)}, share ${percent(one.share)}`];
   };
   const hasCells = (card) => card.features.some((one) => one.value !== null || one.supporting !== null);
-  const speakers = (card) => make("ul", { class: "notes" },
-    ...[[card.supporting, "speaks for it"], [card.opposing, "speaks against"]].filter(([one]) => one)
+  // Where the table has no heads to say it.
+  const speakers = (card) => make("ul", { class: hasCells(card) ? "notes narrow-only" : "notes" },
+    ...[[card.supporting, "Speaks for it"], [card.opposing, "Speaks against"]].filter(([one]) => one)
       .map(([one, title]) => make("li", {}, ...nearest(one, title))));
   const compare = (card) => {
     const isTable = hasCells(card);
@@ -135,7 +137,7 @@
       make("td", { role: "cell", class: "pushed" }, kind === "rest" ? push(value, largest, card) : make("span", { class: "push" }, make("span", {}), make("span", { class: "n" }, signed(value)))));
     const word = data.feature_word;
     const heads = [[word[0].toUpperCase() + word.slice(1)]];
-    if (isTable) heads.push([make("b", {}, "This case")], nearest(card.supporting, "speaks for it"), nearest(card.opposing, "speaks against"));
+    if (isTable) heads.push([make("b", {}, "This case")], nearest(card.supporting, "Speaks for it"), nearest(card.opposing, "Speaks against"));
     heads.push(["Against \u2190 \u2192 for"]);
     return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
@@ -153,32 +155,45 @@
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-  // A series whose time steps are shaded by their share in the decision.
-  const overTime = (channel) => {
-    const [width, height] = [640, 80];
-    const end = Math.max(channel.end, 1);
-    const largest = Math.max(...channel.steps);
-    const about = Math.round(channel.starts[channel.steps.indexOf(largest)]);
-    const text = `: ${percent(channel.share)} of the similarity, most of it near step ${about}.`;
-    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": channel.name + text, class: "time" });
-    channel.starts.forEach((start, span) => {
-      const stop = span + 1 < channel.starts.length ? channel.starts[span + 1] : end;
-      const box = { x: (start / end) * width, y: 0, width: Math.max(1, ((stop - start) / end) * width), height };
-      svg.append(draw("rect", { ...box, "fill-opacity": (0.75 * channel.steps[span]) / largest }));
-    });
-    if (channel.line) {
-      const known = channel.line.values.filter((value) => typeof value === "number");
-      const [low, high] = [Math.min(...known), Math.max(...known)];
-      let path = "";
-      channel.line.values.forEach((value, step) => {
-        if (typeof value !== "number") return;
-        const x = (channel.line.times[step] / end) * width;
+  // A value between two points of a line.
+  const between = ({ times, values }, at) => {
+    const after = times.findIndex((time) => time >= at);
+    if (after <= 0) return values[after < 0 ? values.length - 1 : 0];
+    const [left, right] = [values[after - 1], values[after]];
+    if (left === null || right === null) return null;
+    return left + ((right - left) * (at - times[after - 1])) / (times[after] - times[after - 1]);
+  };
+  // A series over the supporting one, each step beside the one that it is aligned with. Steps that
+  // tell the two classes apart are shaded.
+  const overTime = ({ series, answer, supporting }) => {
+    const [width, height] = [640, 110];
+    const own = series.values;
+    const end = Math.max(...own.times, 1);
+    const other = { times: series.times, values: series.aligned.map((at) => between(series.supporting, at)) };
+    const known = [...own.values, ...other.values].filter((value) => typeof value === "number");
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    const across = (time) => (time / end) * width;
+    const line = ({ times, values }) => {
+      let isDown = false;
+      return values.map((value, step) => {
+        const command = isDown ? "L" : "M";
+        isDown = typeof value === "number";
+        if (!isDown) return "";
         const y = height - 6 - ((value - low) / (high - low || 1)) * (height - 12);
-        path += `${path ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`;
-      });
-      svg.append(draw("path", { d: path, class: "line" }));
-    }
-    return make("figure", {}, svg, make("figcaption", {}, isolate(channel.name), text));
+        return `${command}${across(times[step]).toFixed(1)},${y.toFixed(1)}`;
+      }).join("");
+    };
+    const when = series.from === series.to ? `at step ${series.from}` : `in steps ${series.from} to ${series.to}`;
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `It decides ${when}.`, class: `time ${colorOf(answer)}` });
+    const largest = Math.max(...series.shares) || 1;
+    series.times.forEach((start, step) => {
+      const stop = series.times[step + 1] ?? end;
+      const box = { x: across(start), y: 0, width: Math.max(1, across(stop - start)), height };
+      svg.append(draw("rect", { ...box, "fill-opacity": ((0.6 * series.shares[step]) / largest).toFixed(3) }));
+    });
+    svg.append(draw("path", { d: line(other), class: "other" }), draw("path", { d: line(own), class: "line" }));
+    return make("figure", {}, svg, make("figcaption", {}, isolate(series.channel), ": this case (thin) over ", isolate(supporting.case),
+      ` (wide), aligned step by step. It decides ${when}, where it is more like that than like the other class.`));
   };
 
   const showCard = (card, row) => {
@@ -187,16 +202,15 @@
     const truth = row?.right === true ? [make("span", { class: "truth ok" }, "right")]
       : row?.right === false ? [make("span", { class: "truth" }, "wrong: it is ", isolate(row.true))] : [];
     parts.push(odds(card), make("p", { class: "doubt" }, ...say(card.doubt_text, card)));
-    if (!hasCells(card)) parts.push(speakers(card));
-    parts.push(compare(card));
+    parts.push(speakers(card), compare(card));
     if (card.change) parts.push(change(card.change));
     if (card.notes.length) parts.push(make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", {}, ...say(note, card)))));
-    if (row?.time?.length) parts.push(make("h4", {}, "When it resembles its prototypes"), ...row.time.map(overTime));
+    if (card.series) parts.push(overTime(card));
     const novelty = row ? row.novelty : card.novelty;
     const foot = make("div", { class: "foot" }, make("span", {}, `Novelty ${novelty.toFixed(2)}, usually at most ${data.novelty_threshold.toFixed(2)}`));
     if (row && starts.has(row.row)) {
       const edit = make("button", { type: "button" }, "Change its values");
-      edit.addEventListener("click", () => { window.location.hash = "own"; });
+      edit.addEventListener("click", () => go("#own"));
       foot.append(edit);
     }
     parts.push(foot);
@@ -358,7 +372,7 @@
     markPoint(place);
     find("pointed").replaceChildren(...tell(place));
     showTip(tell(place), event.clientX, event.clientY + 14);
-    if (isCase && event.type === "click") window.location.hash = linkTo(byRow.get(data.map[place][2]).key).slice(1);
+    if (isCase && event.type === "click") go(linkTo(byRow.get(data.map[place][2]).key));
   };
   if (plot) {
     plot.addEventListener("pointermove", point);
@@ -387,39 +401,46 @@
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
   // Links: #case-17 opens a card, #own the form, #prototype-3 whatever is folded around it.
-  const follow = (isFirst) => {
-    const hash = decodeURIComponent(window.location.hash.slice(1));
+  const follow = (link, isFirst = false) => {
+    let hash = link.slice(1);
+    try { hash = decodeURIComponent(hash); } catch { return; }
     if (hash.startsWith("case-") && places.has(hash.slice(5))) {
       showTab("list");
       choose(hash.slice(5));
       const isNarrow = window.matchMedia("(max-width: 56rem)").matches;
-      const target = find(isNarrow ? "card" : "cases");
       const box = find("card").getBoundingClientRect();
-      if (isNarrow || box.top > window.innerHeight - 200 || box.bottom < 200) target.scrollIntoView();
+      if (isNarrow || box.top > window.innerHeight - 200 || box.bottom < 200) find(isNarrow ? "card" : "cases").scrollIntoView();
       find("card").focus({ preventScroll: true });
     } else if (hash === "own" && !form.why_absent) {
       openForm();
       find("cases").scrollIntoView();
       if (!isFirst) fields[0]?.focus({ preventScroll: true });
-    } else if (hash.startsWith("prototype-")) {
+    } else if (hash) {
       const target = find(hash);
       for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
       target?.scrollIntoView();
     }
   };
-  window.addEventListener("hashchange", () => follow(false));
+  // In a frame of a notebook the page has no address, and links would lead to the notebook.
+  const isFramed = window.location.protocol === "about:";
+  const go = (link) => {
+    if (isFramed || link === window.location.hash) follow(link);
+    else window.location.hash = link;
+  };
+  window.addEventListener("hashchange", () => follow(window.location.hash));
   document.addEventListener("click", (event) => {
-    // A second click on the same link does not change the address.
     const link = event.target.closest?.("a[href^='#']");
-    if (link && link.hash === window.location.hash) follow(false);
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(link.getAttribute("href"));
   });
 
   const links = [...document.querySelectorAll(".bar a")];
-  const sections = links.map((link) => find(link.hash.slice(1))).filter(Boolean);
+  const sections = links.map((link) => find(link.getAttribute("href").slice(1))).filter(Boolean);
   const watch = new IntersectionObserver(() => {
     const above = sections.filter((section) => section.getBoundingClientRect().top < 160);
     const here = (above[above.length - 1] ?? sections[0]).id;
-    for (const link of links) link.classList.toggle("here", link.hash === `#${here}`);
+    for (const link of links) link.classList.toggle("here", link.getAttribute("href") === `#${here}`);
   }, { rootMargin: "-60px 0px -60% 0px", threshold: [0, 0.1, 0.5, 1] });
   sections.forEach((section) => watch.observe(section));
 
@@ -437,7 +458,7 @@
     find("tab-list").addEventListener("click", () => {
       showTab("list");
       if (chosen !== null) choose(chosen);
-      if (window.location.hash === "#own") window.history.replaceState(null, "", linkTo(chosen));
+      if (!isFramed && window.location.hash === "#own") window.history.replaceState(null, "", linkTo(chosen));
     });
     find("tab-own").addEventListener("click", openForm);
     document.querySelector(".tabs").addEventListener("keydown", (event) => {
@@ -460,5 +481,5 @@
   const first = explained.find((row) => row.right === false) ?? [...explained].sort(ORDERS.get("probability"))[0];
   if (first) choose(first.key);
   else showList();
-  follow(true);
+  follow(window.location.hash, true);
 })();
