@@ -43,8 +43,16 @@ def show_cell(value: Any) -> str:
 
 
 def percent(share: float) -> str:
-    """A share; a small one is not called 0%."""
-    return f"{share:.0%}" if share >= 0.005 or share == 0 else "less than 1%"
+    """A share; a small one is not called 0%, nor a large one 100%.
+
+    Examples
+    --------
+    >>> [percent(share) for share in (0.0, 0.001, 0.62, 0.998)]
+    ['0%', 'less than 1%', '62%', 'over 99%']
+    """
+    if 0 < share < 0.005:
+        return "less than 1%"
+    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def write_speaker(card: CaseCard, side: dict[str, Any]) -> str:
@@ -68,8 +76,8 @@ def write_change(card: CaseCard) -> str:
 def write_text(card: CaseCard) -> str:
     """A card for a terminal."""
     lines = [
-        f"Sample {card.case} is {card.answer} ({card.probability:.0%}), ahead of "
-        f"{card.runner_up} ({card.runner_up_probability:.0%})."
+        f"Sample {card.case} is {card.answer} ({percent(card.probability)}), ahead of "
+        f"{card.runner_up} ({percent(card.runner_up_probability)})."
     ]
     if card.doubt != "clear":
         lines.append(f"! {card.doubt_text}")
@@ -159,9 +167,9 @@ def write_html(card: CaseCard) -> str:
         f"margin:6px 0;border:1px {edge} {GREY};border-left:5px {edge} {badge};"
         'border-radius:6px">',
         f'<div style="font-size:16px"><span style="opacity:.7">{escape(card.case)} is</span> '
-        f"<b>{escape(str(card.answer))}</b> {card.probability:.0%}"
+        f"<b>{escape(str(card.answer))}</b> {percent(card.probability)}"
         f'<span style="opacity:.7">, ahead of {escape(str(card.runner_up))} '
-        f"{card.runner_up_probability:.0%}</span></div>",
+        f"{percent(card.runner_up_probability)}</span></div>",
         f'<div style="margin:2px 0 8px;color:{badge};font-weight:600">'
         f"{escape(card.doubt_text)}</div>",
     ]
