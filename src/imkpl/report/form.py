@@ -28,22 +28,29 @@ WHY_NO_FORM = {
 
 def describe_form(subject: Subject) -> dict[str, Any]:
     """What `predictor.js` reads, or why the page has no form."""
-    predictor, bank = subject.predictor, subject.predictor.bank
-    why = WHY_NO_FORM.get(subject.kind)
-    if why is None and not isinstance(bank, PerColumn | PerFeatureGaussian):
-        why = "it is about words; use predict for new texts"
-        if subject.explanation.kind.word != "words":
-            why = WHY_NO_FORM["objects"]
-    if why is None and subject.explanation.kind.is_restored:
-        why = "samples pass through a pipeline, which only Python can do"
-    if why is None and predictor.votes is None:
-        why = 'a decision="share" solves a problem for every case that only Python can solve'
-    n_support, n_features = len(subject.explanation.support_ids), len(subject.features.names)
-    if why is None and n_support * n_features > MOST_CELLS:
-        why = f"the {n_support} training cases behind this model would make the page too large"
+    why = _find_obstacle(subject)
     if why is not None:
         return {"why_absent": f"There is no form for cases of your own: {why}."}
     return {"why_absent": None, **_describe_model(subject)}
+
+
+def _find_obstacle(subject: Subject) -> str | None:
+    """Why only Python can predict a case."""
+    explanation, predictor = subject.explanation, subject.predictor
+    if subject.kind in WHY_NO_FORM:
+        return WHY_NO_FORM[subject.kind]
+    if explanation.kind.word == "words":
+        return "the model is about words; use predict for new texts"
+    if not isinstance(predictor.bank, PerColumn | PerFeatureGaussian):
+        return WHY_NO_FORM["objects"]
+    if explanation.kind.is_restored:
+        return "samples pass through a pipeline, which only Python can do"
+    if predictor.votes is None:
+        return 'a decision="share" solves a problem for every case that only Python can solve'
+    n_support = len(explanation.support_ids)
+    if n_support * len(subject.features.names) > MOST_CELLS:
+        return f"the {n_support} training cases behind this model would make the page too large"
+    return None
 
 
 def _describe_model(subject: Subject) -> dict[str, Any]:
