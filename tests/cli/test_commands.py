@@ -522,6 +522,9 @@ def test_rows_without_evidence_and_far_values_are_said(shell, wine, tmp_path):
     assert "1 of 30 rows has a value far outside the training range." in shown
     assert "1 of 30 rows has no value that the model reads, thus no class." in shown
     assert shown.splitlines()[2].split()[:3] == ["w0", "(none)", "-"]
+    explained = shell("explain", model, tmp_path / "new.csv", "--row", "w0", "--row", "2").stdout
+    assert "without any evidence" in explained
+    assert "alcohol = 0.014 is below all training values (" in explained
 
 
 def test_tables_have_the_separator_and_decimal_mark_of_the_input(shell, folder, wine, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import balanced_accuracy_score
 
 from imkpl import load
@@ -69,10 +70,9 @@ def test_fit_measures_in_repeated_folds(shell, tmp_path):
     assert folds["accuracy"] == pytest.approx(np.mean(list(folds["recall"].values())))
     assert folds["interval"][0] < folds["accuracy"] < folds["interval"][1]
     assert answer["beats_baseline"]
-    shown = shell(*command).stdout
-    assert f"In 2 x 5 folds of 60 rows: accuracy {folds['accuracy']:.1%} (95% int" in shown
-    assert "; always saying 'ill' has 50.0%." in shown
-    assert "Warning" not in shown
+    said = measure.say_accuracy(folds)
+    assert said.startswith(f"accuracy {folds['accuracy']:.1%} (95% interval ")
+    assert said.endswith("; always saying 'ill' has 50.0%.")
     # With groups that are half of the rows each, two folds are left.
     build(site=np.repeat(["u", "v"], 30)).to_csv(tmp_path / "a.csv", index=False)
     result = shell(*command, "--group", "site")
@@ -83,9 +83,9 @@ def test_a_model_of_noise_gets_a_warning(shell, tmp_path):
     frame = build(40)
     frame["x"] = np.random.default_rng(1).standard_normal(40)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--repeats", 1)
-    assert "Warning: this is not clearly better than always saying 'ill'." in shell(*command).stdout
-    assert not shell.ask(*command)["beats_baseline"]
+    shown = shell("fit", tmp_path / "a.csv", "--sparsity", 2, "--repeats", 1).stdout
+    assert "In 5 folds of 40 rows: accuracy " in shown
+    assert "Warning: this is not clearly better than always saying 'ill'." in shown
 
 
 def test_folds_stop_when_they_take_long(shell, tmp_path, monkeypatch):
@@ -160,3 +160,18 @@ def test_predict_measures_on_classes_in_the_file(shell, folder, wine, tmp_path):
     assert shell.ask(*words, tmp_path / "new.csv")["measured"] is None
     wine.drop(columns="cultivar").to_csv(tmp_path / "new.csv", index=False)
     assert shell.ask(*words, tmp_path / "new.csv")["measured"] is None
+
+
+def test_a_class_that_a_fold_cannot_learn_counts_as_wrong():
+    frame = build(12)
+    frame["y"] = ["u"] * 5 + ["v"] * 5 + ["w"] * 2
+    data = as_data(frame, groups=np.array([*"abcdefghij", "k", "l"]))
+    folds, reason = measure.measure_folds(
+        lambda train, test: DummyClassifier(), data, seed=2**32 - 1, repeats=2
+    )
+    assert (folds["folds"], folds["repeats"], reason) == (2, 2, "")
+    assert folds["recall"]["w"] == 0
+    data = as_data(frame, groups=np.array([*"abcdefghij", "k", "k"]))
+    folds, reason = measure.measure_folds(None, data, seed=0, repeats=1)
+    assert folds is None
+    assert reason.endswith("folds: all rows of class 'w' are equal or of one group.")

@@ -450,6 +450,7 @@ def data_files():
         "tsv": lambda f: f.write(frame.to_csv(index=False, sep="\t").encode()),
         "arff": lambda f: f.write(ARFF.encode()),
         "npz": lambda f: np.savez(f, X=X, y=y, feature_names=["a", "b", "c"]),
+        "xlsx": lambda f: frame.to_excel(f, index=False),
         "parquet": frame.to_parquet,
         "feather": frame.to_feather,
     }.items():

@@ -145,14 +145,17 @@ def measure_folds(
 def _split(labels: Any, units: Any, n_folds: int, seed: int) -> Any:
     from sklearn.model_selection import StratifiedGroupKFold
 
-    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed % 2**32)
     return folds.split(labels, labels, units)
 
 
 def _fit_fold(build: Callable[[DataFile, DataFile], Any], train: DataFile, test: DataFile) -> Any:
     """Which test rows a model of the training rows is right on."""
+    # A class of which a single row is left cannot be learned, and counts as wrong.
+    sizes = Counter(train.y.tolist())
+    train = train.take(np.flatnonzero([sizes[label] > 1 for label in train.y.tolist()]))
     if len(set(train.y.tolist())) < 2:
-        return test.y == train.y[0]
+        return test.y == find_baseline(train.y)[0]
     return build(train, test).fit(train.samples, train.y).predict(test.samples) == test.y
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from imkpl._json import to_json
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
-from imkpl.explanations.show import draw_picture, show_cell, write_html, write_text
+from imkpl.explanations.show import draw_picture, percent, show_cell, write_html, write_text
 from imkpl.explanations.time import describe_series
 
 if TYPE_CHECKING:
@@ -206,8 +206,8 @@ def _find_heart(predictor: Any, prototype: int | None) -> int | None:
     """The support sample with the largest part in a prototype."""
     if prototype is None:
         return None
-    row = predictor.mixes[[prototype]].tocoo()
-    return int(row.coords[1][np.argmax(row.data)])
+    own = slice(*predictor.mixes.indptr[prototype : prototype + 2])
+    return int(predictor.mixes.indices[own][np.argmax(predictor.mixes.data[own])])
 
 
 def _describe_speaker(
@@ -219,7 +219,7 @@ def _describe_speaker(
         "case": str(one.support_ids[place]),
         "label": to_label(one.support_classes[place]),
         "prototype": prototype,
-        "n_cases": len(one.samples_behind(prototype)),
+        "n_cases": int(np.diff(one.evidence.predictor.mixes.indptr[prototype : prototype + 2])[0]),
         "similarity": float(one.evidence.similarities[0, prototype]),
         "share": float(shares[prototype]),
     }
@@ -244,8 +244,8 @@ def _judge(
             f"{one.novelty_threshold:.2f}. Do not rely on the answer."
         )
     if probability < UNSURE or other >= CLOSE * probability:
-        return "close", f"Close: {runner_up} is possible as well ({other:.0%})."
-    return "clear", f"Clear: {runner_up}, the next, has {other:.0%}."
+        return "close", f"Close: {runner_up} is possible as well ({percent(other)})."
+    return "clear", f"Clear: {runner_up}, the next, has {percent(other)}."
 
 
 def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | None]) -> list[str]:
@@ -301,13 +301,12 @@ class Comparison:
         self.first = first.tolist()  # the kernel that shows the value of the column
         self.owners = np.eye(self.columns.size)[group]  # (n_kernels, n_features)
         counts = self.owners.sum(axis=0)
+        # A column with several kernels is called by its own name, if that is known.
         self.names = [
-            explanation.feature_names[kernel]
-            if counts[i] == 1
-            else explanation.column_names[column]
-            for i, (kernel, column) in enumerate(
-                zip(self.first, self.columns.tolist(), strict=True)
-            )
+            explanation.column_names[column]
+            if count > 1 and explanation.column_names
+            else explanation.feature_names[kernel]
+            for kernel, column, count in zip(self.first, self.columns, counts, strict=True)
         ]
         self.weights = self.predictor.weights @ self.owners
         self.evidence = np.array(
@@ -322,6 +321,8 @@ class Comparison:
             vocabularies[kernel] if vocabularies else None for kernel in self.first
         ]
         self._tried: tuple[IntArray, IntArray, FloatArray] | None = None
+        mixes = self.predictor.mixes
+        self._sides = sp.vstack([mixes, sp.eye_array(mixes.shape[1])], format="csr")
         self._support_cells: dict[int, list[Any]] = {}
 
     @property
@@ -386,8 +387,8 @@ class Comparison:
         are equal, (n_support, n_features).
         """
         predictor, n_prototypes = self.predictor, self.predictor.mixes.shape[0]
-        both = sp.vstack([predictor.mixes, sp.eye_array(predictor.mixes.shape[1])], format="csr")
-        values = predictor.bank._compare_mixes(one, predictor.samples, both)[0] * predictor.weights
+        values = predictor.bank._compare_mixes(one, predictor.samples, self._sides)[0]
+        values = values * predictor.weights
         return values[:n_prototypes], (values[n_prototypes:] @ self.owners) / self.weights
 
     def tried(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -399,7 +400,9 @@ class Comparison:
             predictor = self.predictor
             largest = predictor.mixes.max(axis=0).toarray().ravel()
             rows = np.sort(np.argsort(-largest, kind="stable")[:MOST_TRIED])
-            width = max(1, TRIED_AT_ONCE // (rows.size * predictor.mixes.shape[0]))
+            # Without votes every try is a code to find.
+            most = TRIED_AT_ONCE if predictor.votes is not None else TRIED_AT_ONCE // 16
+            width = max(1, most // (rows.size * predictor.mixes.shape[0]))
             features = np.argsort(-self.weights, kind="stable")[:width]
             kernels = np.flatnonzero(self.owners[:, features].any(axis=1))
             bank = predictor.bank.select(kernels)

@@ -43,8 +43,21 @@ def show_cell(value: Any) -> str:
 
 
 def percent(share: float) -> str:
-    """A share; a small one is not called 0%."""
-    return f"{share:.0%}" if share >= 0.005 or share == 0 else "less than 1%"
+    """A share; a small one is not called 0%, nor a large one 100%.
+
+    Examples
+    --------
+    >>> [percent(share) for share in (0.0, 0.001, 0.62, 0.998)]
+    ['0%', 'less than 1%', '62%', 'over 99%']
+    """
+    if 0 < share < 0.005:
+        return "less than 1%"
+    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
+def signed(add: float) -> str:
+    """What is added to a score; nothing is +0.000."""
+    return f"{round(add, 3) + 0.0:+.3f}"
 
 
 def write_speaker(card: CaseCard, side: dict[str, Any]) -> str:
@@ -68,8 +81,8 @@ def write_change(card: CaseCard) -> str:
 def write_text(card: CaseCard) -> str:
     """A card for a terminal."""
     lines = [
-        f"Sample {card.case} is {card.answer} ({card.probability:.0%}), ahead of "
-        f"{card.runner_up} ({card.runner_up_probability:.0%})."
+        f"Sample {card.case} is {card.answer} ({percent(card.probability)}), ahead of "
+        f"{card.runner_up} ({percent(card.runner_up_probability)})."
     ]
     if card.doubt != "clear":
         lines.append(f"! {card.doubt_text}")
@@ -109,13 +122,13 @@ def _write_table(card: CaseCard) -> Iterator[str]:
         cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield f"  {'   '.join([f'{row[0]:<{widths[0]}}', *cells, bar])}".rstrip()
     total = sum(widths) + 3 * len(widths)
-    yield f"  {'lead':<{total}}{'':{2 * BAR + 1}} {card.lead:+.3f}"
+    yield f"  {'lead':<{total}}{'':{2 * BAR + 1}} {signed(card.lead)}"
 
 
 def _draw_bar(add: float, longest: float) -> str:
     size = int(np.ceil(BAR * abs(add) / longest - 0.25))
     left, right = ("", "█" * size) if add >= 0 else ("▒" * size, "")
-    return f"{left:>{BAR}}│{right:<{BAR}} {add:+.3f}"
+    return f"{left:>{BAR}}│{right:<{BAR}} {signed(add)}"
 
 
 def _write_series(card: CaseCard) -> Iterator[str]:
@@ -159,9 +172,9 @@ def write_html(card: CaseCard) -> str:
         f"margin:6px 0;border:1px {edge} {GREY};border-left:5px {edge} {badge};"
         'border-radius:6px">',
         f'<div style="font-size:16px"><span style="opacity:.7">{escape(card.case)} is</span> '
-        f"<b>{escape(str(card.answer))}</b> {card.probability:.0%}"
+        f"<b>{escape(str(card.answer))}</b> {percent(card.probability)}"
         f'<span style="opacity:.7">, ahead of {escape(str(card.runner_up))} '
-        f"{card.runner_up_probability:.0%}</span></div>",
+        f"{percent(card.runner_up_probability)}</span></div>",
         f'<div style="margin:2px 0 8px;color:{badge};font-weight:600">'
         f"{escape(card.doubt_text)}</div>",
     ]
@@ -219,7 +232,7 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     yield f'numbers of prototypes"><td style="{cell}text-align:left">everything else</td>{blank}'
     yield f"<td>{_bar_html(card.rest, longest)}</td></tr>"
     yield f'<tr style="background:none;{line}font-weight:600"><td style="{cell}text-align:left">'
-    yield f'lead</td>{blank}<td style="{cell}">{card.lead:+.3f}</td></tr></tbody></table></div>'
+    yield f'lead</td>{blank}<td style="{cell}">{signed(card.lead)}</td></tr></tbody></table></div>'
 
 
 def _bar_html(add: float, longest: float) -> str:
@@ -232,7 +245,7 @@ def _bar_html(add: float, longest: float) -> str:
         f'<div style="position:absolute;left:50%;top:-3px;bottom:-3px;width:1px;background:{GREY}">'
         f'</div><div style="position:absolute;left:{left:.1f}%;width:{width:.1f}%;height:12px;'
         f'background:{color};border-radius:2px"></div></div>'
-        f'<span style="flex:1;text-align:right">{add:+.3f}</span></div>'
+        f'<span style="flex:1;text-align:right">{signed(add)}</span></div>'
     )
 
 

@@ -260,7 +260,7 @@ class PerFeatureGaussian(BaseKernelBank):
         system = system.on_used()
         # Values, positions and windows: about nine numbers per sample and kernel.
         for block in iterate_blocks(self.n_kernels, 72 * used.size):
-            values = feature_major(array[used], self._table.columns[block])
+            values = feature_major(array, self._table.columns[block], used)
             products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
         return products
 
@@ -307,7 +307,8 @@ class PerFeatureGaussian(BaseKernelBank):
         return left, right
 
     def _sample_major(self, X: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
-        samples = np.ascontiguousarray(X[:, self._table.columns[block]], dtype=np.float64)
+        columns = take_columns(X, self._table.columns[block])
+        samples = np.ascontiguousarray(columns, dtype=np.float64)
         return samples, self._table.rates[block]
 
     def _blocks(
@@ -375,9 +376,18 @@ def invert_rates(rates: FloatArray) -> FloatArray:
         return np.asarray((1.0 / rates) ** 2)
 
 
-def feature_major(X: FloatArray, columns: IntArray) -> FloatArray:
-    """The listed columns as contiguous rows."""
-    return np.ascontiguousarray(X[:, columns].T, dtype=np.float64)
+def feature_major(X: FloatArray, columns: IntArray, rows: IntArray | None = None) -> FloatArray:
+    """The listed columns, of the listed rows if not of all, as contiguous rows."""
+    found = take_columns(X, columns)
+    found = found if rows is None or rows.size == len(X) else found[rows]
+    return np.ascontiguousarray(found.T, dtype=np.float64)
+
+
+def take_columns(X: FloatArray, columns: IntArray) -> FloatArray:
+    """The listed columns; a view, which is ten times as fast, where they follow each other."""
+    if columns.size and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size)):
+        return X[:, columns[0] : columns[0] + columns.size]
+    return X[:, columns]
 
 
 def _add_single(

@@ -79,7 +79,9 @@ def describe_columns(data: DataFile) -> list[ColumnUse]:
         if is_text:
             role, values, other = "categories", _show_counts(present), "numbers"
         else:
-            values = f"{present.min():.10g} to {present.max():.10g}"
+            # Whole numbers may be dates, of which every digit counts.
+            digits = ".10g" if (np.mod(present, 1) == 0).all() else ".5g"
+            values = f"{present.min():{digits}} to {present.max():{digits}}"
             role, other = "numbers", "categories"
         change = f"--{other} {shlex.quote(name)}"
         uses.append(ColumnUse(name, role, values, int(is_missing.sum()), change))

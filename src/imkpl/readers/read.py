@@ -43,6 +43,9 @@ from imkpl.readers.data_file import (
 )
 from imkpl.readers.formats import parse_file
 
+# Cells that are looked at before a whole column.
+LOOKED_AT = 20
+
 
 @dataclass(frozen=True)
 class ExpectedColumns:
@@ -384,9 +387,12 @@ def _guess_labels(
 def _fit_classes(column: Any, classes: Sequence[Any]) -> Any:
     """The cells of a column as classes, or None if it holds anything else."""
     known = {str(label): label for label in classes}
-    texts = as_texts(column)
-    present = {text for text in texts if text is not None}
-    if not present or not present <= set(known):
+    # Most columns show with their first cells that they hold something else.
+    for cells in (column.head(LOOKED_AT), column):
+        texts = as_texts(cells)
+        if not {text for text in texts if text is not None} <= set(known):
+            return None
+    if not any(text is not None for text in texts):
         return None
     return np.array([known.get(text) for text in texts], dtype=object)
 

@@ -115,7 +115,10 @@
       .map(([one, title]) => make("li", {}, ...nearest(one, title))));
   const compare = (card) => {
     const isTable = hasCells(card);
-    const largest = Math.max(...card.features.map((one) => Math.abs(one.for)), Math.abs(card.rest));
+    const [top, ...others] = card.features;
+    // What would be written as 0 says nothing.
+    const features = [top, ...others.filter((one) => signed(one.for) !== "0")];
+    const largest = Math.max(...features.map((one) => Math.abs(one.for)), Math.abs(card.rest));
     const head = ["This case", card.supporting?.case, card.opposing?.case];
     const line = (one) => {
       const cell = (value, isNear, owner, place) => {
@@ -141,13 +144,13 @@
     heads.push(["Against \u2190 \u2192 for"]);
     return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
-      make("tbody", { role: "rowgroup" }, ...card.features.map(line),
+      make("tbody", { role: "rowgroup" }, ...features.map(line),
         wide([`Everything else: other ${data.feature_word}s, bonuses, number of prototypes`], card.rest, "rest"),
         wide(["Lead of ", isolate(card.answer), " over ", isolate(card.runner_up)], card.lead, "sum")));
   };
   const change = ({ to, features }) => make("p", { class: "change" }, "It would be ", isolate(to), " with ",
     ...features.flatMap((one, place) => [place ? " and " : "", isolate(one.name), " ", make("strong", {}, isolate(cellText(one.to))),
-      " instead of ", isolate(cellText(one.from))]), ".");
+      " instead of ", make("span", { class: "joined" }, isolate(cellText(one.from)), place + 1 < features.length ? "" : ".")]));
 
   const SVG = "http://www.w3.org/2000/svg";
   const draw = (tag, attributes) => {

@@ -141,7 +141,10 @@ const imkplPredictor = (() => {
     return Math.abs(value) >= 1e4 && Math.abs(value) < 1e10 ? value.toFixed(0) : general(value);
   };
   const write = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
-  const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)}%`;
+  const percent = (share, digits = 0) => {
+    if (digits === 0 && share > 0 && share < 0.005) return "less than 1%";
+    return digits === 0 && share >= 0.995 && share < 1 ? "over 99%" : `${(100 * share).toFixed(digits)}%`;
+  };
 
   const placeOutside = (feature, cell) => {
     if (cell === null || feature.kind === "flag") return null;
