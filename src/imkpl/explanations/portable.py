@@ -22,7 +22,7 @@ FORMAT, VERSION = "imkpl portable model", 1
 OBSTACLES = {
     "series": "the model compares time series, not single values",
     "similarities": "the model was given similarities, not the samples themselves",
-    "words": "it is about words, which count relative to all words of a text, kept or not",
+    "words": "the model is about words, which count relative to all words of a text, kept or not",
 }
 
 
