@@ -380,7 +380,7 @@ def explain_series(names):
 
 def test_channels_with_such_names_are_drawn_over_time(open_page, tmp_path):
     page = open_page(save(explain_series(MEANINGFUL), tmp_path))
-    assert "cannot be typed in" in page.locator("#cases").inner_text()
+    assert "compares time series" in page.locator("#cases").inner_text()
     page.locator("#list a").first.click()
     channel = page.locator("#card figcaption bdi").first.inner_text()
     assert channel.rstrip("Q") in MEANINGFUL
