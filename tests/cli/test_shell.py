@@ -147,7 +147,9 @@ def test_the_documentation_shows_every_command_and_option():
             assert not options or any(f"`{option}" in text for option in options), options
 
 
-@pytest.mark.parametrize("name", ["demo", "fit", "predict", "explain", "report", "compare"])
+@pytest.mark.parametrize(
+    "name", ["demo", "fit", "predict", "explain", "report", "compare", "inspect"]
+)
 def test_help_shows_examples(name, shell):
     result = shell(name, "--help")
     assert result.exit_code == 0
