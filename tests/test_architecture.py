@@ -68,6 +68,7 @@ PUBLIC = {
         "TimeSeriesIMKPL",
         "__version__",
         "explain",
+        "export",
         "load",
         "report",
         "save",
@@ -87,7 +88,7 @@ PUBLIC = {
         "kernel_count_scorer",
         "stability",
     ],
-    "imkpl.files": ["CheckpointError", "ModelFileError", "load", "save", "trusted_types"],
+    "imkpl.files": ["CheckpointError", "ModelFileError", "export", "load", "save", "trusted_types"],
     "imkpl.kernels": [
         "ArrayColumns",
         "Averaged",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         explain,
         stability,
     )
-    from imkpl.files import load, save
+    from imkpl.files import export, load, save
 
 __version__ = "0.1.0"
 
@@ -28,6 +28,7 @@ __all__ = [
     "TimeSeriesIMKPL",
     "__version__",
     "explain",
+    "export",
     "load",
     "report",
     "save",
@@ -37,7 +38,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Importing scikit-learn takes over a second; it is put off until it is needed.
-    if name in ("load", "save"):
+    if name in ("export", "load", "save"):
         from imkpl import files
 
         return getattr(files, name)

@@ -56,6 +56,25 @@ def test_fit_measures_the_model_that_it_writes(shell, folder, wine, tmp_path):
     assert model.score(data.samples, data.y) > 0.8
 
 
+def test_export_writes_a_model_for_other_programs(shell, folder, tmp_path):
+    path = tmp_path / "m.json"
+    result = shell("export", folder / "b.imkpl", "--to", "json", "--output", path)
+    assert "Predict with: python imkpl_predict.py m.json new.csv (--with" in result.stdout
+    assert [one.name for one in tmp_path.iterdir()] == ["m.json"]
+    found = json.loads(path.read_text())
+    assert found["classes"] == ["Barbera", "Barolo", "Grignolino"]
+    assert "already exists" in shell.fails("export", folder / "b.imkpl", "--output", path)
+    answer = shell.ask("export", folder / "b.imkpl", "--out", path, "--force", "--with-predictor")
+    assert answer["predictor"] == str(tmp_path / "imkpl_predict.py")
+    # The same predictor does for several models; another file of that name is kept.
+    other = ("export", folder / "a.imkpl", "--with-predictor", "--out", tmp_path / "a.json")
+    assert shell(*other).exit_code == 0
+    (tmp_path / "imkpl_predict.py").write_text("my own")
+    assert "already exists" in shell.fails(*other[:-1], tmp_path / "c.json")
+    wrong = shell.fails("export", folder / "a.imkpl", "--out", tmp_path / "a.txt")
+    assert wrong.endswith("expected a name that ends in .json.")
+
+
 def test_the_seed_draws_the_held_out_rows(shell, folder, tmp_path):
     supports = []
     for seed in (0, 0, 1):

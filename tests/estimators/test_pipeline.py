@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -123,6 +124,15 @@ def test_what_is_no_column_keeps_the_name_that_the_pipeline_gives_it(data):
     nameless = make_pipeline(FunctionTransformer(np.sqrt), IMKPL(n_prototypes=4))
     found = imkpl.explain(nameless.fit(numbers.abs(), y), numbers.abs())
     assert set(found.feature_names) <= {"x0", "x1"}
+
+
+def test_words_of_texts_are_named():
+    texts = ["the cat sat", "a cat and a dog", "rain and wind", "wind, rain and snow"] * 5
+    pipeline = make_pipeline(CountVectorizer(), IMKPL(n_prototypes=2))
+    card = imkpl.explain(pipeline.fit(texts, ["pet", "pet", "sky", "sky"] * 5), ["a cat"]).card()
+    assert card.answer == "pet"
+    (cat,) = [one for one in card.features if one["name"] == "cat"]
+    assert cat["value"] == 1
 
 
 def test_models_searches_and_other_estimators(data):

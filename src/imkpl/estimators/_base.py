@@ -51,7 +51,7 @@ from imkpl.kernels.alignment import cache_alignments
 from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
-from imkpl.model.evidence import collect_evidence
+from imkpl.model.evidence import Evidence, collect_evidence
 from imkpl.model.initialize import Start
 from imkpl.model.predictor import Encoding
 from imkpl.model.problem import Problem, State, check_varying
@@ -329,6 +329,16 @@ class BasePrototypeClassifier(
         samples = self._read_new(X)
         with limited_threads(self.n_jobs):
             evidence = collect_evidence(self._predictor, samples)
+        ids = row_labels(X, len(evidence.similarities))
+        return self._explain(evidence, ids, render)
+
+    def _explain(
+        self,
+        evidence: Evidence,
+        sample_ids: Any,
+        render: Callable[[Any], Any] | None = None,
+    ) -> Explanation:
+        """The explanation of samples whose evidence is known."""
         places = np.searchsorted(self.support_, self._predictor.rows)
         live = np.flatnonzero(self.kernel_weights_)
         return Explanation(
@@ -336,7 +346,7 @@ class BasePrototypeClassifier(
             kind=self._samples,
             classes=as_whole(self.classes_),
             probabilities=np.asarray(softmax(self.temperature_ * evidence.encoding.scores, axis=1)),
-            sample_ids=row_labels(X, len(evidence.similarities)),
+            sample_ids=sample_ids,
             support_ids=self.support_ids_[places],
             support_classes=as_whole(self.support_classes_[places]),
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),

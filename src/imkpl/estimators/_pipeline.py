@@ -120,24 +120,24 @@ class PipelineModel:
             sample_ids=row_labels(X, len(found)),
             feature_names=tuple(names[i] for i in np.flatnonzero(self._last.kernel_weights_)),
         )
-        if columns is None:
+        places = self._last._predictor.bank.kernel_columns
+        if columns is None or places is None:
             return found
-        found = replace(
+        sources = [self._trace.sources[column] for column in columns[places]]
+        given = np.asarray(X, dtype=object)
+        return replace(
             found,
             kind=OriginalUnits(found.kind, self._trace, columns),
             column_names=tuple(str(self.feature_names_in_[column]) for column in columns),
+            shown=[
+                [
+                    # Whether a cell is missing is in no unit.
+                    cell if source is None or isinstance(cell, bool) else _as_cell(row[source])
+                    for source, cell in zip(sources, found._cells(place) or [], strict=True)
+                ]
+                for place, row in enumerate(given)
+            ],
         )
-        places: Any = found.evidence.predictor.bank.kernel_columns
-        sources = [self._trace.sources[column] for column in columns[places]]
-        given = np.asarray(X, dtype=object)
-        shown = [
-            [
-                cell if source is None or isinstance(cell, bool) else _as_cell(given[row, source])
-                for source, cell in zip(sources, found._cells(row) or [], strict=True)
-            ]
-            for row in range(len(found))
-        ]
-        return replace(found, shown=shown)
 
     def _transform(self, X: Any) -> Any:
         return self._pipeline[:-1].transform(X)

@@ -301,13 +301,12 @@ class Comparison:
         self.first = first.tolist()  # the kernel that shows the value of the column
         self.owners = np.eye(self.columns.size)[group]  # (n_kernels, n_features)
         counts = self.owners.sum(axis=0)
+        # A column with several kernels is called by its own name, if that is known.
         self.names = [
-            explanation.feature_names[kernel]
-            if counts[i] == 1
-            else explanation.column_names[column]
-            for i, (kernel, column) in enumerate(
-                zip(self.first, self.columns.tolist(), strict=True)
-            )
+            explanation.column_names[column]
+            if count > 1 and explanation.column_names
+            else explanation.feature_names[kernel]
+            for kernel, column, count in zip(self.first, self.columns, counts, strict=True)
         ]
         self.weights = self.predictor.weights @ self.owners
         self.evidence = np.array(

@@ -55,6 +55,11 @@ def percent(share: float) -> str:
     return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
+def signed(add: float) -> str:
+    """What is added to a score; nothing is +0.000."""
+    return f"{round(add, 3) + 0.0:+.3f}"
+
+
 def write_speaker(card: CaseCard, side: dict[str, Any]) -> str:
     """How much a training case, or the prototype around it, has to say."""
     around = f" to a prototype of {side['n_cases']} cases" if side["n_cases"] > 1 else ""
@@ -117,13 +122,13 @@ def _write_table(card: CaseCard) -> Iterator[str]:
         cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield f"  {'   '.join([f'{row[0]:<{widths[0]}}', *cells, bar])}".rstrip()
     total = sum(widths) + 3 * len(widths)
-    yield f"  {'lead':<{total}}{'':{2 * BAR + 1}} {card.lead:+.3f}"
+    yield f"  {'lead':<{total}}{'':{2 * BAR + 1}} {signed(card.lead)}"
 
 
 def _draw_bar(add: float, longest: float) -> str:
     size = int(np.ceil(BAR * abs(add) / longest - 0.25))
     left, right = ("", "█" * size) if add >= 0 else ("▒" * size, "")
-    return f"{left:>{BAR}}│{right:<{BAR}} {add:+.3f}"
+    return f"{left:>{BAR}}│{right:<{BAR}} {signed(add)}"
 
 
 def _write_series(card: CaseCard) -> Iterator[str]:
@@ -227,7 +232,7 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     yield f'numbers of prototypes"><td style="{cell}text-align:left">everything else</td>{blank}'
     yield f"<td>{_bar_html(card.rest, longest)}</td></tr>"
     yield f'<tr style="background:none;{line}font-weight:600"><td style="{cell}text-align:left">'
-    yield f'lead</td>{blank}<td style="{cell}">{card.lead:+.3f}</td></tr></tbody></table></div>'
+    yield f'lead</td>{blank}<td style="{cell}">{signed(card.lead)}</td></tr></tbody></table></div>'
 
 
 def _bar_html(add: float, longest: float) -> str:
@@ -240,7 +245,7 @@ def _bar_html(add: float, longest: float) -> str:
         f'<div style="position:absolute;left:50%;top:-3px;bottom:-3px;width:1px;background:{GREY}">'
         f'</div><div style="position:absolute;left:{left:.1f}%;width:{width:.1f}%;height:12px;'
         f'background:{color};border-radius:2px"></div></div>'
-        f'<span style="flex:1;text-align:right">{add:+.3f}</span></div>'
+        f'<span style="flex:1;text-align:right">{signed(add)}</span></div>'
     )
 
 
