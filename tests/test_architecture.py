@@ -69,6 +69,7 @@ PUBLIC = {
         "__version__",
         "cost_of_wishes",
         "explain",
+        "export",
         "load",
         "report",
         "save",
@@ -90,7 +91,7 @@ PUBLIC = {
         "kernel_count_scorer",
         "stability",
     ],
-    "imkpl.files": ["CheckpointError", "ModelFileError", "load", "save", "trusted_types"],
+    "imkpl.files": ["CheckpointError", "ModelFileError", "export", "load", "save", "trusted_types"],
     "imkpl.kernels": [
         "ArrayColumns",
         "Averaged",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         explain,
         stability,
     )
-    from imkpl.files import load, save
+    from imkpl.files import export, load, save
 
 __version__ = "0.1.0"
 
@@ -30,6 +30,7 @@ __all__ = [
     "__version__",
     "cost_of_wishes",
     "explain",
+    "export",
     "load",
     "report",
     "save",
@@ -39,7 +40,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Importing scikit-learn takes over a second; it is put off until it is needed.
-    if name in ("load", "save"):
+    if name in ("export", "load", "save"):
         from imkpl import files
 
         return getattr(files, name)

@@ -25,7 +25,8 @@ def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         "note: wine.csv: cells separated by commas.",
-        "note: Column 'wine' names the rows: all values differ.",
+        "note: Column 'wine' names the rows: all values differ. Rows are numbered; --id 'wine' "
+        "keeps the names.",
         "note: Target 'cultivar': 3 classes 'Barbera', 'Barolo' and 'Grignolino'.",
         "note: 6 columns of numbers (listed by imkpl check).",
     ]
@@ -37,7 +38,8 @@ def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
 
 def test_fit_measures_the_model_that_it_writes(shell, folder, wine, tmp_path):
     path = tmp_path / "m.imkpl"
-    answer = shell.ask("fit", folder / "wine.csv", "--target", "cultivar", "--model", path)
+    command = ("fit", folder / "wine.csv", "--target", "cultivar", "--id", "wine")
+    answer = shell.ask(*command, "--model", path)
     model = load(path)
     data = read_training_file(folder / "wine.csv", ReadOptions(target="cultivar"))
     # Whom prototypes are made of was trained on; the held-out rows are others.
@@ -52,6 +54,25 @@ def test_fit_measures_the_model_that_it_writes(shell, folder, wine, tmp_path):
     evidence = [one["evidence"] for one in answer["features"]]
     assert answer["expected_false_features"] == pytest.approx(sum(1 - one for one in evidence))
     assert model.score(data.samples, data.y) > 0.8
+
+
+def test_export_writes_a_model_for_other_programs(shell, folder, tmp_path):
+    path = tmp_path / "m.json"
+    result = shell("export", folder / "b.imkpl", "--to", "json", "--output", path)
+    assert "Predict with: python imkpl_predict.py m.json new.csv (--with" in result.stdout
+    assert [one.name for one in tmp_path.iterdir()] == ["m.json"]
+    found = json.loads(path.read_text())
+    assert found["classes"] == ["Barbera", "Barolo", "Grignolino"]
+    assert "already exists" in shell.fails("export", folder / "b.imkpl", "--output", path)
+    answer = shell.ask("export", folder / "b.imkpl", "--out", path, "--force", "--with-predictor")
+    assert answer["predictor"] == str(tmp_path / "imkpl_predict.py")
+    # The same predictor does for several models; another file of that name is kept.
+    other = ("export", folder / "a.imkpl", "--with-predictor", "--out", tmp_path / "a.json")
+    assert shell(*other).exit_code == 0
+    (tmp_path / "imkpl_predict.py").write_text("my own")
+    assert "already exists" in shell.fails(*other[:-1], tmp_path / "c.json")
+    wrong = shell.fails("export", folder / "a.imkpl", "--out", tmp_path / "a.txt")
+    assert wrong.endswith("expected a name that ends in .json.")
 
 
 def test_the_seed_draws_the_held_out_rows(shell, folder, tmp_path):
@@ -115,7 +136,7 @@ def test_fit_holds_nothing_out_on_request(shell, folder):
 
 def test_fit_says_what_is_chosen_again_on_request(shell, folder, tmp_path):
     command = ("fit", folder / "wine.csv", "--target", "cultivar", "--max-kernels", 3)
-    command = (*command, "--sparsity", 2, "--stability", 2)
+    command = (*command, "--id", "wine", "--sparsity", 2, "--stability", 2)
     shown = shell(*command, "--report", tmp_path / "page.html")
     assert "Stability of IMKPL over 2 refits to 80% of 48 samples:" in shown.stdout
     assert 'id="stability"' in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from imkpl.cli.app import app
 
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
 README = DOCUMENT.parents[1] / "README.md"
+DEPLOYMENT = DOCUMENT.with_name("deployment.md")
 
 
 def run(*arguments, module="imkpl", **more):
@@ -123,7 +124,7 @@ def test_an_ignored_ctrl_c_stays_ignored():
 def shown_commands():
     """Every command line in the documentation, in the readme and in the help."""
     found = []
-    for path in (DOCUMENT, README):
+    for path in (DOCUMENT, DEPLOYMENT, README):
         found += re.findall(r"^(?:    |\$ )?(imkpl [a-z].*)$", path.read_text(), re.MULTILINE)
     for command in get_command(app).commands.values():
         found += re.findall(r"^\s+(imkpl .*)$", command.help, re.MULTILINE)
@@ -147,7 +148,9 @@ def test_the_documentation_shows_every_command_and_option():
             assert not options or any(f"`{option}" in text for option in options), options
 
 
-@pytest.mark.parametrize("name", ["demo", "fit", "predict", "explain", "report", "compare"])
+@pytest.mark.parametrize(
+    "name", ["demo", "fit", "predict", "explain", "report", "export", "compare", "inspect"]
+)
 def test_help_shows_examples(name, shell):
     result = shell(name, "--help")
     assert result.exit_code == 0

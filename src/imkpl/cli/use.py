@@ -1,9 +1,10 @@
-"""Commands for a fitted model: ``imkpl predict``, ``explain``, ``report`` and ``compare``."""
+"""Commands for a fitted model: ``predict``, ``explain``, ``report``, ``export``, ``compare``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,6 +59,10 @@ imkpl explain m.imkpl new.csv --all --json
 REPORT_EXAMPLES = """
 imkpl report m.imkpl data.csv --target class --out page.html
 imkpl report m.imkpl data.csv --target class --id patient --out page.html --title "Trial 2"
+"""
+EXPORT_EXAMPLES = """
+imkpl export m.imkpl --to json --output m.json
+imkpl export m.imkpl --output m.json --with-predictor
 """
 COMPARE_EXAMPLES = """
 imkpl compare a.imkpl b.imkpl
@@ -390,6 +395,47 @@ def report(
         echo(f"Report on {len(rows)} rows (accuracy {accuracy:.1%}) written to {out}.")
 
 
+class ExportFormat(StrEnum):
+    """Formats of exported models."""
+
+    JSON = "json"
+
+
+def export(
+    model: ModelArgument,
+    out: Annotated[Path, typer.Option("--output", "--out", help="Write the model here.")],
+    to: Annotated[ExportFormat, typer.Option("--to", help="Format.")] = ExportFormat.JSON,
+    with_predictor: Annotated[
+        bool,
+        typer.Option("--with-predictor", help="Write imkpl_predict.py into the same folder."),
+    ] = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write a model for programs without imkpl: numbers in a documented form, no code.
+
+    imkpl_predict.py, one file that needs NumPy only, predicts and explains from it as imkpl does:
+    python imkpl_predict.py m.json new.csv. Models of words, of series, and those with kernels of
+    their own cannot be exported.
+    """
+    from imkpl.files.portable import PREDICTOR
+    from imkpl.files.portable import export as write
+
+    script = out.with_name(PREDICTOR.name)
+    is_there = script.is_file() and script.read_bytes() == PREDICTOR.read_bytes()
+    check_outputs([out, script if with_predictor and not is_there else None], [model], force=force)
+    check_ending("--output", out, (f".{to.value}",))
+    write(load_model(model), out, with_predictor=with_predictor)
+    if as_json:
+        answer = {"command": "export", "model": str(model), "to": to.value, "out": str(out)}
+        echo_json({**answer, "predictor": str(script) if with_predictor else None})
+        return
+    echo(f"Model written to {out}. It holds the training rows behind the prototypes.")
+    more = "" if with_predictor else " (--with-predictor writes that file)"
+    echo(f"Predict with: python {script.name} {out.name} new.csv{more}")
+
+
 def compare(
     first: Annotated[Path, typer.Argument(help="A model.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another model.", show_default=False)],
@@ -432,7 +478,7 @@ def compare(
 
 
 def _compare_models(a: Any, b: Any) -> dict[str, Any]:
-    settings = [_read_settings(model) for model in (a, b)]
+    settings = [read_settings(model) for model in (a, b)]
     features = [{one["name"]: one["weight"] for one in list_features(model)} for model in (a, b)]
     shared = sorted(set(features[0]) & set(features[1]))
     either = set(features[0]) | set(features[1])
@@ -454,11 +500,13 @@ def _compare_models(a: Any, b: Any) -> dict[str, Any]:
     }
 
 
-def _read_settings(model: Any) -> dict[str, Any]:
+def read_settings(model: Any) -> dict[str, Any]:
+    """The parameters of a model, as plain values."""
     values = {"estimator": type(model).__name__, **model.get_params(deep=False)}
     # What cross-validation chose counts, not what it chose from.
     for name in ("sparsity", "max_kernels"):
-        values[name] = getattr(model, f"{name}_", values[name])
+        if name in values:
+            values[name] = getattr(model, f"{name}_", values[name])
     return {
         name: value if isinstance(value, bool | int | float | str | None) else repr(value)
         for name, value in values.items()

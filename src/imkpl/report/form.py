@@ -1,126 +1,37 @@
-"""A model as numbers: all that a page needs to predict a case that is typed in.
+"""The form of the page, which predicts cases that are typed in.
 
-`static/predictor.js` computes from this dict what `predict_proba` and `explain` compute, to the
-last few bits.
+`static/predictor.js` computes from the model's numbers what `predict_proba` and `explain` compute,
+to the last few bits.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from imkpl.explanations.card import Comparison
-from imkpl.explanations.exports import to_label
-from imkpl.kernels import PerColumn, PerFeatureGaussian
-from imkpl.kernels.table import ColumnKernels
+from imkpl.explanations.portable import describe_model, find_obstacle
 from imkpl.report.decisions import MOST_EXPLAINED
 from imkpl.report.subject import Subject, choose_rows
 
 # Cells of the support samples, and as many of held-out samples to start from.
 MOST_CELLS = 60_000
-WHY_NO_FORM = {
-    "series": "the model compares time series, which cannot be typed in",
-    "similarities": "the model was given similarities, not the samples themselves",
-    "objects": "the kernels of this model are functions that only Python can evaluate",
-}
 
 
 def describe_form(subject: Subject) -> dict[str, Any]:
     """What `predictor.js` reads, or why the page has no form."""
-    predictor, bank = subject.predictor, subject.predictor.bank
-    why = WHY_NO_FORM.get(subject.kind)
-    if why is None and not isinstance(bank, PerColumn | PerFeatureGaussian):
-        why = "it is about words; use predict for new texts"
-        if subject.explanation.kind.word != "words":
-            why = WHY_NO_FORM["objects"]
-    if why is None and subject.explanation.kind.is_restored:
-        why = "samples pass through a pipeline, which only Python can do"
-    if why is None and predictor.votes is None:
-        why = 'a decision="share" solves a problem for every case that only Python can solve'
-    n_support, n_features = len(subject.explanation.support_ids), len(subject.features.names)
+    explanation, features = subject.explanation, subject.features
+    why = find_obstacle(explanation)
+    n_support, n_features = len(explanation.support_ids), len(features.names)
     if why is None and n_support * n_features > MOST_CELLS:
         why = f"the {n_support} training cases behind this model would make the page too large"
     if why is not None:
         return {"why_absent": f"There is no form for cases of your own: {why}."}
-    return {"why_absent": None, **_describe_model(subject)}
-
-
-def _describe_model(subject: Subject) -> dict[str, Any]:
-    explanation, predictor, features = subject.explanation, subject.predictor, subject.features
-    encoder, votes = predictor.encoder, predictor.votes
-    assert votes is not None
-    # Both banks have a table of kernels.
-    bank: Any = predictor.bank
-    table = bank.kernels
-    mixes = [predictor.mixes[[j]] for j in range(predictor.mixes.shape[0])]
-    owners = np.argmax(features.owners, axis=1)
-    rows = choose_rows(subject, min(MOST_EXPLAINED, MOST_CELLS // len(features.names)))
+    rows = choose_rows(subject, min(MOST_EXPLAINED, MOST_CELLS // n_features))
     return {
-        "classes": subject.classes,
-        "temperature": subject.model.temperature_,
-        "sharpness": votes.sharpness,
-        "novelty_threshold": explanation.novelty_threshold,
-        "entrance": encoder.entrance,
-        "sparsity": encoder.sparsity,
-        "takes_missing": isinstance(bank, PerColumn),
-        "features": [
-            _describe_feature(features, table, place) for place in range(len(features.names))
-        ],
-        "kernels": [
-            {"feature": owners[kernel], "weight": predictor.weights[kernel]}
-            | _describe_kernel(table, kernel, features.first[owners[kernel]])
-            for kernel in range(bank.n_kernels)
-        ],
-        "support": [
-            {
-                "case": str(explanation.support_ids[place]),
-                "label": to_label(explanation.support_classes[place]),
-                "cells": features.support_cells(place),
-            }
-            for place in range(predictor.mixes.shape[1])
-        ],
-        "prototypes": [
-            {
-                "class": votes.classes[j],
-                "bonus": votes.bonuses[j],
-                "samples": mix.indices,
-                "parts": mix.data,
-                "total": mix.sum(),
-                # Inner products with this prototype and those before it.
-                "gram": encoder.gram[j, : j + 1],
-            }
-            for j, mix in enumerate(mixes)
-        ],
+        "why_absent": None,
+        **describe_model(explanation, subject.model.temperature_),
         # Held-out samples, to start from.
         "cases": [
             {"row": row, "cells": features.cells(subject.held_out.live, row)}
             for row in rows.tolist()
         ],
     }
-
-
-def _describe_feature(features: Comparison, table: Any, place: int) -> dict[str, Any]:
-    is_flag = isinstance(table, ColumnKernels) and bool(table.is_mark[features.first[place]])
-    words = features.vocabularies[place]
-    return {
-        "name": features.names[place],
-        "kind": "flag" if is_flag else "number" if words is None else "category",
-        "evidence": features.evidence[place],
-        "range": features.ranges[place],
-        "categories": None if words is None else [word for word in words if word is not None],
-        "knows_missing": words is not None and None in words,
-    }
-
-
-def _describe_kernel(table: Any, kernel: int, first: int) -> dict[str, Any]:
-    """How two cells are compared; `first` is the kernel whose reading is the cell."""
-    found = {"kind": "number", "rate": table.rates[kernel]}
-    if not isinstance(table, ColumnKernels):
-        return found
-    if table.is_mark[kernel]:
-        # Where only this kernel reads the column, the cell says whether it is missing.
-        return {**found, "kind": "category" if kernel == first else "missing"}
-    if table.vocabularies[kernel] is not None:
-        return {**found, "kind": "category"}
-    return {**found, "fill": table.fills[kernel]}

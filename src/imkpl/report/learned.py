@@ -72,7 +72,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
         to_label(explanation.support_ids[explanation.samples_behind(index)[0][0]])
         for index in range(len(classes))
     ]
-    found = []
+    places, found = _place_in_classes(subject, classes), []
     for index, label in enumerate(classes):
         purity = float(parts.purity[index])
         warnings = _find_weaknesses(label, purity, use[index], subject.voting_word)
@@ -103,7 +103,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
                     }
                     for place, share in explanation.samples_behind(index)
                 ],
-                "features": _place_in_class(subject, index, label),
+                "features": places[index],
                 "bonus": float(bonuses[index]),
                 **use[index],
                 "warnings": warnings,
@@ -112,24 +112,26 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     return found
 
 
-def _place_in_class(subject: Subject, prototype: int, label: Any) -> list[dict[str, Any]]:
-    """Where the largest part of a prototype lies among the samples of its class."""
+def _place_in_classes(subject: Subject, labels: list[Any]) -> list[list[dict[str, Any]]]:
+    """Where the largest part of each prototype lies among the samples of its class."""
     values, features = subject.values, subject.features
+    found: list[list[dict[str, Any]]] = [[] for _ in labels]
     if values is None:
-        return []
-    cells = features.support_cells(subject.explanation.samples_behind(prototype)[0][0])
-    found = []
+        return found
+    parts = [subject.explanation.samples_behind(index)[0][0] for index in range(len(labels))]
     for feature in np.argsort(-features.weights, kind="stable")[:MOST_PLACED].tolist():
-        value, others = cells[feature], values.of_class(feature, label)
-        one = {"feature": feature, "value": value, "distinctive": False}
-        if is_number(value) and others and all(map(is_number, others)):
-            below, equal = sum(v < value for v in others), sum(v == value for v in others)
-            one["rank"] = rank = (below + 0.5 * equal) / len(others)
-            one["distinctive"] = not DISTINCTIVE < rank < 1 - DISTINCTIVE
-        elif value is not None and others and not is_number(value):
-            one["share"] = share = sum(v == value for v in others) / len(others)
-            one["distinctive"] = share <= RARE_CATEGORY
-        found.append(one)
+        by_class = {label: values.of_class(feature, label) for label in subject.classes}
+        for index, label in enumerate(labels):
+            value, others = features.support_cells(parts[index])[feature], by_class[label]
+            one = {"feature": feature, "value": value, "distinctive": False}
+            if is_number(value) and others and all(map(is_number, others)):
+                below, equal = sum(v < value for v in others), sum(v == value for v in others)
+                one["rank"] = rank = (below + 0.5 * equal) / len(others)
+                one["distinctive"] = not DISTINCTIVE < rank < 1 - DISTINCTIVE
+            elif value is not None and others and not is_number(value):
+                one["share"] = share = sum(v == value for v in others) / len(others)
+                one["distinctive"] = share <= RARE_CATEGORY
+            found[index].append(one)
     return found
 
 

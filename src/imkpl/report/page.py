@@ -276,7 +276,6 @@ def _select_data(found: dict[str, Any]) -> dict[str, Any]:
     return {
         "classes": found["classes"],
         "feature_word": found["size"]["feature_word"],
-        "decision": found["decision"],
         "novelty_threshold": found["measures"]["novelty_threshold"],
         "features": [
             {"name": one["name"], "weight": one["weight"]}

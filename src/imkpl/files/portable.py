@@ -1,0 +1,99 @@
+"""Models for other programs: numbers without code, and a predictor that needs NumPy only."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from imkpl._archive import write_files
+from imkpl._json import to_json
+from imkpl.estimators._base import BasePrototypeClassifier
+from imkpl.explanations.portable import describe_model, find_obstacle
+from imkpl.files.store import ModelFileError
+from imkpl.model.evidence import Evidence
+
+# A file to copy, which does not import imkpl.
+PREDICTOR = pathlib.Path(__file__).with_name("imkpl_predict.py")
+
+
+def export(
+    model: Any, path: str | os.PathLike[str], *, with_predictor: bool = False
+) -> pathlib.Path:
+    """Write a fitted model as JSON, for programs that do without this library.
+
+    ``python imkpl_predict.py model.json new.csv`` predicts and explains from it with NumPy alone.
+    The file holds the training samples behind the prototypes, and no code.
+
+    Parameters
+    ----------
+    model : IMKPL, IMKPLCV or ISKPL
+        A fitted model of a table with numbers, categories and missing cells, with
+        ``decision="votes"``.
+    path : str or path
+        Where to write, a name that ends in ``.json``. An existing file is replaced.
+    with_predictor : bool
+        Whether to write ``imkpl_predict.py`` into the same folder.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    ModelFileError
+        If the model compares words, series or samples of a user's own, or has
+        ``decision="share"``.
+
+    See Also
+    --------
+    save : Write a model for this library, whatever it reads.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from imkpl import IMKPL
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = IMKPL(n_prototypes=3, max_kernels=4).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = json.loads(export(model, f"{folder}/wine.json").read_text())
+    >>> found["classes"], len(found["features"]), len(found["prototypes"])
+    ([0, 1, 2], 4, 3)
+    """
+    target = pathlib.Path(path)
+    if target.suffix.lower() != ".json":
+        raise ValueError(f"The path is {target.name}, expected a name that ends in .json.")
+    contents: dict[str | os.PathLike[str], bytes] = {
+        target: (json.dumps(describe(model), allow_nan=False) + "\n").encode()
+    }
+    if with_predictor:
+        contents[target.with_name(PREDICTOR.name)] = PREDICTOR.read_bytes()
+    write_files(contents)
+    return target
+
+
+def describe(model: Any) -> dict[str, Any]:
+    """A fitted model as dicts, lists, numbers and strings; docs/deployment.md lists the entries."""
+    if not isinstance(model, BasePrototypeClassifier) or not model.__sklearn_is_fitted__():
+        raise ModelFileError(
+            f"{type(model).__name__} cannot be exported: it is not a fitted classifier of "
+            "prototypes, such as IMKPL. Fit one, or export the last step of a pipeline, which "
+            "reads what the pipeline makes of samples."
+        )
+    predictor = model._predictor
+    nothing = np.empty((0, predictor.mixes.shape[0]))
+    evidence = Evidence(predictor, [], nothing, predictor.encode_similarities(nothing))
+    explanation = model._explain(evidence, np.arange(0))
+    obstacle = find_obstacle(explanation)
+    if obstacle is not None:
+        raise ModelFileError(
+            f"The model cannot be exported: {obstacle}. Keep it with imkpl.save, and predict with "
+            "this library."
+        )
+    found: dict[str, Any] = to_json(describe_model(explanation, model.temperature_))
+    return found
