@@ -43,6 +43,11 @@ def read_sample_wishes(wishes: dict[str, Any], n_samples: int) -> SampleWishes |
     return found
 
 
+def name_wishes(wishes: SampleWishes | None) -> dict[str, BoolArray] | None:
+    """What `fit` was asked for, by the names of its parameters."""
+    return None if wishes is None else dict(zip(SAMPLE_WISHES, wishes.arrays, strict=True))
+
+
 def check_sample_wishes(
     wishes: SampleWishes, weight: FloatArray, labels: IntArray, classes: Any
 ) -> None:
