@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         MultiLabelIMKPL,
         TimeSeriesIMKPL,
         explain,
+        forget,
         stability,
     )
     from imkpl.files import export, load, save
@@ -29,6 +30,7 @@ __all__ = [
     "__version__",
     "explain",
     "export",
+    "forget",
     "load",
     "report",
     "save",

@@ -1,6 +1,7 @@
 """scikit-learn estimators: the model, its relatives, scorers for its measures, and stability."""
 
 from imkpl.estimators._cv import IMKPLCV
+from imkpl.estimators._forget import Forgotten, forget
 from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 from imkpl.estimators._multilabel import MultiLabelIMKPL
 from imkpl.estimators._pipeline import explain
@@ -16,12 +17,14 @@ __all__ = [
     "IMKPL",
     "IMKPLCV",
     "ISKPL",
+    "Forgotten",
     "IMKPLSelector",
     "MultiLabelIMKPL",
     "Stability",
     "TimeSeriesIMKPL",
     "discrimination_scorer",
     "explain",
+    "forget",
     "interpretability_scorer",
     "kernel_count_scorer",
     "stability",
