@@ -121,8 +121,14 @@ def test_it_predicts_numbers_as_the_library_does():
 
 
 def test_whether_a_cell_is_missing_can_be_all_that_is_read(patients):
-    flags = [one for one in describe(patients)["features"] if one["kind"] == "flag"]
+    found = describe(patients)
+    flags = [one for one in found["features"] if one["kind"] == "flag"]
     assert [(one["column"], one["name"]) for one in flags] == [("dose", "dose is missing")]
+    blank = draw_new(10).iloc[[5]]
+    (answer,) = Model(found).predict(blank.to_dict("records"))
+    assert answer["doubt"] == "no evidence"
+    card = patients.explain(blank).card()
+    assert (card.doubt, card.notes) == ("no evidence", [])
 
 
 def test_the_codes_are_those_of_the_solver():
