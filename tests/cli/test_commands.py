@@ -25,7 +25,8 @@ def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         "note: wine.csv: cells separated by commas.",
-        "note: Column 'wine' names the rows: all values differ.",
+        "note: Column 'wine' names the rows: all values differ. Rows are numbered; --id 'wine' "
+        "keeps the names.",
         "note: Target 'cultivar': 3 classes 'Barbera', 'Barolo' and 'Grignolino'.",
         "note: 6 columns of numbers (listed by imkpl check).",
     ]
@@ -37,7 +38,8 @@ def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
 
 def test_fit_measures_the_model_that_it_writes(shell, folder, wine, tmp_path):
     path = tmp_path / "m.imkpl"
-    answer = shell.ask("fit", folder / "wine.csv", "--target", "cultivar", "--model", path)
+    command = ("fit", folder / "wine.csv", "--target", "cultivar", "--id", "wine")
+    answer = shell.ask(*command, "--model", path)
     model = load(path)
     data = read_training_file(folder / "wine.csv", ReadOptions(target="cultivar"))
     # Whom prototypes are made of was trained on; the held-out rows are others.
@@ -138,7 +140,7 @@ def test_fit_holds_nothing_out_on_request(shell, folder):
 
 def test_fit_says_what_is_chosen_again_on_request(shell, folder, tmp_path):
     command = ("fit", folder / "wine.csv", "--target", "cultivar", "--max-kernels", 3)
-    command = (*command, "--sparsity", 2, "--stability", 2)
+    command = (*command, "--id", "wine", "--sparsity", 2, "--stability", 2)
     shown = shell(*command, "--report", tmp_path / "page.html")
     assert "Stability of IMKPL over 2 refits to 80% of 48 samples:" in shown.stdout
     assert 'id="stability"' in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -149,7 +149,7 @@ def test_the_documentation_shows_every_command_and_option():
 
 
 @pytest.mark.parametrize(
-    "name", ["demo", "fit", "predict", "explain", "report", "export", "compare"]
+    "name", ["demo", "fit", "predict", "explain", "report", "export", "compare", "inspect"]
 )
 def test_help_shows_examples(name, shell):
     result = shell(name, "--help")

@@ -58,6 +58,10 @@ def check_prototypes(model, X, y, combined):
     assert_array_equal(model.prototype_classes_, model.classes_[np.argmax(shares, axis=1)])
     assert_array_equal(np.unique(model.prototype_classes_), model.classes_)
     assert_array_equal(model.support_, np.flatnonzero(dense.sum(axis=0)))
+    assert_array_equal(model.support_ids_, model.support_)
+    assert_array_equal(model.support_classes_, np.asarray(y)[model.support_])
+    for row, values in zip(model.support_, model.support_values_, strict=True):
+        assert values == {f"x{column}": X[row, column] for column in model._predictor.columns}
     limit = model.n_prototypes
     if model.decision == "votes":
         # Each speaks for its own class, and without a number they are chosen by folds.

@@ -83,9 +83,13 @@ def test_a_usual_name_is_the_target_and_no_other(tmp_path):
 
 def test_different_texts_name_the_rows(tmp_path):
     names = [f"p{i}" for i in range(N)]
-    data = read(tmp_path, build(patient=names, comment=[f"c {i}" for i in range(N)]))
-    assert data.samples.index.tolist() == data.ids.tolist() == names
-    assert "Column 'patient' names the rows: all values differ." in data.notes
+    frame = build(patient=names, comment=[f"c {i}" for i in range(N)])
+    data = read(tmp_path, frame)
+    # Names are kept if they are asked for.
+    assert data.samples.index.tolist() == data.ids.tolist() == list(range(1, N + 1))
+    assert any("Rows are numbered; --id 'patient' keeps the names" in text for text in data.notes)
+    asked = read(tmp_path, frame, id_column="patient")
+    assert asked.samples.index.tolist() == asked.ids.tolist() == names
     reason = "all values differ, as in an identifier"
     assert data.dropped == {"comment": reason}
     assert f"Column 'comment' left out: {reason}." in data.notes
@@ -94,7 +98,7 @@ def test_different_texts_name_the_rows(tmp_path):
 @pytest.mark.parametrize("name", ["id", "sample_id", "PatientID", "index"])
 def test_different_whole_numbers_under_a_usual_name_are_identifiers(tmp_path, name):
     numbers = np.arange(N) ** 2 + 7
-    assert read(tmp_path, build(**{name: numbers})).ids.tolist() == numbers.tolist()
+    assert name not in read(tmp_path, build(**{name: numbers})).samples
     assert "count" in read(tmp_path, build(count=numbers)).samples
 
 

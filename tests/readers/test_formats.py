@@ -148,7 +148,7 @@ def test_columns_that_are_neither_numbers_nor_categories_are_left_out(
 
 def test_npz_has_samples_labels_and_names(tmp_path):
     np.savez(tmp_path / "a.npz", X=X, y=Y, feature_names=["a", "b"], ids=list("vwxyz"))
-    data = read_training_file(tmp_path / "a.npz")
+    data = read_training_file(tmp_path / "a.npz", ReadOptions(id_column="id"))
     np.testing.assert_array_equal(data.samples[["a", "b"]], X)
     assert data.y.tolist() == Y.tolist()
     assert data.ids.tolist() == list("vwxyz")
@@ -323,7 +323,7 @@ def test_a_spreadsheet_is_read_like_text(tmp_path):
     rows += [[f"p{i}", i / 4, datetime.datetime(1990, 1, i + 1), "ab"[i % 2]] for i in range(6)]
     rows[4][1] = "<0.5"
     write_sheets(tmp_path / "a.xlsx", empty=[], data=rows, more=[["x"]])
-    data = read_training_file(tmp_path / "a.xlsx", ReadOptions(target="kind"))
+    data = read_training_file(tmp_path / "a.xlsx", ReadOptions(target="kind", id_column="name"))
     assert data.ids.tolist() == [f"p{i}" for i in range(6)]
     assert data.samples["size"].tolist() == [0, 0.5, 0.5, 0.75, 1, 1.25]
     assert data.dropped["born"].startswith("dates")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from imkpl import __version__
-from imkpl.cli import check, fit, use
+from imkpl.cli import check, fit, records, use
 from imkpl.cli.command import add_command, create_app
 
 app = create_app(
@@ -46,3 +46,4 @@ add_command(app, use.explain, use.EXPLAIN_EXAMPLES)
 add_command(app, use.report, use.REPORT_EXAMPLES)
 add_command(app, use.export, use.EXPORT_EXAMPLES)
 add_command(app, use.compare, use.COMPARE_EXAMPLES)
+add_command(app, records.inspect, records.INSPECT_EXAMPLES)

@@ -89,6 +89,15 @@ YKeyOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--y-key", help="Array of labels in .npz and .mat files.", show_default=False),
 ]
+KeyOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--key",
+        help="File with the key of pseudonyms; fit --pseudonymise writes a new one if there is "
+        "none. Without it, a key is used once and thrown away.",
+        show_default=False,
+    ),
+]
 JsonOption: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]

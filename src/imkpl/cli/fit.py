@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from imkpl._archive import write_file, write_files
+from imkpl._json import to_json
 from imkpl.cli.check import echo_findings
 from imkpl.cli.command import (
     CategoriesOption,
@@ -24,6 +25,7 @@ from imkpl.cli.command import (
     GroupOption,
     IdOption,
     JsonOption,
+    KeyOption,
     MissingOption,
     NumbersOption,
     SeparatorOption,
@@ -52,6 +54,7 @@ from imkpl.cli.output import (
     echo_table,
     progress_bar,
 )
+from imkpl.cli.records import choose_key, find_date, find_versions
 from imkpl.cli.use import as_samples, count_prototypes, explain_rows, list_features, read_like
 from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
 from imkpl.readers.check import find_baseline
@@ -64,6 +67,7 @@ imkpl fit genes.parquet --target subtype --max-kernels 20 --model m.imkpl
 imkpl fit train.ts --test test.ts --model m.imkpl
 imkpl fit data.csv --target class --path --json
 imkpl fit data.csv --target class --stability 10 --report page.html
+imkpl fit data.csv --target class --id patient --pseudonymise --key secret.key --model m.imkpl
 """
 DEMO_EXAMPLES = """
 imkpl demo
@@ -97,6 +101,7 @@ class Fitted:
     train: DataFile
     test: DataFile | None  # held-out rows
     seconds: float  # time of the fit
+    provenance: dict[str, Any] = field(default_factory=dict)  # where the rows come from
     stability: Any = None  # what refits choose again, if asked for
     folds: dict[str, Any] | None = None  # accuracy in folds of all rows
 
@@ -183,6 +188,13 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    pseudonymise: Annotated[
+        bool,
+        typer.Option(
+            "--pseudonymise", help="Replace the names of --id by keyed digests, in all files."
+        ),
+    ] = False,
+    key: KeyOption = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -228,12 +240,16 @@ def fit(
         balanced,
         drop_rare,
     )
-    check_outputs([model, report], [data, test], force=force)
+    check_outputs([model, report], [data, test, key], force=force)
     check_report("--report", report)
-    fitted = _fit_file(data, test, options, settings)
+    secret = choose_key(key, options, is_wanted=pseudonymise)
+    fitted = _fit_file(data, test, options, settings, secret)
     if stability is not None:
         fitted = _measure_stability(fitted, stability)
     answer = _describe_fit(fitted)
+    fitted.model.provenance_ = to_json(
+        {**fitted.provenance, "held_out": answer["held_out"], "folds": answer["folds"]}
+    )
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
         from imkpl.files.store import model_bytes
@@ -254,9 +270,13 @@ def fit(
         _echo_fit(answer, fitted.stability)
 
 
-def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
+def _fit_file(
+    data: Path, test: Path | None, options: ReadOptions, settings: Settings, key: bytes | None
+) -> Fitted:
     """Read, hold out, fit and measure; notes are printed."""
     whole = read_training_file(data, options)
+    if key is not None:
+        whole = whole.pseudonymise(key)
     echo_findings(whole)
     if settings.drops_rare:
         whole, rare = drop_rare(whole)
@@ -265,17 +285,32 @@ def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Set
     if test is None:
         if whole.split is not None and settings.test_size:
             echo_note("The file says which rows to learn from and which to measure on.")
-        train, held_out = _split_rows(whole, settings)
+        train, held_out, places = _split_rows(whole, settings)
     else:
-        train = whole
+        train, places = whole, []
         held_out = read_like(train, test, replace(options, target=train.target))
+        if key is not None:
+            held_out = held_out.pseudonymise(key)
         for text in held_out.notes:
             echo_note(text)
         n_known = count_known(train, held_out)
         if n_known:
             rows = f"{n_known} of {len(held_out)} rows to measure on"
             echo_note(f"{rows} are equal to rows that were learned from.")
-    fitted = _fit_model(train, held_out, settings)
+    provenance = {
+        "date": find_date(),
+        "versions": find_versions(),
+        "file": data.name,
+        "fingerprint": whole.fingerprint(key or b""),
+        "rows": len(whole),
+        "held_out_rows": places,
+        "measured_on": None if test is None else test.name,
+        "target": whole.target,
+        "is_pseudonymised": key is not None,
+        "drops_rare": settings.drops_rare,
+        "reading": asdict(options),
+    }
+    fitted = replace(_fit_model(train, held_out, settings), provenance=provenance)
     if fitted.test is None:
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
     if held_out is None or test is not None or whole.split is not None:
@@ -287,20 +322,21 @@ def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Set
     return replace(fitted, folds=folds)
 
 
-def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile | None]:
-    """Training and held-out rows."""
+def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile | None, list[int]]:
+    """Training and held-out rows, and the places of the latter."""
     if settings.test_size == 0:
-        return data, None
+        return data, None, []
     if data.split is not None:
         train, test = data.split
-        return data.take(train), data.take(test)
+        return data.take(train), data.take(test), np.asarray(test).tolist()
     is_test = hold_out(data, settings.test_size, settings.seed)
     if not is_test.any():
         raise InputError(
             "No rows can be held out: those of every class are equal or belong to one group. Add "
             "rows, leave out --group, or use --test-size 0."
         )
-    return data.take(np.flatnonzero(~is_test)), data.take(np.flatnonzero(is_test))
+    test = np.flatnonzero(is_test)
+    return data.take(np.flatnonzero(~is_test)), data.take(test), test.tolist()
 
 
 def _fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fitted:
@@ -507,7 +543,7 @@ def demo(
     data = DataFile(samples, found.target_names[found.target], ids, target="diagnosis")
     settings = Settings(sparsity=5, max_kernels=10)
     echo_note("The first run compiles for a while; later runs start at once.")
-    train, test = _split_rows(data, settings)
+    train, test, _ = _split_rows(data, settings)
     fitted = _fit_model(train, test, settings)
     page = None
     if find_spec("jinja2") is None:

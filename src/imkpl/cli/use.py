@@ -481,7 +481,7 @@ def compare(
 
 
 def _compare_models(a: Any, b: Any) -> dict[str, Any]:
-    settings = [_read_settings(model) for model in (a, b)]
+    settings = [read_settings(model) for model in (a, b)]
     features = [{one["name"]: one["weight"] for one in list_features(model)} for model in (a, b)]
     shared = sorted(set(features[0]) & set(features[1]))
     either = set(features[0]) | set(features[1])
@@ -503,11 +503,13 @@ def _compare_models(a: Any, b: Any) -> dict[str, Any]:
     }
 
 
-def _read_settings(model: Any) -> dict[str, Any]:
+def read_settings(model: Any) -> dict[str, Any]:
+    """The parameters of a model, as plain values."""
     values = {"estimator": type(model).__name__, **model.get_params(deep=False)}
     # What cross-validation chose counts, not what it chose from.
     for name in ("sparsity", "max_kernels"):
-        values[name] = getattr(model, f"{name}_", values[name])
+        if name in values:
+            values[name] = getattr(model, f"{name}_", values[name])
     return {
         name: value if isinstance(value, bool | int | float | str | None) else repr(value)
         for name, value in values.items()

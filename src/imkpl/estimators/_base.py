@@ -340,8 +340,7 @@ class BasePrototypeClassifier(
     ) -> Explanation:
         """The explanation of samples whose evidence is known."""
         places = np.searchsorted(self.support_, self._predictor.rows)
-        live, columns = np.flatnonzero(self.kernel_weights_), self._predictor.columns
-        names = getattr(self, "feature_names_in_", None)
+        live = np.flatnonzero(self.kernel_weights_)
         return Explanation(
             evidence=evidence,
             kind=self._samples,
@@ -351,10 +350,7 @@ class BasePrototypeClassifier(
             support_ids=self.support_ids_[places],
             support_classes=as_whole(self.support_classes_[places]),
             feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
-            column_names=tuple(
-                f"x{column}" if names is None else str(names[column])
-                for column in (() if columns is None else columns)
-            ),
+            column_names=self._column_names,
             feature_evidence=self.kernel_evidence_[live],
             novelty_threshold=self.novelty_threshold_,
             render=render,
@@ -410,6 +406,28 @@ class BasePrototypeClassifier(
             )
         totals = np.bincount(self._kernel_columns, self.kernel_weights_, self.n_features_in_)
         return totals.astype(np.float64)
+
+    @property
+    def support_values_(self) -> list[dict[str, Any]]:
+        """The values of the support samples in the columns that the model reads, by name.
+
+        One dict per sample, in the order of `support_`; lists of numbers for the channels of
+        series, words that occur for documents, and nothing for precomputed kernels.
+        """
+        check_is_fitted(self)
+        predictor, names = self._predictor, self._column_names
+        return [
+            self._samples.values(predictor.samples, int(place), names)
+            for place in np.argsort(predictor.rows)
+        ]
+
+    @property
+    def _column_names(self) -> tuple[str, ...]:
+        """The names of the columns that the model reads."""
+        columns, names = self._predictor.columns, getattr(self, "feature_names_in_", None)
+        if columns is None:
+            columns = np.arange(getattr(self, "n_features_in_", 0))
+        return tuple(f"x{column}" if names is None else str(names[column]) for column in columns)
 
     @property
     def _n_features_out(self) -> int:
@@ -546,7 +564,7 @@ class BasePrototypeClassifier(
 
     def _store(self, fitted: dict[str, Any]) -> Self:
         """Set the fitted attributes, now that nothing can fail any more."""
-        for name in INPUT_ATTRIBUTES:
+        for name in (*INPUT_ATTRIBUTES, "provenance_"):
             self.__dict__.pop(name, None)
         for name, value in fitted.items():
             setattr(self, name, value)

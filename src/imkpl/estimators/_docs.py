@@ -162,6 +162,8 @@ support_ : array of shape (n_support,)
     The training samples that prototypes are made of; prediction needs no others.
 support_ids_, support_classes_ : array of shape (n_support,)
     Their names, from the index of the data frame if there is one, and their classes.
+support_values_ : list of dict
+    Their values in the columns that the model reads, by the names of the columns.
 temperature_ : float
     Factor on the class scores in the softmax of `predict_proba`, found on left-out samples.
 novelty_threshold_ : float

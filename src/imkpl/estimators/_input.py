@@ -110,6 +110,10 @@ class SampleKind(ABC):
         """What each kernel reads in one sample, or None where that is not a single value."""
         return None
 
+    def values(self, samples: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
+        """One sample as plain values by the names of its columns; empty if it has no columns."""
+        return {}
+
     def vocabularies(self, bank: BaseKernelBank) -> Sequence[Any] | None:
         """The categories that each kernel knows, None for those of numbers."""
         return None
@@ -160,6 +164,9 @@ class Vectors(SampleKind):
         if columns is None or not (isinstance(samples, np.ndarray) and samples.ndim == 2):
             return None
         return [float(samples[row, column]) for column in columns]
+
+    def values(self, samples: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
+        return dict(zip(names, samples[row].tolist(), strict=True))
 
     def ranges(self, samples: Any, columns: IntArray) -> FloatArray | None:
         return find_ranges(np.asarray(samples[:, columns]))
@@ -249,6 +256,9 @@ class TableRows(SampleKind):
         show: Any = getattr(bank, "_display_values", None)
         return None if show is None else list(show(samples, row))
 
+    def values(self, samples: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
+        return dict(zip(names, samples.display_values(row), strict=True))
+
     def vocabularies(self, bank: Any) -> Sequence[Any] | None:
         return bank.kernels.vocabularies  # type: ignore[no-any-return]
 
@@ -295,6 +305,10 @@ class WordCounts(SampleKind):
     def cells(self, bank: BaseKernelBank, samples: Any, row: int) -> list[Any] | None:
         columns = bank.kernel_columns
         return None if columns is None else samples.counts[[row]].toarray()[0, columns].tolist()
+
+    def values(self, samples: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
+        counts = samples.counts[[row]].toarray()[0].tolist()
+        return {name: count for name, count in zip(names, counts, strict=True) if count}
 
     def keys(self, X: Any) -> list[bytes] | None:
         counts = X.counts
@@ -345,6 +359,9 @@ class Series(SampleKind):
             for one, label in zip(_comparable(X[rows]), labels, strict=True)
         ]
         return group_rows(np.array(lines))
+
+    def values(self, samples: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
+        return dict(zip(names, samples[row].tolist(), strict=True))
 
     def keys(self, X: Any) -> list[bytes] | None:
         return [one.astype("<f8").tobytes() for one in _comparable(X)]

@@ -59,6 +59,15 @@ def _is_whole(value: Any, low: int = 0) -> bool:
     return isinstance(value, Integral) and low <= int(value) < 2**63
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether a value consists of dicts with names, lists and cells."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_plain(one) for name, one in value.items())
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, CELLS)
+
+
 def _numbers(*axes: str, low: float = -math.inf, finite: bool = True) -> Rule:
     def holds(value: Any, sizes: Sizes) -> bool:
         return (
@@ -239,6 +248,9 @@ CELL = _rule("a number or text", lambda value, _: isinstance(value, CELLS))
 KEY = _rule("a name or a whole number", lambda value, _: isinstance(value, str) or _is_whole(value))
 NUMBER_TYPE = _rule("a type of numbers", lambda value, _: isinstance(value, SETTING_TYPES))
 TEXTS = _listed(tuple, TEXT)
+PLAIN = _rule(
+    "names with plain values", lambda value, _: isinstance(value, dict) and _is_plain(value)
+)
 # What users pass as settings may be a list, a tuple or an array.
 SEQUENCE = (list, tuple, np.ndarray)
 SCALES = _listed(SEQUENCE, NUMBER)
@@ -399,6 +411,7 @@ MODEL: Mapping[str, Rule] = {
     "history_": _mapping(dict.fromkeys(HISTORY, _numbers("rounds", finite=False))),
     "n_iter_": _count("rounds"),
     "_kernel_columns": _or_none(_indices("kernels", "features")),
+    "provenance_": PLAIN,
     "_predictor": _part("Predictor", shares_sizes=True),
 }
 PATH: Mapping[str, Rule] = {
@@ -431,7 +444,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, Rule]] = {
         "threshold_": _or_none(NUMBER),
     },
 }
-OPTIONAL = frozenset({"feature_names_in_", "n_channels_in_", "_n_stacked", *OUTPUT})
+OPTIONAL = frozenset({"feature_names_in_", "n_channels_in_", "_n_stacked", "provenance_", *OUTPUT})
 
 
 def check_attributes(kind: str, attributes: Mapping[str, Any]) -> None:

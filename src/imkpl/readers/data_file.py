@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -183,6 +185,62 @@ class DataFile:
         from pandas.util import hash_pandas_object
 
         return hash_pandas_object(self.samples, index=False).to_numpy()
+
+    def fingerprint(self, key: bytes = b"") -> str:
+        """Compute a digest of all samples and classes in their order, without the row names.
+
+        Parameters
+        ----------
+        key : bytes
+            A key without which nobody can check a guess of the data.
+
+        Returns
+        -------
+        str
+            32 hexadecimal digits, the same on every machine.
+        """
+        total = hashlib.blake2b(key=key, digest_size=16)
+        if self.is_series:
+            columns = [self.samples.values.ravel(), np.asarray(self.samples.starts)]
+        else:
+            columns = [cells.to_numpy() for _, cells in self.samples.items()]
+            total.update(json.dumps([str(name) for name in self.samples.columns]).encode())
+        for cells in (*columns, self.y):
+            if cells.dtype.kind in "iuf":
+                # Adding zero turns -0 into 0, and of the many NaN one stays.
+                numbers = np.where(np.isnan(cells), np.nan, cells + 0.0)
+                total.update(numbers.astype("<f8").tobytes())
+            else:
+                texts = [None if one is None or one != one else str(one) for one in cells.tolist()]
+                total.update(json.dumps(texts).encode())
+        return total.hexdigest()
+
+    def pseudonymise(self, key: bytes) -> DataFile:
+        """Replace row names and groups by keyed digests.
+
+        Parameters
+        ----------
+        key : bytes
+            At most 64 bytes; equal names and keys give equal pseudonyms.
+
+        Returns
+        -------
+        DataFile
+            The same samples under other names.
+        """
+
+        def hide(names: Any) -> Any:
+            digests = (
+                hashlib.blake2b(str(name).encode(), key=key, digest_size=8).hexdigest()
+                for name in names.tolist()
+            )
+            return np.array(list(digests), dtype=object)
+
+        ids, samples = hide(self.ids), self.samples
+        if not self.is_series:
+            samples = samples.set_axis(ids, axis=0)
+        groups = None if self.groups is None else hide(self.groups)
+        return replace(self, ids=ids, samples=samples, groups=groups)
 
     def __len__(self) -> int:
         return len(self.samples)

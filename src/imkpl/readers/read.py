@@ -119,6 +119,10 @@ def read_training_file(
         groups = np.array([f"row {i}" if one is None else f"group {one}" for i, one in texts])
         others.add(options.group)
     identifier, ids = _name_rows(frame, options, others, path.name, notes)
+    if identifier is not None and options.id_column is None:
+        # Names may be those of persons, and a model keeps them.
+        ids = frame.index.to_numpy() + 1
+        notes[-1] += f" Rows are numbered; --id {quote(identifier)} keeps the names."
     if identifier is not None:
         others.add(identifier)
     rows = _rows_with_class(labels, notes)
