@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         IMKPLSelector,
         MultiLabelIMKPL,
         TimeSeriesIMKPL,
+        cost_of_wishes,
         explain,
         stability,
     )
@@ -27,6 +28,7 @@ __all__ = [
     "MultiLabelIMKPL",
     "TimeSeriesIMKPL",
     "__version__",
+    "cost_of_wishes",
     "explain",
     "export",
     "load",
