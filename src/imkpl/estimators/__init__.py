@@ -1,5 +1,6 @@
-"""scikit-learn estimators: the model, its relatives, scorers for its measures, and stability."""
+"""scikit-learn estimators: the model and its relatives, scorers, stability, the cost of wishes."""
 
+from imkpl.estimators._cost import WishCost, cost_of_wishes
 from imkpl.estimators._cv import IMKPLCV
 from imkpl.estimators._forget import Forgotten, forget
 from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
@@ -22,6 +23,8 @@ __all__ = [
     "MultiLabelIMKPL",
     "Stability",
     "TimeSeriesIMKPL",
+    "WishCost",
+    "cost_of_wishes",
     "discrimination_scorer",
     "explain",
     "forget",

@@ -30,8 +30,8 @@
     return parts;
   };
   const percent = (share) => {
-    if (share > 0.99 && share < 1) return "> 99 %";
-    return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`;
+    if (share > 0.99 && share < 1) return ">\u00a099\u00a0%";
+    return share > 0 && share < 0.01 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
   };
   const round = (value) => (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4))));
   const cellText = (cell) => (cell === null ? "missing" : typeof cell === "number" ? round(cell) : String(cell));
@@ -104,9 +104,10 @@
   };
   const nearest = (one, title) => {
     if (!one) return [title];
-    const others = one.n_cases > 1 ? ` and ${one.n_cases - 1} others` : "";
-    return [make("span", { class: "side-word" }, title), " ", make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))),
-      `${others}, `, isolate(one.label), `, similarity ${one.similarity.toFixed(2)}, share ${percent(one.share)}`];
+    const line = (...parts) => make("span", { class: "line" }, ...parts, " ");
+    const others = one.n_cases > 1 ? [line(`and ${one.n_cases - 1} others,`)] : [];
+    return [line(title), line(make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " ", isolate(one.label)),
+      ...others, line(`similarity ${one.similarity.toFixed(2)},`), line(`share ${percent(one.share)}`)];
   };
   const hasCells = (card) => card.features.some((one) => one.value !== null || one.supporting !== null);
   // Where the table has no heads to say it.
