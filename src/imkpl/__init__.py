@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         TimeSeriesIMKPL,
         cost_of_wishes,
         explain,
+        forget,
         stability,
     )
     from imkpl.files import export, load, save
@@ -31,6 +32,7 @@ __all__ = [
     "cost_of_wishes",
     "explain",
     "export",
+    "forget",
     "load",
     "report",
     "save",

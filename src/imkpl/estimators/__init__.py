@@ -2,6 +2,7 @@
 
 from imkpl.estimators._cost import WishCost, cost_of_wishes
 from imkpl.estimators._cv import IMKPLCV
+from imkpl.estimators._forget import Forgotten, forget
 from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 from imkpl.estimators._multilabel import MultiLabelIMKPL
 from imkpl.estimators._pipeline import explain
@@ -17,6 +18,7 @@ __all__ = [
     "IMKPL",
     "IMKPLCV",
     "ISKPL",
+    "Forgotten",
     "IMKPLSelector",
     "MultiLabelIMKPL",
     "Stability",
@@ -25,6 +27,7 @@ __all__ = [
     "cost_of_wishes",
     "discrimination_scorer",
     "explain",
+    "forget",
     "interpretability_scorer",
     "kernel_count_scorer",
     "stability",
