@@ -182,7 +182,7 @@ class FeatureFinder:
         alike = difflib.get_close_matches(feature, known, n=1)
         hint = f"Did you mean {quote(alike[0])}?" if alike else f"One of them is {quote(known[0])}."
         raise ValueError(
-            f"{where} lists {quote(feature)}, expected names of {self.what}s in X. {hint}"
+            f"{where} lists {quote(feature)}, expected the name of a {self.what}. {hint}"
         )
 
 
