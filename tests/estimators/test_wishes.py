@@ -1,5 +1,7 @@
 """Wishes of an expert: always obeyed, or refused with a sentence."""
 
+import doctest
+import pathlib
 import re
 import warnings
 
@@ -212,6 +214,8 @@ def test_names_and_numbers_mean_the_same_and_a_file_keeps_them(measured, tmp_pat
     twin = imkpl.load(tmp_path / "m.imkpl")
     assert clone(twin).get_params() == by_name.get_params()
     assert_array_equal(twin.predict_proba(X), found[0])
+    assert_array_equal(twin.sample_wishes_["pin"], pin)
+    assert by_name.fit(X, y).sample_wishes_ is None
 
 
 def test_a_checkpoint_of_other_wishes_is_not_resumed(measured, tmp_path):
@@ -283,3 +287,18 @@ def test_the_cost_of_no_wishes_is_nothing_in_a_pipeline_too(measured):
     pipe = make_pipeline(StandardScaler(), IMKPL(**FAST, n_prototypes=3))
     found = cost_of_wishes(pipe, X, y, pin=np.zeros(len(y), dtype=bool), cv=2)
     assert found.cost == 0
+
+
+class AnyNumbers(doctest.OutputChecker):
+    """Other versions of libraries may round other numbers."""
+
+    def check_output(self, want, got, flags):
+        want, got = (re.sub(r"\d+", "0", text) for text in (want, got))
+        return super().check_output(want, got, flags)
+
+
+def test_the_documented_example_runs():
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "steering.md"
+    text = re.sub(r"^```.*$", "", page.read_text(), flags=re.M)
+    example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner(AnyNumbers()).run(example).failed == 0

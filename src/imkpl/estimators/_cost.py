@@ -90,7 +90,7 @@ def cost_of_wishes(
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> found = cost_of_wishes(IMKPL(n_prototypes=3, exclude=["proline"]), X, y, cv=3)
     >>> print(found)  # doctest: +ELLIPSIS
-    Of samples left out, 9... % are classified right with the wishes and 9... without them: ...
+    Of samples left out, 9...% are classified right with the wishes and 9... without them: ...
     """
     if isinstance(cv, Integral):
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=0)

@@ -182,6 +182,8 @@ history_ : dict of arrays of shape (n_iter_,)
     Every term of the objective after every round, and their total.
 n_iter_ : int
     Number of rounds.
+sample_wishes_ : dict of arrays of shape (n_samples,) or None
+    The samples that were "eligible", "pin" and "ban" in `fit`; None without such wishes.
 """,
 }
 

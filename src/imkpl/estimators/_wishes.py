@@ -43,6 +43,11 @@ def read_sample_wishes(wishes: dict[str, Any], n_samples: int) -> SampleWishes |
     return found
 
 
+def name_wishes(wishes: SampleWishes | None) -> dict[str, BoolArray] | None:
+    """What `fit` was asked for, by the names of its parameters."""
+    return None if wishes is None else dict(zip(SAMPLE_WISHES, wishes.arrays, strict=True))
+
+
 def check_sample_wishes(
     wishes: SampleWishes, weight: FloatArray, labels: IntArray, classes: Any
 ) -> None:
@@ -177,7 +182,7 @@ class FeatureFinder:
         alike = difflib.get_close_matches(feature, known, n=1)
         hint = f"Did you mean {quote(alike[0])}?" if alike else f"One of them is {quote(known[0])}."
         raise ValueError(
-            f"{where} lists {quote(feature)}, expected names of {self.what}s in X. {hint}"
+            f"{where} lists {quote(feature)}, expected the name of a {self.what}. {hint}"
         )
 
 
