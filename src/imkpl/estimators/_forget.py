@@ -132,7 +132,7 @@ def forget(model: Any, X: Any, y: ArrayLike, ids: Sequence[Any], **fit_params: A
         The samples to forget: by the index if X is a data frame, as in `support_ids_`, by their
         numbers from 0 otherwise. All samples of a name are forgotten.
     **fit_params : dict
-        What else was given to `fit`, one value per sample, such as `sample_weight`.
+        What else was given to `fit`, one value per sample, such as `sample_weight` or `pin`.
 
     Returns
     -------
