@@ -75,7 +75,7 @@ def test_a_released_model_is_a_model(named, wine, tmp_path):
     assert "mean 1 of 5 records" in str(loaded.explain(X))
     assert loaded.transform(X).shape == (len(X), new.prototypes_.shape[0])
     assert loaded.report(X, wine.y, tmp_path / "page.html").exists()
-    assert not hasattr(loaded, "provenance_")
+    assert loaded.provenance_ == {"released": 5}
 
 
 def test_the_cost_is_measured_in_folds(wine):

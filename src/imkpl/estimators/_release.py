@@ -244,7 +244,6 @@ def _describe(
     encoding = predictor.encode(samples)
     labels, n_means = np.searchsorted(model.classes_, y), kept.size
     classes = model.prototype_classes_[kept]
-    vars(released).pop("provenance_", None)
     names = [f"mean {i + 1} of {k} records" for i in range(n_means)]
     learned = {
         "prototypes_": predictor.mixes,
@@ -258,6 +257,8 @@ def _describe(
         "support_classes_": classes,
         "temperature_": _round(fit_temperature(encoding.scores, labels, np.ones(labels.size))),
         "novelty_threshold_": _round(float(np.quantile(encoding.errors, USUAL))),
+        # Nothing of where the records come from.
+        "provenance_": {"released": k},
         "_predictor": predictor,
     }
     for name, value in learned.items():
