@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         cost_of_wishes,
         explain,
         forget,
+        release,
         stability,
     )
     from imkpl.files import export, load, save
@@ -34,6 +35,7 @@ __all__ = [
     "export",
     "forget",
     "load",
+    "release",
     "report",
     "save",
     "stability",

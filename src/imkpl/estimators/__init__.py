@@ -6,6 +6,7 @@ from imkpl.estimators._forget import Forgotten, forget
 from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 from imkpl.estimators._multilabel import MultiLabelIMKPL
 from imkpl.estimators._pipeline import explain
+from imkpl.estimators._release import Released, release
 from imkpl.estimators._scorers import (
     discrimination_scorer,
     interpretability_scorer,
@@ -21,6 +22,7 @@ __all__ = [
     "Forgotten",
     "IMKPLSelector",
     "MultiLabelIMKPL",
+    "Released",
     "Stability",
     "TimeSeriesIMKPL",
     "WishCost",
@@ -30,5 +32,6 @@ __all__ = [
     "forget",
     "interpretability_scorer",
     "kernel_count_scorer",
+    "release",
     "stability",
 ]
