@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 
 .PHONY: demo test browser check lint types arch format quality reasons series reproduce bench scaling clean
-.PHONY: faults fuzz soak lock locked minimum newest audit
+.PHONY: faults fuzz soak lock locked minimum newest audit dist
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
@@ -100,6 +100,15 @@ newest: $(VENV)/bin/python
 	$(VENV)/newest/bin/python -m pip install --quiet --upgrade --editable ".[test]"
 	NUMBA_CACHE_DIR=$(VENV)/newest/numba $(VENV)/newest/bin/python -m pytest -n 2 -q $(CORE)
 
+# Source distribution and, from it, the wheel, which then runs the demo in an environment of its own.
+dist: $(VENV)/bin/python $(VENV)/tools/bin/uv
+	rm -rf dist
+	$(VENV)/tools/bin/uv build --quiet
+	$(RUN)/python -m venv --clear $(VENV)/dist
+	$(VENV)/dist/bin/python -m pip install --quiet "$$(ls dist/*.whl)[cli]"
+	cd $(VENV)/dist && bin/imkpl demo
+	ls -l dist
+
 # Known vulnerabilities of the pinned packages. Needs the network; what cannot be looked up is an error.
 audit: $(VENV)/tools/bin/uv
 	$(VENV)/tools/bin/pip-audit --strict --disable-pip --requirement $(LOCK)
@@ -119,7 +128,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
-	$(RUN)/python -m pip install --quiet --editable ".[cli,report]"
+	$(RUN)/python -m pip install --quiet --editable ".[cli]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml paper/pyproject.toml

@@ -416,7 +416,7 @@ def test_a_report_needs_its_packages(shell, data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert fit(shell, data, "--report", tmp_path / "page.html") == (
         "A report needs jinja2, which is not installed. Install it with pip install "
-        "'imkpl[report]'."
+        "'imkpl[cli]'."
     )
 
 

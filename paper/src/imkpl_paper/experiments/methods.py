@@ -202,10 +202,10 @@ _ALL = (
         _peer(peers.NearestNeighborDTW),
         kinds=SERIES,
         requires=("aeon",),
-        package="'imkpl[series]'",
+        package="aeon",
     ),
     Method(
-        "ROCKET", _peer(peers.Rocket), kinds=SERIES, requires=("aeon",), package="'imkpl[series]'"
+        "ROCKET", _peer(peers.Rocket), kinds=SERIES, requires=("aeon",), package="aeon"
     ),
 )
 
