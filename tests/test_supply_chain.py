@@ -1,4 +1,4 @@
-"""What is shipped and what it brings: the wheel, the extras, and the pinned environment with its hashes."""
+"""What is shipped and what comes with it: the wheel, the extras, the pins and their hashes."""
 
 import ast
 import pathlib
@@ -129,7 +129,7 @@ def test_the_wheel_has_the_package_and_nothing_else():
     # Reading these raises for unknown classifiers and missing files.
     metadata = builder.metadata.core
     assert "Typing :: Typed" in metadata.classifiers
-    assert metadata.readme and metadata.license_files == ["LICENSE"]
+    assert metadata.license_files == ["LICENSE"]
 
 
 def test_the_citation_is_of_this_version():

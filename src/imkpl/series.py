@@ -504,7 +504,7 @@ def read_ts(path: pathlib.Path) -> tuple[list[FloatArray], list[str] | None]:
     number = 0
     try:
         with path.open(encoding="utf-8-sig") as lines:
-            for number, given in enumerate(lines, start=1):
+            for number, given in enumerate(lines, start=1):  # noqa: B007
                 line = given.strip()
                 if not line or line[0] in "#%":
                     continue

@@ -204,9 +204,7 @@ _ALL = (
         requires=("aeon",),
         package="aeon",
     ),
-    Method(
-        "ROCKET", _peer(peers.Rocket), kinds=SERIES, requires=("aeon",), package="aeon"
-    ),
+    Method("ROCKET", _peer(peers.Rocket), kinds=SERIES, requires=("aeon",), package="aeon"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ALL}
