@@ -12,7 +12,10 @@ if TYPE_CHECKING:
         IMKPLSelector,
         MultiLabelIMKPL,
         TimeSeriesIMKPL,
+        cost_of_wishes,
         explain,
+        forget,
+        release,
         stability,
     )
     from imkpl.files import export, load, save
@@ -27,9 +30,12 @@ __all__ = [
     "MultiLabelIMKPL",
     "TimeSeriesIMKPL",
     "__version__",
+    "cost_of_wishes",
     "explain",
     "export",
+    "forget",
     "load",
+    "release",
     "report",
     "save",
     "stability",

@@ -71,7 +71,11 @@ def test_export_writes_a_model_for_other_programs(shell, folder, tmp_path):
     assert shell(*other).exit_code == 0
     (tmp_path / "imkpl_predict.py").write_text("my own")
     assert "already exists" in shell.fails(*other[:-1], tmp_path / "c.json")
-    wrong = shell.fails("export", folder / "a.imkpl", "--out", tmp_path / "a.txt")
+    assert (
+        shell("export", folder / "a.imkpl", "--to", "onnx", "--out", tmp_path / "a.onnx").exit_code
+        == 0
+    )
+    wrong = shell.fails("export", folder / "a.imkpl", "--out", tmp_path / "a.onnx", "--force")
     assert wrong.endswith("expected a name that ends in .json.")
 
 

@@ -2,6 +2,7 @@
 
 import zipfile
 
+import numpy as np
 import pytest
 
 import imkpl
@@ -88,3 +89,58 @@ def test_a_key_without_names_is_an_error(shell, folder, tmp_path):
     (tmp_path / "k").write_text("short")
     wrong = [*base, "--id", "wine", "--pseudonymise", "--key", tmp_path / "k"]
     assert "5 bytes, expected at least 16" in shell.fails(*wrong)
+
+
+def test_forget_gives_the_model_of_the_other_rows(shell, named, wine, tmp_path):
+    """Held-out rows stay held out, and nothing of the record is left in the file."""
+    old = imkpl.load(named / "hidden.imkpl")
+    origin, out = old.provenance_, tmp_path / "new.imkpl"
+    train = np.setdiff1d(np.arange(60), origin["held_out_rows"])
+    place = int(train[old.support_[0]])
+    name = wine["wine"][place]
+    command = ["forget", named / "hidden.imkpl", named / "wine.csv", "--id", name, "--model", out]
+    command += ["--key", named / "k.key"]
+    found = shell.ask(*command)
+    assert found["training"]["inside"] == [old.support_ids_[0]]
+    rest = np.setdiff1d(train, [place])
+    X, y = wine.iloc[:, 1:7], wine["cultivar"].to_numpy()
+    fresh = IMKPL(sparsity=3, random_state=0).fit(X.iloc[rest], y[rest])
+    new = imkpl.load(out)
+    np.testing.assert_array_equal(new.predict_proba(X), fresh.predict_proba(X))
+    np.testing.assert_array_equal(new.support_, fresh.support_)
+    content, others = read_members(out), set(X.drop(place).to_numpy().ravel())
+    unique = [value for value in X.loc[place] if value not in others]
+    assert unique
+    for part in (name, old.support_ids_[0], *(np.float64(value) for value in unique)):
+        assert (part.encode() if isinstance(part, str) else part.tobytes()) not in content
+    assert new.provenance_["held_out"]["rows"] == 12
+    assert "Inside the old model" in shell(*command, "--force").stdout
+    # The next record is forgotten from the file without this one.
+    wine.drop(place).to_csv(tmp_path / "rest.csv", index=False)
+    again = ["forget", out, tmp_path / "rest.csv", "--key", named / "k.key"]
+    other = wine["wine"][int(rest[0])]
+    shell.ask(*again, "--id", other, "--model", tmp_path / "newer.imkpl")
+    command[1:3] = out, named / "wine.csv"
+    command[command.index(out, 2)] = tmp_path / "third.imkpl"
+    assert "without records that were forgotten before" in shell.fails(*command)
+
+
+def test_a_row_that_was_held_out_changes_no_model(shell, folder, tmp_path):
+    old, out = imkpl.load(folder / "a.imkpl"), tmp_path / "new.imkpl"
+    row = old.provenance_["held_out_rows"][0] + 1
+    command = ["forget", folder / "a.imkpl", folder / "wine.csv", "--id", row, "--model", out]
+    found = shell.ask(*command)
+    assert (found["n_held_out"], found["training"], found["held_out"]["rows"]) == (1, None, 11)
+    np.testing.assert_array_equal(imkpl.load(out).support_ids_, old.support_ids_)
+    assert "never learned from" in shell(*command, "--force").stdout
+
+
+def test_forget_needs_to_know_what_a_model_was_fitted_to(shell, named, wine, tmp_path):
+    path, rest = tmp_path / "m.imkpl", ["--id", "1", "--model", tmp_path / "n.imkpl"]
+    imkpl.save(IMKPL(sparsity=2).fit(wine.iloc[:, 1:7], wine["cultivar"]), path)
+    assert "Use imkpl.forget from Python" in shell.fails("forget", path, named / "wine.csv", *rest)
+    hidden = ["forget", named / "hidden.imkpl", named / "wine.csv", *rest]
+    assert "Add --key FILE" in shell.fails(*hidden)
+    plain = ["forget", named / "named.imkpl", named / "wine.csv", *rest]
+    assert "Leave out --key" in shell.fails(*plain, "--key", named / "k.key")
+    assert "There is no record '1'" in shell.fails(*plain)

@@ -149,7 +149,8 @@ def test_the_documentation_shows_every_command_and_option():
 
 
 @pytest.mark.parametrize(
-    "name", ["demo", "fit", "predict", "explain", "report", "export", "compare", "inspect"]
+    "name",
+    ["demo", "fit", "predict", "explain", "report", "export", "compare", "inspect", "forget"],
 )
 def test_help_shows_examples(name, shell):
     result = shell(name, "--help")

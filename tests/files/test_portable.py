@@ -121,22 +121,26 @@ def test_it_predicts_numbers_as_the_library_does():
 
 
 def test_whether_a_cell_is_missing_can_be_all_that_is_read(patients):
-    flags = [one for one in describe(patients)["features"] if one["kind"] == "flag"]
+    found = describe(patients)
+    flags = [one for one in found["features"] if one["kind"] == "flag"]
     assert [(one["column"], one["name"]) for one in flags] == [("dose", "dose is missing")]
+    blank = draw_new(10).iloc[[5]]
+    (answer,) = Model(found).predict(blank.to_dict("records"))
+    assert answer["doubt"] == "no evidence"
+    card = patients.explain(blank).card()
+    assert (card.doubt, card.notes) == ("no evidence", [])
 
 
 def test_the_codes_are_those_of_the_solver():
     rng = np.random.default_rng(0)
     for size in (1, 2, 5, 12):
         for _ in range(20):
-            rows = np.abs(rng.normal(size=(size, 6)))
-            rows[size // 2] = rows[0]
-            gram, linear = rows @ rows.T, rows @ rng.normal(size=6) - 0.3
-            expected = solve_nqp(gram, -linear, 3).x
-            found = pursue(gram, linear, 3)
-            assert found @ gram @ found == pytest.approx(expected @ gram @ expected, abs=1e-9)
-            assert np.count_nonzero(found) <= 3
-            assert (found >= 0).all()
+            # Three numbers each: most of twelve depend on others.
+            rows = np.abs(rng.normal(size=(size, 3)))
+            gram, linear = rows @ rows.T, rows @ np.abs(rng.normal(size=3)) - 0.3
+            for sparsity in (2, 5):
+                expected = solve_nqp(gram, -linear, sparsity).x
+                assert pursue(gram, linear, sparsity) == pytest.approx(expected, abs=1e-9)
 
 
 def test_without_the_library_a_file_is_answered_as_with_it(patients, tmp_path):
@@ -264,6 +268,51 @@ def test_the_file_describes_the_model(patients, tmp_path):
                 assert f"`{name}`" in text
 
 
+def run_graph(path, X):
+    """Outputs of an ONNX file, and its metadata."""
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    meta = session.get_modelmeta().custom_metadata_map
+    meta = {key: json.loads(value) for key, value in meta.items()}
+    outputs = session.run(None, {"X": X[meta["columns"]].to_numpy(float)})
+    names = [one.name for one in session.get_outputs()]
+    return dict(zip(names, outputs, strict=True)), meta
+
+
+@pytest.mark.parametrize("columns", [["far", "age"], ["crp", "far", "age", "dose"]])
+def test_a_graph_predicts_and_explains_numbers_as_the_library_does(columns, tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    X, y = draw_table(0)
+    labels = y if len(columns) > 2 else np.unique(y, return_inverse=True)[1]
+    model = IMKPL(n_prototypes=7, sparsity=3).fit(X[columns], labels)
+    new = draw_new(1)[columns].astype(float)
+    new = new.dropna() if len(columns) == 2 else new
+    found, meta = run_graph(export(model, tmp_path / "m.onnx"), new)
+    assert found["label"].tolist() == model.predict(new).tolist()
+    assert np.abs(found["probabilities"] - model.predict_proba(new)).max() < 1e-9
+    explanation = model.explain(new)
+    assert np.abs(found["scores"] - explanation.scores).max() < 1e-9
+    assert meta["prototypes"] == explanation.prototype_classes.tolist()
+    assert meta["features"] == explanation._comparison.names
+    places = [meta["classes"].index(label) for label in meta["prototypes"]]
+    for row, table in enumerate(found["contributions"]):
+        # A prototype adds to the score of its own class only.
+        whole = explanation.contributions(row)
+        expected = whole[np.arange(len(places)), :, places] @ explanation._comparison.owners
+        assert np.abs(table - expected).max() < 1e-9
+
+
+def test_graphs_have_no_categories(patients, tmp_path, monkeypatch):
+    with pytest.raises(ModelFileError, match=r"'site' holds categories, .* Export it to \.json"):
+        export(patients, tmp_path / "m.onnx")
+    with pytest.raises(ValueError, match=r"imkpl_predict\.py reads JSON"):
+        export(patients, tmp_path / "m.onnx", with_predictor=True)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"pip install 'imkpl\[onnx\]'"):
+        export(patients, tmp_path / "m.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
@@ -281,8 +330,8 @@ def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path):
         with pytest.raises(ModelFileError, match=sentence):
             export(model, target, with_predictor=True)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ValueError, match=r"ends in \.json"):
-        export(IMKPL(), tmp_path / "m.onnx")
+    with pytest.raises(ValueError, match=r"expected an ending of \.json or \.onnx"):
+        export(IMKPL(), tmp_path / "m.pmml")
 
 
 def test_the_documented_example_runs(tmp_path, monkeypatch):

@@ -239,10 +239,12 @@ def test_routing_requests_survive_and_callbacks_are_left_out(two_blobs, tmp_path
     model = IMKPL(sparsity=2)
     assert round_trip(model, tmp_path).get_metadata_routing().fit.requests["sample_weight"] is None
     with config_context(enable_metadata_routing=True):
-        model.set_fit_request(sample_weight=True).set_score_request(sample_weight="other")
+        model.set_fit_request(sample_weight=True, pin=True)
+        model.set_score_request(sample_weight="other")
     vars(model.fit(*two_blobs))["_skl_callbacks"] = [print]
     twin = round_trip(model, tmp_path)
-    assert twin.get_metadata_routing().fit.requests == {"sample_weight": True}
+    expected = {"sample_weight": True, "pin": True, "eligible": None, "ban": None}
+    assert twin.get_metadata_routing().fit.requests == expected
     assert twin.get_metadata_routing().score.requests == {"sample_weight": "other"}
     assert "_skl_callbacks" not in vars(twin)
 

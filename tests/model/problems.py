@@ -126,6 +126,8 @@ def freeze(state):
     """The same state in arrays that raise when written to."""
     for field in fields(state):
         part = getattr(state, field.name)
+        if part is None:
+            continue
         is_dense = isinstance(part, np.ndarray)
         arrays = [part] if is_dense else [part.data, part.indices, part.indptr]
         for array in arrays:

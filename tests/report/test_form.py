@@ -39,6 +39,10 @@ def draw_patients(n, seed):
     )
     X.loc[rng.random(n) < 0.2, "crp"] = np.nan
     X.loc[rng.random(n) < 0.1, "stage"] = None
+    # Only that it is missing says something.
+    X["dose"] = np.where(
+        rng.random(n) < 0.1 + 0.6 * (place == 0), np.nan, rng.choice([-1.0, 1.0], n)
+    )
     X.index = [f"patient {i}" for i in range(n)]
     return X, np.array(["healthy", "acute", "chronic"])[place]
 
@@ -92,6 +96,8 @@ def test_it_predicts_tables_as_python_does(open_page, patients, tmp_path):
     model, X, _, text = patients
     page = open_page(save(text, tmp_path))
     compare(page, model, X)
+    assert "dose is missing" in model.explain(X)._comparison.names
+    assert model.explain(X.iloc[[5]]).card().doubt == "no evidence"
 
 
 def test_it_predicts_numbers_as_python_does(open_page, tmp_path):

@@ -61,6 +61,7 @@ def test_the_page_has_all_sections_in_order(wine_page):
         "prototypes",
         "features",
         "map",
+        "disclosure",
         "methods",
     ]
     assert reader.find("html")[0]["lang"] == "en"

@@ -1,4 +1,4 @@
-"""Whose records are in a model: ``imkpl inspect``, and keys for pseudonyms of them."""
+"""Whose records are in a model: ``imkpl inspect`` and ``forget``, and keys for pseudonyms."""
 
 from __future__ import annotations
 
@@ -6,24 +6,40 @@ import hashlib
 import os
 import platform
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from imkpl._archive import write_file
 from imkpl._json import to_json
-from imkpl.cli.command import DebugOption, JsonOption, ModelArgument
-from imkpl.cli.measure import say_accuracy, say_rows
-from imkpl.cli.output import echo, echo_json, echo_note, echo_table
-from imkpl.cli.use import count_prototypes, list_features, read_settings
-from imkpl.readers import InputError, ReadOptions
+from imkpl.cli.command import (
+    DataArgument,
+    DebugOption,
+    ForceOption,
+    JsonOption,
+    KeyOption,
+    ModelArgument,
+)
+from imkpl.cli.measure import describe_accuracy, drop_rare, find_units, say_accuracy, say_rows
+from imkpl.cli.output import check_outputs, echo, echo_json, echo_note, echo_table, progress_bar
+from imkpl.cli.use import as_samples, count_prototypes, list_features, load_model, read_settings
+from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
+from imkpl.readers.check import find_baseline
+from imkpl.readers.data_file import count
 
 INSPECT_EXAMPLES = """
 imkpl inspect m.imkpl
 imkpl inspect m.imkpl --records
 imkpl inspect m.imkpl --records --json
+"""
+FORGET_EXAMPLES = """
+imkpl forget m.imkpl data.csv --id 17 --model new.imkpl
+imkpl forget m.imkpl data.csv --id p17 --id p4 --key secret.key --model new.imkpl
 """
 # Values of a record on a screen; --json has all of them.
 MAX_VALUES = 6
@@ -164,6 +180,132 @@ def _show_values(values: dict[str, Any]) -> str:
     ]
     more = len(values) - len(shown)
     return "; ".join([*shown, *([f"{more} more (see --json)"] if more else [])])
+
+
+def forget(
+    model: ModelArgument,
+    data: DataArgument,
+    record: Annotated[
+        list[str],
+        typer.Option("--id", help="Name or number of a record to forget; may be repeated."),
+    ],
+    out: Annotated[Path, typer.Option("--model", help="Write the new model here.")],
+    key: KeyOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write the model that a fit without some records would have given, and say what changed.
+
+    The data file is the one that the model was fitted to. Rows that were held out stay held out,
+    and the accuracy is measured on them again. Remove the records from the data file as well, and
+    delete the old model and its pages.
+    """
+    check_outputs([out], [model, data, key], force=force)
+    old = load_model(model)
+    origin = _read_origin(old, model, key)
+    secret = None if key is None else read_key(key)
+    whole = _read_again(data, origin, secret)
+    from imkpl.estimators._forget import find_named
+
+    is_gone = find_named(whole.ids, record)
+    if secret is not None:
+        whole = whole.pseudonymise(secret)
+    is_test = np.isin(np.arange(len(whole)), origin["held_out_rows"])
+    gone, rest = np.flatnonzero(is_gone), whole.take(np.flatnonzero(~is_gone))
+    new, found = _forget_rows(old, whole.take(np.flatnonzero(~is_test)), is_gone[~is_test])
+    places = np.flatnonzero(is_test[~is_gone])
+    held_out = rest.take(places) if places.size else None
+    new.provenance_ = to_json(
+        {
+            **origin,
+            "date": find_date(),
+            "versions": find_versions(),
+            "fingerprint": rest.fingerprint(secret or b""),
+            "rows": len(rest),
+            "held_out_rows": places,
+            "held_out": None
+            if held_out is None
+            else _measure(new, held_out, rest.y[~is_test[~is_gone]]),
+            # The folds had the records, and another file is not at hand.
+            "folds": None,
+            "measured_on": None,
+        }
+    )
+    from imkpl.files.store import model_bytes
+
+    write_file(out, model_bytes(new))
+    answer = {
+        "command": "forget",
+        "model": str(out),
+        "file": str(data),
+        "forgotten": whole.ids[gone],
+        "n_held_out": int(np.sum(is_gone & is_test)),
+        "held_out": new.provenance_["held_out"],
+        "training": None if found is None else found.to_dict(),
+    }
+    if as_json:
+        echo_json(answer)
+        return
+    if answer["n_held_out"]:
+        echo(f"{count(answer['n_held_out'], 'record')} to forget was held out, never learned from.")
+    echo(str(found) if found is not None else "The model is the same without it, to the last bit.")
+    if held_out is not None:
+        measured = answer["held_out"]
+        echo(f"On {say_rows(measured, 'held-out rows')}: {say_accuracy(measured)}")
+    echo(f"\nModel written to {out}. Delete the old model and its pages, and the rows of {data}.")
+
+
+def _read_origin(model: Any, path: Path, key: Path | None) -> dict[str, Any]:
+    """What a file says about the data of its model."""
+    origin: dict[str, Any] | None = getattr(model, "provenance_", None)
+    if origin is None:
+        raise InputError(
+            f"{path.name} does not say what it was fitted to, because imkpl fit did not write it. "
+            "Use imkpl.forget from Python."
+        )
+    if origin["is_pseudonymised"] != (key is not None):
+        raise InputError(
+            f"The names in {path.name} are pseudonyms, which need their key. Add --key FILE, or "
+            "fit again if it was not kept."
+            if key is None
+            else f"The names in {path.name} are no pseudonyms. Leave out --key."
+        )
+    return origin
+
+
+def _read_again(path: Path, origin: dict[str, Any], key: bytes | None) -> DataFile:
+    """The rows that a model was fitted to and measured on."""
+    given: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in origin["reading"].items()}
+    whole = read_training_file(path, ReadOptions(**given))
+    if origin["drops_rare"]:
+        whole, _ = drop_rare(whole)
+    if whole.fingerprint(key or b"") != origin["fingerprint"]:
+        raise InputError(
+            f"{path.name} has other rows, columns or values than the file that the model was "
+            f"fitted to ({origin['rows']} rows), or --key is another key. Pass that file, without "
+            "records that were forgotten before."
+        )
+    return whole
+
+
+def _measure(model: Any, data: DataFile, trained: Any) -> dict[str, Any]:
+    right = model.predict(as_samples(model, data)) == data.y
+    return describe_accuracy(right, data.y, find_units(data), find_baseline(trained)[0])
+
+
+def _forget_rows(model: Any, train: DataFile, is_gone: Any) -> tuple[Any, Any]:
+    """The model without some training rows, and what that changed; None if there are none."""
+    from imkpl import forget
+
+    if not is_gone.any():
+        return model, None
+    # Series have numbers instead of names.
+    names = np.flatnonzero(is_gone) if train.is_series else train.ids[is_gone]
+    with progress_bar("fitting"):
+        found = forget(model, train.samples, train.y, names.tolist())
+    found.model.support_ids_ = train.ids[~is_gone][found.model.support_]
+    return found.model, replace(found, ids=train.ids[is_gone].tolist())
 
 
 def choose_key(path: Path | None, options: ReadOptions, *, is_wanted: bool) -> bytes | None:

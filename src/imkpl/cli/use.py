@@ -63,6 +63,7 @@ imkpl report m.imkpl data.csv --target class --id patient --out page.html --titl
 EXPORT_EXAMPLES = """
 imkpl export m.imkpl --to json --output m.json
 imkpl export m.imkpl --output m.json --with-predictor
+imkpl export m.imkpl --to onnx --output m.onnx
 """
 COMPARE_EXAMPLES = """
 imkpl compare a.imkpl b.imkpl
@@ -399,6 +400,7 @@ class ExportFormat(StrEnum):
     """Formats of exported models."""
 
     JSON = "json"
+    ONNX = "onnx"
 
 
 def export(
@@ -416,8 +418,8 @@ def export(
     """Write a model for programs without imkpl: numbers in a documented form, no code.
 
     imkpl_predict.py, one file that needs NumPy only, predicts and explains from it as imkpl does:
-    python imkpl_predict.py m.json new.csv. Models of words, of series, and those with kernels of
-    their own cannot be exported.
+    python imkpl_predict.py m.json new.csv. ONNX takes columns of numbers only. Models of words, of
+    series, and those with kernels of their own cannot be exported.
     """
     from imkpl.files.portable import PREDICTOR
     from imkpl.files.portable import export as write
@@ -432,8 +434,9 @@ def export(
         echo_json({**answer, "predictor": str(script) if with_predictor else None})
         return
     echo(f"Model written to {out}. It holds the training rows behind the prototypes.")
-    more = "" if with_predictor else " (--with-predictor writes that file)"
-    echo(f"Predict with: python {script.name} {out.name} new.csv{more}")
+    if to is ExportFormat.JSON:
+        more = "" if with_predictor else " (--with-predictor writes that file)"
+        echo(f"Predict with: python {script.name} {out.name} new.csv{more}")
 
 
 def compare(

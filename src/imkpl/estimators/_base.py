@@ -88,6 +88,9 @@ class BasePrototypeClassifier(
         "solver": [StrOptions({"auto", "exact", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "require": ["array-like", None],
+        "exclude": ["array-like", None],
+        "groups": ["array-like", None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -110,6 +113,9 @@ class BasePrototypeClassifier(
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
+        require: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -128,6 +134,9 @@ class BasePrototypeClassifier(
         self.solver = solver
         self.n_landmarks = n_landmarks
         self.class_weight = class_weight
+        self.require = require
+        self.exclude = exclude
+        self.groups = groups
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -141,7 +150,16 @@ class BasePrototypeClassifier(
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eligible: ArrayLike | None = None,
+        pin: ArrayLike | None = None,
+        ban: ArrayLike | None = None,
+    ) -> Self:
         """Learn kernel weights, prototypes and codes.
 
         Parameters
@@ -154,6 +172,10 @@ class BasePrototypeClassifier(
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; an integer weight equals that many copies.
+        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
+            Wishes about samples. Prototypes are made of eligible samples only; all samples are
+            learned from. Every pinned sample is the centre of a prototype, the sample with its
+            largest coefficient, and banned ones never are.
 
         Returns
         -------
@@ -161,8 +183,9 @@ class BasePrototypeClassifier(
             The fitted estimator.
         """
         threads = limited_threads(self.n_jobs, pin_blas=True)
-        with FitMonitor(self, sample_weight) as monitor, threads:
-            data = monitor.begin(read_training(self, X, y, sample_weight))
+        metadata = {"sample_weight": sample_weight, "eligible": eligible, "pin": pin, "ban": ban}
+        with FitMonitor(self, **metadata) as monitor, threads:
+            data = monitor.begin(read_training(self, X, y, **metadata))
             data = learn_bandwidths(self, data, monitor.checkpoint)
             start = self._prepare_start(self._build_problem(data))
             start.found.warn()
@@ -268,7 +291,16 @@ class BasePrototypeClassifier(
         codes = self._encode(X).codes
         return codes.toarray() if wants_data_frame(self) else codes
 
-    def fit_transform(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+    def fit_transform(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eligible: ArrayLike | None = None,
+        pin: ArrayLike | None = None,
+        ban: ArrayLike | None = None,
+    ) -> Any:
         """Fit, then code the training samples as if they were new.
 
         The codes of the training samples that were learned with the prototypes are in `codes_`.
@@ -281,13 +313,16 @@ class BasePrototypeClassifier(
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             How much each sample counts.
+        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
+            Wishes about samples, as for `fit`.
 
         Returns
         -------
         CSR array of shape (n_samples, n_prototypes)
             ``fit(X, y).transform(X)``.
         """
-        return self.fit(X, y, sample_weight).transform(X)
+        model = self.fit(X, y, sample_weight, eligible=eligible, pin=pin, ban=ban)
+        return model.transform(X)
 
     @by_partition
     def reconstruction_error(self, X: Any) -> FloatArray:
@@ -505,6 +540,8 @@ class BasePrototypeClassifier(
             f"weighing {data.bank.n_kernels} kernels on {data.n_samples} samples",
         )
         bank: BaseKernelBank = data.bank
+        kernels = np.arange(bank.n_kernels) if data.kernels is None else data.kernels
+        bank = bank if data.kernels is None else bank.select(kernels)
         if self.checkpoint is not None:
             bank = cache_alignments(bank, Path(self.checkpoint) / "alignments")
         bank, samples = bank._tabulate(data.samples)
@@ -514,14 +551,16 @@ class BasePrototypeClassifier(
             sample_weight=data.sample_weight,
             counts=data.counts,
             bank=bank,
-            kernel_indices=np.arange(bank.n_kernels),
+            kernel_indices=kernels,
             separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
             discrimination=self.discrimination,
             separation=0.0,
             interpretability=self.interpretability,
             sparsity=self.sparsity or bank._default_sparsity or data.n_samples,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
-            evidence=np.zeros(bank.n_kernels),
+            evidence=np.zeros(data.bank.n_kernels),
+            kernel_wishes=data.kernel_wishes,
+            sample_wishes=data.wishes,
         )
 
     def _find_updates(self) -> tuple[Update, ...]:
@@ -547,9 +586,8 @@ class BasePrototypeClassifier(
         def check(found: Arrays) -> None:
             check_indices(found["n_prototypes"] - 1, data.n_samples)
 
-        if checkpoint is None:
-            return int(find()["n_prototypes"][0])
-        return int(checkpoint.load_or_compute("size", find, check)["n_prototypes"][0])
+        found = checkpoint.load_or_compute("size", find, check) if checkpoint else find()
+        return max(data.n_least, int(found["n_prototypes"][0]))
 
     def _cover(
         self, data: TrainingData, problem: Problem, weights: FloatArray, n_prototypes: int

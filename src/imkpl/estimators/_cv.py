@@ -84,6 +84,7 @@ class IMKPLCV(IMKPL):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
+    %(wishes)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
@@ -149,6 +150,9 @@ class IMKPLCV(IMKPL):
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
+        require: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -172,6 +176,9 @@ class IMKPLCV(IMKPL):
             solver=solver,
             n_landmarks=n_landmarks,
             class_weight=class_weight,
+            require=require,
+            exclude=exclude,
+            groups=groups,
             max_iter=max_iter,
             tol=tol,
             n_jobs=n_jobs,
@@ -184,7 +191,16 @@ class IMKPLCV(IMKPL):
         self.scoring = scoring
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eligible: ArrayLike | None = None,
+        pin: ArrayLike | None = None,
+        ban: ArrayLike | None = None,
+    ) -> Self:
         """Follow the path, choose a size, and fit it to all samples.
 
         Parameters
@@ -195,6 +211,8 @@ class IMKPLCV(IMKPL):
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             How much each sample counts, also in the scores.
+        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
+            Wishes about samples, as for :class:`IMKPL`.
 
         Returns
         -------
@@ -203,7 +221,8 @@ class IMKPLCV(IMKPL):
         """
         refuse_partitions(X, "IMKPLCV")
         with FitMonitor(self) as monitor:
-            data = read_training(self, X, y, sample_weight)
+            wishes = {"eligible": eligible, "pin": pin, "ban": ban}
+            data = read_training(self, X, y, sample_weight, **wishes)
             with limited_threads(self.n_jobs, pin_blas=True):
                 path = self._find_path(data)
             sizes = path["n_kernels"] * path["n_prototypes"]
@@ -217,7 +236,7 @@ class IMKPLCV(IMKPL):
             )
             share_callbacks(self, final)
             announce(monitor.name, "fitting the chosen model")
-            final.fit(X, y, sample_weight)
+            final.fit(X, y, sample_weight, **wishes)
         learned = set(vars(final)) - set(final.get_params(deep=False)) - {"_skl_callbacks"}
         return self._store(
             {
@@ -237,8 +256,7 @@ class IMKPLCV(IMKPL):
         splits = self._find_splits(data)
         checkpoint = None
         if self.checkpoint is not None:
-            digest = data.kind.hash(data.X)
-            checkpoint = open_checkpoint(self, digest, data.y, data.given_weight, splits)
+            checkpoint = open_checkpoint(self, *data.identity, splits)
         limits = self._find_limits(data, checkpoint)
         pairs = [(limit, sparsity) for limit in limits for sparsity in sparsities]
         # A part of few samples has fewer neighbours to offer than all of them.
@@ -280,7 +298,8 @@ class IMKPLCV(IMKPL):
             adapted = learn_bandwidths(self, data)
             problem, _ = self._prepare_start(self._build_problem(adapted))(None)
             sizes = halving_sizes(problem.bank.n_kernels, adapted.bank.n_kernels, AUTO_SIZES)
-            return {"sizes": sizes}
+            wishes = adapted.kernel_wishes
+            return {"sizes": sizes if wishes is None else np.maximum(sizes, wishes.n_least)}
 
         def check(found: Arrays) -> None:
             sizes = found["sizes"]
@@ -332,7 +351,14 @@ class IMKPLCV(IMKPL):
         X_test, y_test = safe_split(model, data.X, data.y, test, train)
         weight, metric = data.given_weight, METRICS[self.scoring]
         part = find_distinct(
-            data.kind, data.bank, X_train, y_train, weight[train], self.class_weight
+            data.kind,
+            data.bank,
+            X_train,
+            y_train,
+            weight[train],
+            self.class_weight,
+            learned=data.input,
+            wishes=data.given_wishes and data.given_wishes.take(train),
         )
         rows = []
         for point in follow_path(model, part, limits, sparsities):

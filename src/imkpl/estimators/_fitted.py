@@ -11,6 +11,7 @@ from imkpl._progress import announce
 from imkpl._typing import FloatArray
 from imkpl.estimators._landmarks import add_other_samples, code_everyone
 from imkpl.estimators._training import TrainingData
+from imkpl.estimators._wishes import name_wishes
 from imkpl.model.calibration import (
     CalibrationSamples,
     calibrate,
@@ -63,6 +64,7 @@ def describe_fit(
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
         },
         "n_iter_": len(history),
+        "sample_wishes_": name_wishes(data.given_wishes),
         "_predictor": replace(predictor, ranges=find_ranges(data, predictor)),
         "_kernel_columns": bank.kernel_columns,
     }

@@ -17,6 +17,7 @@ from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
 from imkpl.estimators._docs import fill_doc
 from imkpl.estimators._training import TrainingData
+from imkpl.estimators._wishes import check_required
 from imkpl.kernels import (
     ExpectedAlignment,
     GlobalAlignment,
@@ -73,6 +74,7 @@ class IMKPL(BasePrototypeClassifier):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
+    %(wishes)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
@@ -132,6 +134,9 @@ class IMKPL(BasePrototypeClassifier):
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
+        require: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -151,6 +156,9 @@ class IMKPL(BasePrototypeClassifier):
             solver=solver,
             n_landmarks=n_landmarks,
             class_weight=class_weight,
+            require=require,
+            exclude=exclude,
+            groups=groups,
             max_iter=max_iter,
             tol=tol,
             n_jobs=n_jobs,
@@ -167,6 +175,7 @@ class IMKPL(BasePrototypeClassifier):
         problem, n_samples = super()._build_problem(data), data.n_samples
         if self.weight_rule != "lp":
             problem = divide_by_variance(problem)
+            check_required(data, problem.kernel_indices)
         if self.n_neighbors > n_samples:
             kind, more = "distinct samples", "add samples"
             if data.has_landmarks:
@@ -219,6 +228,7 @@ class ISKPL(BasePrototypeClassifier):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
+    %(wishes)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
@@ -281,6 +291,7 @@ class TimeSeriesIMKPL(IMKPL):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
+    %(wishes)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
@@ -331,6 +342,9 @@ class TimeSeriesIMKPL(IMKPL):
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
+        require: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -354,6 +368,9 @@ class TimeSeriesIMKPL(IMKPL):
             solver=solver,
             n_landmarks=n_landmarks,
             class_weight=class_weight,
+            require=require,
+            exclude=exclude,
+            groups=groups,
             max_iter=max_iter,
             tol=tol,
             n_jobs=n_jobs,

@@ -13,10 +13,11 @@ from sklearn.utils import check_random_state
 
 from imkpl._archive import Arrays
 from imkpl._progress import announce
-from imkpl._typing import IntArray
+from imkpl._typing import BoolArray, IntArray
 from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
 from imkpl.estimators._input import Partitions
 from imkpl.estimators._training import TrainingData, adapt_kernels
+from imkpl.estimators._wishes import find_kernel_wishes
 from imkpl.kernels.base import block_rows
 from imkpl.kernels.sharded import Found, join_rows
 from imkpl.model.calibration import CalibrationSamples
@@ -55,6 +56,8 @@ def learn_bandwidths(
     if is_sharded:
         data = replace(data, bank=data.X.distribute(data.bank))
     data = adapt_kernels(data)
+    kernels, wishes = find_kernel_wishes(estimator, data.bank, data.input)
+    data = replace(data, kernels=kernels, kernel_wishes=wishes)
     if n_landmarks is not None:
         return keep_landmarks(data, n_landmarks, estimator.random_state, checkpoint)
     if is_sharded:
@@ -86,11 +89,12 @@ def keep_landmarks(
     def choose() -> dict[str, Any]:
         source = check_random_state(0 if random_state is None else random_state)
         indices, weights = choose_landmarks(
-            data.bank,
+            data.bank if data.kernels is None else data.bank.select(data.kernels),
             data.samples,
             data.labels,
             data.sample_weight,
             n_landmarks,
+            is_wanted=find_wanted(data),
             seed=int(source.randint(2**31 - 1)),
             working_memory=get_config()["working_memory"],
         )
@@ -117,7 +121,17 @@ def keep_landmarks(
         sample_weight=weights,
         counts=data.counts[indices],
         whole=data,
+        wishes=data.wishes and data.wishes.take(indices),
     )
+
+
+def find_wanted(data: TrainingData) -> BoolArray | None:
+    """Samples that must be landmarks: pinned ones, and one of each class that may be a centre."""
+    if data.wishes is None:
+        return None
+    is_wanted, places = data.wishes.is_pinned.copy(), np.flatnonzero(data.wishes.may_be_centre)
+    is_wanted[places[np.unique(data.labels[places], return_index=True)[1]]] = True
+    return is_wanted
 
 
 def code_everyone(

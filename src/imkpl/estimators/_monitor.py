@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,10 +29,11 @@ class FitMonitor:
 
     checkpoint: Checkpoint | None = None
 
-    def __init__(self, estimator: Any, sample_weight: Any = None) -> None:
+    def __init__(self, estimator: Any, **metadata: Any) -> None:
         self.estimator = estimator
         self.name = type(estimator).__name__
-        self._metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        given = {name: value for name, value in metadata.items() if value is not None}
+        self._metadata = given or None
         self._start = time.monotonic()
         self._where = "while reading the data"
         self._listeners = ExitStack()
@@ -60,8 +62,7 @@ class FitMonitor:
         """Open the checkpoint of a fit to these data, and tell the callbacks."""
         model = self.estimator
         if model.checkpoint is not None:
-            digest = data.kind.hash(data.X)
-            self.checkpoint = open_checkpoint(model, digest, data.y, data.given_weight)
+            self.checkpoint = open_checkpoint(model, *data.identity)
             announce("checkpoint", self.checkpoint.describe())
         self._callbacks = FitCallbacks(
             model, model.max_iter, {"X": data.X, "y": data.y, "metadata": self._metadata}
@@ -78,7 +79,7 @@ class FitMonitor:
         if self.checkpoint is not None:
             found = self.checkpoint.load_round(problem, model.max_iter)
             if found is not None:
-                state, self._history = found
+                state, self._history = replace(found[0], centres=state.centres), found[1]
                 done = len(self._history)
                 announce("checkpoint", f"resumed from round {done} of at most {model.max_iter}")
         self._where = f"in round {len(self._history) + 1} of {model.max_iter}"

@@ -309,7 +309,7 @@ def stability(
     )
 
 
-def _check_parameters(estimator: Any, n_repeats: Any, train_size: Any) -> None:
+def _check_estimator(estimator: Any) -> None:
     if isinstance(estimator, type) or not isinstance(
         _last_step(estimator), BasePrototypeClassifier
     ):
@@ -319,6 +319,10 @@ def _check_parameters(estimator: Any, n_repeats: Any, train_size: Any) -> None:
             "IMKPLCV, ISKPL or TimeSeriesIMKPL, or a pipeline that ends in one. Pass such an "
             "estimator, for example IMKPL()."
         )
+
+
+def _check_parameters(estimator: Any, n_repeats: Any, train_size: Any) -> None:
+    _check_estimator(estimator)
     if not isinstance(n_repeats, Integral) or n_repeats < FEWEST_REFITS:
         raise ValueError(
             f"n_repeats={n_repeats!r}, expected a whole number of at least {FEWEST_REFITS}: "

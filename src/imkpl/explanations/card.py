@@ -266,7 +266,7 @@ def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | N
 
 def _note_missing(comparison: Comparison, cells: list[Any]) -> list[str]:
     missing = [name for name, cell in zip(comparison.names, cells, strict=True) if cell is None]
-    if not comparison.has_cells or not 0 < len(missing) < len(cells):
+    if not comparison.has_cells or not missing or comparison.is_blank(cells):
         return []
     named = ", ".join(missing[:MOST_NAMED])
     more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
@@ -320,6 +320,9 @@ class Comparison:
         self.vocabularies = [
             vocabularies[kernel] if vocabularies else None for kernel in self.first
         ]
+        # Features that only say whether a cell is missing.
+        marks = getattr(getattr(bank, "kernels", None), "is_mark", np.zeros(n_kernels, dtype=bool))
+        self.is_flag: list[bool] = marks[self.first].tolist()
         self._tried: tuple[IntArray, IntArray, FloatArray] | None = None
         mixes = self.predictor.mixes
         self._sides = sp.vstack([mixes, sp.eye_array(mixes.shape[1])], format="csr")
@@ -368,7 +371,8 @@ class Comparison:
 
     def is_blank(self, cells: list[Any]) -> bool:
         """Whether a sample has nothing that the model reads."""
-        return self.has_cells and all(cell == self.kind.absent for cell in cells)
+        flags = zip(cells, self.is_flag, strict=True)
+        return self.has_cells and all(cell == self.kind.absent or (f and cell) for cell, f in flags)
 
     def place(self, feature: int, cell: Any) -> str | None:
         """Where a value lies outside of those of the training cases."""

@@ -62,7 +62,7 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
         "takes_missing": isinstance(bank, PerColumn),
         "missing_texts": sorted(MISSING_TEXTS),
         "features": [
-            {"column": explanation.column_names[column], **_describe_feature(features, table, i)}
+            {"column": explanation.column_names[column], **_describe_feature(features, i)}
             for i, column in enumerate(features.columns.tolist())
         ],
         "kernels": [
@@ -93,9 +93,8 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
     }
 
 
-def _describe_feature(features: Comparison, table: Any, place: int) -> dict[str, Any]:
-    is_flag = isinstance(table, ColumnKernels) and bool(table.is_mark[features.first[place]])
-    words = features.vocabularies[place]
+def _describe_feature(features: Comparison, place: int) -> dict[str, Any]:
+    words, is_flag = features.vocabularies[place], features.is_flag[place]
     return {
         "name": features.names[place],
         "kind": "flag" if is_flag else "number" if words is None else "category",

@@ -163,7 +163,12 @@ class Model:
         lead, novelty = float(scores[winner] - scores[runner_up]), self._find_novelty(similarities)
         is_novel, classes = novelty > self.found["novelty_threshold"], self.found["classes"]
         is_close = chances[winner] < UNSURE or chances[runner_up] >= CLOSE * chances[winner]
-        is_blank = all(cell is None for cell in cells) or similarities.max() < LEAST_SIMILARITY
+        gaps = [
+            c is None or (c and f["kind"] == "flag")
+            for c, f in zip(cells, self.features, strict=True)
+        ]
+        is_blank = all(gaps) or similarities.max() < LEAST_SIMILARITY
+        doubts = {"no evidence": is_blank, "novel": is_novel, "close": is_close, "clear": True}
         return {
             "answer": classes[winner],
             "probability": float(chances[winner]),
@@ -171,13 +176,7 @@ class Model:
             "runner_up_probability": float(chances[runner_up]),
             "probabilities": dict(zip(map(str, classes), chances.tolist(), strict=True)),
             "lead": lead,
-            "doubt": "no evidence"
-            if is_blank
-            else "novel"
-            if is_novel
-            else "close"
-            if is_close
-            else "clear",
+            "doubt": next(word for word, holds in doubts.items() if holds),
             "novelty": novelty,
             "supporting": supporting,
             "opposing": opposing,
@@ -277,6 +276,13 @@ def find_outside(feature: Mapping[str, Any], cell: Any) -> str | None:
     return None if low is None or low <= cell <= high else "below" if cell < low else "above"
 
 
+def show(cell: Any) -> str:
+    """A cell in a sentence."""
+    if cell is None or isinstance(cell, bool):
+        return "missing" if cell is None else "yes" if cell else "no"
+    return cell if isinstance(cell, str) else f"{cell:.6g}"
+
+
 def read_csv(path: str) -> list[dict[str, str]]:
     """The rows of a CSV file in UTF-8, by the names in its first line."""
     with open(path, encoding="utf-8-sig", newline="") as file:
@@ -306,7 +312,7 @@ def write_csv(answers: list[dict[str, Any]], file: Any) -> None:
     writer.writerow(["id", "prediction", *chances, "novelty", "doubt", *speaker])
     for one in answers:
         near, features = one["supporting"], one["features"][:MOST_NAMED]
-        reasons = "; ".join(f"{f['name']} = {f['value']} ({f['for']:+.3f})" for f in features)
+        reasons = "; ".join(f"{f['name']} = {show(f['value'])} ({f['for']:+.3f})" for f in features)
         shown = [one["novelty"], one["doubt"], near["case"], near["similarity"], reasons]
         writer.writerow([one["case"], one["answer"], *one["probabilities"].values(), *shown])
 

@@ -381,6 +381,7 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
     },
 }
 
+WISHES = ("eligible", "pin", "ban")
 HISTORY = (*(field.name for field in fields(ObjectiveParts)), "total")
 INPUT: Mapping[str, Rule] = {
     "n_features_in_": _count("features"),
@@ -410,6 +411,7 @@ MODEL: Mapping[str, Rule] = {
     "novelty_threshold_": NUMBER,
     "history_": _mapping(dict.fromkeys(HISTORY, _numbers("rounds", finite=False))),
     "n_iter_": _count("rounds"),
+    "sample_wishes_": _or_none(_mapping(dict.fromkeys(WISHES, _flags("train")))),
     "_kernel_columns": _or_none(_indices("kernels", "features")),
     "provenance_": PLAIN,
     "_predictor": _part("Predictor", shares_sizes=True),

@@ -69,5 +69,9 @@ def spread_prototypes(problem: Problem, kernel: FloatArray, seeds: IntArray) -> 
     nearest[seeds] = np.arange(seeds.size)
     shape = (seeds.size, problem.labels.size)
     mixes = sp.csr_array((problem.sample_weight, (nearest, np.arange(shape[1]))), shape=shape)
+    if problem.sample_wishes is not None:
+        wishes = problem.sample_wishes
+        allowed = mixes.toarray() * wishes.is_eligible
+        mixes = sp.csr_array(wishes.centre(allowed, wishes.find_centres(seeds)))
     norms = np.sqrt(mixes.multiply(mixes @ kernel).sum(axis=1))
     return sp.csr_array(mixes / norms[:, np.newaxis])

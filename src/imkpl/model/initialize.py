@@ -58,10 +58,7 @@ def divide_by_variance(problem: Problem) -> Problem:
     scaled = VarianceNormalized(problem.bank)._measure(problem.X, problem.sample_weight)
     varying = np.flatnonzero(scaled._factors)
     check_varying(varying.size > 0)
-    loss = problem.separation_loss.select(varying)
-    return replace(
-        problem, bank=scaled.select(varying), kernel_indices=varying, separation_loss=loss
-    )
+    return replace(problem, bank=scaled).select(varying)
 
 
 def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | None:
@@ -105,7 +102,8 @@ class Start:
 
     @cached_property
     def _passing(self) -> Problem:
-        return self.problem.select(self.found.passing)
+        passing, wishes = self.found.passing, self.problem.kernel_wishes
+        return self.problem.select(passing if wishes is None else wishes.complete(passing))
 
     @cached_property
     def _among_all(self) -> Choose:
@@ -140,12 +138,17 @@ def start_ridge(
     slopes = -total * mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     n_useful = int((slopes < 0).sum())
     limit = max(1, n_useful // 2) if max_kernels is None else max_kernels
-    strength = _strength(problem)
-    ridge = ridge_for_support(strength * slopes, min(limit, slopes.size))
-    weights = minimize_ridge_on_simplex(strength * slopes, ridge)
-    live = np.flatnonzero(weights)
+    costs = _strength(problem) * slopes
+    ridge = ridge_for_support(costs, min(limit, slopes.size))
     problem = replace(problem, separation_loss=LinearSeparation(slopes, ridge))
-    return problem.select(live), weights[live]
+    weights = minimize_ridge_on_simplex(costs, ridge)
+    live = np.flatnonzero(weights)
+    if problem.kernel_wishes is None:
+        return problem.select(live), weights[live]
+    order = live[np.argsort(-weights[live], kind="stable")]
+    chosen = problem.kernel_wishes.choose(order, max_kernels)
+    problem = problem.select(chosen)
+    return problem, problem.keep_least(minimize_ridge_on_simplex(costs[chosen], ridge))
 
 
 class MarginStart:
@@ -180,6 +183,10 @@ class MarginStart:
             free = choice.choose(n_sufficient, shortfall)
         if choice.gain(free) < LEAST_GAIN:
             return self._weigh_equally(max_kernels)
+        if problem.kernel_wishes is not None:
+            order = candidates[np.argsort(-free, kind="stable")[: np.count_nonzero(free)]]
+            candidates = problem.kernel_wishes.choose(order, max_kernels)
+            free = self._weigh_as_wished(candidates, shortfall)
         live = np.flatnonzero(free)
         chosen = candidates[live]
         target = float(1 / free.sum())
@@ -192,6 +199,11 @@ class MarginStart:
             _strength(problem) * MARGIN_RIDGE / target**2,
         )
         return replace(problem.select(chosen), separation_loss=loss), free[live] * target
+
+    def _weigh_as_wished(self, chosen: IntArray, shortfall: float) -> FloatArray:
+        """Weights of free scale: what must enter has one, of the others what helps beside it."""
+        free = self._choice_among(chosen).choose(chosen.size, shortfall)
+        return self.problem.select(chosen).keep_least(free if free.any() else np.ones(chosen.size))
 
     def _choice_among(self, candidates: IntArray) -> MarginChoice:
         bank = self.problem.bank.select(candidates)
@@ -221,8 +233,10 @@ class MarginStart:
 
     def _weigh_equally(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Equal weights, for neighbourhoods that do not tell which kernels separate."""
-        order = np.argsort(-self.alone, kind="stable")[:max_kernels]
-        chosen = np.sort(order)
+        order, wishes = np.argsort(-self.alone, kind="stable"), self.problem.kernel_wishes
+        chosen: IntArray = np.sort(order[:max_kernels])
+        if wishes is not None:
+            chosen = wishes.choose(order, max_kernels)
         ridge = _strength(self.problem) * MARGIN_RIDGE
         loss = LinearSeparation(np.zeros(chosen.size), ridge)
         weights = np.full(chosen.size, 1 / chosen.size)

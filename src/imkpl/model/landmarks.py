@@ -30,8 +30,12 @@ def choose_landmarks(
     *,
     seed: int,
     working_memory: float,
+    is_wanted: BoolArray | None = None,
 ) -> tuple[IntArray, FloatArray]:
-    """Landmarks spread over every class, and their weights, which sum to that of the class."""
+    """Landmarks spread over every class, and their weights, which sum to that of the class.
+
+    Those that are wanted come first, even if they are more than the class would get.
+    """
     classes = [np.flatnonzero(labels == q) for q in range(int(labels.max()) + 1)]
     sizes = np.array([members.size for members in classes])
     totals = np.array([sample_weight[members].sum() for members in classes])
@@ -40,6 +44,9 @@ def choose_landmarks(
         ClassDraw(members, sample_weight[members], int(n_chosen), np.random.default_rng(seed))
         for members, n_chosen in zip(classes, shares, strict=True)
     ]
+    if is_wanted is not None:
+        for draw in draws:
+            draw.begin_with(np.flatnonzero(is_wanted[draw.members]))
     if isinstance(X, ShardedSamples):
         draw_from_partitions(bank, X, labels, draws)
     else:
@@ -106,13 +113,19 @@ class ClassDraw:
         self.members, self.sample_weight, self.n_chosen = members, sample_weight, n_chosen
         self.generator = generator
         self._is_complete = n_chosen >= members.size
-        self.chosen = np.arange(members.size if self._is_complete else 0)
+        self.chosen: IntArray = np.arange(members.size if self._is_complete else 0)
         # Half the squared distance of every member to the nearest landmark.
         self.distances = np.full(members.size, LARGEST_DISTANCE)
 
     def is_complete(self) -> bool:
         """Whether no landmark is left to draw."""
         return self._is_complete
+
+    def begin_with(self, places: IntArray) -> None:
+        """Choose these first, unless all are chosen."""
+        if not self._is_complete:
+            self.chosen, self.distances[places] = places, 0.0
+            self._is_complete = self.n_chosen <= places.size
 
     def draw(self) -> IntArray:
         """Draw candidates with replacement, in proportion to weight times distance."""

@@ -14,6 +14,7 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
 from imkpl.model.separation import BaseSeparation
 from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
+from imkpl.model.wishes import KernelWishes, SampleWishes
 
 # Kernels are computed in single precision if a combined kernel takes this many kernel values,
 # which is several seconds of work.
@@ -44,6 +45,8 @@ class Problem:
     dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
     # Of every kernel at the start of the fit: how sure it is that it is more than chance.
     evidence: FloatArray = field(default_factory=lambda: np.zeros(0))
+    kernel_wishes: KernelWishes | None = None
+    sample_wishes: SampleWishes | None = None
 
     @cached_property
     def diagonals(self) -> FloatArray:
@@ -85,6 +88,10 @@ class Problem:
         ridge = STRENGTH_RIDGE * self.sample_weight.sum() / log_strengths.size
         return loss + float(ridge * (log_strengths @ log_strengths)), slopes
 
+    def keep_least(self, weights: FloatArray) -> FloatArray:
+        """Kernel weights in which every kernel that must enter has a share."""
+        return weights if self.kernel_wishes is None else self.kernel_wishes.raise_least(weights)
+
     def in_suitable_precision(self) -> Problem:
         """The problem in single precision if combining its kernels takes long."""
         if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
@@ -99,6 +106,7 @@ class Problem:
             labels=self.labels[samples],
             sample_weight=self.sample_weight[samples],
             counts=self.counts[samples],
+            sample_wishes=self.sample_wishes and self.sample_wishes.take(samples),
         )
 
     def select(self, indices: IntArray) -> Problem:
@@ -108,6 +116,7 @@ class Problem:
             bank=self.bank.select(indices),
             kernel_indices=self.kernel_indices[indices],
             separation_loss=self.separation_loss.select(indices),
+            kernel_wishes=self.kernel_wishes and self.kernel_wishes.select(indices),
         )
 
 
@@ -120,6 +129,7 @@ class State:
     weights: FloatArray  # beta, one per kernel: non-negative, sum to one
     kernel: FloatArray  # the combined kernel of these weights, with unit diagonal
     log_strengths: FloatArray  # one per prototype: how loud it votes
+    centres: IntArray | None = None  # the pinned sample of each prototype, -1 for none
 
 
 def check_varying(is_varying: bool) -> None:

@@ -16,6 +16,7 @@ from imkpl.report.learned import (
     describe_stability,
 )
 from imkpl.report.subject import (
+    describe_disclosure,
     describe_provenance,
     describe_repeats,
     describe_size,
@@ -101,6 +102,7 @@ def summarize(
         "stability": describe_stability(subject, stability),
         "folds": folds,
         "repeats": describe_repeats(subject),
+        "disclosure": describe_disclosure(subject),
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject, created),
     }

@@ -155,8 +155,11 @@ const imkplPredictor = (() => {
     return low !== null && cell < low ? "below" : high !== null && cell > high ? "above" : null;
   };
 
+  const isBlank = (model, cells) =>
+    cells.every((cell, i) => cell === null || (cell && model.features[i].kind === "flag"));
+
   const judge = (model, cells, answer, runnerUp, similarities, novelty) => {
-    if (cells.every((cell) => cell === null)) {
+    if (isBlank(model, cells)) {
       return ["no evidence", `All that the model reads is missing: ${write(answer.label)} is what it says without any evidence.`];
     }
     if (Math.max(...similarities) < LEAST_SIMILARITY) {
@@ -185,7 +188,7 @@ const imkplPredictor = (() => {
       );
     });
     const missing = model.features.filter((_, i) => cells[i] === null).map((feature) => feature.name);
-    if (missing.length > 0 && missing.length < cells.length) {
+    if (missing.length > 0 && !isBlank(model, cells)) {
       const more = missing.length > MOST_NAMED ? ` and ${missing.length - MOST_NAMED} more` : "";
       const named = missing.slice(0, MOST_NAMED).join(", ");
       notes.push(`Missing, ${missing.length} of ${cells.length} values that the model reads: ${named}${more}.`);
