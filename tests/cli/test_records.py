@@ -138,9 +138,26 @@ def test_a_row_that_was_held_out_changes_no_model(shell, folder, tmp_path):
 def test_forget_needs_to_know_what_a_model_was_fitted_to(shell, named, wine, tmp_path):
     path, rest = tmp_path / "m.imkpl", ["--id", "1", "--model", tmp_path / "n.imkpl"]
     imkpl.save(IMKPL(sparsity=2).fit(wine.iloc[:, 1:7], wine["cultivar"]), path)
-    assert "Use imkpl.forget from Python" in shell.fails("forget", path, named / "wine.csv", *rest)
+    assert "Use imkpl.forget or imkpl.release from Python" in shell.fails(
+        "forget", path, named / "wine.csv", *rest
+    )
     hidden = ["forget", named / "hidden.imkpl", named / "wine.csv", *rest]
     assert "Add --key FILE" in shell.fails(*hidden)
     plain = ["forget", named / "named.imkpl", named / "wine.csv", *rest]
     assert "Leave out --key" in shell.fails(*plain, "--key", named / "k.key")
     assert "There is no record '1'" in shell.fails(*plain)
+
+
+def test_release_writes_a_model_of_means(shell, named, tmp_path):
+    out = tmp_path / "public.imkpl"
+    command = ["release", named / "hidden.imkpl", named / "wine.csv", "--k", 4, "--model", out]
+    command += ["--key", named / "k.key"]
+    found = shell.ask(*command)
+    assert (found["k"], len(found["accuracy"])) == (4, 2)
+    text = shell("inspect", out, "--records").stdout
+    for part in ("rounded means of 4 training records each", "mean 1 of 4 records"):
+        assert part in text
+    assert "training rows are inside" not in text
+    assert "no differential privacy" in shell(*command, "--force").stdout
+    command[1], command[6] = out, tmp_path / "again.imkpl"
+    assert "does not say what it was fitted to" in shell.fails(*command)

@@ -150,7 +150,18 @@ def test_the_documentation_shows_every_command_and_option():
 
 @pytest.mark.parametrize(
     "name",
-    ["demo", "fit", "predict", "explain", "report", "export", "compare", "inspect", "forget"],
+    [
+        "demo",
+        "fit",
+        "predict",
+        "explain",
+        "report",
+        "export",
+        "compare",
+        "inspect",
+        "forget",
+        "release",
+    ],
 )
 def test_help_shows_examples(name, shell):
     result = shell(name, "--help")

@@ -108,3 +108,12 @@ def test_other_data_and_unknown_records_are_refused(wine, tmp_path):
         forget(StandardScaler(), wine.X, wine.y, [3])
     imkpl.save(model, tmp_path / "m.imkpl")
     assert forget(imkpl.load(tmp_path / "m.imkpl"), wine.X, wine.y, [3]).n_rest == 59
+
+
+def test_wishes_are_kept(wine):
+    eligible, pin = np.arange(60) % 3 > 0, np.arange(60) == 4
+    model = IMKPL(sparsity=3, max_kernels=3).fit(wine.X, wine.y, eligible=eligible, pin=pin)
+    rest = np.delete(np.arange(60), 7)
+    wishes = {"eligible": eligible[rest], "pin": pin[rest]}
+    fresh = clone(model).fit(wine.X[rest], wine.y[rest], **wishes)
+    assert model_bytes(forget(model, wine.X, wine.y, [7]).model) == model_bytes(fresh)

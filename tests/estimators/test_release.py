@@ -75,7 +75,7 @@ def test_a_released_model_is_a_model(named, wine, tmp_path):
     assert "mean 1 of 5 records" in str(loaded.explain(X))
     assert loaded.transform(X).shape == (len(X), new.prototypes_.shape[0])
     assert loaded.report(X, wine.y, tmp_path / "page.html").exists()
-    assert not hasattr(loaded, "provenance_")
+    assert loaded.provenance_ == {"released": 5}
 
 
 def test_the_cost_is_measured_in_folds(wine):
@@ -102,7 +102,9 @@ def test_equal_records_count_once(wine):
     X, y = np.vstack([wine.X, wine.X]), np.tile(wine.y, 2)
     model = IMKPL(n_prototypes=3, max_kernels=3).fit(X, y)
     n_least = int(np.bincount(wine.y).min())
-    with pytest.raises(ValueError, match=rf"different records, expected at least k={n_least + 2}"):
+    with pytest.raises(
+        ValueError, match=rf"different records that may be shown, expected at least k={n_least + 2}"
+    ):
         release(model, X, y, k=n_least + 2, cv=None)
 
 
@@ -118,3 +120,14 @@ def test_what_has_no_means_is_refused(wine):
         release(model, wine.X + 1, wine.y)
     with pytest.raises(TypeError, match="model is a str, expected a fitted IMKPL"):
         release("model", wine.X, wine.y)
+
+
+def test_records_that_may_not_be_shown_are_in_no_mean(wine):
+    eligible = np.arange(60) % 2 == 0
+    model = IMKPL(n_prototypes=3, max_kernels=3).fit(wine.X, wine.y, eligible=eligible)
+    new = release(model, wine.X, wine.y, k=3, cv=2).model
+    assert new.sample_wishes_ is None
+    model_bytes(new)
+    n_shown = int(np.bincount(wine.y[eligible]).min())
+    with pytest.raises(ValueError, match=f"has {n_shown} different records that may be shown"):
+        release(model, wine.X, wine.y, k=n_shown + 1, cv=None)

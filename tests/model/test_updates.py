@@ -17,6 +17,7 @@ from imkpl.model.updates import (
     update_weights,
 )
 from imkpl.model.voters import update_voters
+from imkpl.model.wishes import SampleWishes
 from imkpl.solvers import solve_nqp_batch
 from model.problems import (
     all_settings,
@@ -302,6 +303,19 @@ def test_unused_prototypes_move_to_the_samples_rebuilt_worst(seed, rule):
     assert new.codes is state.codes
     assert total(problem, new) <= total(problem, state) + 1e-10
     assert new.prototypes[unused].sum() <= state.prototypes[unused].sum() + 1e-10
+
+
+def test_unused_prototypes_of_pinned_samples_stay_and_others_move_where_they_may():
+    case = make_random_case(5, n_samples=9, n_prototypes=5)
+    state = replace(make_unused(case, [1, 3]), centres=np.array([-1, 4, -1, -1, -1]))
+    allowed = np.isin(np.arange(9), [4, 7])
+    wishes = SampleWishes(allowed, np.arange(9) == 4, np.arange(9) == 4)
+    moved = reseed_unused(replace(case.problem, sample_wishes=wishes), state).prototypes.toarray()
+    assert_array_equal(moved[1], state.prototypes.toarray()[1])
+    assert_array_equal(moved[3], np.arange(9) == 7)
+    kept = drop_unused(state)
+    assert_array_equal(kept.prototypes.toarray(), state.prototypes.toarray()[[0, 1, 2, 4]])
+    assert_array_equal(kept.centres, [-1, 4, -1, -1])
 
 
 def test_the_prototype_step_reseeds():

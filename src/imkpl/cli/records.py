@@ -1,4 +1,4 @@
-"""Whose records are in a model: ``imkpl inspect`` and ``forget``, and keys for pseudonyms."""
+"""Whose records are in a model: ``imkpl inspect``, ``forget`` and ``release``, and keys."""
 
 from __future__ import annotations
 
@@ -40,6 +40,10 @@ imkpl inspect m.imkpl --records --json
 FORGET_EXAMPLES = """
 imkpl forget m.imkpl data.csv --id 17 --model new.imkpl
 imkpl forget m.imkpl data.csv --id p17 --id p4 --key secret.key --model new.imkpl
+"""
+RELEASE_EXAMPLES = """
+imkpl release m.imkpl data.csv --model public.imkpl
+imkpl release m.imkpl data.csv --k 10 --key secret.key --model public.imkpl
 """
 # Values of a record on a screen; --json has all of them.
 MAX_VALUES = 6
@@ -120,7 +124,12 @@ def _describe_model(path: Path, *, records: bool) -> dict[str, Any]:
 def _echo_model(answer: dict[str, Any]) -> None:
     echo(f"{answer['file']} holds a fitted {answer['kind']} that reads {answer['reads']}.")
     origin = answer["provenance"]
-    if origin is None:
+    if origin is not None and "released" in origin:
+        echo(
+            f"It was released: its {answer['n_records']} samples are rounded means of "
+            f"{origin['released']} training records each, in the features below."
+        )
+    elif origin is None:
         echo("Its date, data and accuracy were not stored: it was not written by imkpl fit.")
     else:
         versions = ", ".join(f"{name} {one}" for name, one in origin["versions"].items())
@@ -150,12 +159,13 @@ def _echo_model(answer: dict[str, Any]) -> None:
     cells = [(str(one["class"]), one["prototypes"], one["records"]) for one in answer["classes"]]
     echo_table(("class", "prototypes", "records inside"), cells)
     n_records, n_train = answer["n_records"], answer["n_training_rows"]
-    echo(
-        f"\n{n_records} of {n_train} training rows are inside, with their values in the features "
-        "above. Of all rows, the file holds which prototypes they resemble (codes), and the range "
-        "of every feature."
-    )
-    if origin is not None and origin["is_pseudonymised"]:
+    if origin is None or "released" not in origin:
+        echo(
+            f"\n{n_records} of {n_train} training rows are inside, with their values in the "
+            "features above. Of all rows, the file holds which prototypes they resemble (codes), "
+            "and the range of every feature."
+        )
+    if origin is not None and origin.get("is_pseudonymised"):
         echo("Names are pseudonyms.")
     if "records" not in answer:
         echo("List them with --records.")
@@ -256,13 +266,45 @@ def forget(
     echo(f"\nModel written to {out}. Delete the old model and its pages, and the rows of {data}.")
 
 
+def release(
+    model: ModelArgument,
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--model", help="Write the new model here.")],
+    k: Annotated[int, typer.Option("--k", min=1, help="Records in a mean.")] = 5,
+    key: KeyOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write a model with means of several records in the place of records, and measure its cost.
+
+    The data file is the one that the model was fitted to. Accuracy, and whether training records
+    can be told from others, are measured in five folds, before and after. This is no differential
+    privacy. Only models of tables of numbers can be released.
+    """
+    check_outputs([out], [model, data, key], force=force)
+    old = load_model(model)
+    origin = _read_origin(old, model, key)
+    whole = _read_again(data, origin, None if key is None else read_key(key))
+    train = whole.take(np.setdiff1d(np.arange(len(whole)), origin["held_out_rows"]))
+    from imkpl import release, save
+
+    with progress_bar("measuring"):
+        found = release(old, train.samples, train.y, k=k)
+    save(found.model, out)
+    if as_json:
+        echo_json({"command": "release", "model": str(out), "file": str(data), **found.to_dict()})
+    else:
+        echo(f"{found}\n\nModel written to {out}.")
+
+
 def _read_origin(model: Any, path: Path, key: Path | None) -> dict[str, Any]:
     """What a file says about the data of its model."""
     origin: dict[str, Any] | None = getattr(model, "provenance_", None)
-    if origin is None:
+    if origin is None or "released" in origin:
         raise InputError(
             f"{path.name} does not say what it was fitted to, because imkpl fit did not write it. "
-            "Use imkpl.forget from Python."
+            "Use imkpl.forget or imkpl.release from Python."
         )
     if origin["is_pseudonymised"] != (key is not None):
         raise InputError(

@@ -132,7 +132,8 @@ def forget(model: Any, X: Any, y: ArrayLike, ids: Sequence[Any], **fit_params: A
         The samples to forget: by the index if X is a data frame, as in `support_ids_`, by their
         numbers from 0 otherwise. All samples of a name are forgotten.
     **fit_params : dict
-        What else was given to `fit`, one value per sample, such as `sample_weight` or `pin`.
+        What else was given to `fit`, one value per sample, such as `sample_weight`. The wishes
+        `eligible`, `pin` and `ban` are in the model and need not be given again.
 
     Returns
     -------
@@ -159,7 +160,12 @@ def forget(model: Any, X: Any, y: ArrayLike, ids: Sequence[Any], **fit_params: A
     is_gone = find_named(names, ids)
     rest = np.flatnonzero(~is_gone)
     X_rest, y_rest = safe_split(model, samples, labels, rest)
-    params = {k: None if v is None else np.asarray(v)[rest] for k, v in fit_params.items()}
+    prefix = "" if old is model else f"{model.steps[-1][0]}__"
+    wishes = {f"{prefix}{name}": wish for name, wish in (old.sample_wishes_ or {}).items()}
+    params = {
+        name: None if values is None else np.asarray(values)[rest]
+        for name, values in {**wishes, **fit_params}.items()
+    }
     renewed = _unfitted(model).fit(X_rest, y_rest, **params)
     new = _last_step(renewed)
     X_old = safe_split(model, samples, labels, rest, np.arange(labels.size))[0]

@@ -94,7 +94,8 @@ def release(model: Any, X: Any, y: ArrayLike, *, k: int = 5, cv: int | None = 5)
 
     Each prototype becomes the mean of the k records of its class that are most similar to it, in
     the features that the model reads, rounded to a tenth of their spread or less. No record is in
-    two means, so that means cannot be subtracted from each other; equal records count once. A class
+    two means, so that means cannot be subtracted from each other; equal records count once, and
+    those that are not `eligible` not at all. A class
     of too few records for its prototypes keeps fewer. Kernel weights, bandwidths and bonuses
     stay; what rests on single records is left out (codes, names, ranges)
     or rounded (temperature, threshold of novelty). It is not differentially private.
@@ -175,15 +176,16 @@ def _release(model: Any, X: Any, y: Any, k: int) -> tuple[Any, int]:
     samples, old = model._read_new(X), model._predictor
     values = np.asarray(samples if old.columns is None else samples[:, old.columns])
     similarities, means, kept, sizes = old.similarities(samples), [], [], []
-    digits = _find_digits(values)
+    digits, wishes = _find_digits(values), model.sample_wishes_
+    is_shown = np.ones(y.size, dtype=bool) if wishes is None else wishes["eligible"]
     for label in model.classes_:
-        rows = np.flatnonzero(y == label)
+        rows = np.flatnonzero((y == label) & is_shown)
         # A person who is there twice counts once.
         rows = rows[np.unique(values[rows], axis=0, return_index=True)[1]]
         if rows.size < k:
             raise ValueError(
-                f"Class {quote(label)} has {rows.size} different records, expected at least k={k}. "
-                "Lower k, or leave the class out."
+                f"Class {quote(label)} has {rows.size} different records that may be shown, "
+                f"expected at least k={k}. Lower k, or leave the class out."
             )
         own = np.flatnonzero(model.prototype_classes_ == label)
         for place, group in _group(similarities[np.ix_(rows, own)], k):
@@ -244,7 +246,6 @@ def _describe(
     encoding = predictor.encode(samples)
     labels, n_means = np.searchsorted(model.classes_, y), kept.size
     classes = model.prototype_classes_[kept]
-    vars(released).pop("provenance_", None)
     names = [f"mean {i + 1} of {k} records" for i in range(n_means)]
     learned = {
         "prototypes_": predictor.mixes,
@@ -258,6 +259,9 @@ def _describe(
         "support_classes_": classes,
         "temperature_": _round(fit_temperature(encoding.scores, labels, np.ones(labels.size))),
         "novelty_threshold_": _round(float(np.quantile(encoding.errors, USUAL))),
+        # Nothing of where the records come from.
+        "provenance_": {"released": k},
+        "sample_wishes_": None,
         "_predictor": predictor,
     }
     for name, value in learned.items():
@@ -278,7 +282,8 @@ def _measure(
     for train, test in folds.split(np.zeros(y.size), y):
         X_train, y_train = safe_split(model, X, y, train)
         X_test, y_test = safe_split(model, X, y, test)
-        whole = _unfitted(model).fit(X_train, y_train)
+        wishes = {name: wish[train] for name, wish in (model.sample_wishes_ or {}).items()}
+        whole = _unfitted(model).fit(X_train, y_train, **wishes)
         for place, one in enumerate((whole, _release(whole, X_train, y_train, k)[0])):
             accuracy = float(np.mean(one.predict(X_test) == y_test))
             attacks = find_membership(one, X_train, y_train, X_test, y_test)["attacks"]

@@ -48,6 +48,8 @@ class KernelWishes:
             # One must be chosen, also in a fold in which only a large group would do.
             if more.size <= limit or chosen.size == 0:
                 chosen = more
+            if chosen.size >= limit:
+                break
         return chosen
 
     def raise_least(self, weights: FloatArray) -> FloatArray:
