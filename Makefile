@@ -92,8 +92,8 @@ minimum: $(VENV)/bin/python $(VENV)/tools/bin/uv
 	$(RUN)/python -m venv --clear $(VENV)/minimum
 	$(COMPILE) --resolution lowest-direct --extra test pyproject.toml --output-file $(VENV)/minimum.txt
 	$(VENV)/tools/bin/uv pip install --quiet --python $(VENV)/minimum --requirement $(VENV)/minimum.txt
-	NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/bin/python -m pytest -n 2 -q \
-	-o pythonpath="tests benchmarks src" $(CORE)
+	PYTHONPATH=$(CURDIR)/src NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/bin/python -m pytest \
+	-n 2 -q $(CORE)
 
 newest: $(VENV)/bin/python
 	$(RUN)/python -m venv --clear $(VENV)/newest
