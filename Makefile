@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 
 .PHONY: demo test browser check lint types arch format quality reasons series reproduce bench scaling clean
-.PHONY: faults fuzz soak lock locked minimum newest audit
+.PHONY: faults fuzz soak lock locked minimum newest audit dist
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
@@ -92,13 +92,22 @@ minimum: $(VENV)/bin/python $(VENV)/tools/bin/uv
 	$(RUN)/python -m venv --clear $(VENV)/minimum
 	$(COMPILE) --resolution lowest-direct --extra test pyproject.toml --output-file $(VENV)/minimum.txt
 	$(VENV)/tools/bin/uv pip install --quiet --python $(VENV)/minimum --requirement $(VENV)/minimum.txt
-	NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/bin/python -m pytest -n 2 -q \
-	-o pythonpath="tests benchmarks src" $(CORE)
+	PYTHONPATH=$(CURDIR)/src NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/bin/python -m pytest \
+	-n 2 -q $(CORE)
 
 newest: $(VENV)/bin/python
 	$(RUN)/python -m venv --clear $(VENV)/newest
 	$(VENV)/newest/bin/python -m pip install --quiet --upgrade --editable ".[test]"
 	NUMBA_CACHE_DIR=$(VENV)/newest/numba $(VENV)/newest/bin/python -m pytest -n 2 -q $(CORE)
+
+# Source distribution and, from it, the wheel, which then runs the demo in an environment of its own.
+dist: $(VENV)/bin/python $(VENV)/tools/bin/uv
+	rm -rf dist
+	$(VENV)/tools/bin/uv build --quiet
+	$(RUN)/python -m venv --clear $(VENV)/dist
+	$(VENV)/dist/bin/python -m pip install --quiet "$$(ls dist/*.whl)[cli]"
+	cd $(VENV)/dist && bin/imkpl demo
+	ls -l dist
 
 # Known vulnerabilities of the pinned packages. Needs the network; what cannot be looked up is an error.
 audit: $(VENV)/tools/bin/uv
@@ -119,7 +128,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
-	$(RUN)/python -m pip install --quiet --editable ".[cli,report]"
+	$(RUN)/python -m pip install --quiet --editable ".[cli]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml paper/pyproject.toml

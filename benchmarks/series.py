@@ -226,7 +226,7 @@ def main() -> None:
     arguments = parser.parse_args()
     methods = arguments.methods
     if DTW in methods and not importlib.util.find_spec("aeon"):
-        print("DTW needs aeon, which is not installed: pip install 'imkpl[series]'.")
+        print("DTW needs aeon, which is not installed: pip install aeon.")
         methods = [OURS]
     run(arguments.datasets, methods, arguments.splits)
     page = table()

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import indexable
 
 from imkpl.kernels.base import count_samples, take_samples
-from imkpl.series import SeriesSet, difference, read_series, resample
+from imkpl.series import SeriesSet, difference, read_series, read_ts, resample
 from reference.series import difference_one, resample_one
 
 LENGTHS = (4, 7, 1, 5)
@@ -310,7 +310,7 @@ def test_pandas_is_not_imported_for_arrays():
     code = (
         "import sys, numpy as np; from imkpl.series import read_series; "
         "read_series(np.ones((2, 1, 3))); read_series([np.ones((1, 3))]); "
-        "sys.exit(any(name in sys.modules for name in ('pandas', 'aeon', 'sklearn', 'numba')))"
+        "sys.exit(any(name in sys.modules for name in ('pandas', 'sklearn', 'numba')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -329,25 +329,51 @@ def test_data_sets_of_tslearn_are_read(arrays, expected):
     assert read_series(X, axes="ntc") == expected
 
 
-def test_files_are_read_by_aeon(tmp_path):
+TS = """# two signs
+@problemName two
+@timeStamps false
+@missing true
+@univariate false
+@dimension 2
+@equalLength false
+@classLabel true Ananas b
+@data
+1,2,3:4,?,6:Ananas
+5,6:7,8:b
+"""
+
+
+def test_files_of_the_archives_are_read(tmp_path):
     path = tmp_path / "two.ts"
-    path.write_text(
-        "@problemName two\n@timestamps false\n@missing true\n@univariate false\n@dimension 2\n"
-        "@equalLength false\n@classLabel true a b\n@data\n"
-        "1,2,3:4,?,6:a\n5,6:7,8:b\n"
-    )
-    pytest.importorskip("aeon")
+    path.write_text(TS)
     series = read_series(path)
     assert read_series(str(path)) == series
     assert series.lengths.tolist() == [3, 2]
     np.testing.assert_array_equal(series[0], [[1, 2, 3], [4, np.nan, 6]])
     np.testing.assert_array_equal(series[1], [[5, 6], [7, 8]])
+    assert read_ts(path)[1] == ["Ananas", "b"]
+    path.write_text("@classLabel false\n@data\n1,2:NaN,3e-1\n")
+    (one,), labels = read_ts(path)
+    np.testing.assert_array_equal(one, [[1, 2], [np.nan, 0.3]])
+    assert labels is None
 
 
-def test_without_aeon_a_file_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "aeon.datasets", None)
-    with pytest.raises(ImportError, match=r"pip install 'imkpl\[series\]'"):
-        read_series(tmp_path / "two.ts")
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("@timeStamps false", "@timeStamps true", "line 3: expected a header up to @data, and no"),
+        ("@data", "", "line 10: expected a header"),
+        ("7,8", "7,x", "line 11: could not convert string to float: 'x'"),
+        ("7,8", "7", "line 11: channels of 1 to 2 time steps, expected the same number in each"),
+        ("5,6:7,8:b", "b", "line 11: channels of no time steps"),
+        ("Ananas", "\udcff", "line [0-9]+: 'utf-8' codec can't decode"),
+    ],
+)
+def test_files_that_are_not_of_the_archives_are_refused(tmp_path, old, new, sentence):
+    path = tmp_path / "two.ts"
+    path.write_text(TS.replace(old, new), encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(ValueError, match=rf"two\.ts cannot be read as a \.ts file \({sentence}"):
+        read_series(path)
 
 
 # read_series: what is refused

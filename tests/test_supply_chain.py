@@ -1,5 +1,6 @@
-"""The pinned environment covers what pyproject.toml asks for, and nothing comes without a hash."""
+"""What is shipped and what comes with it: the wheel, the extras, the pins and their hashes."""
 
+import ast
 import pathlib
 import re
 import tomllib
@@ -7,6 +8,8 @@ import tomllib
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import imkpl
 
 ROOT = pathlib.Path(__file__).parents[1]
 LOCK = ROOT / "requirements" / "dev.txt"
@@ -69,3 +72,66 @@ def test_the_lock_file_names_no_server():
 def test_the_build_backend_is_pinned_too():
     backends = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     assert (ROOT / "requirements" / "build.in").read_text().split() == backends
+
+
+SOURCE = ROOT / "src" / "imkpl"
+EXTRAS = PROJECT["optional-dependencies"]
+NAMED = re.compile(r"(?:pip|pipx) install\s+[\"']*imkpl\[([a-z,]+)\]")
+
+
+def names_of(extras):
+    return {canonicalize_name(need.name) for extra in extras for need in list_needs(extra)}
+
+
+def list_messages():
+    """Every text of the source that names an extra: where it is, and the extras."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant | ast.JoinedStr):
+                parts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+                text = "".join(map(str, parts))
+                for found in NAMED.finditer(text):
+                    yield path.relative_to(SOURCE), text, found[1].split(",")
+
+
+def test_a_message_names_extras_that_bring_all_it_takes():
+    messages = list(list_messages())
+    assert len(messages) >= 9
+    for path, text, extras in messages:
+        brought = names_of(extras)
+        asked = {name for name in names_of(["all"]) if re.search(rf"\b{name}\b", text)}
+        if path.parts[0] in ("cli", "readers"):
+            asked |= names_of(["cli"])
+        assert asked <= brought, f"{path}: {text}"
+
+
+def test_pages_name_extras_that_exist():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "paper").rglob("*.md")]
+    found = [
+        extra
+        for page in pages
+        for match in NAMED.findall(page.read_text())
+        for extra in match.split(",")
+    ]
+    assert {"all", "cli", "report"} <= set(found) <= set(EXTRAS)
+
+
+def test_all_is_every_extra_of_a_user():
+    assert names_of(["all"]) == names_of(set(EXTRAS) - {"dev", "test"})
+
+
+def test_the_wheel_has_the_package_and_nothing_else():
+    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT))
+    files = {pathlib.Path(file.distribution_path) for file in builder.recurse_included_files()}
+    written = {path for path in SOURCE.rglob("*.*") if "__pycache__" not in path.parts}
+    assert files == {path.relative_to(SOURCE.parent) for path in written}
+    assert {".html", ".css", ".js", ".typed"} <= {path.suffix for path in files}
+    # Reading these raises for unknown classifiers and missing files.
+    metadata = builder.metadata.core
+    assert "Typing :: Typed" in metadata.classifiers
+    assert metadata.license_files == ["LICENSE"]
+
+
+def test_the_citation_is_of_this_version():
+    text = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {imkpl.__version__}\n" in text

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._checks import LARGEST, as_index, quote
+from imkpl._checks import LARGEST, as_index, quote, shorten
 from imkpl._typing import FloatArray, IntArray
 
 __all__ = ["SeriesSet", "difference", "read_series", "resample"]
@@ -263,7 +263,7 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
       sorted by time, and the gaps between times are ignored;
     * a pandas frame with a series in every cell, one row per series, one column per channel;
     * a list of pandas frames with one row per time step;
-    * the path of a ``.ts`` file (needs aeon); the labels in the file are not returned.
+    * the path of a ``.ts`` file; the labels in the file are not returned.
 
     The order of the axes is never guessed from the values, because two parts of one data set could
     then be read differently. An order that cannot be right raises an error.
@@ -296,7 +296,7 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
     if isinstance(X, SeriesSet):
         return _check_values(X)
     if isinstance(X, str | pathlib.Path):
-        X, axes = _load_file(pathlib.Path(X)), "nct"
+        X, axes = read_ts(pathlib.Path(X))[0], "nct"
     package = type(X).__module__.split(".")[0]
     if package == "pandas" and type(X).__name__ == "DataFrame":
         return _check_values(_read_frame(X))
@@ -491,22 +491,53 @@ def _frame_values(frame: Any, index: int | None) -> FloatArray:
     return np.stack(columns, axis=1)
 
 
-def _load_file(path: pathlib.Path) -> Any:
-    """The series in a .ts file, read by aeon."""
-    if path.suffix != ".ts":
+def read_ts(path: pathlib.Path) -> tuple[list[FloatArray], list[str] | None]:
+    """The series in a .ts file of the UEA and UCR archives, and their labels if it has any."""
+    if path.suffix.lower() != ".ts":
         raise ValueError(
             f"X is the path {quote(path.name)}, expected one that ends in .ts. Read other files "
             "with the package that wrote them, and pass the arrays."
         )
+    series: list[FloatArray] = []
+    labels: list[str] = []
+    is_data = is_labelled = False
+    number = 0
     try:
-        from aeon.datasets import load_from_ts_file
-    except ImportError as error:
-        raise ImportError(
-            "Files in the .ts format are read by aeon, which is not installed. Use "
-            "pip install 'imkpl[series]'."
+        with path.open(encoding="utf-8-sig") as lines:
+            for number, given in enumerate(lines, start=1):  # noqa: B007
+                line = given.strip()
+                if not line or line[0] in "#%":
+                    continue
+                if is_data:
+                    *channels, last = line.split(":")
+                    series.append(_read_channels(channels if is_labelled else [*channels, last]))
+                    labels.append(last.strip())
+                    continue
+                tag, *values = line.lower().split()
+                is_true = values[:1] == ["true"]
+                if tag[0] != "@" or (tag == "@timestamps" and is_true):
+                    raise ValueError("expected a header up to @data, and no time stamps")
+                is_labelled |= tag in ("@classlabel", "@targetlabel") and is_true
+                is_data = tag == "@data"
+    except ValueError as error:
+        raise ValueError(
+            f"{path.name} cannot be read as a .ts file (line {number}: {shorten(str(error))}). "
+            "Check its header and its rows."
         ) from error
-    loaded = load_from_ts_file(str(path))
-    return loaded[0] if isinstance(loaded, tuple) else loaded
+    return series, labels if is_labelled else None
+
+
+def _read_channels(texts: list[str]) -> FloatArray:
+    """The channels of a series; question marks are missing values."""
+    channels = [
+        [np.nan if cell.strip() == "?" else float(cell) for cell in text.split(",")]
+        for text in texts
+    ]
+    lengths = sorted({len(channel) for channel in channels})
+    if len(lengths) != 1:
+        found = " to ".join(map(str, lengths)) or "no"
+        raise ValueError(f"channels of {found} time steps, expected the same number in each")
+    return np.array(channels)
 
 
 def _as_numbers(values: Any, name: str) -> FloatArray:

@@ -415,8 +415,7 @@ def test_without_its_packages_the_command_says_what_to_install(package, monkeypa
 def test_a_report_needs_its_packages(shell, data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert fit(shell, data, "--report", tmp_path / "page.html") == (
-        "A report needs jinja2, which is not installed. Install it with pip install "
-        "'imkpl[report]'."
+        "A report needs jinja2, which is not installed. Install it with pip install 'imkpl[cli]'."
     )
 
 

@@ -427,6 +427,9 @@ ARFF = """@relation a
 @attribute kind {cat, dog}
 @data
 """ + "".join(f"{i}.5,{'red' if i % 2 else '?'},{'cat' if i % 3 else 'dog'}\n" for i in range(12))
+TS = "@classLabel true cat dog\n@data\n" + "".join(
+    f"{i}.5,?,3:{i},-1e3,2:{'cat' if i % 3 else 'dog'}\n" for i in range(12)
+)
 # What often stands at a border of what is allowed.
 EDGES = [b"\x00", b"\xff", b"\x7f", b"\x80", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x00" * 8]
 WORDS = [b"nan", b"inf", b"1e999", b'"', b"'", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b"?", b"@",
@@ -449,6 +452,7 @@ def data_files():
         "csv": lambda f: f.write(frame.to_csv(index=False).encode()),
         "tsv": lambda f: f.write(frame.to_csv(index=False, sep="\t").encode()),
         "arff": lambda f: f.write(ARFF.encode()),
+        "ts": lambda f: f.write(TS.encode()),
         "npz": lambda f: np.savez(f, X=X, y=y, feature_names=["a", "b", "c"]),
         "xlsx": lambda f: frame.to_excel(f, index=False),
         "parquet": frame.to_parquet,
@@ -500,7 +504,7 @@ def reader_case(source):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"a.{ending}"
         path.write_bytes(mutate(source, data_files()[ending]))
-        options = ReadOptions(target=None if ending in ("npz", "arff") else "kind")
+        options = ReadOptions(target=None if ending in ("npz", "arff", "ts") else "kind")
         data, error = oracle.attempt(lambda: read_training_file(path, options))
     if error is not None:
         return REFUSED

@@ -255,7 +255,6 @@ def test_signs_are_read_from_the_archive_of_their_repository(server, monkeypatch
 
 def test_archives_of_series_keep_their_split(small, server):
     pytest.importorskip("pooch")
-    pytest.importorskip("aeon")
     folder, address = server
     header = (
         "@problemName small\n@timeStamps false\n@missing false\n@univariate false\n"

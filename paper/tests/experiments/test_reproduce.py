@@ -142,7 +142,7 @@ def test_peers_that_are_not_installed_are_skipped_with_a_reason(monkeypatch):
     assert not {"GMLVQ", "ROCKET"} & {cell.method for cell in plan.cells}
     section = make_section(Found(plan, {}))
     assert any("Skipped: GMLVQ needs sklvq" in note for note in section.notes)
-    assert any("pip install 'imkpl[series]'" in note for note in section.notes)
+    assert any("pip install aeon" in note for note in section.notes)
     vectors = make_plan(ITEMS["table-3"], quick=True, datasets=["wine"])
     assert not any("DTW" in reason for reason in vectors.skipped)
 

@@ -547,7 +547,7 @@ def demo(
     fitted = _fit_model(train, test, settings)
     page = None
     if find_spec("jinja2") is None:
-        echo_note("No page is written: that needs jinja2, pip install 'imkpl[report]'.")
+        echo_note("No page is written: that needs jinja2, pip install 'imkpl[cli]'.")
     else:
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / "report.html"

@@ -207,5 +207,5 @@ def check_report(option: str, path: Path | None) -> None:
     if path is not None and find_spec("jinja2") is None:
         raise InputError(
             "A report needs jinja2, which is not installed. Install it with "
-            "pip install 'imkpl[report]'."
+            "pip install 'imkpl[cli]'."
         )

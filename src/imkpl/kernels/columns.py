@@ -202,8 +202,13 @@ class ParquetColumns(ColumnSource):
     """
 
     def __init__(self, path: Any, columns: Any = None, rows: IntArray | None = None) -> None:
-        from pyarrow import parquet
-
+        try:
+            from pyarrow import parquet
+        except ImportError as error:
+            raise ModuleNotFoundError(
+                "Parquet files are read by pyarrow, which is not installed. Install it with "
+                "pip install 'imkpl[parquet]'."
+            ) from error
         self.path = pathlib.Path(path)
         if not self.path.is_file():
             raise FileNotFoundError(

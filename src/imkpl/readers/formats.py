@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from imkpl._checks import quote, shorten
+from imkpl._checks import quote
 from imkpl.readers.data_file import InputError, RawFile, ReadOptions, count, list_names
 from imkpl.readers.text import parse_content, parse_text
-from imkpl.series import read_series
+from imkpl.series import read_series, read_ts
 
 SAMPLES = ("X", "x", "data", "fea", "features")
 LABELS = ("y", "Y", "labels", "label", "gnd", "target", "class")
@@ -299,7 +299,7 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     except ImportError as error:
         raise InputError(
             f"{path.name} is read by pyarrow, which is not installed. Install it with "
-            "pip install 'imkpl[cli]'."
+            "pip install 'imkpl[cli,parquet]', or save the table as CSV."
         ) from error
     is_parquet = path.suffix.lower() in (".parquet", ".pq")
     with _refused_if_damaged(path, "Parquet" if is_parquet else "Feather"):
@@ -378,25 +378,10 @@ def _refuse_repeated(path: pathlib.Path, names: list[str]) -> None:
 def parse_ts(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Parse a .ts file of the UEA and UCR archives."""
     try:
-        from aeon.datasets import load_from_ts_file
-    except ImportError as error:
-        raise InputError(
-            f"{path.name} is read by aeon, which is not installed. Install it with "
-            "pip install 'imkpl[series]'."
-        ) from error
-    try:
-        loaded = load_from_ts_file(str(path))
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise InputError(
-            f"{path.name} cannot be read as a .ts file ({shorten(str(error))}). Check its header "
-            "and its rows."
-        ) from error
-    X, labels = loaded if isinstance(loaded, tuple) else (loaded, None)
-    series = read_series(X)
-    if labels is not None and len(labels) != len(series):
-        labels = None
+        X, labels = read_ts(path)
+        series = read_series(X)
+    except ValueError as error:
+        raise InputError(str(error)) from error
     note = f"{path.name}: {len(series)} time series of {count(series.n_channels, 'channel')}."
     return RawFile(series, None if labels is None else np.asarray(labels), notes=(note,))
 

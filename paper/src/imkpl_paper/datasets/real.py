@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from imkpl.series import SeriesSet, read_series
+from imkpl.series import SeriesSet, read_series, read_ts
 from imkpl_paper._imkpl import IntArray
 from imkpl_paper.datasets.registry import DATASETS, DatasetInfo
 
@@ -296,8 +296,6 @@ def read_mat(path: pathlib.Path) -> Stored:
 
 def read_archive(path: pathlib.Path) -> Stored:
     """Training and test part of the UEA and UCR archives, one after the other."""
-    from aeon.datasets import load_from_ts_file
-
     parts = []
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
         for ending in ("_TRAIN.ts", "_TEST.ts"):
@@ -305,9 +303,9 @@ def read_archive(path: pathlib.Path) -> Stored:
             # Only the content is taken: a name inside an archive must not choose the place.
             target = pathlib.Path(folder) / f"part{ending}"
             target.write_bytes(archive.read(member))
-            parts.append(load_from_ts_file(str(target)))
-    series = [np.asarray(one) for X, _ in parts for one in X]
-    sizes = [len(labels) for _, labels in parts]
+            parts.append(read_ts(target))
+    series = [one for X, _ in parts for one in X]
+    sizes = [len(X) for X, _ in parts]
     return {
         "X": SeriesSet.from_list(series),
         "y": np.concatenate([labels for _, labels in parts]),

@@ -202,11 +202,9 @@ _ALL = (
         _peer(peers.NearestNeighborDTW),
         kinds=SERIES,
         requires=("aeon",),
-        package="'imkpl[series]'",
+        package="aeon",
     ),
-    Method(
-        "ROCKET", _peer(peers.Rocket), kinds=SERIES, requires=("aeon",), package="'imkpl[series]'"
-    ),
+    Method("ROCKET", _peer(peers.Rocket), kinds=SERIES, requires=("aeon",), package="aeon"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ALL}
