@@ -60,8 +60,7 @@ def check_prototypes(model, X, y, combined):
     assert_array_equal(model.support_, np.flatnonzero(dense.sum(axis=0)))
     assert_array_equal(model.support_ids_, model.support_)
     assert_array_equal(model.support_classes_, np.asarray(y)[model.support_])
-    for row, values in zip(model.support_, model.support_values_, strict=True):
-        assert values == {f"x{column}": X[row, column] for column in model._predictor.columns}
+    check_support_values(model, X)
     limit = model.n_prototypes
     if model.decision == "votes":
         # Each speaks for its own class, and without a number they are chosen by folds.
@@ -69,6 +68,21 @@ def check_prototypes(model, X, y, combined):
         limit = limit or max(len(y) / 2, model.classes_.size)
     assert model.classes_.size <= prototypes.shape[0]
     assert prototypes.shape[0] <= (limit or model.classes_.size * model.sparsity)
+
+
+def check_support_values(model, X):
+    if hasattr(X, "iloc"):
+        rows = X.iloc[model.support_].to_dict("records")
+    elif getattr(X, "ndim", 0) == 2:
+        rows = [{f"x{i}": value for i, value in enumerate(X[row])} for row in model.support_]
+    else:
+        # A list of numbers for every channel.
+        names = X.channel_names
+        rows = [dict(zip(names, X[row].tolist(), strict=True)) for row in model.support_]
+    for row, values in zip(rows, model.support_values_, strict=True):
+        assert values
+        for name, value in values.items():
+            assert value == row[name] or (value is None and row[name] != row[name])
 
 
 def check_codes(model, X):

@@ -26,10 +26,10 @@ from reference.alignment import alignment_stack
 class OnTables(TimeSeriesIMKPL):
     """Every feature a channel of one step, so that checks on tables run on series."""
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, **wishes):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
-        super().fit(X[:, :, np.newaxis], y, sample_weight)
+        super().fit(X[:, :, np.newaxis], y, sample_weight, **wishes)
         if names is not None:
             self.feature_names_in_ = names
         return self
