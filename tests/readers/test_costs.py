@@ -69,7 +69,8 @@ def test_sixteen_times_the_size_takes_no_more_than_64_times_as_long(tmp_path, wr
         return time.perf_counter() - start
 
     measure(n)
-    assert measure(16 * n) < 64 * measure(n) + 0.5
+    # A pause of the machine is no cost: three times it is.
+    assert any(measure(16 * n) < 64 * measure(n) + 0.5 for _ in range(3))
 
 
 def test_columns_are_compared_by_name_in_linear_time():
