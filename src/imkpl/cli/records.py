@@ -19,7 +19,6 @@ from imkpl._archive import write_file
 from imkpl._json import to_json
 from imkpl.cli.command import (
     DataArgument,
-    DebugOption,
     ForceOption,
     JsonOption,
     KeyOption,
@@ -27,7 +26,14 @@ from imkpl.cli.command import (
 )
 from imkpl.cli.measure import describe_accuracy, drop_rare, find_units, say_accuracy, say_rows
 from imkpl.cli.output import check_outputs, echo, echo_json, echo_note, echo_table, progress_bar
-from imkpl.cli.use import as_samples, count_prototypes, list_features, load_model, read_settings
+from imkpl.cli.use import (
+    as_samples,
+    count_prototypes,
+    describe_wishes,
+    list_features,
+    load_model,
+    read_settings,
+)
 from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
 from imkpl.readers.check import find_baseline
 from imkpl.readers.data_file import count
@@ -59,7 +65,6 @@ def inspect(
         typer.Option("--records", help="List every training record inside, with its values."),
     ] = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Say what a model file holds: its origin, settings, features, and whose records.
 
@@ -99,6 +104,7 @@ def _describe_model(path: Path, *, records: bool) -> dict[str, Any]:
             for label in model.classes_
         ],
         "settings": read_settings(whole),
+        "wishes": describe_wishes(model),
         "n_features": int(model.n_features_in_) if hasattr(model, "n_features_in_") else None,
         "features": list_features(model),
         "n_prototypes": n_prototypes,
@@ -146,6 +152,8 @@ def _echo_model(answer: dict[str, Any]) -> None:
                 echo(f"{where}, {say_rows(measured, 'rows')}: {say_accuracy(measured)}")
         if origin["held_out"] is None and origin["folds"] is None:
             echo("Its accuracy was not measured.")
+    for text in say_wishes(answer):
+        echo(text)
     echo()
     settings = answer["settings"].items()
     echo_table(("setting", "value"), [(name, str(value)) for name, value in settings])
@@ -183,6 +191,20 @@ def _echo_model(answer: dict[str, Any]) -> None:
     echo_table(("record", "class", "in prototypes", "values"), rows)
 
 
+def say_wishes(answer: dict[str, Any]) -> list[str]:
+    """What was wished, and what that cost, in sentences."""
+    wishes = answer["wishes"]
+    parts = []
+    for name, wish in wishes.items():
+        if isinstance(wish, int):
+            parts.append(f"{name}: {count(wish, 'row')}")
+        else:
+            names = [" with ".join(map(str, one)) if name == "groups" else str(one) for one in wish]
+            parts.append(f"{name}: {', '.join(names)}")
+    cost = (answer["provenance"] or {}).get("cost_of_wishes")
+    return [f"Wishes: {'; '.join(parts)}."] * bool(parts) + ([cost["text"]] if cost else [])
+
+
 def _show_values(values: dict[str, Any]) -> str:
     shown = [
         f"{name}: {f'{len(value)} steps' if isinstance(value, list) else value}"
@@ -203,7 +225,6 @@ def forget(
     key: KeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Write the model that a fit without some records would have given, and say what changed.
 
@@ -239,6 +260,7 @@ def forget(
             else _measure(new, held_out, rest.y[~is_test[~is_gone]]),
             # The folds had the records, and another file is not at hand.
             "folds": None,
+            "cost_of_wishes": None,
             "measured_on": None,
         }
     )
@@ -274,7 +296,6 @@ def release(
     key: KeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Write a model with means of several records in the place of records, and measure its cost.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from imkpl.explanations.card import CaseCard
 from imkpl.explanations.exports import to_label
-from imkpl.measures import discrimination_score, interpretability_score
+from imkpl.measures import discrimination_score, interpretability_score, wilson_interval
 from imkpl.report.learned import thin_out
 from imkpl.report.subject import Subject, choose_rows
 
@@ -20,8 +20,6 @@ MOST_LISTED, MOST_EXPLAINED, MOST_SERIES_EXPLAINED = 5000, 500, 100
 
 def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     """Accuracy with its Wilson interval, by class, and the confusion matrix."""
-    from scipy.stats import binomtest
-
     labels, right = subject.held_out.labels, subject.right
     if labels is None or right is None:
         return None
@@ -37,7 +35,6 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     hits[: len(classes)] = np.diagonal(counts)
     n_predicted = [*counts.sum(axis=0), *([0] * len(unseen))]
     is_answered = ~subject.explanation.is_novel
-    interval = binomtest(n_right, n).proportion_ci(method="wilson")
     pairs = Counter(
         (str(label), label, found)
         for label, found in zip(labels, subject.predicted, strict=True)
@@ -47,7 +44,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
         "n": n,
         "n_right": n_right,
         "accuracy": n_right / n,
-        "interval": [interval.low, interval.high],
+        "interval": wilson_interval(n_right / n, n),
         "baseline": _find_baseline(subject, labels),
         "balanced_accuracy": float(np.mean(hits[sizes > 0] / sizes[sizes > 0])),
         "accuracy_unless_abstained": float(right[is_answered].mean()) if any(is_answered) else None,
@@ -59,6 +56,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
                 "n_right": int(hits[place]),
                 "n_predicted": int(n_predicted[place]),
                 "recall": _divide(hits[place], sizes[place]),
+                "interval": _find_interval(hits[place], sizes[place]),
                 "precision": _divide(hits[place], n_predicted[place]),
             }
             for label, place in rows.items()
@@ -79,6 +77,10 @@ def _find_baseline(subject: Subject, labels: list[Any]) -> dict[str, Any]:
     counts = Counter(known)
     label = max(counts, key=lambda one: (counts[one], str(one)))
     return {"label": label, "accuracy": labels.count(label) / len(labels)}
+
+
+def _find_interval(part: Any, whole: Any) -> list[float] | None:
+    return wilson_interval(part / whole, whole) if whole > 0 else None
 
 
 def _divide(part: Any, whole: Any) -> float | None:
