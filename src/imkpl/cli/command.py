@@ -69,6 +69,11 @@ READING: dict[str, Any] = {
         "--missing",
         "A cell that means missing, such as -999; may be repeated.",
     ),
+    "by": _option(
+        list[str] | None,
+        "--by",
+        "Measure each subgroup of rows with the same value in this column; may be repeated.",
+    ),
     "separator": _option(
         str | None,
         "--separator",
@@ -78,9 +83,10 @@ READING: dict[str, Any] = {
     "y_key": _option(str | None, "--y-key", "Array of labels in .npz and .mat files."),
 }
 NEW = ("id_column", "missing", "separator", "x_key")
-# Parameters of these types become options: of a file to learn from, of one with classes, of one
-# that needs none.
-TrainingFile: TypeAlias = Annotated[ReadOptions, tuple(READING)]
+# Parameters of these types become options: of a file to learn from, to measure on in subgroups, to
+# measure on, and without classes.
+TrainingFile: TypeAlias = Annotated[ReadOptions, tuple(name for name in READING if name != "by")]
+MeasuredFile: TypeAlias = Annotated[ReadOptions, ("target", "by", *NEW, "y_key")]
 LabelledFile: TypeAlias = Annotated[ReadOptions, ("target", *NEW, "y_key")]
 NewFile: TypeAlias = Annotated[ReadOptions, NEW]
 KeyOption: TypeAlias = Annotated[

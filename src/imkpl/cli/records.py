@@ -71,14 +71,15 @@ def inspect(
     Prototypes are made of training records, and the file holds these records in the features that
     the model reads. What imkpl.save wrote from Python has no date, target or accuracy.
     """
-    answer = {"command": "inspect", "file": str(model), **_describe_model(model, records=records)}
+    answer = {"command": "inspect", "file": str(model), **describe_model(model, records=records)}
     if as_json:
         echo_json(answer)
     else:
         _echo_model(answer)
 
 
-def _describe_model(path: Path, *, records: bool) -> dict[str, Any]:
+def describe_model(path: Path, *, records: bool) -> dict[str, Any]:
+    """What a model file holds."""
     from imkpl import load
 
     whole = load(path)
@@ -94,6 +95,7 @@ def _describe_model(path: Path, *, records: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "kind": type(whole).__name__,
         "reads": model._samples.word,
+        "decision": model.decision,
         "provenance": getattr(model, "provenance_", None),
         "classes": [
             {
@@ -236,7 +238,7 @@ def forget(
     old = load_model(model)
     origin = _read_origin(old, model, key)
     secret = None if key is None else read_key(key)
-    whole = _read_again(data, origin, secret)
+    whole = read_again(data, origin, secret)
     from imkpl.estimators._forget import find_named
 
     is_gone = find_named(whole.ids, record)
@@ -306,7 +308,7 @@ def release(
     check_outputs([out], [model, data, key], force=force)
     old = load_model(model)
     origin = _read_origin(old, model, key)
-    whole = _read_again(data, origin, None if key is None else read_key(key))
+    whole = read_again(data, origin, None if key is None else read_key(key))
     train = whole.take(np.setdiff1d(np.arange(len(whole)), origin["held_out_rows"]))
     from imkpl import release, save
 
@@ -337,10 +339,12 @@ def _read_origin(model: Any, path: Path, key: Path | None) -> dict[str, Any]:
     return origin
 
 
-def _read_again(path: Path, origin: dict[str, Any], key: bytes | None) -> DataFile:
+def read_again(
+    path: Path, origin: dict[str, Any], key: bytes | None, *, by: tuple[str, ...] = ()
+) -> DataFile:
     """The rows that a model was fitted to and measured on."""
     given: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in origin["reading"].items()}
-    whole = read_training_file(path, ReadOptions(**given))
+    whole = read_training_file(path, replace(ReadOptions(**given), by=by))
     if origin["drops_rare"]:
         whole, _ = drop_rare(whole)
     if whole.fingerprint(key or b"") != origin["fingerprint"]:

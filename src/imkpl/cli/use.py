@@ -17,6 +17,7 @@ from imkpl.cli.command import (
     ForceOption,
     JsonOption,
     LabelledFile,
+    MeasuredFile,
     ModelArgument,
     NewFile,
     SpreadsheetOption,
@@ -51,7 +52,7 @@ imkpl explain m.imkpl new.csv --out reasons.csv
 imkpl explain m.imkpl new.csv --all --json
 """
 REPORT_EXAMPLES = """
-imkpl report m.imkpl data.csv --target class --out page.html
+imkpl report m.imkpl data.csv --target class --by sex --out page.html
 imkpl report m.imkpl data.csv --target class --id patient --out page.html --title "Trial 2"
 """
 EXPORT_EXAMPLES = """
@@ -281,7 +282,7 @@ def explain(
     check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
     rows = read_for_model(estimator, data, options)
-    chosen = _choose_rows(rows, row or [], every=every or out is not None)
+    chosen = choose_rows(rows, row or [], every=every or out is not None)
     explanation = explain_rows(estimator, chosen)
     answer = {
         "command": "explain",
@@ -307,7 +308,8 @@ def explain(
             echo(f"\n... and {len(rows) - len(chosen)} more rows (--row NAME, --all)")
 
 
-def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
+def choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
+    """Rows by name or number, else all or the first."""
     if not names:
         return data if every else data.take(np.arange(min(MAX_EXPLAINED, len(data))))
     ids = [str(name) for name in data.ids.tolist()]
@@ -325,7 +327,7 @@ def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
 def report(
     model: ModelArgument,
     data: DataArgument,
-    options: LabelledFile,
+    options: MeasuredFile,
     out: Annotated[Path, typer.Option("--out", help="Write the page (.html) here.")],
     title: Annotated[
         str | None, typer.Option("--title", help="Heading of the page.", show_default=False)
@@ -345,7 +347,7 @@ def report(
     estimator = load_model(model)
     rows = read_for_model(estimator, data, options, needs_target=True)
     samples = as_samples(estimator, rows)
-    write_report(estimator, samples, rows.y, out, title=title or data.stem)
+    write_report(estimator, samples, rows.y, out, by=rows.subgroups, title=title or data.stem)
     accuracy = float(np.mean(estimator.predict(samples) == rows.y))
     if as_json:
         echo_json(

@@ -99,6 +99,7 @@ def read_training_file(
         check_classes(data.y, data.target or "y")
         return replace(data, findings=find_problems(data, None))
     frame, notes = _drop_empty_rows(raw)
+    subgroups = _read_subgroups(frame, options.by, path.name)
     frame = _apply_options(frame, options, path.name)
     if raw.labels is not None:
         target, column = options.y_key or "y", _as_series(raw.labels)[frame.index]
@@ -151,7 +152,7 @@ def read_training_file(
         split=raw.split if rows.all() and len(frame) == len(raw.samples) else None,
         groups=None if groups is None else groups[rows],
         wishes={name: flags[rows] for name, flags in wishes.items()},
-        subgroups=_read_subgroups(frame[rows], options.by, path.name),
+        subgroups={name: texts[rows] for name, texts in subgroups.items()},
         id_column=identifier,
         group_column=options.group,
     )

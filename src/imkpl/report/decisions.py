@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from imkpl.explanations.card import CaseCard
 from imkpl.explanations.exports import to_label
+from imkpl.explanations.show import BADGES
 from imkpl.measures import discrimination_score, interpretability_score, wilson_interval
 from imkpl.report.learned import thin_out
 from imkpl.report.subject import Subject, choose_rows
@@ -103,8 +105,37 @@ def describe_measures(subject: Subject) -> dict[str, Any]:
         ),
         "discrimination": discrimination,
         "n_abstained": int(explanation.is_novel.sum()),
+        "doubts": {word: int(np.sum(subject.doubts == word)) for word in BADGES},
         "novelty_threshold": explanation.novelty_threshold,
     }
+
+
+def describe_subgroups(subject: Subject, by: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Accuracy and refusals in the subgroups of the held-out samples that columns make."""
+    found = []
+    for column, values in (by or {}).items():
+        if len(values) != len(subject.explanation):
+            raise ValueError(
+                f"by has {len(values)} values of {column!r} for {len(subject.explanation)} samples "
+                "in X, expected one each. Check that both were split in the same way."
+            )
+        groups = np.array([str(value) for value in values], dtype=object)
+        for value in sorted(set(groups)):
+            own = groups == value
+            n = int(own.sum())
+            right = None if subject.right is None else int(subject.right[own].sum())
+            found.append(
+                {
+                    "column": str(column),
+                    "value": value,
+                    "n": n,
+                    "n_right": right,
+                    "interval": None if right is None else wilson_interval(right / n, n),
+                    "n_novel": int(np.sum(subject.doubts[own] == "novel")),
+                    "n_no_evidence": int(np.sum(subject.doubts[own] == "no evidence")),
+                }
+            )
+    return found
 
 
 def describe_samples(subject: Subject) -> dict[str, Any]:
