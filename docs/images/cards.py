@@ -1,4 +1,4 @@
-"""Draw card_terminal.png and card_notebook.png: a case card in a terminal and in a notebook.
+"""Draw card_terminal.png, card_notebook.png and letter.png: a case card in three forms.
 
 Run from the root of the repository; needs playwright and a Chromium on the system.
 """
@@ -47,4 +47,7 @@ with sync_playwright() as driver:
     for name, content in pages.items():
         page.set_content(f'<!doctype html><body style="margin:0">{content}')
         page.locator("body > *").screenshot(path=HERE / f"{name}.png")
+    page.set_viewport_size({"width": 700, "height": 400})
+    page.set_content(card.letter("html", measured={"accuracy": 0.97, "rows": 569}))
+    page.screenshot(path=HERE / "letter.png", full_page=True)
     browser.close()
