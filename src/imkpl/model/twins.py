@@ -5,6 +5,9 @@ for no sample, and all that it achieves is chance. All kernels are shuffled in t
 twins depend on each other as kernels do. Every kernel and every twin is judged twice: by how much
 more alike samples of a class are than any two samples, which finds kernels that separate on their
 own, and by the margins between neighbours, which finds those that separate together with others.
+
+Of very many kernels, the twins of some stand for those of all, and twins of their own are made only
+for kernels that might pass.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ from imkpl.model.separation import margin_pair_weights, weigh_margins
 # Number of twins of every kernel: as many as give this number in all, within bounds.
 TWINS = 20_000
 MOST_SHUFFLES, FEWEST_SHUFFLES = 10, 5
+# Maximum number of kernels that all have twins; and how far the score of another kernel may lie
+# above the guess that is made of it without its twins, in standard deviations of chance.
+MOST_TWINNED = TWINS // FEWEST_SHUFFLES
+UNSURE = 1.0
 # Maximum number of samples, evenly spaced, whose neighbours are compared, and of those on which
 # the spread of kernel values is measured.
 MOST_COMPARED = 2000
@@ -77,14 +84,16 @@ def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -
     """
     problem, average = _unfold(problem, average)
     twins = Twins.of(problem, average, n_same)
-    scores = np.maximum(twins.likeness(), twins.margins_in_both(average))
-    found = _judge(scores)
+    comparison = Comparison(twins)
+    # A kernel without meaning has the same part in the choice of neighbours as its twin.
+    comparison.look([twins.neighborhoods(average, order) for order in twins.orders])
+    found = comparison.judge()
     passing = found.passing
     if 0 < passing.size < problem.bank.n_kernels:
-        margins = twins.margins_in(problem.select(passing).average())
-        # They have a part in this average, and their twins have not.
-        margins[:, passing] = -np.inf
-        found = _judge(np.maximum(scores, margins))
+        # Those that pass have a part in this average, and their twins have not.
+        near = twins.neighborhoods(problem.select(passing).average())
+        comparison.look([near] * len(twins.orders), without=passing)
+        found = comparison.judge()
     return found
 
 
@@ -107,13 +116,6 @@ def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]
 def _rank(average: FloatArray) -> IntArray:
     """From the most typical sample to the least, so that the names of classes do not matter."""
     return np.argsort(-average.sum(axis=1), kind="stable")
-
-
-def _judge(scores: FloatArray) -> KernelEvidence:
-    """Evidence from scores beside those of all twins, and beside those of the own twins."""
-    among_all = tail_probabilities(scores[0], scores[1:].ravel())
-    among_own = np.mean(scores[1:] >= scores[0], axis=0)
-    return weigh_evidence(np.maximum(among_all, among_own))
 
 
 def weigh_evidence(chances: FloatArray) -> KernelEvidence:
@@ -145,10 +147,7 @@ def tail_probabilities(scores: FloatArray, twins: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Twins:
-    """Kernels and their twins; all scores have a row for the kernels and one for each shuffle.
-
-    Scores are about normal for kernels without meaning.
-    """
+    """Kernels and their twins."""
 
     problem: Problem
     orders: IntArray  # (n_shuffles, n_samples)
@@ -174,55 +173,138 @@ class Twins:
             _concentration(problem, _spaced(ranked, BLOCK)),
         )
 
-    def likeness(self) -> FloatArray:
-        """How much more alike samples of a class are than any two."""
-        everyone = np.arange(self.orders.shape[1])
-        return np.array(
-            [
-                _likeness(self.problem, order, self.variance, self.concentration)
-                for order in (everyone, *self.orders)
-            ]
+    def select(self, kernels: IntArray) -> Twins:
+        """Some of the kernels and their twins."""
+        return replace(
+            self,
+            problem=self.problem.select(kernels),
+            variance=self.variance[kernels],
+            concentration=self.concentration[kernels],
         )
 
-    def margins_in_both(self, average: FloatArray) -> FloatArray:
-        """Mean margins between neighbours in the average of kernels and twins.
-
-        A kernel without meaning has the same part in the choice of neighbours as its twin.
-        """
-        found = [(self._neighborhoods(average, order), order) for order in self.orders]
-        real = np.mean([self._mean_margins(near) for near, _ in found], axis=0)
-        return self._standardize(real, [self._mean_margins(*one) for one in found])
-
-    def margins_in(self, kernel: FloatArray) -> FloatArray:
-        """Mean margins between neighbours in a kernel in which neither of them has a part."""
-        near = self._neighborhoods(kernel)
-        twins = [self._mean_margins(near, order) for order in self.orders]
-        return self._standardize(self._mean_margins(near), twins)
-
-    def _neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
+    def neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
+        """Neighbours in a kernel, or in a kernel together with its twin."""
         labels = self.problem.labels
         n_other = count_others(self.n_same, int(labels.max()) + 1)
         return find_neighborhoods(kernel, labels, self.n_same, n_other, self.samples, order)
 
-    def _mean_margins(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
-        """Mean margins of kernels, or of their twins."""
+    def likeness(self) -> FloatArray:
+        """How much more alike samples of a class are than any two; of the twins of each shuffle."""
+        return np.array([self.likeness_in(order) for order in self.orders])
+
+    def likeness_in(self, order: IntArray | None = None) -> FloatArray:
+        """That of kernels, or of twins."""
+        everyone = np.arange(self.problem.labels.size) if order is None else order
+        return _likeness(self.problem, everyone, self.variance, self.concentration)
+
+    def margins(self, near: list[Neighborhoods]) -> FloatArray:
+        """Mean margins between neighbours; of the twins of each shuffle."""
+        return np.array([self.margins_in(*pair) for pair in zip(near, self.orders, strict=True)])
+
+    def margins_in(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
+        """Those of kernels, or of twins, relative to the spread of kernel values."""
         problem = self.problem
         weights = margin_pair_weights(near, problem.sample_weight)
         near = near if order is None else near.renumbered(order)
-        return weigh_margins(problem.bank, problem.X, near, weights / weights.sum())
+        found = weigh_margins(problem.bank, problem.X, near, weights / weights.sum())
+        return np.asarray(found / (self.variance * np.sqrt(self.concentration)))
 
-    def _standardize(self, real: FloatArray, twins: list[FloatArray]) -> FloatArray:
-        """Margins of kernels beyond their twins, and of every twin beyond the others."""
-        spread = self.variance * np.sqrt(self.concentration)
-        scaled, n = np.array(twins) / spread, len(twins)
-        apart = (scaled - scaled.mean(axis=0)) * np.sqrt(n / (n - 1))
-        beyond = (real / spread - scaled.mean(axis=0)) / np.sqrt(1 + 1 / n)
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Margins of kernels, and how those of twins vary."""
+
+    near: list[Neighborhoods]  # for every shuffle
+    real: FloatArray  # (n_kernels,)
+    level: float  # the mean of all twins
+    least: float  # the mean square of their differences from the mean of the kernel's twins
+
+    def guess(self) -> FloatArray:
+        """About the scores of kernels, without their twins."""
+        return (self.real - self.level) / np.sqrt(self.least * (1 + 1 / len(self.near)))
+
+    def scores(self, kernels: IntArray, twins: FloatArray) -> FloatArray:
+        """How far kernels are beyond their twins, and every twin beyond the others."""
+        apart, n = _apart(twins), len(twins)
+        beyond = (self.real[kernels] - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
         # Rare values make margins vary more than the spread of all values says. What varies is
         # found without the twin that is measured by it.
         squares = apart**2
         others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
-        deviations = np.sqrt(np.maximum(others, squares.mean() or 1.0))
-        return np.asarray(np.vstack([beyond, apart]) / deviations)
+        return np.asarray(np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, self.least)))
+
+
+class Comparison:
+    """Scores of kernels beside those of twins: the best of all looks.
+
+    Scores are about normal for kernels without meaning. Arrays of them have a row for the kernels
+    and one for each shuffle.
+    """
+
+    def __init__(self, twins: Twins) -> None:
+        self.twins = twins
+        self.some = _spaced(np.arange(twins.variance.size), MOST_TWINNED)
+        self.likeness = twins.likeness_in()
+        self.guesses = self.likeness
+        self.scores = self._likeness(self.some)
+        self.looks: list[Look] = []
+
+    def look(self, near: list[Neighborhoods], without: IntArray | None = None) -> None:
+        """Margins between the neighbours for every shuffle, for all kernels or without some."""
+        distinct = near if without is None else near[:1]
+        real = np.mean([self.twins.margins_in(one) for one in distinct], axis=0)
+        if without is not None:
+            real[without] = -np.inf
+        twins = self.twins.select(self.some).margins(near)
+        least = float(np.mean(_apart(twins) ** 2)) or 1.0
+        look = Look(near, real, float(twins.mean()), least)
+        self.looks.append(look)
+        self.guesses = np.maximum(self.guesses, look.guess())
+        self.scores = np.maximum(self.scores, look.scores(self.some, twins))
+
+    def judge(self) -> KernelEvidence:
+        """Evidence from scores beside those of all twins, and beside those of the own twins."""
+        pool = self.scores[1:].ravel()
+        chances = tail_probabilities(self.guesses, pool)
+        chances[self.some] = _chances(self.scores, pool)
+        if self.some.size < chances.size:
+            hopeful = self._find_hopeful(chances, pool)
+            chances[hopeful] = _chances(self._scores(hopeful), pool)
+        return weigh_evidence(chances)
+
+    def _find_hopeful(self, chances: FloatArray, pool: FloatArray) -> IntArray:
+        """Kernels without twins that might pass.
+
+        To pass at a probability, kernels must be there more often than by chance by a factor.
+        """
+        factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, chances.size + 1) / chances.size
+        ordered = np.sort(chances)
+        limit = ordered[shares >= factor * ordered].max(initial=shares[0] / factor)
+        is_hopeful = tail_probabilities(self.guesses + UNSURE, pool) <= limit
+        is_hopeful[self.some] = False
+        return np.flatnonzero(is_hopeful)
+
+    def _scores(self, kernels: IntArray) -> FloatArray:
+        """The best scores of some kernels and their twins."""
+        twins = self.twins.select(kernels)
+        found = [look.scores(kernels, twins.margins(look.near)) for look in self.looks]
+        return np.maximum.reduce([self._likeness(kernels), *found])
+
+    def _likeness(self, kernels: IntArray) -> FloatArray:
+        twins = self.twins.select(kernels)
+        return np.vstack([self.likeness[kernels], twins.likeness()])
+
+
+def _apart(twins: FloatArray) -> FloatArray:
+    """How far the margins of twins are from the mean of the others of the same kernel."""
+    n = len(twins)
+    return np.asarray((twins - twins.mean(axis=0)) * np.sqrt(n / (n - 1)))
+
+
+def _chances(scores: FloatArray, pool: FloatArray) -> FloatArray:
+    """The probability that a twin is as good as each kernel: any twin, and one of its own."""
+    among_own = np.mean(scores[1:] >= scores[0], axis=0)
+    return np.maximum(tail_probabilities(scores[0], pool), among_own)
 
 
 def _spaced(samples: IntArray, limit: int) -> IntArray:
@@ -277,11 +359,12 @@ def _likeness(
     weight, labels = problem.sample_weight, problem.labels
     n_classes, total = int(labels.max()) + 1, weight.sum()
     totals = np.bincount(labels, weight)
-    rows = np.zeros((n_classes + 1, labels.size))
-    rows[labels, order] = weight / totals[labels]
-    rows[-1, order] = weight / total
-    factors = np.append(totals / total, -1.0)
-    between = problem.bank.contract_rows(sp.csr_array(rows), factors, problem.X)
+    means = sp.csr_array((weight / totals[labels], (labels, order)), (n_classes, labels.size))
+    # The mean of every class, and that of all samples as a mix of these.
+    shares = totals / total
+    rows = sp.csr_array(np.vstack([np.eye(n_classes), shares]))
+    rows = sp.hstack([sp.csr_array((n_classes + 1, labels.size)), rows], format="csr")
+    between = problem.bank.contract_rows(rows, np.append(shares, -1.0), problem.X, means)
     expected = np.sum(weight**2 / totals[labels]) / total - np.sum(weight**2) / total**2
     ratio = np.maximum(between / (expected * variance), 0.0)
     part = 2 * concentration / (9 * (n_classes - 1))
