@@ -12,11 +12,14 @@ for kernels that might pass.
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from imkpl._typing import FloatArray, IntArray
@@ -30,7 +33,7 @@ TWINS = 20_000
 MOST_SHUFFLES, FEWEST_SHUFFLES = 10, 5
 # Maximum number of kernels that all have twins; and how far the score of another kernel may lie
 # above the guess that is made of it without its twins, in standard deviations of chance.
-MOST_TWINNED = TWINS // FEWEST_SHUFFLES
+MOST_TWINNED = 6000
 UNSURE = 1.0
 # Maximum number of samples, evenly spaced, whose neighbours are compared, and of those on which
 # the spread of kernel values is measured.
@@ -92,7 +95,7 @@ def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -
     if 0 < passing.size < problem.bank.n_kernels:
         # Those that pass have a part in this average, and their twins have not.
         near = twins.neighborhoods(problem.select(passing).average())
-        comparison.look([near] * len(twins.orders), without=passing)
+        comparison.look([near], without=passing)
         found = comparison.judge()
     return found
 
@@ -147,14 +150,18 @@ def tail_probabilities(scores: FloatArray, twins: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Twins:
-    """Kernels and their twins."""
+    """Kernels and their twins.
+
+    What is measured of all has a row for the kernels and one for the twins of each shuffle.
+    """
 
     problem: Problem
     orders: IntArray  # (n_shuffles, n_samples)
     samples: IntArray  # those whose neighbours are compared
     n_same: int  # number of same-class neighbours
-    variance: FloatArray  # of every kernel
+    variance: FloatArray  # of every kernel, infinite where it is 0
     concentration: FloatArray
+    likeness: FloatArray  # of every kernel
 
     @classmethod
     def of(cls, problem: Problem, average: FloatArray, n_same: int) -> Twins:
@@ -164,13 +171,18 @@ class Twins:
         source, orders = np.random.default_rng(0), np.empty((n_shuffles, ranked.size), np.intp)
         for order in orders:
             order[ranked] = source.permutation(ranked)
+        between, means = _sum_squares(problem, np.arange(ranked.size)[np.newaxis])
+        variance = problem.diagonals - means[0]
+        variance[variance <= CONSTANT * problem.diagonals] = np.inf
+        concentration = _concentration(problem, _spaced(ranked, BLOCK))
         return cls(
             problem,
             orders,
             np.sort(_spaced(ranked, MOST_COMPARED)),
             n_same,
-            _variance(problem),
-            _concentration(problem, _spaced(ranked, BLOCK)),
+            variance,
+            concentration,
+            _likeness(problem, between, variance, concentration)[0],
         )
 
     def select(self, kernels: IntArray) -> Twins:
@@ -180,6 +192,7 @@ class Twins:
             problem=self.problem.select(kernels),
             variance=self.variance[kernels],
             concentration=self.concentration[kernels],
+            likeness=self.likeness[kernels],
         )
 
     def neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
@@ -188,21 +201,20 @@ class Twins:
         n_other = count_others(self.n_same, int(labels.max()) + 1)
         return find_neighborhoods(kernel, labels, self.n_same, n_other, self.samples, order)
 
-    def likeness(self) -> FloatArray:
-        """How much more alike samples of a class are than any two; of the twins of each shuffle."""
-        return np.array([self.likeness_in(order) for order in self.orders])
+    def likeness_of_all(self) -> FloatArray:
+        """How much more alike samples of a class are than any two."""
+        between, _ = _sum_squares(self.problem, self.orders)
+        twins = _likeness(self.problem, between, self.variance, self.concentration)
+        return np.vstack([self.likeness, twins])
 
-    def likeness_in(self, order: IntArray | None = None) -> FloatArray:
-        """That of kernels, or of twins."""
-        everyone = np.arange(self.problem.labels.size) if order is None else order
-        return _likeness(self.problem, everyone, self.variance, self.concentration)
+    def margins_of_all(self, near: Sequence[Neighborhoods]) -> FloatArray:
+        """Mean margins between neighbours: one choice of them for every shuffle, or for all."""
+        real = np.mean([self.margins(one) for one in near], axis=0)
+        pairs = zip(itertools.cycle(near), self.orders, strict=False)
+        return np.vstack([real, *(self.margins(*pair) for pair in pairs)])
 
-    def margins(self, near: list[Neighborhoods]) -> FloatArray:
-        """Mean margins between neighbours; of the twins of each shuffle."""
-        return np.array([self.margins_in(*pair) for pair in zip(near, self.orders, strict=True)])
-
-    def margins_in(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
-        """Those of kernels, or of twins, relative to the spread of kernel values."""
+    def margins(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
+        """Mean margins of kernels, or of their twins, relative to the spread of kernel values."""
         problem = self.problem
         weights = margin_pair_weights(near, problem.sample_weight)
         near = near if order is None else near.renumbered(order)
@@ -212,70 +224,74 @@ class Twins:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Margins of kernels, and how those of twins vary."""
+    """How margins of twins vary between some neighbours."""
 
-    near: list[Neighborhoods]  # for every shuffle
-    real: FloatArray  # (n_kernels,)
+    near: Sequence[Neighborhoods]
+    without: IntArray  # the kernels that are not judged by these neighbours
     level: float  # the mean of all twins
     least: float  # the mean square of their differences from the mean of the kernel's twins
 
-    def guess(self) -> FloatArray:
+    def guess(self, margins: FloatArray, n_shuffles: int) -> FloatArray:
         """About the scores of kernels, without their twins."""
-        return (self.real - self.level) / np.sqrt(self.least * (1 + 1 / len(self.near)))
+        scores = np.asarray(margins - self.level) / np.sqrt(self.least * (1 + 1 / n_shuffles))
+        scores[self.without] = -np.inf
+        return scores
 
-    def scores(self, kernels: IntArray, twins: FloatArray) -> FloatArray:
-        """How far kernels are beyond their twins, and every twin beyond the others."""
-        apart, n = _apart(twins), len(twins)
-        beyond = (self.real[kernels] - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
+    def score(self, kernels: IntArray, margins: FloatArray) -> FloatArray:
+        """How far these kernels are beyond their twins, and every twin beyond the others."""
+        twins, n = margins[1:], len(margins) - 1
+        beyond = (margins[0] - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
         # Rare values make margins vary more than the spread of all values says. What varies is
         # found without the twin that is measured by it.
+        apart = _apart(twins)
         squares = apart**2
         others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
-        return np.asarray(np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, self.least)))
+        scores = np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, self.least))
+        scores[:, np.isin(kernels, self.without)] = -np.inf
+        return np.asarray(scores)
 
 
 class Comparison:
-    """Scores of kernels beside those of twins: the best of all looks.
+    """Scores of kernels and twins, the best of all looks.
 
-    Scores are about normal for kernels without meaning. Arrays of them have a row for the kernels
-    and one for each shuffle.
+    They are about normal for kernels without meaning.
     """
 
     def __init__(self, twins: Twins) -> None:
         self.twins = twins
         self.some = _spaced(np.arange(twins.variance.size), MOST_TWINNED)
-        self.likeness = twins.likeness_in()
-        self.guesses = self.likeness
-        self.scores = self._likeness(self.some)
+        self.guesses = twins.likeness
+        self.scores = twins.select(self.some).likeness_of_all()
         self.looks: list[Look] = []
 
-    def look(self, near: list[Neighborhoods], without: IntArray | None = None) -> None:
-        """Margins between the neighbours for every shuffle, for all kernels or without some."""
-        distinct = near if without is None else near[:1]
-        real = np.mean([self.twins.margins_in(one) for one in distinct], axis=0)
-        if without is not None:
-            real[without] = -np.inf
-        twins = self.twins.select(self.some).margins(near)
-        least = float(np.mean(_apart(twins) ** 2)) or 1.0
-        look = Look(near, real, float(twins.mean()), least)
+    def look(self, near: Sequence[Neighborhoods], without: ArrayLike = ()) -> None:
+        """Judge by the margins between these neighbours, too; all kernels or not some of them."""
+        margins = self.twins.select(self.some).margins_of_all(near)
+        level, least = margins[1:].mean(), np.mean(_apart(margins[1:]) ** 2)
+        look = Look(near, np.asarray(without, np.intp), float(level), float(least) or 1.0)
         self.looks.append(look)
-        self.guesses = np.maximum(self.guesses, look.guess())
-        self.scores = np.maximum(self.scores, look.scores(self.some, twins))
+        self.scores = np.maximum(self.scores, look.score(self.some, margins))
+        if self.some.size < self.guesses.size:
+            guess = look.guess(self.twins.margins(near[0]), len(self.twins.orders))
+            self.guesses = np.maximum(self.guesses, guess)
 
     def judge(self) -> KernelEvidence:
         """Evidence from scores beside those of all twins, and beside those of the own twins."""
         pool = self.scores[1:].ravel()
         chances = tail_probabilities(self.guesses, pool)
         chances[self.some] = _chances(self.scores, pool)
-        if self.some.size < chances.size:
-            hopeful = self._find_hopeful(chances, pool)
-            chances[hopeful] = _chances(self._scores(hopeful), pool)
+        hopeful = self._find_hopeful(chances, pool)
+        if hopeful.size:
+            twins = self.twins.select(hopeful)
+            margins = [look.score(hopeful, twins.margins_of_all(look.near)) for look in self.looks]
+            scores = np.maximum.reduce([twins.likeness_of_all(), *margins])
+            chances[hopeful] = _chances(scores, pool)
         return weigh_evidence(chances)
 
     def _find_hopeful(self, chances: FloatArray, pool: FloatArray) -> IntArray:
         """Kernels without twins that might pass.
 
-        To pass at a probability, kernels must be there more often than by chance by a factor.
+        Those that pass are so many times as frequent as chance would have them.
         """
         factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, chances.size + 1) / chances.size
         ordered = np.sort(chances)
@@ -283,16 +299,6 @@ class Comparison:
         is_hopeful = tail_probabilities(self.guesses + UNSURE, pool) <= limit
         is_hopeful[self.some] = False
         return np.flatnonzero(is_hopeful)
-
-    def _scores(self, kernels: IntArray) -> FloatArray:
-        """The best scores of some kernels and their twins."""
-        twins = self.twins.select(kernels)
-        found = [look.scores(kernels, twins.margins(look.near)) for look in self.looks]
-        return np.maximum.reduce([self._likeness(kernels), *found])
-
-    def _likeness(self, kernels: IntArray) -> FloatArray:
-        twins = self.twins.select(kernels)
-        return np.vstack([self.likeness[kernels], twins.likeness()])
 
 
 def _apart(twins: FloatArray) -> FloatArray:
@@ -339,33 +345,35 @@ def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     return np.clip(found, 1 / n, 1.0)
 
 
-def _variance(problem: Problem) -> FloatArray:
-    """The variance of each kernel in feature space, infinite where it is 0."""
-    shares = problem.sample_weight / problem.sample_weight.sum()
-    means = problem.bank.contract_rows(sp.csr_array(shares[np.newaxis]), [1.0], problem.X)
-    variances = problem.diagonals - means
-    is_constant = variances <= CONSTANT * problem.diagonals
-    return np.where(is_constant, np.inf, variances)
+def _sum_squares(problem: Problem, orders: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Sums of squares between classes in feature space, and squared norms of the mean.
+
+    For every kernel with its samples in each of the orders, a row for each order.
+    """
+    weight, labels, n_orders = problem.sample_weight, problem.labels, len(orders)
+    totals = np.bincount(labels, weight)
+    shares = totals / weight.sum()
+    means = [sp.csr_array((weight / totals[labels], (labels, order))) for order in orders]
+    # The mean of every class, and that of all samples as a mix of these.
+    parts = sp.block_diag([np.vstack([np.eye(shares.size), shares])] * n_orders, format="csr")
+    rows = sp.hstack([sp.csr_array((parts.shape[0], labels.size)), parts], format="csr")
+    signs = np.vstack([np.append(shares, -1.0), np.append(0 * shares, 1.0)]).T
+    factors = np.kron(np.eye(n_orders), signs)
+    found = problem.bank.contract_rows(rows, factors, problem.X, sp.vstack(means, format="csr"))
+    return found.T[::2], found.T[1::2]
 
 
 def _likeness(
-    problem: Problem, order: IntArray, variance: FloatArray, concentration: FloatArray
+    problem: Problem, between: FloatArray, variance: FloatArray, concentration: FloatArray
 ) -> FloatArray:
     """How much more alike samples of a class are than any two, in standard deviations of chance.
 
-    The sum of squares between classes in feature space, relative to what chance gives: about a
-    chi-squared variable, brought to a normal scale by the cubic root.
+    The sum of squares between classes relative to what chance gives: about a chi-squared variable,
+    brought to a normal scale by the cubic root.
     """
     weight, labels = problem.sample_weight, problem.labels
-    n_classes, total = int(labels.max()) + 1, weight.sum()
-    totals = np.bincount(labels, weight)
-    means = sp.csr_array((weight / totals[labels], (labels, order)), (n_classes, labels.size))
-    # The mean of every class, and that of all samples as a mix of these.
-    shares = totals / total
-    rows = sp.csr_array(np.vstack([np.eye(n_classes), shares]))
-    rows = sp.hstack([sp.csr_array((n_classes + 1, labels.size)), rows], format="csr")
-    between = problem.bank.contract_rows(rows, np.append(shares, -1.0), problem.X, means)
+    totals, total = np.bincount(labels, weight), weight.sum()
     expected = np.sum(weight**2 / totals[labels]) / total - np.sum(weight**2) / total**2
     ratio = np.maximum(between / (expected * variance), 0.0)
-    part = 2 * concentration / (9 * (n_classes - 1))
+    part = 2 * concentration / (9 * (totals.size - 1))
     return np.asarray((np.cbrt(ratio) - 1 + part) / np.sqrt(part))
