@@ -201,7 +201,7 @@ def sum_rows_on_grid(
         values = np.where(is_finite[:, np.newaxis], values, 0.0)
         rates = np.where(is_finite, rates, 0.0)
     starts, offsets, n_cells = place_on_grid(values, rates, grid)
-    weights = rows.weights.reshape(rows.rows.shape[0], -1)
+    weights = rows.weights if rows.weights.ndim == 2 else rows.weights[:, np.newaxis]
     sums = np.empty((rates.size, weights.shape[1]))
     for chosen, part in _split_by_span(rows, n_cells, grid):
         found, most_cells = (
