@@ -50,7 +50,7 @@ def inner_loop(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., A
     from numba import njit
 
     flags: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
-    return njit(**flags)
+    return njit(**flags)  # type: ignore[no-any-return]
 
 
 class ParallelLoop:

@@ -282,7 +282,8 @@ class PerFeatureGaussian(BaseKernelBank):
         left, right = self._check_samples(X, Y)
         if right is None or left.shape[0] * right.shape[0] * weights.size > FEW_VALUES:
             return self.combine(weights, X, Y)
-        new, old = (np.asarray(take_columns(s, self._table.columns), float) for s in (left, right))
+        used = self._table.columns
+        new, old = (np.ascontiguousarray(take_columns(s, used), float) for s in (left, right))
         with np.errstate(over="ignore"):
             scaled = (new[:, np.newaxis] - old) * self._table.rates
             return np.asarray(np.exp(-(scaled**2)) @ weights, dtype=self.dtype)
