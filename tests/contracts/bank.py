@@ -21,6 +21,7 @@ def check_bank(bank, X, Y, dense, *, rtol=1e-9):
     atol = rtol * max(1.0, np.abs(full).max())
     check_shapes(bank, X, full)
     check_twin(bank, X, Y, full, cross, rng, rtol, atol)
+    check_new_samples(bank, X, Y, cross, rng)
     check_adjoint(bank, X, Y, full, cross, rng)
     check_symmetric_and_definite(bank, X, rng)
     check_select(bank, X, Y, rng)
@@ -64,6 +65,13 @@ def check_twin(bank, X, Y, full, cross, rng, rtol, atol):
         assert_allclose(bank.contract(M, X, other), expected, rtol=rtol, atol=atol * M.size)
         last = bank.n_kernels - 1
         assert_allclose(bank.evaluate(last, X, other), stack[:, :, last], rtol=rtol, atol=atol)
+
+
+def check_new_samples(bank, X, Y, cross, rng):
+    weights = positive(rng, bank.n_kernels)
+    atol = 1e-12 * weights.sum() * max(1.0, np.abs(cross).max())
+    expected = bank.combine(weights, X, Y)
+    assert_allclose(bank._compare_new(weights, X, Y), expected, rtol=0, atol=atol)
 
 
 def check_adjoint(bank, X, Y, full, cross, rng):

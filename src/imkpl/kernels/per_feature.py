@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import _gaussian_loops as loops
 from imkpl.kernels.base import (
     BaseKernelBank,
     KernelTable,
@@ -35,10 +35,18 @@ from imkpl.kernels.sparse_rows import (
     sum_rows_on_grid,
 )
 
+loops = Loops("imkpl.kernels._gaussian_loops")
+
 # A finer tolerance than this is below the rounding of long sums.
 FINEST_TOLERANCE = 1e-13
 # Below it numbers lose digits, and the inverse of most is infinite.
 SMALLEST_ROOT = float(np.finfo(np.float64).tiny)
+# Rows of a symmetric matrix that are mirrored at a time.
+MIRROR_ROWS = 64
+# Kernel values of pairs that are computed at a time.
+PAIR_VALUES = 2**22
+# Up to this number of kernel values new samples are compared in NumPy, without compiled loops.
+FEW_VALUES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +177,7 @@ class PerFeatureGaussian(BaseKernelBank):
                 else:
                     loops._combine_cross_inplace(total, factors, rates, rows, others)
         if right is None:
-            loops._mirror_lower_inplace(total)
+            mirror_lower(total)
         return total
 
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
@@ -200,8 +208,14 @@ class PerFeatureGaussian(BaseKernelBank):
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in self._blocks(self.n_kernels, array, None):
             samples, rates = self._sample_major(array, block)
-            with loops._enough_threads(rows.size * rates.size):
-                loops._fill_pairs_inplace(out[:, block], rates, samples, rows, columns)
+            step = max(1, PAIR_VALUES // max(1, rates.size))
+            for start in range(0, rows.size, step):
+                part = slice(start, start + step)
+                # The loop is compiled for one type and layout of the result only.
+                values = np.empty((rows[part].size, rates.size))
+                with loops._enough_threads(values.size):
+                    loops._fill_pairs_inplace(values, rates, samples, rows[part], columns[part])
+                out[part, block] = values
         return out
 
     def contract_pairs(
@@ -234,7 +248,7 @@ class PerFeatureGaussian(BaseKernelBank):
         is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
         grid = None if is_exact else choose_grid(float(self.tolerance or 1.0))
         if system.weights.ndim == 1:
-            merged = merged_pairs(system, grid)
+            merged = merged_pairs(system, grid, self.n_kernels)
             if merged is not None:
                 trace, values, left, right = merged
                 return trace + self.contract_pairs(values, X, left, right)
@@ -265,6 +279,16 @@ class PerFeatureGaussian(BaseKernelBank):
             values = feature_major(array, self._table.columns[block], used)
             products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
         return products
+
+    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
+        left, right = self._check_samples(X, Y)
+        if right is None or left.shape[0] * right.shape[0] * weights.size > FEW_VALUES:
+            return self.combine(weights, X, Y)
+        used = self._table.columns
+        new, old = (np.ascontiguousarray(s[:, as_slice(used)], float) for s in (left, right))
+        with np.errstate(over="ignore"):
+            scaled = (new[:, np.newaxis] - old) * self._table.rates
+            return np.asarray(np.exp(-(scaled**2)) @ weights, dtype=self.dtype)
 
     @property
     def _columns(self) -> IntArray:
@@ -383,6 +407,16 @@ def feature_major(X: FloatArray, columns: IntArray, rows: IntArray | None = None
     found = X[:, as_slice(columns)]
     found = found if rows is None or rows.size == len(X) else found[rows]
     return np.ascontiguousarray(found.T, dtype=np.float64)
+
+
+def mirror_lower(matrix: FloatArray) -> None:
+    """Copy what is below the diagonal to the place above it."""
+    # A band at a time, because writing along a column of a large matrix misses the cache.
+    for start in range(0, len(matrix), MIRROR_ROWS):
+        stop = min(start + MIRROR_ROWS, len(matrix))
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
+        corner, above = matrix[start:stop, start:stop], np.triu_indices(stop - start, 1)
+        corner[above] = corner.T[above]
 
 
 def _add_single(

@@ -25,9 +25,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import _gaussian_loops as loops
 from imkpl.kernels.base import join_mixes
+
+loops = Loops("imkpl.kernels._gaussian_loops")
 
 # Windows start at multiples of this: 32 bytes, so that what one vector instruction stored the next
 # can load.
@@ -44,6 +46,8 @@ MERGE_WORK = 3.0
 MERGE_KERNELS = 32
 # Up to this number, pairs are summed exactly: a hundredth of a millisecond per kernel.
 FEW_PAIRS = 4096
+# So are few kernel values in all, a few milliseconds: on small data the grid is never compiled.
+FEW_VALUES = 2**20
 
 
 @dataclass(frozen=True)
@@ -179,16 +183,16 @@ class SparseRows:
 
 
 def merged_pairs(
-    rows: SparseRows, grid: Grid | None
+    rows: SparseRows, grid: Grid | None, n_kernels: int
 ) -> tuple[float, FloatArray, IntArray, IntArray] | None:
     """The merged pairs of the rows where summing over them is the cheaper way, else None."""
     if grid is None:
         return rows.merge() if rows.merge_work() <= MERGE_WORK * rows.used.size**2 else None
-    work = rows.grid_work(grid)
-    if rows.merge_work() > max(MERGE_KERNELS * work, MERGE_WORK * FEW_PAIRS):
+    work, few = rows.grid_work(grid), max(FEW_PAIRS, FEW_VALUES // max(1, n_kernels))
+    if rows.merge_work() > max(MERGE_KERNELS * work, MERGE_WORK * few):
         return None
     merged = rows.merge()
-    return merged if merged[1].size <= max(work, FEW_PAIRS) else None
+    return merged if merged[1].size <= max(work, few) else None
 
 
 def sum_rows_on_grid(

@@ -233,9 +233,9 @@ class Look:
 
     def guess(self, margins: FloatArray, n_shuffles: int) -> FloatArray:
         """About the scores of kernels, without their twins."""
-        scores = np.asarray(margins - self.level) / np.sqrt(self.least * (1 + 1 / n_shuffles))
+        scores = (margins - self.level) / np.sqrt(self.least * (1 + 1 / n_shuffles))
         scores[self.without] = -np.inf
-        return scores
+        return np.asarray(scores)
 
     def score(self, kernels: IntArray, margins: FloatArray) -> FloatArray:
         """How far these kernels are beyond their twins, and every twin beyond the others."""
