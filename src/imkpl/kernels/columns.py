@@ -74,7 +74,8 @@ class ColumnSource(ABC):
         values = np.asarray(self._read(np.atleast_1d(chosen)), dtype=np.float64)
         is_everyone = self._rows is None and isinstance(rows, slice) and rows == slice(None)
         values = values if is_everyone else values[self._find(rows)]
-        if not np.isfinite(values).all():
+        # A sum is finite if its terms are, unless they are huge.
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
             first = int(np.atleast_1d(chosen)[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]])
             raise ValueError(
                 f"Column {self._name(first)} contains NaN or infinity, expected finite numbers. "
@@ -141,6 +142,13 @@ class ArrayColumns(ColumnSource):
         return ArrayColumns(self.array, rows)
 
 
+def as_slice(columns: IntArray) -> IntArray | slice:
+    """Columns that follow each other as a slice: reading it is ten times as fast."""
+    if columns.size and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size)):
+        return slice(int(columns[0]), int(columns[0]) + columns.size)
+    return columns
+
+
 def _read_mapped(array: np.memmap[Any, Any], columns: IntArray) -> Any:
     """Columns of a memory map, without leaving more of it in memory than `MAPPED_BYTES`.
 
@@ -151,12 +159,13 @@ def _read_mapped(array: np.memmap[Any, Any], columns: IntArray) -> Any:
     if array.mode != "r" or not hasattr(mmap, "MADV_DONTNEED"):
         return array[:, columns]
     values = np.empty((array.shape[0], columns.size), dtype=array.dtype)
+    chosen = as_slice(columns)
     # In column order the rows of a few columns lie together.
     step = array.shape[0]
     if array.strides[0] > array.strides[1]:
         step = max(1, MAPPED_BYTES // array.strides[0])
     for start in range(0, array.shape[0], step):
-        values[start : start + step] = array[start : start + step, columns]
+        values[start : start + step] = array[start : start + step, chosen]
         array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
     return values
 
