@@ -1,5 +1,7 @@
 """Samples in parts without a cluster: the parts are slices of an array."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from imkpl.kernels.sharded import RowBlocks
@@ -21,7 +23,7 @@ class CutArray:
 class LocalShards(RowBlocks):
     """Rows of a cut array; records how many numbers each pass brings back."""
 
-    sizes = []
+    sizes: ClassVar[list[int]] = []
 
     def map(self, *arguments, **options):
         found = super().map(*arguments, **options)
@@ -32,7 +34,6 @@ class LocalShards(RowBlocks):
 
 def cut_rows(array, cuts):
     """An array in parts."""
-    LocalShards.sizes = []
     shards = LocalShards(np.arange(len(array)), None, None, CutArray(array, cuts)).summarized()
     LocalShards.sizes.clear()
     return shards

@@ -579,7 +579,7 @@ def find_tall(X: Any) -> ArrayColumns | ParquetColumns | None:
     return source if is_tall and bool(np.all(np.diff(source.rows) > 0)) else None
 
 
-def read_rows(tall: ColumnSource) -> RowBlocks:
+def read_rows(tall: ArrayColumns | ParquetColumns) -> RowBlocks:
     """The rows of a source, after one pass over them."""
     samples = RowBlocks(tall.rows, None, None, tall).summarized()
     check_magnitude(float(np.abs(samples.ranges).max()))

@@ -141,7 +141,7 @@ def keep_landmarks(
     if checkpoint is None:
         found = choose()
     else:
-        name = "landmarks" if kernel_weights is None else "learned landmarks"
+        name = "landmarks" if kernel_weights is None else "landmarks2"
         found = checkpoint.load_or_compute(name, choose, check)
     indices, weights = found["indices"], found["weights"]
     places = np.full(data.n_samples + 1, -1)

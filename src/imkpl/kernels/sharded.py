@@ -1,5 +1,4 @@
-"""Samples that lie in parts, on other machines or in a file: functions go to them, small results
-come back."""
+"""Samples in parts, on other machines or in a file: functions go to them, results come back."""
 
 from __future__ import annotations
 
@@ -124,7 +123,7 @@ class RowBlocks(ShardedSamples):
         """Apply a function to every block with samples in view, one after the other."""
         order = np.argsort(self.rows, kind="stable")
         rows = self.rows[order]
-        found = []
+        found: list[Found] = []
         for start, block in self.source.row_blocks(rows):
             first, last = np.searchsorted(rows, [start, start + len(block)])
             places, local = order[first:last], rows[first:last] - start
