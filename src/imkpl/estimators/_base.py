@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
 from numbers import Integral, Real
@@ -399,6 +399,7 @@ class BasePrototypeClassifier(
         *,
         train: tuple[Any, Any] | None = None,
         stability: Any = None,
+        by: Mapping[str, Any] | None = None,
         title: str | None = None,
     ) -> Path:
         """Describe the model and its decisions on one page, a file that works without a network.
@@ -415,6 +416,8 @@ class BasePrototypeClassifier(
             What was given to `fit`: for the distributions of features, the map, and equal samples.
         stability : Stability, optional
             ``imkpl.stability(model, X_train, y_train)``, for a section on what refits choose again.
+        by : mapping of str to array-like of shape (n_samples,), optional
+            Columns that divide X into subgroups, each of which is measured on its own.
         title : str, optional
             The heading.
 
@@ -425,7 +428,7 @@ class BasePrototypeClassifier(
         """
         from imkpl.report import write_report
 
-        return write_report(self, X, y, path, train=train, stability=stability, title=title)
+        return write_report(self, X, y, path, train=train, stability=stability, by=by, title=title)
 
     @property
     def feature_importances_(self) -> FloatArray:

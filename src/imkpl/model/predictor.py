@@ -115,7 +115,7 @@ class Predictor:
     def kernel(self, X: Any) -> FloatArray:
         """The combined kernel between samples and the support."""
         cut = X if self.columns is None else X[:, self.columns]
-        return self.bank.combine(self.weights, cut, self.samples)
+        return self.bank._compare_new(self.weights, cut, self.samples)
 
     def encode_similarities(self, similarities: FloatArray) -> Encoding:
         """Code samples with known similarities to the prototypes."""
