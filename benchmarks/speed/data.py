@@ -64,7 +64,7 @@ def write_wide(path, n_samples=900, n_features=860_000, n_informative=40, seed=0
 
 
 def make_tall(n_samples, n_features=100, seed=0, part=0):
-    """A part of a table like that of `make_clusters`, in single precision; parts are independent."""
+    """A part of a table like that of `make_clusters`; parts are independent of each other."""
     shape = np.random.default_rng(seed)
     centres = shape.choice([-1.0, 1.0], (12, 12))
     spreads = shape.uniform(-1, 1, (12, 12, 12))

@@ -80,9 +80,11 @@ def test_many_rows_of_a_file_give_the_model_of_the_array(n_landmarks, tall, tmp_
         assert_array_equal(model.kernel_weights_, expected.kernel_weights_)
         assert_array_equal(model.support_, expected.support_)
         assert_array_equal(model.codes_.toarray(), expected.codes_.toarray())
-        for method in ("predict", "predict_proba", "decision_function", "reconstruction_error"):
+        assert_array_equal(model.predict(source), expected.predict(frame))
+        for method in ("predict_proba", "decision_function", "reconstruction_error"):
+            # Few rows are compared without compiled code, which rounds differently.
             found = getattr(model, method)(source)
-            assert_array_equal(found, getattr(expected, method)(frame))
+            assert_allclose(found, getattr(expected, method)(frame), rtol=1e-9, atol=1e-12)
         some = np.arange(300, 30, -1)
         assert_array_equal(model.predict(source[some]), expected.predict(frame.iloc[some]))
     with pytest.raises(ValueError, match=r"solver=.exact. compares all pairs.*files of many rows"):
