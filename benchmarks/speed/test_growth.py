@@ -74,6 +74,24 @@ def test_whole_fit(name, record):
     )
 
 
+def test_rows_of_a_file(record, tmp_path):
+    sizes, runs = [20_000, 100_000, 500_000, 2_500_000], []
+    for n_samples in sizes:
+        data.write_tall(tmp_path / "tall.parquet", n_samples)
+        runs.append(alone.run_alone("fit_tall", path=str(tmp_path / "tall.parquet")))
+        (tmp_path / "tall.parquet").unlink()
+    times, memory = ([run[key] for run in runs] for key in ("processor", "gigabytes"))
+    accuracy = [run["accuracy"] for run in runs]
+    record(
+        "growth of a whole fit with the rows of a Parquet file, 100 features",
+        asked="",
+        found=f"time {exponent(sizes, times):.2f}, memory {exponent(sizes, memory):.2f}",
+        met=True,
+        details=f"processor seconds: {listed(sizes, times, 3)}; peak GB of the process: "
+        f"{listed(sizes, memory)}; accuracy: {listed(sizes, accuracy, 3)}",
+    )
+
+
 def test_predict(record):
     model = IMKPL().fit(*data.make_wine_like(2000))
     sizes, found = [12_500, 25_000, 50_000, 100_000], []

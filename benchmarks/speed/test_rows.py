@@ -151,6 +151,31 @@ def test_many_samples(record):
     )
 
 
+TALL = {
+    "1,000,000 x 100 in memory": (10**6, 60, 2, {"in_memory": True}),
+    "10,000,000 x 100 from Parquet": (10**7, 900, 4, {"n_predicted": 10**6}),
+}
+
+
+@pytest.mark.parametrize("name", TALL)
+def test_many_rows(name, record, tmp_path):
+    n_samples, seconds, gigabytes, options = TALL[name]
+    data.write_tall(tmp_path / "tall.parquet", n_samples)
+    try:
+        run = alone.run_alone("fit_tall", path=str(tmp_path / "tall.parquet"), **options)
+    finally:
+        (tmp_path / "tall.parquet").unlink()
+    predicting = f", predicts 10^6 rows in {run['predicting']:.0f} s" * ("predicting" in run)
+    record(
+        f"{name}, four classes",
+        asked=f"under {seconds} s, under {gigabytes} GB",
+        found=f"{run['seconds']:.0f} s, {run['gigabytes']:.1f} GB",
+        met=run["seconds"] < seconds and run["gigabytes"] < gigabytes,
+        details=f"{run['processor']:.0f} s of processor time, {run['accuracy']:.1f} % on 20,000 "
+        f"others{predicting}",
+    )
+
+
 def test_wide(record):
     run = alone.run_alone("fit_planted", n_samples=1000, n_features=20_000)
     alone_seconds = run["seconds"] - run["twins"]

@@ -537,7 +537,12 @@ def count_samples(X: Any) -> int:
 
 
 def take_samples(X: Any, indices: IntArray) -> Any:
-    """The listed samples of an array (or anything with a shape), or of a sequence."""
+    """The listed samples of an array (or anything with a shape), or of a sequence.
+
+    Those that lie in parts are gathered.
+    """
+    if isinstance(X, ShardedSamples):
+        return X.gather(indices)
     if getattr(X, "shape", None) is None:
         return [X[int(i)] for i in indices]
     return X[indices]
