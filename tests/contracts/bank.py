@@ -178,6 +178,11 @@ def check_contract_rows(bank, X, full, rng, rtol, atol):
         size = np.abs(a).sum() * np.abs(M).sum() * max(1.0, np.abs(full).max())
         assert abs(np.vdot(bank.combine(a, X), M) - a @ found) <= 1e-12 * size
     assert_array_equal(bank.contract_rows(rows[:0], [], X), np.zeros(bank.n_kernels))
+    # Several sums at once, which may be on a grid where one would not be.
+    factors = np.column_stack([weights, rng.standard_normal(weights.size)])
+    apart = [bank.contract_rows(joined, one, X, mixes) for one in factors.T]
+    together = bank.contract_rows(joined, factors, X, mixes)
+    assert_allclose(together, np.column_stack(apart), rtol=1e-5, atol=1e-5 + bound)
     chosen = np.arange(bank.n_kernels)[::-1]
     reversed_order = bank.select(chosen).contract_rows(rows, weights, X)
     assert_allclose(reversed_order, bank.contract_rows(rows, weights, X)[chosen], rtol=1e-12)

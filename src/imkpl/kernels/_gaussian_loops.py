@@ -362,11 +362,11 @@ def _drain_squares(part):  # type: ignore[no-untyped-def]
 
 
 @inner_loop(fastmath=_ROW_FLAGS)
-def _sum_squares(rows, row_weights, firsts, lengths, places, store, cells):  # type: ignore[no-untyped-def]
+def _sum_squares_inplace(sums, rows, row_weights, firsts, lengths, places, store, cells):  # type: ignore[no-untyped-def]
     # sum_i row_weights_i || r_i Z ||**2; column j of the rows stands for the window
     # store[places[j] : places[j] + lengths[j]] at cell firsts[j]. All cells are zero between rows.
     pointers, columns, values = rows
-    total = 0.0
+    sums[:] = 0.0
     for row in range(row_weights.shape[0]):
         low, high, n_touched = cells.shape[0], 0, 0
         for entry in range(pointers[row], pointers[row + 1]):
@@ -385,11 +385,11 @@ def _sum_squares(rows, row_weights, firsts, lengths, places, store, cells):  # t
             for entry in range(pointers[row], pointers[row + 1]):
                 first = firsts[columns[entry]]
                 norm += _drain_squares(cells[first : first + lengths[columns[entry]]])
-        total += row_weights[row] * norm
-    return total
+        for place in range(sums.shape[0]):
+            sums[place] += row_weights[row, place] * norm
 
 
-@ParallelLoop(lambda sums, *_: sums.size)
+@ParallelLoop(lambda sums, *_: sums.shape[0])
 def _sum_rows_inplace(  # type: ignore[no-untyped-def]
     first_kernel,
     last_kernel,
@@ -416,7 +416,7 @@ def _sum_rows_inplace(  # type: ignore[no-untyped-def]
             firsts[sample], lengths[sample] = starts[kernel, sample], width
         _fill_windows_inplace(store, offsets[kernel], width, spacing, scale)
         _fill_mixes_inplace(store, firsts, lengths, places, most_cells, mixes)
-        sums[kernel] = _sum_squares(rows, row_weights, firsts, lengths, places, store, cells)
+        _sum_squares_inplace(sums[kernel], rows, row_weights, firsts, lengths, places, store, cells)
 
 
 def _enough_threads(n_values: int) -> AbstractContextManager[int]:

@@ -243,8 +243,8 @@ class BaseKernelBank(ABC):
         ----------
         rows : sparse array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
             The rows r_i.
-        row_weights : array of shape (n_rows,)
-            A factor for each row, of any sign.
+        row_weights : array of shape (n_rows,) or (n_rows, n_sums)
+            A factor for each row, of any sign; or several, for as many sums.
         X : samples
             The samples that the columns of `rows` point to.
         mixes : sparse array of shape (n_mixes, n_samples), optional
@@ -253,10 +253,12 @@ class BaseKernelBank(ABC):
 
         Returns
         -------
-        array of shape (n_kernels,)
-            One sum per kernel.
+        array of shape (n_kernels,) or (n_kernels, n_sums)
+            One sum per kernel, or several.
         """
         rows, factors, mixes = check_rows(rows, row_weights, self._shape(X, None)[0], mixes)
+        if factors.ndim == 2:
+            return np.stack([self.contract_rows(rows, one, X, mixes) for one in factors.T], axis=1)
         whole = join_mixes(rows, mixes)
         return self.contract((whole.T @ (whole * factors[:, np.newaxis])).toarray(), X)
 
@@ -535,7 +537,12 @@ def count_samples(X: Any) -> int:
 
 
 def take_samples(X: Any, indices: IntArray) -> Any:
-    """The listed samples of an array (or anything with a shape), or of a sequence."""
+    """The listed samples of an array (or anything with a shape), or of a sequence.
+
+    Those that lie in parts are gathered.
+    """
+    if isinstance(X, ShardedSamples):
+        return X.gather(indices)
     if getattr(X, "shape", None) is None:
         return [X[int(i)] for i in indices]
     return X[indices]
@@ -641,7 +648,7 @@ def check_rows(
     n_mixes = 0 if mixes is None else int(mixes.shape[0])
     checked = _check_csr(rows, n_samples + n_mixes, "rows")
     factors = np.ascontiguousarray(row_weights, dtype=np.float64)
-    if factors.shape != (checked.shape[0],):
+    if factors.ndim not in (1, 2) or len(factors) != checked.shape[0]:
         raise ValueError(
             f"row_weights have shape {factors.shape}, expected ({checked.shape[0]},): one number "
             "per row. Pass ones to count all rows alike."

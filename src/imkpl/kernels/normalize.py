@@ -209,7 +209,7 @@ class VarianceNormalized(BaseLinear):
         return weights * self._factors
 
     def _gather(self, products: FloatArray) -> FloatArray:
-        return self._factors * products
+        return np.asarray((self._factors * products.T).T)
 
     @property
     def _factors(self) -> FloatArray:

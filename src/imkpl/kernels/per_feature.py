@@ -25,6 +25,7 @@ from imkpl.kernels.base import (
     iterate_blocks,
     require_columns,
 )
+from imkpl.kernels.columns import as_slice
 from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
 from imkpl.kernels.sparse_rows import (
     Grid,
@@ -246,10 +247,11 @@ class PerFeatureGaussian(BaseKernelBank):
         system = SparseRows(*check_rows(rows, row_weights, array.shape[0], mixes))
         is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
         grid = None if is_exact else choose_grid(float(self.tolerance or 1.0))
-        merged = merged_pairs(system, grid, self.n_kernels)
-        if merged is not None:
-            trace, values, left, right = merged
-            return trace + self.contract_pairs(values, X, left, right)
+        if system.weights.ndim == 1:
+            merged = merged_pairs(system, grid, self.n_kernels)
+            if merged is not None:
+                trace, values, left, right = merged
+                return trace + self.contract_pairs(values, X, left, right)
         if grid is None:
             return super().contract_rows(rows, row_weights, X, mixes)
         return self._sum_on_grid(system, array, grid)
@@ -270,7 +272,7 @@ class PerFeatureGaussian(BaseKernelBank):
         return [f"{n} (width x{s:g})" for n, s in zip(names, self._table.scales, strict=True)]
 
     def _sum_on_grid(self, system: SparseRows, array: FloatArray, grid: Grid) -> FloatArray:
-        used, products = system.used, np.empty(self.n_kernels)
+        used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
         system = system.on_used()
         # Values, positions and windows: about nine numbers per sample and kernel.
         for block in iterate_blocks(self.n_kernels, 72 * used.size):
@@ -331,7 +333,7 @@ class PerFeatureGaussian(BaseKernelBank):
         return left, right
 
     def _sample_major(self, X: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
-        columns = take_columns(X, self._table.columns[block])
+        columns = X[:, as_slice(self._table.columns[block])]
         samples = np.ascontiguousarray(columns, dtype=np.float64)
         return samples, self._table.rates[block]
 
@@ -402,16 +404,9 @@ def invert_rates(rates: FloatArray) -> FloatArray:
 
 def feature_major(X: FloatArray, columns: IntArray, rows: IntArray | None = None) -> FloatArray:
     """The listed columns, of the listed rows if not of all, as contiguous rows."""
-    found = take_columns(X, columns)
+    found = X[:, as_slice(columns)]
     found = found if rows is None or rows.size == len(X) else found[rows]
     return np.ascontiguousarray(found.T, dtype=np.float64)
-
-
-def take_columns(X: FloatArray, columns: IntArray) -> FloatArray:
-    """The listed columns; a view, which is ten times as fast, where they follow each other."""
-    if columns.size and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size)):
-        return X[:, columns[0] : columns[0] + columns.size]
-    return X[:, columns]
 
 
 def mirror_lower(matrix: FloatArray) -> None:

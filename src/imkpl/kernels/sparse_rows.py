@@ -128,7 +128,7 @@ class SparseRows:
     """Rows over samples and mixes of samples, with a weight each."""
 
     rows: sp.csr_array  # (n_rows, n_samples + n_mixes)
-    weights: FloatArray  # (n_rows,)
+    weights: FloatArray  # (n_rows,) or (n_rows, n_sums)
     mixes: sp.csr_array | None = None  # (n_mixes, n_samples): the last columns of `rows`
 
     @cached_property
@@ -205,9 +205,13 @@ def sum_rows_on_grid(
         values = np.where(is_finite[:, np.newaxis], values, 0.0)
         rates = np.where(is_finite, rates, 0.0)
     starts, offsets, n_cells = place_on_grid(values, rates, grid)
-    sums = np.empty(rates.size)
+    weights = rows.weights if rows.weights.ndim == 2 else rows.weights[:, np.newaxis]
+    sums = np.empty((rates.size, weights.shape[1]))
     for chosen, part in _split_by_span(rows, n_cells, grid):
-        found, most_cells = np.empty(chosen.size), int(n_cells[chosen].max(initial=0))
+        found, most_cells = (
+            np.empty((chosen.size, sums.shape[1])),
+            int(n_cells[chosen].max(initial=0)),
+        )
         # Windows of samples, then of mixes.
         n_columns = values.shape[1], 0 if part.mixes is None else part.mixes.shape[0]
         sizes = np.repeat([grid.width, most_cells], n_columns)
@@ -216,7 +220,7 @@ def sum_rows_on_grid(
             loops._sum_rows_inplace(
                 found,
                 _csr_parts(part.rows),
-                part.weights,
+                weights,
                 _csr_parts(part.mixes),
                 starts[chosen],
                 offsets[chosen],
@@ -227,7 +231,8 @@ def sum_rows_on_grid(
                 grid.scale,
             )
         sums[chosen] = found
-    return np.where(is_finite, sums, np.nan)
+    sums[~is_finite] = np.nan
+    return sums.reshape(rates.size, *rows.weights.shape[1:])
 
 
 def _split_by_span(
