@@ -1,7 +1,6 @@
 """scikit-learn's own checks, none excused for the estimators as users create them."""
 
 import numpy as np
-import pytest
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
@@ -10,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, MultiLabelIMKPL
 
-# The first chooses the number of prototypes by folds. The others need not: that is most of a fit.
+# The first chooses the number of prototypes by folds, which is most of a fit; others need not.
 ESTIMATORS = [
     IMKPL(),
     ISKPL(n_prototypes=9),
@@ -19,7 +18,7 @@ ESTIMATORS = [
     IMKPL(solver="landmarks", n_landmarks=20, decision="share"),
     IMKPL(kernels="per_column", decision="share"),
     IMKPLSelector(IMKPL(kernels="per_column", decision="share")),
-    IMKPLCV(cv=2, sparsity=(5,), max_kernels=(2,), n_prototypes=9),
+    IMKPLCV(cv=3, sparsity=(5,), max_kernels=(2,), decision="share"),
     # By default this rule keeps half of the useful kernels: one of the checks' two features.
     IMKPL(weight_rule="ridge", max_kernels=2, decision="share"),
     IMKPL(weight_rule="lp", decision="share"),
@@ -39,7 +38,6 @@ def excused(estimator):
     return EXCUSED_FOR_LP if is_literal else {}
 
 
-@pytest.mark.folds
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=excused)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -219,9 +219,9 @@ def test_every_fit_says_how_many_kernels_are_chance(model):
 
 @pytest.mark.parametrize("rule", ["margin", "ridge"])
 def test_without_a_limit_noise_is_left_out(rule):
+    model = IMKPL(weight_rule=rule, n_prototypes=4)
     n_kept = [
-        np.count_nonzero(IMKPL(weight_rule=rule, n_prototypes=4).fit(*noisy(seed)).kernel_weights_[3:])
-        for seed in range(10, 20)
+        np.count_nonzero(model.fit(*noisy(seed)).kernel_weights_[3:]) for seed in range(10, 20)
     ]
     assert np.mean(n_kept) <= 0.4
 
