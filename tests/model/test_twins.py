@@ -148,6 +148,28 @@ def test_samples_may_be_too_many_to_compare_all(monkeypatch):
     assert set(compare(X, labels).passing) >= {0, 1}
 
 
+def test_twins_of_some_kernels_stand_for_those_of_all(monkeypatch):
+    n_found, n_apart = 0, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        labels = np.arange(150) % 3
+        X = rng.standard_normal((150, 500))
+        X[:, :12] += labels[:, None] * np.linspace(0.2, 1.2, 12)
+        X[:, 12:20] = make_noise(rng, 150)[:, -8:]
+        slow = compare(X, labels)
+        with monkeypatch.context() as few:
+            few.setattr(twins, "MOST_TWINNED", 120)
+            fast = compare(X, labels)
+        n_found += np.count_nonzero(fast.passing < 12)
+        n_apart += np.setxor1d(fast.passing, slow.passing).size
+        # No kernel that passes is without twins of its own, which no noise of rare values survives.
+        assert not np.isin(fast.passing, np.arange(12, 20)).any()
+        both = np.intersect1d(fast.passing, slow.passing)
+        assert_allclose(fast.shares[both], slow.shares[both], atol=0.2)
+    assert n_found >= 36
+    assert n_apart <= 2
+
+
 @laws
 @given(seeds, st.integers(20, 500))
 def test_probabilities_are_shares_of_twins_with_an_exponential_tail(seed, n_twins):

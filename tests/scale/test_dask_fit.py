@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV
 
 from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.kernels import PerFeatureGaussian
+from imkpl.model import landmarks
 from imkpl.scale import dask as scale
 
 SETTINGS = {"solver": "landmarks", "n_landmarks": 60, "sparsity": 3, "random_state": 0}
@@ -204,6 +205,7 @@ def make_block(seed):
 
 def test_no_table_of_all_samples_reaches_the_client(local_client, monkeypatch):
     n_parts, n_rows, n_features = 8, 1000, 300
+    monkeypatch.setattr(landmarks, "MOST_POOLED", 200)
     load = dask.delayed(make_block, pure=False)
     shape = (n_rows, n_features)
     X = da.concatenate([da.from_delayed(load(i), shape, float) for i in range(n_parts)])

@@ -20,7 +20,7 @@ from imkpl._typing import BoolArray, IntArray
 from imkpl.estimators._input import row_labels
 from imkpl.estimators._pipeline import find_model
 from imkpl.explanations import Explanation
-from imkpl.explanations.card import Comparison
+from imkpl.explanations.card import Comparison, find_doubts
 from imkpl.explanations.exports import to_label
 from imkpl.kernels.base import take_samples
 from imkpl.model.disclosure import measure_membership
@@ -88,6 +88,11 @@ class Subject:
     def predicted(self) -> list[Any]:
         """Predicted labels of the held-out samples."""
         return [self.classes[place] for place in self.explanation.winners]
+
+    @cached_property
+    def doubts(self) -> Any:
+        """How far to trust each answer about the held-out samples, in a word."""
+        return find_doubts(self.explanation, self.features)
 
     @cached_property
     def right(self) -> BoolArray | None:
