@@ -447,7 +447,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 
 
 def _describe_fit(fitted: Fitted) -> dict[str, Any]:
-    model, train, test = fitted.model, fitted.train, fitted.test
+    model, train, test, cost = fitted.model, fitted.train, fitted.test, fitted.cost
     predicted = None if test is None else model.predict(as_samples(model, test))
     prototypes, usual = count_prototypes(model), model._predictor.bank._default_sparsity
     measured = None
@@ -496,7 +496,7 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
             "seed": model.random_state,
         },
         "wishes": describe_wishes(model),
-        "cost_of_wishes": None if fitted.cost is None else fitted.cost.to_dict(),
+        "cost_of_wishes": cost and {**cost.to_dict(), "text": str(cost)},
         "stability": None if fitted.stability is None else fitted.stability.to_dict(),
         "n_iter": int(model.n_iter_),
         "seconds": fitted.seconds,

@@ -137,6 +137,7 @@ def _echo_model(answer: dict[str, Any]) -> None:
             f"It was released: its {answer['n_records']} samples are rounded means of "
             f"{origin['released']} training records each, in the features below."
         )
+        echo(origin.get("measured", ""))
     elif origin is None:
         echo("Its date, data and accuracy were not stored: it was not written by imkpl fit.")
     else:
@@ -314,6 +315,7 @@ def release(
 
     with progress_bar("measuring"):
         found = release(old, train.samples, train.y, k=k)
+    found.model.provenance_["measured"] = str(found)
     save(found.model, out)
     if as_json:
         echo_json({"command": "release", "model": str(out), "file": str(data), **found.to_dict()})

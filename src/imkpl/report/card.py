@@ -85,7 +85,7 @@ def _describe_data(contents: dict[str, Any], origin: dict[str, Any]) -> Iterator
     else:
         yield f"Fitted to {n_train} records; the file does not say which."
     yield Table(
-        ("class", "prototypes", "records inside"),
+        ("class", "prototypes", "means inside" if "released" in origin else "records inside"),
         [(str(one["class"]), one["prototypes"], one["records"]) for one in contents["classes"]],
     )
     yield from (Blank(one) for one in ("Collected by, when and how", "Who is missing in the data"))
@@ -117,9 +117,11 @@ def _describe_features(contents: dict[str, Any], page: dict[str, Any] | None) ->
 
 
 def _describe_prototypes(contents: dict[str, Any], page: dict[str, Any] | None) -> Iterator[Any]:
-    n_prototypes, n_records = contents["n_prototypes"], contents["n_records"]
     yield Heading("Prototypes")
-    yield f"{n_prototypes} prototypes, made of {n_records} records, numbered as imkpl inspect does."
+    yield (
+        f"{contents['n_prototypes']} prototypes, made of {contents['n_records']} training records "
+        "or means, and numbered as imkpl inspect numbers them."
+    )
     if page is None:
         return
     prototypes = page["prototypes"]
@@ -158,8 +160,10 @@ def _describe_figures(origin: dict[str, Any], page: dict[str, Any] | None) -> It
             f"(95 % interval {_say_interval(measured['interval'])}); always saying "
             f"{measured['baseline']['class']} has {percent(measured['baseline']['accuracy'], 1)}."
         )
+    if "measured" in origin:
+        yield f"When it was released: {origin['measured']}"
     if page is None or accuracy is None:
-        if not found:
+        if not found and "measured" not in origin:
             yield "Not measured."
         return
     yield (
