@@ -221,7 +221,6 @@ OUR_GRID = {
     "discrimination": (0.1,),
     "interpretability": (3.0,),
 }
-RIDGES = (0.03, 0.3)
 
 _ALL = (
     Method("IMKPL", _ours(_defaults), "ours", BOTH, EVERYTHING),
@@ -236,11 +235,11 @@ _ALL = (
     ),
     Method(
         "MKLDPL",
-        _baseline(MKLDPL, "n_per_class", ridge=0.1),
+        _baseline(MKLDPL, "n_per_class", ridge=0.3),
         "baseline",
         BOTH,
         EVERYTHING,
-        grid={"ridge": RIDGES},
+        grid={"ridge": (0.03,)},
     ),
     Method(
         "DKMLD",
@@ -252,11 +251,11 @@ _ALL = (
     ),
     Method(
         "MIDL",
-        _baseline(MIDL, "n_per_class", ridge=0.1),
+        _baseline(MIDL, "n_per_class", ridge=0.3),
         "baseline",
         BOTH,
         EVERYTHING,
-        grid={"ridge": RIDGES},
+        grid={"ridge": (0.03,)},
     ),
     Method(
         "AKGLVQ",

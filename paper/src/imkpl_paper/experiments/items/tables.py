@@ -13,7 +13,7 @@ SETTINGS = (
     "and IMKPL tuned has at most the paper's number of kernels. The rest is found by 5-fold cross- "
     "validation inside the training part, on 500 of its samples or ten per class where it has "
     "more. IMKPL tuned and ISKPL: T0 or 3, lambda of 0.1 and 0.5, tau of 1.2 and 3; IMKPL tuned: "
-    "mu of 10, 100 and 1000; MKLDPL and MIDL: a ridge of 0.03, 0.1 and 0.3; DKMLD: reg of 0.1, 1 "
+    "mu of 10, 100 and 1000; MKLDPL and MIDL: a ridge of 0.03 and 0.3; DKMLD: reg of 0.1, 1 "
     "and 10; AKGLVQ: 10, 20 or 50 samples per prototype, 1 or 3 prototypes per class; PS: the "
     "radius."
 )
