@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from imkpl._threads import limited_threads
+from imkpl._threads import Loops, limited_threads
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.solvers._nqp_loops import _pursue_batch
+
+loops = Loops("imkpl.solvers._nqp_loops")
 
 
 class Status(IntEnum):
@@ -369,7 +370,7 @@ def _pursue_rows(
     n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
     value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
     if n_problems:
-        _pursue_batch(
+        loops._pursue_batch(
             _frozen(H),
             _frozen(scales),
             _frozen(C),
