@@ -165,6 +165,15 @@ def test_settings_are_searched_on_some_samples_of_every_class():
     assert choose_some(np.arange(3000), np.repeat(np.arange(100), 30), 0).size == 1000
 
 
+def test_fewer_samples_get_fewer_prototypes():
+    half = STUDIES["Isolet"].shrink(0.5)
+    assert METHODS["MIDL"].make(half, {}, 0).n_per_class == 10
+    assert METHODS["IMKPL tuned"].make(half, {}, 0).n_prototypes == 260
+    # The number of samples per prototype is searched for.
+    assert METHODS["IMKPL tuned"].make(half, {}, 0).sparsity == 20
+    assert STUDIES["wine"].shrink(1.0).n_prototypes is None
+
+
 def test_the_steps_lead_from_the_paper_to_the_defaults():
     study = STUDIES["TOX_171"]
     models = [METHODS[name].make(study, {}, 0) for name in STEPS]

@@ -199,7 +199,8 @@ def _baseline(kind: type, count: str = "", **start: Any) -> Make:
     """A baseline with T0 prototypes per class, by the parameter that counts them."""
 
     def make(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
-        chosen = {**({count: study.sparsity} if count else {}), **start, **settings}
+        per_class = {count: study.n_per_class or study.sparsity} if count else {}
+        chosen = {**per_class, **start, **settings}
         return kind(study.kernels, random_state=seed, n_jobs=1, **chosen)
 
     return make

@@ -99,11 +99,11 @@ def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
     row: Row = {"n_train": int(train.size), "n_test": int(test.size)}
     if method.grid:
         some = choose_some(train, y[train], cell.split)
-        candidate, samples = model, X[some]
+        samples, searched = X[some], study.shrink(some.size / train.size)
         if study.kind == "series":
             samples = stack_kernels(study.kernels, samples)
-            stacked = replace(study, kind="vectors", kernels="precomputed")
-            candidate = method.make(stacked, settings, cell.split)
+            searched = replace(searched, kind="vectors", kernels="precomputed")
+        candidate = method.make(searched, settings, cell.split)
         tuned = tune(candidate, samples, y[some], method.grid, seed=cell.split)
         model.set_params(**tuned.settings)
         row["tuned"] = dict(tuned.settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -41,10 +41,20 @@ class Study:
     sparsity: int = 10  # T0, the paper's where it has the data set
     max_kernels: int | None = None  # the paper's count where that is known
     n_prototypes: int | None = None  # the paper's, T0 times the number of classes
+    n_per_class: int | None = None  # prototypes per class of the dictionary methods; None for T0
     kernels: Any = "per_feature_gaussian"
     stand_in: str = ""  # the study that takes its place if the data are not available
     stands_for: str = ""  # the paper's data set that this one takes the place of
     note: str = ""
+
+    def shrink(self, share: float) -> Study:
+        """For a part of the samples: as many prototypes in proportion."""
+        count = self.n_prototypes
+        return replace(
+            self,
+            n_prototypes=None if count is None else round(share * count),
+            n_per_class=max(1, round(share * self.sparsity)),
+        )
 
 
 def _stored(name: str) -> Callable[[], Samples]:
