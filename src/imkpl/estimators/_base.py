@@ -539,7 +539,8 @@ class BasePrototypeClassifier(
         return kind_of(self._predictor.bank)
 
     def _read_new(self, X: Any) -> Any:
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
         return self._samples.read_new(self, X)
 
     def _build_problem(self, data: TrainingData) -> Problem:
