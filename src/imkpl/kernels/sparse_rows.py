@@ -46,7 +46,7 @@ MERGE_WORK = 3.0
 MERGE_KERNELS = 32
 # Up to this number, pairs are summed exactly: a hundredth of a millisecond per kernel.
 FEW_PAIRS = 4096
-# So are few kernel values in all, a few milliseconds: on small data the grid is never compiled.
+# So are few kernel values in all, a few milliseconds: no grid needs to be compiled for them.
 FEW_VALUES = 2**20
 
 
