@@ -157,8 +157,11 @@ def test_two_thousand_steps_agree_with_log_space(rng):
 
 @pytest.mark.threads
 def test_results_do_not_depend_on_threads_or_on_the_grouping_of_pairs(rng):
-    series = random_series(rng, LENGTHS * 2, 2, 0.0)
+    series = random_series(rng, [*LENGTHS, 100, 130, 90] * 2, 2, 0.0)
     n = len(series)
+    # Some pairs are near and some are not; some have a reach.
+    sizes = np.repeat(rng.choice([0.01, 0.2], n), series.lengths)
+    series = SeriesSet(series.values * sizes, series.starts)
     norms = find_self_similarities(series, 0)
     rows, columns = (part.ravel() for part in np.mgrid[:n, :n])
     whole = align_pairs(series, series, rows, columns, 0, (norms, norms))

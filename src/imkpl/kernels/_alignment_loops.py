@@ -5,10 +5,15 @@ interleaved, so that every inner loop runs over neighbours in memory and LLVM ve
 kernels and recursion alike. Where the first series of the pairs differ they are interleaved too.
 
 The recursion ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)`` grows and decays without limit. It
-runs in tiles of `_BAND` rows and at most `_BLOCK` columns. The numbers that enter a tile are
-brought to one exponent per pair; within a tile they cannot grow by more than 2**61, and what falls
-below `_TINY` there was that much smaller than its neighbours. A result is a mantissa and an
-exponent of two.
+runs in tiles of `_BAND` rows and `_BLOCK` columns. The numbers that enter a tile are brought to one
+exponent per pair; within a tile they cannot grow by more than 2**61, and what falls below `_TINY`
+there was that much smaller than its neighbours. A result is a mantissa and an exponent of two.
+Where all squared distances of a pair are small (`NEAR`), so that local kernels are at least 1/2,
+the exponential is a short polynomial, and tiles have `_NEAR_BAND` rows: there numbers grow and
+decay by no more than 2**150.
+
+Of a pair with a reach only cells fewer steps than that from the diagonal count, and what else is in
+the same block of columns at these distances: which cells these are depends on the pair alone.
 
 Pairs do not influence each other, so the results are the same bits for any number of threads and
 any grouping of the pairs, as long as they stay clear of `_TINY`.
@@ -25,13 +30,20 @@ from imkpl._threads import ParallelLoop, limited_threads
 _LANES = 16
 # Rows of a tile (32 x 16 doubles each) stay in the first-level cache.
 _BAND = 16
+_NEAR_BAND = 128
 _BLOCK = 32
+# Bytes in a line of the cache: vectors that cross lines are passed on slowly from row to row.
+_LINE = 64
 # A larger squared distance counts as this, 60 log(2), so that local kernels stay above 2**-61. It
 # changes a normalised kernel by about 1e-18 per pair of time steps, less than rounding.
 _LARGEST = 41.588830833596715
 # Added to every cell of a tile, where the largest number that enters is between 1 and 2: far below
 # rounding, and enough that no number falls below the normal ones, which are slow.
 _TINY = 2.0**-900
+# A sum of squared distances below which the polynomial of `_step_near_inplace` holds.
+NEAR = 0.3
+# Stands for no limit on the reach.
+_FAR = 2**40
 # The exponent of a number that is zero.
 _NOTHING = -(2**50)
 
@@ -107,6 +119,24 @@ def _step_inplace(below, above, squares, value, others):  # type: ignore[no-unty
         divisor = _twice_exp(squares[i] + difference * difference) - 1.0
         total = below[i] + (above[i] + above[i + _LANES] + _TINY)
         below[i + _LANES] = total / divisor
+
+
+@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+def _step_near_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
+    # For t up to NEAR, 2 exp(t) - 1 is 1 + t p(t); p interpolates at eight Chebyshev points: 2e-15.
+    for i in range(squares.shape[0]):
+        difference = value - others[i]
+        t = squares[i] + difference * difference
+        p = 5.671280324510594e-05
+        p = p * t + 0.0003932782049128092
+        p = p * t + 0.0027786883552230767
+        p = p * t + 0.01666653780048752
+        p = p * t + 0.08333334321193275
+        p = p * t + 0.33333333296203377
+        p = p * t + 1.0000000000053106
+        p = p * t + 1.9999999999999876
+        kernel = 1.0 / (p * t + 1.0)
+        below[i + _LANES] = (below[i] + (above[i] + above[i + _LANES] + _TINY)) * kernel
 
 
 @njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
@@ -223,11 +253,19 @@ def _join_exponents_inplace(top, side, top_exponents, side_exponents, factors): 
 
 
 @njit(cache=True)
+def _empty(n_values, like):  # type: ignore[no-untyped-def]
+    # Begins with a line of the cache.
+    values = np.empty(n_values + _LINE // like.itemsize, dtype=like.dtype)
+    first = -values.ctypes.data % _LINE // like.itemsize
+    return values[first : first + n_values]
+
+
+@njit(cache=True)
 def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-untyped-def]
     # Values of several series interleaved, channel after channel. A shorter one repeats its last
     # value, which no cell before its end sees; the last series fills the lanes that are left.
     n_channels = values.shape[0]
-    packed = np.empty(n_channels * n_steps * n_lanes, dtype=values.dtype)
+    packed = _empty(n_channels * n_steps * n_lanes, values)
     for channel in range(n_channels):
         begin = channel * n_steps * n_lanes
         for lane in range(n_lanes):
@@ -240,18 +278,18 @@ def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-u
 
 @njit(cache=True)
 def _run_tile_inplace(  # type: ignore[no-untyped-def]
-    buffers, one, is_shared, top, n_band, others, begin, n_cells, n_channels, width
+    buffers, side, one, is_shared, top, n_rows, others, begin, n_cells, n_channels, width, is_near
 ):
     # `above` holds the column before the tile and the row above it, `side` the column before it
     # from the row above on. `side` leaves as the tile's last column; the last row is returned.
-    above, below, side, sums, zeros = buffers
+    above, below, sums, zeros = buffers
     # Of a shared series the last channel is left to the step; otherwise the step adds nothing.
     n_summed = n_channels - is_shared
-    squares, columns = sums[:n_cells], zeros[:n_cells]
+    squares, columns = (sums if n_summed > 0 else zeros)[:n_cells], zeros[:n_cells]
     if is_shared:
         first = n_summed * (others.shape[0] // n_channels) + begin
         columns = others[first : first + n_cells]
-    for r in range(n_band):
+    for r in range(n_rows):
         if n_summed > 0:
             _fill_squares_inplace(squares, one, is_shared, top + r, others, begin, n_channels)
         value = one[n_summed * (one.shape[0] // n_channels) + top + r] if is_shared else zeros[0]
@@ -261,51 +299,79 @@ def _run_tile_inplace(  # type: ignore[no-untyped-def]
             _step_banded_inplace(below, above, squares, value, columns, offset, width)
         elif below.itemsize == 4:
             _step_single_inplace(below, above, squares, value, columns)
+        elif is_near:
+            _step_near_inplace(below, above, squares, value, columns)
         else:
             _step_inplace(below, above, squares, value, columns)
         # The column before the tile has been used up to here; the tile's last takes its place.
         _copy_inplace(side, r * _LANES, above, n_cells, _LANES)
         above, below = below, above
-    _copy_inplace(side, n_band * _LANES, above, n_cells, _LANES)
-    _clear_inplace(side, (n_band + 1) * _LANES)
+    _copy_inplace(side, n_rows * _LANES, above, n_cells, _LANES)
     return above
 
 
 @njit(cache=True)
 def _run_band_inplace(  # type: ignore[no-untyped-def]
-    bottom, exponents, one, is_shared, top, n_band, others, n_channels, width, step
+    bottom,
+    exponents,
+    buffers,
+    side,
+    one,
+    is_shared,
+    top,
+    n_band,
+    others,
+    n_channels,
+    width,
+    reach,
+    is_near,
 ):
     # Some more rows of A: `bottom` is the last one, in units of 2**exponents per block of columns.
-    side = np.zeros((_BAND + 1) * _LANES, dtype=one.dtype)
+    row = buffers[0]
     side_exponents, factors = np.zeros(_LANES, dtype=np.int64), np.empty((2, _LANES))
-    row = np.empty((step + 1) * _LANES, dtype=one.dtype)
-    buffers = row, np.empty_like(row), side, np.zeros_like(row), np.zeros_like(row)
+    _clear_inplace(side, 0)
     if top == 0:
         # The empty alignment, before the first cell.
         for lane in range(_LANES):
             side[lane] = 1
     for block in range(exponents.shape[0]):
-        first = block * step
-        begin, end = first * _LANES, min((first + step) * _LANES, bottom.shape[0])
+        begin, end = block * _BLOCK * _LANES, min((block + 1) * _BLOCK * _LANES, bottom.shape[0])
         n_cells = end - begin
-        above = bottom[begin:end]
-        if width > 0 and max(first - top - n_band, top - first - step) + 1 >= width:
-            _clear_inplace(above, 0)
-            _clear_inplace(side, 0)
+        # Rows of the band within reach of the block.
+        first = max(0, block * _BLOCK - reach - top)
+        last = min(n_band, (block + 1) * _BLOCK + reach - top)
+        if last < 0:
             continue
-        _join_exponents_inplace(above, side, exponents[block], side_exponents, factors)
-        _copy_inplace(row, 0, side, 0, _LANES)
+        if first >= n_band:
+            break
+        above, beside = bottom[begin:end], side[first * _LANES : (last + 1) * _LANES]
+        _join_exponents_inplace(above, beside, exponents[block], side_exponents, factors)
+        _copy_inplace(row, 0, beside, 0, _LANES)
         _copy_inplace(row, _LANES, above, 0, n_cells)
-        last = _run_tile_inplace(
-            buffers, one, is_shared, top, n_band, others, begin, n_cells, n_channels, width
+        lowest = _run_tile_inplace(
+            buffers,
+            beside,
+            one,
+            is_shared,
+            top + first,
+            last - first,
+            others,
+            begin,
+            n_cells,
+            n_channels,
+            width,
+            is_near,
         )
-        _copy_inplace(above, 0, last, _LANES, n_cells)
+        if last < n_band:
+            _clear_inplace(above, 0)
+        else:
+            _copy_inplace(above, 0, lowest, _LANES, n_cells)
 
 
 @njit(cache=True)
-def _find_stop(top, row_ends):  # type: ignore[no-untyped-def]
+def _find_stop(top, n_rows, row_ends):  # type: ignore[no-untyped-def]
     # A band ends where a series ends: there its result is read.
-    stop = top + _BAND
+    stop = top + n_rows
     for end in row_ends:
         if top < end < stop:
             stop = end
@@ -314,27 +380,51 @@ def _find_stop(top, row_ends):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _align_lanes_inplace(  # type: ignore[no-untyped-def]
-    results, one, is_shared, row_ends, others, column_ends, n_channels, width
+    mantissas,
+    powers,
+    one,
+    is_shared,
+    row_ends,
+    others,
+    column_ends,
+    n_channels,
+    width,
+    reach,
+    is_near,
 ):
-    mantissas, powers = results
     n_rows, n_columns = _largest(row_ends), _largest(column_ends)
-    # Blocks of one size, none larger than _BLOCK.
-    n_blocks = (n_columns + _BLOCK - 1) // _BLOCK
-    step = (n_columns + n_blocks - 1) // n_blocks
-    bottom = np.zeros(n_columns * _LANES, dtype=one.dtype)
-    exponents = np.empty(((n_columns + step - 1) // step, _LANES), dtype=np.int64)
-    exponents[:] = _NOTHING
+    n_band = _NEAR_BAND if is_near else _BAND
+    size = (_BLOCK + 1) * _LANES
+    rows = _empty(4 * size, one)
+    _clear_inplace(rows, 0)
+    buffers = rows[:size], rows[size : 2 * size], rows[2 * size : 3 * size], rows[3 * size :]
+    side = _empty((min(n_band, n_rows) + 1) * _LANES, one)
+    bottom = _empty(n_columns * _LANES, one)
+    _clear_inplace(bottom, 0)
+    exponents = np.full(((n_columns + _BLOCK - 1) // _BLOCK, _LANES), _NOTHING)
     top = np.int64(0)
     while top < n_rows:
-        stop = _find_stop(top, row_ends)
+        stop = _find_stop(top, n_band, row_ends)
         _run_band_inplace(
-            bottom, exponents, one, is_shared, top, stop - top, others, n_channels, width, step
+            bottom,
+            exponents,
+            buffers,
+            side,
+            one,
+            is_shared,
+            top,
+            stop - top,
+            others,
+            n_channels,
+            width,
+            reach,
+            is_near,
         )
         for lane in range(row_ends.shape[0]):
             if row_ends[lane] == stop:
                 place = column_ends[lane] - 1
                 mantissas[lane] = bottom[place * _LANES + lane]
-                powers[lane] = exponents[place // step, lane]
+                powers[lane] = exponents[place // _BLOCK, lane]
         top = stop
 
 
@@ -354,22 +444,6 @@ def _lengths(starts, members):  # type: ignore[no-untyped-def]
     return lengths
 
 
-@njit(cache=True)
-def _align_task_inplace(  # type: ignore[no-untyped-def]
-    mantissas, powers, left, left_starts, right, right_starts, rows, columns, first, last, width
-):
-    rows, columns = rows[first:last], columns[first:last]
-    row_ends, column_ends = _lengths(left_starts, rows), _lengths(right_starts, columns)
-    n_others = 0
-    for row in rows:
-        n_others += row != rows[0]
-    is_shared = n_others == 0
-    one = _pack_lanes(left, left_starts, rows, 1 if is_shared else _LANES, _largest(row_ends))
-    others = _pack_lanes(right, right_starts, columns, _LANES, _largest(column_ends))
-    n_channels, results = left.shape[0], (mantissas[first:last], powers[first:last])
-    _align_lanes_inplace(results, one, is_shared, row_ends, others, column_ends, n_channels, width)
-
-
 @ParallelLoop(lambda bounds, *_: bounds.size - 1)
 def _align_tasks_inplace(  # type: ignore[no-untyped-def]
     first_task,
@@ -384,22 +458,30 @@ def _align_tasks_inplace(  # type: ignore[no-untyped-def]
     rows,
     columns,
     width,
+    kinds,
 ):
-    # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES.
+    # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES, of one reach and nearness.
     for task in range(first_task, last_task):
         first, last = bounds[task], bounds[task + 1]
-        _align_task_inplace(
-            mantissas,
-            powers,
-            left,
-            left_starts,
-            right,
-            right_starts,
-            rows,
-            columns,
-            first,
-            last,
+        # Twice the reach, plus whether the pairs are near.
+        reach = kinds[first] // 2 if kinds[first] > 1 else _FAR
+        ours, theirs = rows[first:last], columns[first:last]
+        row_ends, column_ends = _lengths(left_starts, ours), _lengths(right_starts, theirs)
+        is_shared = np.all(ours == ours[0])
+        one = _pack_lanes(left, left_starts, ours, 1 if is_shared else _LANES, _largest(row_ends))
+        others = _pack_lanes(right, right_starts, theirs, _LANES, _largest(column_ends))
+        _align_lanes_inplace(
+            mantissas[first:last],
+            powers[first:last],
+            one,
+            is_shared,
+            row_ends,
+            others,
+            column_ends,
+            left.shape[0],
             width,
+            reach,
+            kinds[first] % 2 == 1,
         )
 
 
