@@ -28,10 +28,10 @@ from imkpl._threads import ParallelLoop, limited_threads
 
 # Pairs side by side: two vectors of eight doubles, or four of four.
 _LANES = 16
-# Rows of a tile (32 x 16 doubles each) stay in the first-level cache.
+# Rows of a tile (36 x 16 doubles each) stay in the first-level cache.
 _BAND = 16
 _NEAR_BAND = 128
-_BLOCK = 32
+_BLOCK = 36
 # Bytes in a line of the cache: vectors that cross lines are passed on slowly from row to row.
 _LINE = 64
 # A larger squared distance counts as this, 60 log(2), so that local kernels stay above 2**-61. It
@@ -40,8 +40,9 @@ _LARGEST = 41.588830833596715
 # Added to every cell of a tile, where the largest number that enters is between 1 and 2: far below
 # rounding, and enough that no number falls below the normal ones, which are slow.
 _TINY = 2.0**-900
-# A sum of squared distances below which the polynomial of `_step_near_inplace` holds.
-NEAR = 0.3
+# Squared distances up to which the polynomials of `_step_near_inplace` and `_step_nearest_inplace`
+# hold. A pair is of level 0, 1 or 2: the number of these that its distances do not exceed.
+NEAR, NEAREST = 0.3, 0.08
 # Stands for no limit on the reach.
 _FAR = 2**40
 # The exponent of a number that is zero.
@@ -108,7 +109,7 @@ def _twice_exp_single(t):  # type: ignore[no-untyped-def]
 
 
 # With Python's rules for division there would be a test for zero in these loops, and no vectors.
-@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"}, error_model="numpy")
 def _step_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
     # The next row of the recursion, by local kernels e / (2 - e) = 1 / (2 exp(t) - 1), e = exp(-t),
     # of squared distances t: `squares` plus those of `value` to `others`. The rows have the column
@@ -121,7 +122,7 @@ def _step_inplace(below, above, squares, value, others):  # type: ignore[no-unty
         below[i + _LANES] = total / divisor
 
 
-@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"}, error_model="numpy")
 def _step_near_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
     # For t up to NEAR, 2 exp(t) - 1 is 1 + t p(t); p interpolates at eight Chebyshev points: 2e-15.
     for i in range(squares.shape[0]):
@@ -139,7 +140,26 @@ def _step_near_inplace(below, above, squares, value, others):  # type: ignore[no
         below[i + _LANES] = (below[i] + (above[i] + above[i + _LANES] + _TINY)) * kernel
 
 
-@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"})
+def _step_nearest_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
+    # For t up to NEAREST, 1 / (2 exp(t) - 1) is 1 + t p(t), with nine points: 3e-15.
+    for i in range(squares.shape[0]):
+        difference = value - others[i]
+        t = squares[i] + difference * difference
+        p = -23.733730655204198
+        p = p * t + 24.995111635961052
+        p = p * t - 18.606913045458658
+        p = p * t + 13.000994438331881
+        p = p * t - 9.016466982105726
+        p = p * t + 6.249996928435304
+        p = p * t - 4.333333309563769
+        p = p * t + 2.9999999999289484
+        p = p * t - 1.999999999999965
+        kernel = p * t + 1.0
+        below[i + _LANES] = (below[i] + (above[i] + above[i + _LANES] + _TINY)) * kernel
+
+
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"}, error_model="numpy")
 def _step_single_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
     for i in range(squares.shape[0]):
         difference = value - others[i]
@@ -160,7 +180,7 @@ def _step_banded_inplace(below, above, squares, value, others, offset, width):  
             below[i + _LANES] = total * kernel
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"})
 def _add_squares_inplace(t, value, others):  # type: ignore[no-untyped-def]
     for i in range(t.shape[0]):
         difference = value - others[i]
@@ -175,7 +195,7 @@ def _add_squares_of_lanes_inplace(t, values, others):  # type: ignore[no-untyped
             t[start + lane] += difference * difference
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _fill_squares_inplace(t, one, is_shared, place, others, begin, n_channels):  # type: ignore[no-untyped-def]
     # Channels stand one after the other in `one` and in `others`; the last may be left out.
     n_cells = t.shape[0]
@@ -191,13 +211,13 @@ def _fill_squares_inplace(t, one, is_shared, place, others, begin, n_channels): 
             _add_squares_of_lanes_inplace(t, one[there : there + _LANES], columns)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _copy_inplace(target, to, source, start, n_copied):  # type: ignore[no-untyped-def]
     for i in range(n_copied):
         target[to + i] = source[start + i]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _clear_inplace(target, start):  # type: ignore[no-untyped-def]
     for i in range(start, target.shape[0]):
         target[i] = 0
@@ -276,13 +296,33 @@ def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-u
     return packed
 
 
+@njit(cache=True, forceinline=True)
+def _run_row_inplace(  # type: ignore[no-untyped-def]
+    below, above, side, r, squares, value, others, offset, width, level
+):
+    _copy_inplace(below, 0, side, (r + 1) * _LANES, _LANES)
+    if width > 0:
+        _step_banded_inplace(below, above, squares, value, others, offset, width)
+    elif below.itemsize == 4:
+        _step_single_inplace(below, above, squares, value, others)
+    elif level == 2:
+        _step_nearest_inplace(below, above, squares, value, others)
+    elif level == 1:
+        _step_near_inplace(below, above, squares, value, others)
+    else:
+        _step_inplace(below, above, squares, value, others)
+    # The column before the tile has been used up to here; the tile's last takes its place.
+    _copy_inplace(side, r * _LANES, above, squares.shape[0], _LANES)
+
+
 @njit(cache=True)
 def _run_tile_inplace(  # type: ignore[no-untyped-def]
-    buffers, side, one, is_shared, top, n_rows, others, begin, n_cells, n_channels, width, is_near
+    buffers, side, one, is_shared, top, n_rows, others, begin, n_cells, n_channels, width, level
 ):
-    # `above` holds the column before the tile and the row above it, `side` the column before it
-    # from the row above on. `side` leaves as the tile's last column; the last row is returned.
-    above, below, sums, zeros = buffers
+    # The first buffer holds the column before the tile and the row above it, `side` the column
+    # before it from the row above on. `side` leaves as the tile's last column; the last row is
+    # returned. Rows take turns in two buffers: swapping arrays would count references.
+    even, odd, sums, zeros = buffers
     # Of a shared series the last channel is left to the step; otherwise the step adds nothing.
     n_summed = n_channels - is_shared
     squares, columns = (sums if n_summed > 0 else zeros)[:n_cells], zeros[:n_cells]
@@ -293,21 +333,14 @@ def _run_tile_inplace(  # type: ignore[no-untyped-def]
         if n_summed > 0:
             _fill_squares_inplace(squares, one, is_shared, top + r, others, begin, n_channels)
         value = one[n_summed * (one.shape[0] // n_channels) + top + r] if is_shared else zeros[0]
-        _copy_inplace(below, 0, side, (r + 1) * _LANES, _LANES)
-        if width > 0:
-            offset = top + r - begin // _LANES
-            _step_banded_inplace(below, above, squares, value, columns, offset, width)
-        elif below.itemsize == 4:
-            _step_single_inplace(below, above, squares, value, columns)
-        elif is_near:
-            _step_near_inplace(below, above, squares, value, columns)
+        offset = top + r - begin // _LANES
+        if r % 2 == 0:
+            _run_row_inplace(odd, even, side, r, squares, value, columns, offset, width, level)
         else:
-            _step_inplace(below, above, squares, value, columns)
-        # The column before the tile has been used up to here; the tile's last takes its place.
-        _copy_inplace(side, r * _LANES, above, n_cells, _LANES)
-        above, below = below, above
-    _copy_inplace(side, n_rows * _LANES, above, n_cells, _LANES)
-    return above
+            _run_row_inplace(even, odd, side, r, squares, value, columns, offset, width, level)
+    last = even if n_rows % 2 == 0 else odd
+    _copy_inplace(side, n_rows * _LANES, last, n_cells, _LANES)
+    return last
 
 
 @njit(cache=True)
@@ -324,7 +357,7 @@ def _run_band_inplace(  # type: ignore[no-untyped-def]
     n_channels,
     width,
     reach,
-    is_near,
+    level,
 ):
     # Some more rows of A: `bottom` is the last one, in units of 2**exponents per block of columns.
     row = buffers[0]
@@ -360,7 +393,7 @@ def _run_band_inplace(  # type: ignore[no-untyped-def]
             n_cells,
             n_channels,
             width,
-            is_near,
+            level,
         )
         if last < n_band:
             _clear_inplace(above, 0)
@@ -390,10 +423,10 @@ def _align_lanes_inplace(  # type: ignore[no-untyped-def]
     n_channels,
     width,
     reach,
-    is_near,
+    level,
 ):
     n_rows, n_columns = _largest(row_ends), _largest(column_ends)
-    n_band = _NEAR_BAND if is_near else _BAND
+    n_band = _NEAR_BAND if level > 0 else _BAND
     size = (_BLOCK + 1) * _LANES
     rows = _empty(4 * size, one)
     _clear_inplace(rows, 0)
@@ -418,7 +451,7 @@ def _align_lanes_inplace(  # type: ignore[no-untyped-def]
             n_channels,
             width,
             reach,
-            is_near,
+            level,
         )
         for lane in range(row_ends.shape[0]):
             if row_ends[lane] == stop:
@@ -460,11 +493,11 @@ def _align_tasks_inplace(  # type: ignore[no-untyped-def]
     width,
     kinds,
 ):
-    # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES, of one reach and nearness.
+    # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES, of one kind.
     for task in range(first_task, last_task):
         first, last = bounds[task], bounds[task + 1]
-        # Twice the reach, plus whether the pairs are near.
-        reach = kinds[first] // 2 if kinds[first] > 1 else _FAR
+        # Four times the reach, plus the level.
+        reach = kinds[first] // 4 if kinds[first] >= 4 else _FAR
         ours, theirs = rows[first:last], columns[first:last]
         row_ends, column_ends = _lengths(left_starts, ours), _lengths(right_starts, theirs)
         is_shared = np.all(ours == ours[0])
@@ -481,7 +514,7 @@ def _align_tasks_inplace(  # type: ignore[no-untyped-def]
             left.shape[0],
             width,
             reach,
-            kinds[first] % 2 == 1,
+            kinds[first] % 4,
         )
 
 

@@ -467,22 +467,15 @@ class Norms(NamedTuple):
 
 
 def find_self_similarities(series: SeriesSet, width: int) -> Norms:
-    """The alignment kernel of every series with itself, before normalisation.
-
-    Notes
-    -----
-    There are at most exp(a asinh(b / a) + b asinh(a / b)) alignments from one cell to another that
-    is a rows and b columns away, since a random walk whose steps down, right and both have
-    probabilities x, y and xy, x = (h - b) / a, y = (h - a) / b, h**2 = a**2 + b**2, gets there with
-    probability x**a y**b for each. Of those of two series of n steps that touch the diagonal r
-    columns away there are, by reflection, as many as lead n - 1 - r rows and n - 1 + r columns
-    away: fewer by exp(-sqrt(2) r**2 / n). Local kernels are at most 1. So nothing is lost beyond a
-    reach at which that many are a small part of the self-similarities.
-    """
+    """The alignment kernel of every series with itself, before normalisation."""
     everyone = np.arange(len(series))
     if width > 0:
         reaches = np.full(len(series), width)
         return Norms(*_align(series, series, everyone, everyone, width, reaches), reaches)
+    # At most exp(a asinh(b / a) + b asinh(a / b)) alignments lead a rows down and b columns right. As
+    # many as lead n - r down and n + r right touch the diagonal r columns away on their way n down
+    # and n right, by reflection: exp(-sqrt(2) r**2 / n) of the bound for all. Local kernels are at
+    # most 1, so that it can be told what alignments beyond a reach add at most.
     steps = series.lengths - 1.0
     budget = np.log(2 / MOST_BEYOND[series.values.dtype.name]) + MOST_BELOW
     reaches = (4 * np.ceil(np.sqrt(budget * series.lengths / np.sqrt(2)) / 4)).astype(np.int64)
@@ -559,15 +552,16 @@ def _align(
 ) -> Powers:
     """Kernels of pairs before normalisation, computed in an order that fills the lanes."""
     above, beside = left.lengths[rows], right.lengths[columns]
-    is_near = _find_near(left, right, rows, columns)
-    kinds = 2 * reaches + is_near
+    kinds = 4 * reaches + _find_levels(left, right, rows, columns)
     n_runs = np.count_nonzero(np.diff(rows)) + 1
     is_shared = bool(n_runs * loops._LANES <= rows.size)
     # Rows come in runs. Within a run of equally long columns there is nothing to sort.
     is_sorted = is_shared and np.ptp(beside) == 0 and np.ptp(kinds) == 0
-    keys = (beside, kinds, rows) if is_shared else (beside, above, kinds)
-    order = None if is_sorted else np.lexsort(keys)
-    if order is not None:
+    order = None
+    if not is_sorted:
+        keys = (rows, kinds, beside) if is_shared else (kinds, above, beside)
+        joint = np.ravel_multi_index(keys, [int(key.max()) + 1 for key in keys])
+        order = np.argsort(joint, kind="stable")
         rows, columns, kinds = rows[order], columns[order], kinds[order]
     mantissas, exponents = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
     with loops._enough_threads(float(above @ beside.astype(np.float64))):
@@ -591,10 +585,10 @@ def _align(
     return mantissas[place], exponents[place]
 
 
-def _find_near(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> BoolArray:
-    """Whether no steps of two series are far from each other, by the ranges of their values."""
+def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> IntArray:
+    """How near to each other all steps of two series are, by the ranges of their values."""
     if left.values.itemsize == 4:
-        return np.zeros(rows.size, dtype=bool)
+        return np.zeros(rows.size, dtype=np.int64)
     lows, highs = (
         [find.reduceat(part.values, part.starts[:-1], axis=1) for part in (left, right)]
         for find in (np.minimum, np.maximum)
@@ -603,7 +597,7 @@ def _find_near(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntAr
     for own_low, own_high, low, high in zip(lows[0], highs[0], lows[1], highs[1], strict=True):
         gaps = np.maximum(own_high[rows] - low[columns], high[columns] - own_low[rows])
         squares += gaps * gaps
-    return np.asarray(squares <= loops.NEAR)
+    return (squares <= loops.NEAR).astype(np.int64) + (squares <= loops.NEAREST)
 
 
 def _find_bounds(kinds: IntArray, rows: IntArray | None) -> IntArray:
