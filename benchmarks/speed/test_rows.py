@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import alignment
 import alone
 import data
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from weight_step import contract_directly, make_state
 
+import alignment
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model.updates import kernel_costs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import itertools
 import os
 import pathlib
 import warnings
@@ -472,10 +473,10 @@ def find_self_similarities(series: SeriesSet, width: int) -> Norms:
     if width > 0:
         reaches = np.full(len(series), width)
         return Norms(*_align(series, series, everyone, everyone, width, reaches), reaches)
-    # At most exp(a asinh(b / a) + b asinh(a / b)) alignments lead a rows down and b columns right. As
-    # many as lead n - r down and n + r right touch the diagonal r columns away on their way n down
-    # and n right, by reflection: exp(-sqrt(2) r**2 / n) of the bound for all. Local kernels are at
-    # most 1, so that it can be told what alignments beyond a reach add at most.
+    # At most exp(a asinh(b / a) + b asinh(a / b)) alignments lead a rows down and b columns right.
+    # As many as lead n - r down and n + r right touch the diagonal r columns away on their way n
+    # down and n right, by reflection: exp(-sqrt(2) r**2 / n) of the bound for all. Local kernels
+    # are at most 1, so this bounds what alignments beyond a reach add.
     steps = series.lengths - 1.0
     budget = np.log(2 / MOST_BEYOND[series.values.dtype.name]) + MOST_BELOW
     reaches = (4 * np.ceil(np.sqrt(budget * series.lengths / np.sqrt(2)) / 4)).astype(np.int64)
@@ -553,20 +554,12 @@ def _align(
     """Kernels of pairs before normalisation, computed in an order that fills the lanes."""
     above, beside = left.lengths[rows], right.lengths[columns]
     kinds = 4 * reaches + _find_levels(left, right, rows, columns)
-    n_runs = np.count_nonzero(np.diff(rows)) + 1
-    is_shared = bool(n_runs * loops._LANES <= rows.size)
-    # Rows come in runs. Within a run of equally long columns there is nothing to sort.
-    is_sorted = is_shared and np.ptp(beside) == 0 and np.ptp(kinds) == 0
-    order = None
-    if not is_sorted:
-        keys = (rows, kinds, beside) if is_shared else (kinds, above, beside)
-        joint = np.ravel_multi_index(keys, [int(key.max()) + 1 for key in keys])
-        order = np.argsort(joint, kind="stable")
-        rows, columns, kinds = rows[order], columns[order], kinds[order]
+    order, bounds = _arrange(rows, kinds, above, beside)
+    rows, columns, kinds = rows[order], columns[order], kinds[order]
     mantissas, exponents = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
     with loops._enough_threads(float(above @ beside.astype(np.float64))):
         loops._align_tasks_inplace(
-            _find_bounds(kinds, rows if is_shared else None),
+            bounds,
             mantissas,
             exponents,
             left.values,
@@ -578,8 +571,6 @@ def _align(
             width,
             kinds,
         )
-    if order is None:
-        return mantissas, exponents
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return mantissas[place], exponents[place]
@@ -600,14 +591,36 @@ def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: Int
     return (squares <= loops.NEAR).astype(np.int64) + (squares <= loops.NEAREST)
 
 
-def _find_bounds(kinds: IntArray, rows: IntArray | None) -> IntArray:
-    """Where tasks begin and end: after every 16 pairs, and where kind or shared row changes."""
-    places = np.arange(kinds.size)
-    is_first = np.concatenate(([True], np.diff(kinds) != 0))
-    if rows is not None:
-        is_first[1:] |= np.diff(rows) != 0
-    places = places - np.maximum.accumulate(np.where(is_first, places, 0))
-    return np.append(np.flatnonzero(places % loops._LANES == 0), kinds.size)
+def _arrange(
+    rows: IntArray, kinds: IntArray, above: IntArray, beside: IntArray
+) -> tuple[IntArray, IntArray]:
+    """An order of pairs, and where in it tasks of at most 16 pairs of one kind begin and end.
+
+    Tasks of pairs that share a row are faster. Those left over, fewer than 16 of a row and kind,
+    come last.
+    """
+    keys = rows, kinds, beside
+    order = np.argsort(
+        np.ravel_multi_index(keys, [int(key.max()) + 1 for key in keys]), kind="stable"
+    )
+    starts = _find_starts(rows[order], kinds[order])
+    sizes = np.diff(np.append(starts, rows.size))
+    places = np.arange(rows.size) - np.repeat(starts, sizes)
+    is_left = places >= np.repeat(sizes - sizes % loops._LANES, sizes)
+    full, left = order[~is_left], order[is_left]
+    left = left[np.lexsort((beside[left], above[left], kinds[left]))]
+    bounds = [np.arange(0, full.size, loops._LANES)]
+    if left.size:
+        starts = np.append(_find_starts(kinds[left]), left.size)
+        for first, last in itertools.pairwise(starts):
+            bounds.append(full.size + np.arange(first, last, loops._LANES))
+    return np.concatenate([full, left]), np.concatenate([*bounds, [rows.size]])
+
+
+def _find_starts(*keys: IntArray) -> IntArray:
+    """Where some sorted keys change, and the first place."""
+    is_changed = np.any([np.diff(key) != 0 for key in keys], axis=0)
+    return np.append(0, np.flatnonzero(is_changed) + 1)
 
 
 def _normalize(
