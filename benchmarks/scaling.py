@@ -27,15 +27,15 @@ import numpy as np
 
 from imkpl import IMKPL
 from imkpl.estimators import _landmarks
-from imkpl.estimators._landmarks import MAX_CALIBRATION, LabelledPursuit
+from imkpl.estimators._landmarks import MAX_CALIBRATION, MAX_CODED, LabelledPursuit
 from imkpl.estimators._partitions import FEWEST_VALUES, VALUES_PER_SAMPLE, _columns_of
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels.sharded import _find_largest, _sum_moments, _take_all
-from imkpl.model.landmarks import FEWEST_DRAWN, MOST_DRAWN, nearest_landmarks
+from imkpl.model.landmarks import MOST_POOLED, POOLED_VALUES
 from imkpl.scale.dask import _on_rows, _summarize, compute, make_tasks
 
-# Bytes of a number, and share of the first candidates that became landmarks in recorded fits.
-FLOAT, FIRST_SHARE = 8, 0.25
+# Bytes of a number.
+FLOAT = 8
 # Assumed: 10 Gbit/s between machines, four rounds of learning; 16 is `DaskBank(n_blocks=)`.
 BYTES_PER_SECOND, N_ROUNDS, N_BLOCKS = 1.25e9, 4, 16
 WORKERS = (1, 10, 100, 1000)
@@ -55,6 +55,12 @@ class Size:
     n_live: int = 619
     n_prototypes: int = 100
 
+    @property
+    def n_pooled(self) -> int:
+        """The number of samples among which landmarks are drawn."""
+        wanted = max(4 * self.n_landmarks, POOLED_VALUES // self.n_features)
+        return min(self.n_samples, MOST_POOLED, wanted)
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -67,17 +73,6 @@ class Pass:
     result_bytes: float
     sent_bytes: float = 0.0
     common_bytes: float = 0.0  # sent once to every worker
-
-
-def draw_rounds(n_landmarks: int, n_classes: int) -> list[tuple[int, int]]:
-    """Candidates per class and how many become landmarks, round by round; few later ones fail."""
-    wanted, chosen, rounds = n_landmarks // n_classes, 0, []
-    while chosen < wanted:
-        drawn = min(max(FEWEST_DRAWN, chosen), MOST_DRAWN)
-        taken = min(drawn if chosen else round(FIRST_SHARE * drawn), wanted - chosen)
-        rounds.append((drawn, taken))
-        chosen += taken
-    return rounds
 
 
 def count_touched(n_rows: int, n_parts: int) -> int:
@@ -104,16 +99,9 @@ def list_passes(size: Size) -> list[Pass]:
         # Sums in extended precision have 16 bytes.
         *2 * [Pass("bandwidths", "sum_moments", P, values, 4 * row, 2 * own, 3 * row)],
     ]
-    rounds = draw_rounds(size.n_landmarks, size.n_classes)
-    for number, (drawn, taken) in enumerate(rounds):
-        # A candidate that is drawn twice is fetched once.
-        distinct = count_touched(drawn, size.n_samples // size.n_classes)
-        passes.append(fetch("landmarks", distinct * size.n_classes))
-        if number < len(rounds) - 1:
-            # Landmarks travel with columns, bandwidths and weights of the kernels.
-            sizes = own, 2 * own, row * (taken * size.n_classes + 3)
-            passes.append(Pass("landmarks", "nearest_landmarks", P, values * taken, *sizes))
-    passes += [fetch("landmarks", size.n_landmarks), fetch("calibration", size.n_support)]
+    # Landmarks are drawn twice, from samples that stand for all, and then fetched.
+    passes += 2 * [fetch("landmarks", size.n_pooled), fetch("landmarks", size.n_landmarks)]
+    passes.append(fetch("calibration", size.n_support))
     per_sample = size.n_support * size.n_live
     model = FLOAT * (per_sample + size.n_prototypes**2)
     n_spaced = min(MAX_CALIBRATION, size.n_samples - size.n_landmarks)
@@ -121,6 +109,8 @@ def list_passes(size: Size) -> list[Pass]:
     each = n_spaced / n_tasks
     sizes = FLOAT * each * size.n_prototypes, FLOAT * each, model
     passes.append(Pass("calibration", "similarities", n_tasks, each * per_sample, *sizes))
+    if size.n_samples > MAX_CODED:
+        return passes
     # Landmarks have codes already; a code is a value, a column and the end of its row.
     coded = n - size.n_landmarks / P
     sizes = 3 * FLOAT * coded, 2 * FLOAT * coded, model
@@ -144,10 +134,12 @@ def estimate(size: Size, constants: dict[str, float], n_workers: int) -> dict[st
         found[step.stage] += sent * constants["byte"] + moved / BYTES_PER_SECOND
         found[step.stage] += constants.get(f"client: {step.name}", 0.0) * size.n_samples
     pairs, n_busy = size.n_landmarks**2 / 2, min(N_BLOCKS, n_workers)
-    values = pairs * (size.n_features + N_ROUNDS * size.n_live)
-    found["learning"] = constants["nearest_landmarks"] * values / n_busy
+    # The client draws twice, in all kernels and in those that are live; then all learn.
+    drawn = size.n_pooled * size.n_landmarks / size.n_classes * (size.n_features + size.n_live)
+    values = pairs * (2 * size.n_features + N_ROUNDS * size.n_live)
+    found["learning"] = constants["combine"] * (drawn + values / n_busy)
     found["sort"] += constants["client: sort"] * size.n_samples
-    found["codes"] += constants["client: end"] * size.n_samples
+    found["end"] += constants["client: end"] * size.n_samples
     return dict(found)
 
 
@@ -164,7 +156,7 @@ def measure_workers(n_rows: int, n_features: int, n_others: int) -> dict[str, fl
     """Seconds per unit of work of every function that runs on partitions."""
     X, y = make_data(n_rows, n_features, 2)
     bank, zeros = PerFeatureGaussian().adapt(X), np.zeros(n_features)
-    average, new = zeros + 1 / n_features, {0: X[:n_others], 1: X[-n_others:]}
+    average, new = zeros + 1 / n_features, X[:n_others]
     model = IMKPL(sparsity=10, max_iter=1).fit(X[:400, :60], y[:400])
     predictor, share = model._predictor, np.full(n_rows, 1 / n_rows)
     pursuit = LabelledPursuit(predictor, model.support_classes_, 0.5, 1)
@@ -175,7 +167,7 @@ def measure_workers(n_rows: int, n_features: int, n_others: int) -> dict[str, fl
         "take_all": (X.size, _take_all),
         "find_largest": (X.size, _find_largest, zeros),
         "sum_moments": (X.size, _sum_moments, zeros, zeros + 5, zeros, share),
-        "nearest_landmarks": (X.size * n_others, nearest_landmarks, bank, average, new, y),
+        "combine": (X.size * n_others, lambda block: bank.combine(average, block, new)),
         "similarities": (n_rows * per_sample, predictor.similarities),
         "LabelledPursuit": (n_rows * per_sample, pursuit, y),
     }

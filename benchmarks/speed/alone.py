@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -59,6 +61,35 @@ def fit(kind, n_samples, n_features, n_test=0, **settings):
     return found
 
 
+def fit_planted(n_samples, n_features, n_informative=40):
+    """A fit to four classes that differ in the first features, and what the twins took of it."""
+    from imkpl import IMKPL
+    from imkpl.estimators import _imkpl
+
+    rng = np.random.default_rng(0)
+    y = np.arange(n_samples) % 4
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, :n_informative] += 0.7 * rng.standard_normal((4, n_informative))[y]
+    load_compiled_code()
+    compare, parts = _imkpl.compare_with_twins, []
+
+    def compare_timed(*arguments):
+        seconds, found = timed(lambda: compare(*arguments))
+        parts.append(seconds)
+        return found
+
+    _imkpl.compare_with_twins = compare_timed
+    seconds, model = timed(lambda: IMKPL().fit(X, y))
+    kept = np.flatnonzero(model.kernel_weights_)
+    return {
+        "seconds": seconds,
+        "twins": sum(parts),
+        "gigabytes": peak_gigabytes(),
+        "kernels": kept.size,
+        "right": int(np.count_nonzero(kept < n_informative)),
+    }
+
+
 def fit_wide(path, n_samples, n_features, y, informative, **settings):
     """A fit on a table that stays on disk."""
     from imkpl import IMKPL
@@ -76,25 +107,57 @@ def fit_wide(path, n_samples, n_features, y, informative, **settings):
     }
 
 
-# The clock starts before anything but `time` is imported.
-FIRST_FIT = """
-import time
-start = time.perf_counter()
-from imkpl import IMKPL
-from sklearn.datasets import load_wine
-X, y = load_wine(return_X_y=True)
-IMKPL().fit(X, y)
-print(time.perf_counter() - start)
-"""
+def fit_tall(path, in_memory=False, n_test=20_000, n_predicted=0, **settings):
+    """A fit on a Parquet file of many rows, read a block at a time or into an array."""
+    from imkpl import IMKPL
+    from imkpl.kernels import ParquetColumns
+
+    load_compiled_code()
+    X, y = ParquetColumns(path).split("y")
+    if in_memory:
+        source, X = X, np.empty(X.shape)
+        for start, block in source.row_blocks(np.arange(len(source))):
+            X[start : start + len(block)] = block
+    begun = time.process_time()
+    seconds, model = timed(lambda: IMKPL(**settings).fit(X, y))
+    found = {"seconds": seconds, "gigabytes": peak_gigabytes()}
+    found["processor"] = time.process_time() - begun
+    X_test, y_test = data.make_tall(n_test, X.shape[1])
+    found["accuracy"] = 100 * float(np.mean(model.predict(X_test) == y_test))
+    if n_predicted:
+        found["predicting"], _ = timed(lambda: model.predict(X[np.arange(n_predicted)]))
+    return found
 
 
-def time_first_fit():
-    """Seconds of the first fit of a fresh process, with all imports."""
-    command = [sys.executable, "-c", FIRST_FIT]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+FIRST_USES = {
+    "fit": "from imkpl import IMKPL; from sklearn.datasets import load_wine; "
+    "IMKPL().fit(*load_wine(return_X_y=True))",
+    "predict": "import imkpl, numpy; imkpl.load({model!r}).predict(numpy.ones((20, 13)))",
+    "import": "import imkpl; imkpl.IMKPL",
+    "libraries": "import numba, scipy.sparse, sklearn.base",
+}
 
 
-JOBS = {"fit": fit, "fit_wide": fit_wide}
+def time_first(use, cache=None, **names):
+    """Seconds of a first use in a fresh process, with all imports.
+
+    `cache` is the folder of compiled code, an empty one where nothing has been compiled yet.
+    """
+    # The clock starts before anything but `time` is imported.
+    code = (
+        "import time; start = time.perf_counter()\n"
+        f"{FIRST_USES[use].format(**names)}\n"
+        "print(time.perf_counter() - start)"
+    )
+    folder = {} if cache is None else {"NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=os.environ | folder
+    )
+    return float(done.stdout)
+
+
+JOBS = {"fit": fit, "fit_planted": fit_planted, "fit_wide": fit_wide, "fit_tall": fit_tall}
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(JOBS[sys.argv[1]](**json.loads(sys.argv[2]))) + "\n")

@@ -63,6 +63,36 @@ def write_wide(path, n_samples=900, n_features=860_000, n_informative=40, seed=0
     return y, informative
 
 
+def make_tall(n_samples, n_features=100, seed=0, part=0):
+    """A part of a table like that of `make_clusters`; parts are independent of each other."""
+    shape = np.random.default_rng(seed)
+    centres = shape.choice([-1.0, 1.0], (12, 12))
+    spreads = shape.uniform(-1, 1, (12, 12, 12))
+    mixes = shape.uniform(-1, 1, (12, 5))
+    rng = np.random.default_rng([seed, part])
+    groups = rng.integers(0, 12, n_samples)
+    X = rng.standard_normal((n_samples, n_features), dtype=np.float32)
+    for group in range(12):
+        rows = groups == group
+        X[rows, :12] = X[rows, :12] @ spreads[group] + centres[group]
+    X[:, 12:17] = X[:, :12] @ mixes
+    y = np.where(rng.random(n_samples) < 0.02, rng.integers(0, 4, n_samples), groups % 4)
+    return X, y
+
+
+def write_tall(path, n_samples, n_features=100, seed=0, n_rows=100_000):
+    """The same as a Parquet file, with the classes in the column "y"."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    names = [f"x{i}" for i in range(n_features)]
+    schema = pa.schema([*((name, pa.float32()) for name in names), ("y", pa.int8())])
+    with parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as file:
+        for part, start in enumerate(range(0, n_samples, n_rows)):
+            X, y = make_tall(min(n_rows, n_samples - start), n_features, seed, part + 1)
+            file.write_table(pa.table([*X.T, y.astype(np.int8)], schema=schema))
+
+
 def make_wine_like(n_samples, seed=0):
     """Samples drawn from one Gaussian per cultivar of wine."""
     X, y = load_wine(return_X_y=True)

@@ -51,7 +51,11 @@ GROWTHS = {
         "n_samples",
         {"n_features": 50},
     ),
-    "features, 1000 samples": ([500, 1000, 2000, 4000], "n_features", {"n_samples": 1000}),
+    "features, 1000 samples": (
+        [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000],
+        "n_features",
+        {"n_samples": 1000},
+    ),
 }
 
 
@@ -63,10 +67,28 @@ def test_whole_fit(name, record):
     memory = [run["gigabytes"] for run in runs]
     record(
         f"growth of a whole fit with {name}",
+        asked="exponent at most 1" if what == "n_features" else "",
+        found=f"time {exponent(sizes, times):.2f}, memory {exponent(sizes, memory):.2f}",
+        met=what != "n_features" or exponent(sizes, times) <= 1,
+        details=f"seconds: {listed(sizes, times)}; peak GB of the process: {listed(sizes, memory)}",
+    )
+
+
+def test_rows_of_a_file(record, tmp_path):
+    sizes, runs = [20_000, 100_000, 500_000, 2_500_000], []
+    for n_samples in sizes:
+        data.write_tall(tmp_path / "tall.parquet", n_samples)
+        runs.append(alone.run_alone("fit_tall", path=str(tmp_path / "tall.parquet")))
+        (tmp_path / "tall.parquet").unlink()
+    times, memory = ([run[key] for run in runs] for key in ("processor", "gigabytes"))
+    accuracy = [run["accuracy"] for run in runs]
+    record(
+        "growth of a whole fit with the rows of a Parquet file, 100 features",
         asked="",
         found=f"time {exponent(sizes, times):.2f}, memory {exponent(sizes, memory):.2f}",
         met=True,
-        details=f"seconds: {listed(sizes, times)}; peak GB of the process: {listed(sizes, memory)}",
+        details=f"processor seconds: {listed(sizes, times, 3)}; peak GB of the process: "
+        f"{listed(sizes, memory)}; accuracy: {listed(sizes, accuracy, 3)}",
     )
 
 

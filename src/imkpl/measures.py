@@ -344,3 +344,10 @@ def _scale_absolute(rows: sp.csr_array, kernel: ArrayLike | None) -> sp.csr_arra
     norms = np.sqrt(sizes.multiply(sizes @ K).sum(axis=1))
     factors = 1 / np.where(norms > 0, norms, 1.0)
     return sp.csr_array(sizes.multiply(factors[:, np.newaxis]))
+
+
+def wilson_interval(share: float, n: float) -> list[float]:
+    """Wilson's 95 % interval of a share of `n` draws."""
+    squared = NORMAL_95**2 / n
+    center, width = share + squared / 2, (squared * (share * (1 - share) + squared / 4)) ** 0.5
+    return [float((center + side * width) / (1 + squared)) for side in (-1, 1)]

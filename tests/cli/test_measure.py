@@ -44,20 +44,19 @@ def test_units_are_never_on_both_sides():
     is_test = measure.hold_out(data, 0.2, seed=0)
     assert not set(units[is_test]) & set(units[~is_test])
     assert 8 <= is_test.sum() <= 24
-    labels = (data.y == "ill").astype(int)
-    for train, test in measure._split(labels, units, 5, 0):
+    for train, test in measure.split_folds(data, 0):
         assert not set(units[train]) & set(units[test])
 
 
 def test_intervals_are_wilsons_for_distinct_rows():
     expected = binomtest(45, 60).proportion_ci(method="wilson")
-    np.testing.assert_allclose(measure.find_interval(0.75, 60), [expected.low, expected.high])
+    np.testing.assert_allclose(measure.wilson_interval(0.75, 60), [expected.low, expected.high])
     y, right = np.array(["a"] * 30 + ["b"] * 10), np.repeat([1.0, 0.6], [30, 10])
     measured = measure.describe_accuracy(right, y, np.arange(40) // 2)
     assert measured["accuracy"] == pytest.approx(0.9)
-    assert measured["interval"] == measure.find_interval(0.9, 20)
+    assert measured["interval"] == measure.wilson_interval(0.9, 20)
     assert measured["balanced_accuracy"] == pytest.approx(0.8)
-    assert measured["balanced_interval"] == measure.find_interval(0.8, 4 / (1 / 15 + 1 / 5))
+    assert measured["balanced_interval"] == measure.wilson_interval(0.8, 4 / (1 / 15 + 1 / 5))
     assert measured["baseline"] == {"class": "a", "accuracy": 0.75}
 
 

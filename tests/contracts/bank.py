@@ -21,6 +21,7 @@ def check_bank(bank, X, Y, dense, *, rtol=1e-9):
     atol = rtol * max(1.0, np.abs(full).max())
     check_shapes(bank, X, full)
     check_twin(bank, X, Y, full, cross, rng, rtol, atol)
+    check_new_samples(bank, X, Y, cross, rng)
     check_adjoint(bank, X, Y, full, cross, rng)
     check_symmetric_and_definite(bank, X, rng)
     check_select(bank, X, Y, rng)
@@ -64,6 +65,13 @@ def check_twin(bank, X, Y, full, cross, rng, rtol, atol):
         assert_allclose(bank.contract(M, X, other), expected, rtol=rtol, atol=atol * M.size)
         last = bank.n_kernels - 1
         assert_allclose(bank.evaluate(last, X, other), stack[:, :, last], rtol=rtol, atol=atol)
+
+
+def check_new_samples(bank, X, Y, cross, rng):
+    weights = positive(rng, bank.n_kernels)
+    atol = 1e-12 * weights.sum() * max(1.0, np.abs(cross).max())
+    expected = bank.combine(weights, X, Y)
+    assert_allclose(bank._compare_new(weights, X, Y), expected, rtol=0, atol=atol)
 
 
 def check_adjoint(bank, X, Y, full, cross, rng):
@@ -170,6 +178,11 @@ def check_contract_rows(bank, X, full, rng, rtol, atol):
         size = np.abs(a).sum() * np.abs(M).sum() * max(1.0, np.abs(full).max())
         assert abs(np.vdot(bank.combine(a, X), M) - a @ found) <= 1e-12 * size
     assert_array_equal(bank.contract_rows(rows[:0], [], X), np.zeros(bank.n_kernels))
+    # Several sums at once, which may be on a grid where one would not be.
+    factors = np.column_stack([weights, rng.standard_normal(weights.size)])
+    apart = [bank.contract_rows(joined, one, X, mixes) for one in factors.T]
+    together = bank.contract_rows(joined, factors, X, mixes)
+    assert_allclose(together, np.column_stack(apart), rtol=1e-5, atol=1e-5 + bound)
     chosen = np.arange(bank.n_kernels)[::-1]
     reversed_order = bank.select(chosen).contract_rows(rows, weights, X)
     assert_allclose(reversed_order, bank.contract_rows(rows, weights, X)[chosen], rtol=1e-12)

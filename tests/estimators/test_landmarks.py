@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 
 from imkpl import IMKPL, IMKPLCV, ISKPL
 from imkpl.estimators import _landmarks as module
-from imkpl.estimators._landmarks import add_other_samples, count_landmarks, learn_bandwidths
+from imkpl.estimators._landmarks import add_other_samples, count_landmarks, learn_kernels
 from imkpl.estimators._training import read_training
 from imkpl.kernels import FunctionKernel, PerFeatureGaussian
 from imkpl.solvers import solve_nqp_batch
@@ -29,7 +29,7 @@ def assert_equal_models(left, right, new):
 
 def landmarks_of(model, X, y):
     """The landmarks that a model was learned from."""
-    return learn_bandwidths(model, read_training(model, X, y))
+    return learn_kernels(model, read_training(model, X, y))[0]
 
 
 @pytest.mark.parametrize("n_landmarks", [60, 1000, None])

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from imkpl import IMKPL, ISKPL
-from imkpl.kernels import ArrayColumns
+from imkpl.estimators import _input, _landmarks
+from imkpl.kernels import ArrayColumns, ParquetColumns, columns
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,58 @@ def test_the_names_of_a_parquet_file_are_kept(wine, tmp_path):
     assert model.feature_names_in_.tolist() == names
     assert model.kernel_names_ == names
     assert model.score(str(tmp_path / "x.parquet"), wine.y) > 0.9
+
+
+@pytest.fixture
+def tall(monkeypatch):
+    """Files of more than a hundred rows are read a block of rows at a time, and learned from few.
+
+    Features are rounded, so that some rows are equal and many are tied in the first columns.
+    """
+    pytest.importorskip("pyarrow")
+    for module in (_input, _landmarks):
+        monkeypatch.setattr(module, "MAX_EXACT", 100)
+    monkeypatch.setattr(columns, "BLOCK_VALUES", 7 * 50)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400)
+    X = (rng.standard_normal((400, 7)) + np.eye(3, 7)[y]).round(1).astype(np.float32)
+    X[300:350], y[300:350] = X[:50], y[:50]
+    return pd.DataFrame(X, columns=list("abcdefg")).assign(kind=np.array(["p", "q", "r"])[y])
+
+
+@pytest.mark.parametrize("n_landmarks", [60, 5000])
+def test_many_rows_of_a_file_give_the_model_of_the_array(n_landmarks, tall, tmp_path):
+    tall.to_parquet(tmp_path / "x.parquet", row_group_size=120)
+    X, y = ParquetColumns(tmp_path / "x.parquet").split("kind")
+    frame, weight = tall.drop(columns="kind"), np.arange(400) % 3
+    settings = {"n_landmarks": n_landmarks, "n_prototypes": 9, "sparsity": 3}
+    expected = IMKPL(**settings).fit(frame, y, sample_weight=weight)
+    stored = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=frame.shape)
+    stored[:] = frame
+    for source in (X, ArrayColumns(stored)):
+        model = IMKPL(**settings).fit(source, y, sample_weight=weight)
+        assert_array_equal(model.kernel_weights_, expected.kernel_weights_)
+        assert_array_equal(model.support_, expected.support_)
+        assert_array_equal(model.codes_.toarray(), expected.codes_.toarray())
+        assert_array_equal(model.predict(source), expected.predict(frame))
+        for method in ("predict_proba", "decision_function", "reconstruction_error"):
+            # Few rows are compared without compiled code, which rounds differently.
+            found = getattr(model, method)(source)
+            assert_allclose(found, getattr(expected, method)(frame), rtol=1e-9, atol=1e-12)
+        some = np.arange(300, 30, -1)
+        assert_array_equal(model.predict(source[some]), expected.predict(frame.iloc[some]))
+    with pytest.raises(ValueError, match=r"solver=.exact. compares all pairs.*files of many rows"):
+        IMKPL(solver="exact").fit(X, y)
+
+
+def test_a_missing_cell_among_many_rows(tall, tmp_path):
+    tall.loc[333, "c"] = np.nan
+    tall.to_parquet(tmp_path / "x.parquet", row_group_size=120)
+    X, y = ParquetColumns(tmp_path / "x.parquet").split("kind")
+    with pytest.raises(ValueError, match=r"Column .c. contains NaN or infinity, expected finite"):
+        IMKPL().fit(X, y)
+    with pytest.raises(ValueError, match=r"x.parquet has no column 'sort'"):
+        X.split("sort")
 
 
 def test_labels_must_fit_the_source(wine):

@@ -18,7 +18,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import imkpl
-from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL, cost_of_wishes
+from imkpl import (
+    IMKPL,
+    IMKPLCV,
+    ISKPL,
+    IMKPLSelector,
+    MultiLabelIMKPL,
+    TimeSeriesIMKPL,
+    cost_of_wishes,
+)
 from imkpl.estimators import _landmarks
 
 FAST = {"sparsity": 3, "max_iter": 3}
@@ -140,6 +148,29 @@ def test_every_classifier_takes_wishes(kind, measured):
     assert is_obeyed(model, X, **wishes)
 
 
+@settings(max_examples=4, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), routed=st.booleans())
+def test_wishes_reach_the_model_inside_of_another_estimator(measured, seed, routed):
+    """Obeyed or refused, also where labels are several, and in the folds of a path."""
+    X, y = measured
+    wishes = draw_samples(seed, len(y))
+    inner = IMKPL(**FAST, n_prototypes=6, require=["f2"], exclude=["f6"])
+    several = (y[:, np.newaxis] == np.arange(3)).astype(int)
+    path = IMKPLCV(sparsity=(3,), cv=2, max_iter=2, require=["f2"], exclude=["f6"])
+    for model, labels in (
+        (MultiLabelIMKPL(inner), several),
+        (IMKPLSelector(inner), y),
+        (path, y),
+    ):
+        with sklearn.config_context(enable_metadata_routing=routed):
+            if routed:
+                model.set_fit_request(eligible=True, pin=True, ban=True)
+                model = make_pipeline(StandardScaler().set_output(transform="pandas"), model)
+            found = fit_or_refuse(model, X, labels, **wishes)
+        last = None if found is None else found[-1] if routed else found
+        assert last is None or is_obeyed(getattr(last, "estimator_", last), X, **wishes)
+
+
 def test_series_and_words_take_wishes(rng):
     y = np.repeat([0, 1], 12)
     series = rng.standard_normal((24, 3, 10)) + y[:, None, None]
@@ -196,10 +227,13 @@ def test_pinned_samples_become_landmarks(measured, monkeypatch):
     X, y = measured
     pin = np.isin(np.arange(len(y)), [5, 17, 29, 41, 47])
     kept, keep = [], _landmarks.keep_landmarks
-    monkeypatch.setattr(_landmarks, "keep_landmarks", lambda *a: kept.append(keep(*a)) or kept[0])
+    monkeypatch.setattr(_landmarks, "keep_landmarks", lambda *a: kept.append(keep(*a)) or kept[-1])
     model = IMKPL(**FAST, solver="landmarks", n_landmarks=12).fit(X, y, pin=pin)
-    assert np.isin(np.flatnonzero(pin), kept[0].kept).all()
-    assert kept[0].sample_weight.sum() == pytest.approx(len(y))
+    # They are drawn twice.
+    assert len(kept) == 2
+    for landmarks in kept:
+        assert np.isin(np.flatnonzero(pin), landmarks.kept).all()
+        assert landmarks.sample_weight.sum() == pytest.approx(len(y))
     assert is_obeyed(model, X, pin=pin)
 
 

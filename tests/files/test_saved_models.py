@@ -37,8 +37,8 @@ from imkpl import (
     kernels,
 )
 from imkpl._archive import read_array, write_array
+from imkpl.files.schema import ATTRIBUTES
 from imkpl.files.store import (
-    ESTIMATORS,
     MODEL_FILE,
     PARTS,
     ModelFileError,
@@ -358,7 +358,20 @@ def test_every_public_kernel_and_estimator_can_be_saved_but_functions():
     assert {kind.__name__ for kind in banks} - set(PARTS) == {"FunctionKernel"}
     public = [getattr(estimators, name) for name in estimators.__all__]
     public = [kind for kind in public if isinstance(kind, type)]
-    assert {kind.__name__ for kind in public if issubclass(kind, BaseEstimator)} == set(ESTIMATORS)
+    assert {kind.__name__ for kind in public if issubclass(kind, BaseEstimator)} == set(ATTRIBUTES)
+
+
+def test_few_samples_need_no_compiled_loops(two_blobs, tmp_path):
+    X, y = two_blobs
+    imkpl.save(IMKPL(sparsity=2, max_iter=2, n_prototypes=4).fit(X, y), tmp_path / "m.imkpl")
+    np.save(tmp_path / "X.npy", X[:9])
+    code = """
+import sys, imkpl, numpy as np
+model, X = imkpl.load("m.imkpl"), np.load("X.npy")
+model.predict(X), model.predict(X, reject=True), model.explain(X).to_dict()
+sys.exit("numba" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == 0
 
 
 def similarity(X, Y):
@@ -406,7 +419,7 @@ LOOP.append(LOOP)
         (IMKPL(class_weight=np.longdouble(1)), "class_weight is of type longdouble"),
         (IMKPL(class_weight=object), "class_weight is the type object"),
         (IMKPL(class_weight=LOOP), r"class_weight\[0\].* is nested more than 40 levels deep"),
-        (Subclass(), "A model of class Subclass cannot be saved, expected one of IMKPL, IMKPLCV"),
+        (Subclass(), "A model of class Subclass cannot be saved, expected one of IMKPL, ISKPL"),
         (make_pipeline(StandardScaler(), IMKPL()), "class Pipeline cannot be saved, .* with skops"),
         (3, "A model of class int cannot be saved, expected one of IMKPL"),
     ],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
@@ -102,7 +103,7 @@ def test_self_part_equals_cross_part_to_the_bit():
 
 
 def exp_minus(t, function=_exp_minus):
-    return np.array([function(value) for value in t])
+    return njit(lambda values: np.array([function(value) for value in values]))(t)
 
 
 def test_exponential_is_accurate():

@@ -13,7 +13,7 @@ from imkpl.model import landmarks as module
 from imkpl.model.landmarks import (
     ClassDraw,
     choose_landmarks,
-    draw_in_memory,
+    draw_landmarks,
     share_landmarks,
     share_weight,
 )
@@ -24,7 +24,8 @@ OPTIONS = {"seed": 0, "working_memory": 64}
 
 def spread_over_class(bank, X, sample_weight, n_chosen, generator):
     draw = ClassDraw(np.arange(len(X)), sample_weight, n_chosen, generator)
-    draw_in_memory(bank, X, draw, working_memory=1)
+    average = np.full(bank.n_kernels, 1 / bank.n_kernels)
+    draw_landmarks(bank, average, X, draw, working_memory=1)
     return draw.chosen
 
 

@@ -1,47 +1,39 @@
 """Samples in parts without a cluster: the parts are slices of an array."""
 
-import hashlib
+from typing import ClassVar
 
 import numpy as np
 
-from imkpl.kernels.sharded import ShardedSamples
+from imkpl.kernels.sharded import RowBlocks
 
 
-class LocalShards(ShardedSamples):
-    """An array cut at given rows; records how many numbers each pass brings back."""
+class CutArray:
+    """An array cut at given rows."""
 
-    def __init__(self, array, cuts, rows=None, sizes=None):
-        self.array, self.cuts = array, np.asarray(cuts)
-        self.rows = np.arange(len(array)) if rows is None else rows
-        self.sizes = [] if sizes is None else sizes
+    def __init__(self, array, cuts):
+        self.array, self.shape = array, array.shape
+        self.starts = [0, *cuts]
 
-    @property
-    def shape(self):
-        return self.rows.size, self.array.shape[1]
+    def row_blocks(self, wanted):
+        for start, end in zip(self.starts, [*self.starts[1:], len(self.array)], strict=True):
+            if np.any((wanted >= start) & (wanted < end)):
+                yield start, self.array[start:end]
 
-    @property
-    def digests(self):
-        rows = self.array[self.rows] + 0.0
-        lines = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
-        return np.frombuffer(b"".join(lines), np.uint64).reshape(-1, 2)
 
-    @property
-    def ranges(self):
-        return np.stack([self.array.min(axis=0), self.array.max(axis=0)], axis=1)
+class LocalShards(RowBlocks):
+    """Rows of a cut array; records how many numbers each pass brings back."""
 
-    def __getitem__(self, indices):
-        return LocalShards(self.array, self.cuts, self.rows[indices], self.sizes)
+    sizes: ClassVar[list[int]] = []
 
-    def distribute(self, bank):
-        return bank
-
-    def map(self, function, *common, per_row=()):
-        owners = np.searchsorted(self.cuts, self.rows, side="right")
-        found = []
-        for owner in np.unique(owners):
-            places = np.flatnonzero(owners == owner)
-            block = self.array[self.rows[places]]
-            result = function(block, *common, *(values[places] for values in per_row))
-            found.append((places, result))
-        self.sizes.append(sum(np.size(result) for _, result in found))
+    def map(self, *arguments, **options):
+        found = super().map(*arguments, **options)
+        arrays = [result for _, result in found if isinstance(result, np.ndarray)]
+        self.sizes.append(sum(array.size for array in arrays))
         return found
+
+
+def cut_rows(array, cuts):
+    """An array in parts."""
+    shards = LocalShards(np.arange(len(array)), None, None, CutArray(array, cuts)).summarized()
+    LocalShards.sizes.clear()
+    return shards

@@ -455,3 +455,20 @@ def test_channels_from_right_to_left_leave_the_text_around_them(open_page, tmp_p
     blocks = page.evaluate(READ_BLOCKS)
     assert "aligned step by step" in "".join(block["text"] for block in blocks)
     assert [block["text"] for block in blocks if not block["inOrder"]] == []
+
+
+def test_a_letter_prints_on_one_page_whatever_it_names(open_page, hostile, tmp_path):
+    long = hostile.X.set_axis([f"a long name of a measurement {i} " * 4 for i in range(13)], axis=1)
+    model = IMKPL(sparsity=3, n_prototypes=6).fit(
+        long, np.char.add("a long class " * 9, hostile.y.astype(str))
+    )
+    cards = [
+        hostile.model.explain(hostile.X).card(3),
+        model.explain(3 * long).card(0),
+        model.explain(1.2 * long).card(0),
+    ]
+    for card in cards:
+        path = save(card.letter("html", measured={"accuracy": 0.9, "rows": 99}), tmp_path)
+        page = open_page(path, width=360)
+        assert widths(page) == [360, 360]
+        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) == 1

@@ -122,6 +122,7 @@ def test_a_class_that_was_never_shown_counts_as_wrong(wine):
         "n_right": 0,
         "n_predicted": 0,
         "recall": 0.0,
+        "interval": pytest.approx([0.0, 0.4899], abs=1e-4),
         "precision": None,
     }
     assert sum(accuracy["confusion"][3]) == 4

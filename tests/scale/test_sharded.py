@@ -11,7 +11,7 @@ from imkpl.estimators._partitions import group_sharded_rows
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels.per_feature import root_mean_squared_difference
 from imkpl.model.landmarks import choose_landmarks
-from reference.sharded import LocalShards
+from reference.sharded import cut_rows
 
 
 @pytest.mark.parametrize("budget", [1, 2**16])
@@ -28,13 +28,13 @@ def test_groups_and_their_order_are_those_of_samples_in_memory(budget, seed, n_v
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_partitions, "VALUES_PER_SAMPLE", 1)
         patch.setattr(_partitions, "FEWEST_VALUES", budget)
-        found = group_sharded_rows(LocalShards(X, [4, 20]), labels)
+        found = group_sharded_rows(cut_rows(X, [4, 20]), labels)
     assert_array_equal(found[0], first)
     assert_array_equal(found[1], group.ravel())
 
 
 def test_few_columns_are_fetched_to_sort(rng):
-    shards = LocalShards(rng.standard_normal((20_000, 30)), [5000])
+    shards = cut_rows(rng.standard_normal((20_000, 30)), [5000])
     group_sharded_rows(shards, np.zeros(20_000, dtype=int))
     assert max(shards.sizes) <= 8 * 20_000
 
@@ -45,7 +45,7 @@ def test_bandwidths_are_those_of_samples_in_memory(rng, offset):
     weight = rng.integers(0, 4, 97).astype(float)
     expected = root_mean_squared_difference(X, weight)
     for cuts in ([], [1], [30, 31, 60]):
-        found = root_mean_squared_difference(LocalShards(X, cuts), weight)
+        found = root_mean_squared_difference(cut_rows(X, cuts), weight)
         assert_allclose(found, expected, rtol=1e-14)
 
 
@@ -56,13 +56,13 @@ def test_landmarks_are_those_of_samples_in_memory(rng):
     options = {"seed": 3, "working_memory": 64}
     for n_landmarks in (12, 80, 299):
         expected = choose_landmarks(bank, X, labels, weight, n_landmarks, **options)
-        shards = LocalShards(X, [10, 150])
+        shards = cut_rows(X, [10, 150])
         found = choose_landmarks(bank, shards, labels, weight, n_landmarks, **options)
         for left, right in zip(found, expected, strict=True):
             assert_array_equal(left, right)
 
 
 def test_samples_in_parts_are_no_array(rng):
-    shards = LocalShards(rng.standard_normal((5, 2)), [2])
+    shards = cut_rows(rng.standard_normal((5, 2)), [2])
     with pytest.raises((TypeError, IndexError)):
         PerFeatureGaussian(bandwidth=1.0).adapt(shards).combine([1.0, 1.0], shards)

@@ -20,7 +20,8 @@ import numpy as np
 
 import imkpl
 from imkpl._archive import DIGITS
-from imkpl.files.store import ESTIMATORS, MODEL_FILE, PARTS, SCALARS, ModelFileError
+from imkpl.files.schema import ATTRIBUTES
+from imkpl.files.store import MODEL_FILE, PARTS, SCALARS, ModelFileError
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import jobs
@@ -230,7 +231,7 @@ def _change_node(rng, document):
         if place in other or isinstance(other, list):
             node[key] = copy.deepcopy(other[place])
     elif kind == 3 and isinstance(node, dict) and "class" in node:
-        node["class"] = pick(rng, [*ESTIMATORS, *PARTS, *SCALARS, "eval"])
+        node["class"] = pick(rng, [*ATTRIBUTES, *PARTS, *SCALARS, "eval"])
     elif kind == 4 and isinstance(node[key], int | float):
         node[key] = node[key] * pick(rng, [-1, 2, 1000]) + int(rng.integers(-1, 2))
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imkpl.cli.command import INPUT_ERROR, DebugOption, JsonOption, add_command, create_app
+from imkpl.cli.command import INPUT_ERROR, JsonOption, add_command, create_app
 from imkpl.cli.output import echo, echo_error, echo_json, echo_note
 
 EXAMPLES = """
@@ -22,8 +22,8 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table-1 to table-5, figure-synthetic, -embedding, -sensitivity, -convergence, "
-            "or all.",
+            help="table-1 to table-5, table-ablation, figure-synthetic, -embedding, -sensitivity, "
+            "-convergence, or all.",
             show_default=False,
         ),
     ],
@@ -72,7 +72,6 @@ def reproduce(
         bool, typer.Option("--corrected", help="Bold by the test of Nadeau and Bengio.")
     ] = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Measure tables and figures of the paper again, and write them on one page.
 

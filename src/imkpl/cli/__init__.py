@@ -1,5 +1,5 @@
 """The command ``imkpl``: `check`, `fit` (with demo) and `use` (predict, explain, report, export,
-compare), `records` (inspect, forget, release).
+compare), `documents` (card, letter), `records` (inspect, forget, release).
 
 `command` has what commands share (options, errors and exit codes), `output` what they print and
 write. This is the only home of typer and rich.

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from imkpl import __version__
-from imkpl.cli import check, fit, records, use
+from imkpl.cli import check, documents, fit, records, use
 from imkpl.cli.command import add_command, create_app
 
 app = create_app(
@@ -46,6 +46,8 @@ add_command(app, use.explain, use.EXPLAIN_EXAMPLES)
 add_command(app, use.report, use.REPORT_EXAMPLES)
 add_command(app, use.export, use.EXPORT_EXAMPLES)
 add_command(app, use.compare, use.COMPARE_EXAMPLES)
+add_command(app, documents.card, documents.CARD_EXAMPLES)
+add_command(app, documents.letter, documents.LETTER_EXAMPLES)
 add_command(app, records.inspect, records.INSPECT_EXAMPLES)
 add_command(app, records.forget, records.FORGET_EXAMPLES)
 add_command(app, records.release, records.RELEASE_EXAMPLES)

@@ -10,20 +10,9 @@ import typer
 
 from imkpl.cli.command import (
     INPUT_ERROR,
-    CategoriesOption,
     DataArgument,
-    DebugOption,
-    DropOption,
-    GroupOption,
-    IdOption,
     JsonOption,
-    MissingOption,
-    NumbersOption,
-    SeparatorOption,
-    TargetOption,
-    XKeyOption,
-    YKeyOption,
-    read_options,
+    TrainingFile,
 )
 from imkpl.cli.output import echo, echo_json, echo_note, echo_table
 from imkpl.readers import DataFile, read_training_file
@@ -43,36 +32,14 @@ MAX_ALIKE = 3
 
 def check(
     data: DataArgument,
-    target: TargetOption = None,
-    identifier: IdOption = None,
-    group: GroupOption = None,
-    drop: DropOption = None,
-    categories: CategoriesOption = None,
-    numbers: NumbersOption = None,
-    missing: MissingOption = None,
-    separator: SeparatorOption = None,
-    x_key: XKeyOption = None,
-    y_key: YKeyOption = None,
+    options: TrainingFile,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Say how a file is read and what to correct in it, before a fit.
 
     Nothing is written. The exit code is 0 if there is nothing to do, 1 if there are findings or if
     the file cannot be read. imkpl fit takes the same options.
     """
-    options = read_options(
-        target=target,
-        id_column=identifier,
-        group=group,
-        drop=drop,
-        categories=categories,
-        numbers=numbers,
-        missing=missing,
-        separator=separator,
-        x_key=x_key,
-        y_key=y_key,
-    )
     read = read_training_file(data, options)
     label, n_rows = find_baseline(read.y)
     answer: dict[str, Any] = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
@@ -20,6 +20,16 @@ from imkpl.readers.formats import FORMATS
 
 INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
+
+def option(names: str, text: str, **more: Any) -> Any:
+    """An option for typer: its names, and what --help says of it."""
+    return typer.Option(*names.split(), help=text, **more)
+
+
+def _optional(kind: Any, name: str, text: str) -> Any:
+    return Annotated[kind | None, option(name, text)]
+
+
 DataArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
@@ -29,96 +39,77 @@ DataArgument: TypeAlias = Annotated[
     ),
 ]
 ModelArgument: TypeAlias = Annotated[
-    Path,
-    typer.Argument(readable=False, help="A file that imkpl fit wrote.", show_default=False),
+    Path, typer.Argument(readable=False, help="A file that imkpl fit wrote.", show_default=False)
 ]
-TargetOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--target", help="Column with the classes.", show_default=False),
-]
-IdOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--id", help="Column with the row names.", show_default=False),
-]
-SeparatorOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--separator",
-        help="Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
-        show_default=False,
-    ),
-]
-GroupOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
+
+
+# What can be said about a file: fields of ReadOptions, and their options.
+READING: dict[str, Any] = {
+    "target": _optional(str, "--target", "Column with the classes."),
+    "id_column": _optional(str, "--id", "Column with the row names."),
+    "group": _optional(
+        str,
         "--group",
-        help="Column of persons, or of whatever several rows belong to. Their rows are never on "
-        "both sides when the accuracy is measured.",
-        show_default=False,
+        "Column of persons, or of whatever several rows belong to. Their rows are never on both "
+        "sides when the accuracy is measured.",
     ),
-]
-DropOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--drop", help="Leave out this column; may be repeated.", show_default=False),
-]
-CategoriesOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--categories", help="Read this column as categories; may be repeated.", show_default=False
+    "drop": _optional(list[str], "--drop", "Leave out this column; may be repeated."),
+    "categories": _optional(
+        list[str], "--categories", "Read this column as categories; may be repeated."
     ),
-]
-NumbersOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--numbers", help="Read this column as numbers; may be repeated.", show_default=False
+    "numbers": _optional(list[str], "--numbers", "Read this column as numbers; may be repeated."),
+    "eligible": _optional(
+        str, "--eligible", "Column of yes and no: which rows may be shown in prototypes."
     ),
-]
-MissingOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
+    "pin": _optional(
+        str, "--pin", "Column of yes and no: which rows must be the centre of a prototype."
+    ),
+    "ban": _optional(
+        str, "--ban", "Column of yes and no: which rows must not be the centre of one."
+    ),
+    "missing": _optional(
+        list[str],
         "--missing",
-        help="A cell that means missing, such as -999; may be repeated.",
-        show_default=False,
+        "A cell that means missing, such as -999; may be repeated.",
     ),
-]
-XKeyOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--x-key", help="Array of samples in .npz and .mat files.", show_default=False),
-]
-YKeyOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--y-key", help="Array of labels in .npz and .mat files.", show_default=False),
-]
+    "by": _optional(
+        list[str],
+        "--by",
+        "Measure each subgroup of rows with the same value in this column; may be repeated.",
+    ),
+    "separator": _optional(
+        str,
+        "--separator",
+        "Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
+    ),
+    "x_key": _optional(str, "--x-key", "Array of samples in .npz and .mat files."),
+    "y_key": _optional(str, "--y-key", "Array of labels in .npz and .mat files."),
+}
+NEW = ("id_column", "missing", "separator", "x_key")
+# Parameters of these types become options: of a file to learn from, to measure on in subgroups, to
+# measure on, and without classes.
+TrainingFile: TypeAlias = Annotated[ReadOptions, tuple(name for name in READING if name != "by")]
+MeasuredFile: TypeAlias = Annotated[ReadOptions, ("target", "by", *NEW, "y_key")]
+LabelledFile: TypeAlias = Annotated[ReadOptions, ("target", *NEW, "y_key")]
+NewFile: TypeAlias = Annotated[ReadOptions, NEW]
 KeyOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--key",
-        help="File with the key of pseudonyms; fit --pseudonymise writes a new one if there is "
+        "File with the key of pseudonyms; fit --pseudonymise writes a new one if there is "
         "none. Without it, a key is used once and thrown away.",
-        show_default=False,
     ),
 ]
-JsonOption: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-]
-ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+JsonOption: TypeAlias = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
+ForceOption: TypeAlias = Annotated[bool, option("--force", "Replace existing files.")]
 SpreadsheetOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    option(
         "--spreadsheet-safe",
-        help="Put an apostrophe before cells of the .csv that a spreadsheet would run.",
+        "Put an apostrophe before cells of the .csv that a spreadsheet would run.",
     ),
 ]
-DebugOption: TypeAlias = Annotated[
-    bool, typer.Option("--debug", help="Show the traceback of an error.")
-]
-
-
-def read_options(**given: Any) -> ReadOptions:
-    """What the options of a command say about a file; those that can be repeated are lists."""
-    for name in ("drop", "categories", "numbers", "missing"):
-        given[name] = tuple(given.get(name) or ())
-    return ReadOptions(**given)
+DebugOption: TypeAlias = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
 
 def create_app(text: str) -> typer.Typer:
@@ -134,18 +125,57 @@ def create_app(text: str) -> typer.Typer:
 
 
 def add_command(app: typer.Typer, function: Callable[..., None], examples: str) -> None:
-    """Add a function with typer's annotations and a parameter `debug` as a command."""
+    """Add a function with typer's annotations as a command with --debug.
 
-    @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> None:
-        with handle_errors(debug=bool(kwargs.get("debug"))):
-            function(*args, **kwargs)
+    A parameter whose type is a dataclass becomes an option for each of its fields.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    groups = {name: _list_options(one) for name, one in signature.parameters.items()}
+    debug = inspect.Parameter(
+        "debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=DebugOption
+    )
+    options = [one for group in groups.values() for one in group] + [debug]
 
+    def run(*, debug: bool, **given: Any) -> None:
+        with handle_errors(debug=debug):
+            for name, group in groups.items():
+                if [one.name for one in group] != [name]:
+                    asked = {one.name: given.pop(one.name) for one in group}
+                    given[name] = _build(signature.parameters[name].annotation, asked)
+            function(**given)
+
+    # This is what typer reads.
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in options}
     text = inspect.getdoc(function) or ""
     shown = "\n".join(f"  {line}" for line in examples.strip().splitlines())
     # The mark keeps typer from joining the lines.
     full = f"{text}\n\n\b\nExamples:\n{shown}"
     app.command(function.__name__, help=full, short_help=text.splitlines()[0])(run)
+
+
+def _list_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """The options that a parameter of a command stands for."""
+    kind = getattr(parameter.annotation, "__origin__", parameter.annotation)
+    if not is_dataclass(kind):
+        return [parameter.replace(kind=parameter.KEYWORD_ONLY)]
+    hints = READING if kind is ReadOptions else get_type_hints(kind, include_extras=True)
+    wanted = getattr(parameter.annotation, "__metadata__", [hints])[0]
+    defaults = {one.name: None if one.default == () else one.default for one in fields(kind)}
+    return [
+        parameter.replace(
+            name=name, default=defaults[name], annotation=hints[name], kind=parameter.KEYWORD_ONLY
+        )
+        for name in wanted
+    ]
+
+
+def _build(annotation: Any, asked: dict[str, Any]) -> Any:
+    """A dataclass of what the options say; those that can be repeated are tuples."""
+    kind = getattr(annotation, "__origin__", annotation)
+    return kind(
+        **{k: tuple(v) if isinstance(v, list) else v for k, v in asked.items() if v is not None}
+    )
 
 
 @contextmanager

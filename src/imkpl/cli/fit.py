@@ -11,28 +11,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from imkpl._archive import write_file, write_files
 from imkpl._json import to_json
 from imkpl.cli.check import echo_findings
 from imkpl.cli.command import (
-    CategoriesOption,
     DataArgument,
-    DebugOption,
-    DropOption,
     ForceOption,
-    GroupOption,
-    IdOption,
     JsonOption,
     KeyOption,
-    MissingOption,
-    NumbersOption,
-    SeparatorOption,
-    TargetOption,
-    XKeyOption,
-    YKeyOption,
-    read_options,
+    TrainingFile,
+    option,
 )
 from imkpl.cli.measure import (
     beats_baseline,
@@ -44,6 +33,7 @@ from imkpl.cli.measure import (
     measure_folds,
     say_accuracy,
     say_rows,
+    split_folds,
 )
 from imkpl.cli.output import (
     check_outputs,
@@ -54,8 +44,15 @@ from imkpl.cli.output import (
     echo_table,
     progress_bar,
 )
-from imkpl.cli.records import choose_key, find_date, find_versions
-from imkpl.cli.use import as_samples, count_prototypes, explain_rows, list_features, read_like
+from imkpl.cli.records import choose_key, find_origin
+from imkpl.cli.use import (
+    as_samples,
+    count_prototypes,
+    describe_wishes,
+    explain_rows,
+    list_features,
+    read_like,
+)
 from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
 from imkpl.readers.check import find_baseline
 from imkpl.readers.data_file import list_names
@@ -68,6 +65,7 @@ imkpl fit train.ts --test test.ts --model m.imkpl
 imkpl fit data.csv --target class --path --json
 imkpl fit data.csv --target class --stability 10 --report page.html
 imkpl fit data.csv --target class --id patient --pseudonymise --key secret.key --model m.imkpl
+imkpl fit data.csv --target class --exclude ward --eligible consent --cost-of-wishes
 """
 DEMO_EXAMPLES = """
 imkpl demo
@@ -79,18 +77,86 @@ MAX_SHOWN = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user chose about a fit."""
+    """What a user can choose about a fit; every field is an option."""
 
-    test_size: float = 0.2
-    seed: int = 0  # of the held-out rows and of the model
-    sparsity: int | None = None
-    max_kernels: int | None = None
-    uses_path: bool = False  # choose the size by cross-validation
-    allows_missing: bool = False  # read missing cells even if there are none in training
-    checkpoint: Path | None = None
-    repeats: int | None = None  # repetitions of folds; as many as are quick by default
-    is_balanced: bool = False  # errors in all classes count alike
-    drops_rare: bool = False
+    test_size: Annotated[
+        float,
+        option("--test-size", "Share of rows held out to measure on; 0: none.", min=0.0, max=0.9),
+    ] = 0.2
+    repeats: Annotated[
+        int | None,
+        option(
+            "--repeats",
+            "Repetitions of five folds to measure in; as many as are quick by default, 0: none.",
+            min=0,
+        ),
+    ] = None
+    balanced: Annotated[
+        bool, option("--balanced", "Errors in rare classes count as much as in frequent ones.")
+    ] = False
+    drop_rare: Annotated[
+        bool, option("--drop-rare", "Leave out classes of fewer than three rows.")
+    ] = False
+    seed: Annotated[int, option("--seed", "Seed of the held-out rows.", min=0, max=2**32 - 1)] = 0
+    sparsity: Annotated[
+        int | None,
+        option(
+            "--sparsity",
+            "Initial prototypes per class, and maximum rows per prototype. Usual: 10.",
+            min=1,
+        ),
+    ] = None
+    max_kernels: Annotated[
+        int | None, option("--max-kernels", "Maximum number of features.", min=1)
+    ] = None
+    path: Annotated[bool, option("--path", "Find the smallest good model by cross-validation.")] = (
+        False
+    )
+    require: Annotated[
+        list[str] | None, option("--require", "The model must use this column; may be repeated.")
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        option("--exclude", "The model must not use this column; may be repeated."),
+    ] = None
+    together: Annotated[
+        list[str] | None,
+        option(
+            "--together",
+            "Use columns such as systolic,diastolic together or not at all; may be repeated.",
+        ),
+    ] = None
+    cost_of_wishes: Annotated[
+        bool,
+        option(
+            "--cost-of-wishes",
+            "Measure in five folds what the wishes about columns and rows cost.",
+        ),
+    ] = False
+    allow_missing: Annotated[
+        bool, option("--allow-missing", "Prepare for missing cells, even if there are none here.")
+    ] = False
+    stability: Annotated[
+        int | None,
+        option(
+            "--stability",
+            "Fit again so many times to parts of the rows, and say what is chosen again.",
+            min=2,
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        option(
+            "--checkpoint", "Save every round in this folder; the same command resumes from there."
+        ),
+    ] = None
+
+    @property
+    def features(self) -> dict[str, Any]:
+        """The wishes about features, as parameters of an estimator."""
+        groups = [[name.strip() for name in one.split(",")] for one in self.together or ()]
+        wishes = {"require": self.require, "exclude": self.exclude, "groups": groups}
+        return {name: list(wish) for name, wish in wishes.items() if wish}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,111 +170,23 @@ class Fitted:
     provenance: dict[str, Any] = field(default_factory=dict)  # where the rows come from
     stability: Any = None  # what refits choose again, if asked for
     folds: dict[str, Any] | None = None  # accuracy in folds of all rows
+    cost: Any = None  # what the wishes cost, if asked for
 
 
 def fit(
     data: DataArgument,
-    target: TargetOption = None,
-    identifier: IdOption = None,
-    group: GroupOption = None,
-    drop: DropOption = None,
-    categories: CategoriesOption = None,
-    numbers: NumbersOption = None,
-    missing: MissingOption = None,
-    model: Annotated[
-        Path | None, typer.Option("--model", help="Write the model here.", show_default=False)
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", help="Write a page (.html) here.", show_default=False),
-    ] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option("--test", help="Measure on this file instead.", show_default=False),
-    ] = None,
-    test_size: Annotated[
-        float,
-        typer.Option(
-            "--test-size", min=0.0, max=0.9, help="Share of rows held out to measure on; 0: none."
-        ),
-    ] = 0.2,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            "--repeats",
-            min=0,
-            help="Repetitions of five folds to measure the accuracy in; as many as are quick by "
-            "default, 0: none.",
-            show_default=False,
-        ),
-    ] = None,
-    balanced: Annotated[
-        bool,
-        typer.Option(
-            "--balanced", help="Errors in rare classes count as much as in frequent ones."
-        ),
-    ] = False,
-    drop_rare: Annotated[
-        bool,
-        typer.Option("--drop-rare", help="Leave out classes of fewer than three rows."),
-    ] = False,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the held-out rows.")
-    ] = 0,
-    sparsity: Annotated[
-        int | None,
-        typer.Option(
-            "--sparsity",
-            min=1,
-            help="Initial prototypes per class, and maximum rows per prototype. Usual: 10.",
-            show_default=False,
-        ),
-    ] = None,
-    max_kernels: Annotated[
-        int | None,
-        typer.Option(
-            "--max-kernels", min=1, help="Maximum number of features.", show_default=False
-        ),
-    ] = None,
-    path: Annotated[
-        bool, typer.Option("--path", help="Find the smallest good model by cross-validation.")
-    ] = False,
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing", help="Prepare for missing cells, even if there are none here."
-        ),
-    ] = False,
-    stability: Annotated[
-        int | None,
-        typer.Option(
-            "--stability",
-            min=2,
-            help="Fit again so many times to parts of the rows, and say what is chosen again.",
-            show_default=False,
-        ),
-    ] = None,
+    options: TrainingFile,
+    *,
+    model: Annotated[Path | None, option("--model", "Write the model here.")] = None,
+    report: Annotated[Path | None, option("--report", "Write a page (.html) here.")] = None,
+    test: Annotated[Path | None, option("--test", "Measure on this file instead.")] = None,
+    settings: Settings,
     pseudonymise: Annotated[
-        bool,
-        typer.Option(
-            "--pseudonymise", help="Replace the names of --id by keyed digests, in all files."
-        ),
+        bool, option("--pseudonymise", "Replace the names of --id by keyed digests, in all files.")
     ] = False,
     key: KeyOption = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint",
-            help="Save every round in this folder; the same command resumes from there.",
-            show_default=False,
-        ),
-    ] = None,
-    separator: SeparatorOption = None,
-    x_key: XKeyOption = None,
-    y_key: YKeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Learn from a file: prototypes, features, and how well they tell classes apart.
 
@@ -216,40 +194,17 @@ def fit(
     rows. Of a small table, the accuracy is also measured in repeated folds. Notes say what was
     guessed about the file. Existing files are not replaced without --force.
     """
-    options = read_options(
-        target=target,
-        id_column=identifier,
-        group=group,
-        drop=drop,
-        categories=categories,
-        numbers=numbers,
-        missing=missing,
-        separator=separator,
-        x_key=x_key,
-        y_key=y_key,
-    )
-    settings = Settings(
-        test_size,
-        seed,
-        sparsity,
-        max_kernels,
-        path,
-        allow_missing,
-        checkpoint,
-        repeats,
-        balanced,
-        drop_rare,
-    )
     check_outputs([model, report], [data, test, key], force=force)
     check_report("--report", report)
     secret = choose_key(key, options, is_wanted=pseudonymise)
     fitted = _fit_file(data, test, options, settings, secret)
-    if stability is not None:
-        fitted = _measure_stability(fitted, stability)
+    if settings.cost_of_wishes:
+        fitted = _measure_cost(fitted, settings.seed)
+    if settings.stability is not None:
+        fitted = _measure_stability(fitted, settings.stability)
     answer = _describe_fit(fitted)
-    fitted.model.provenance_ = to_json(
-        {**fitted.provenance, "held_out": answer["held_out"], "folds": answer["folds"]}
-    )
+    measured = {name: answer[name] for name in ("held_out", "folds", "cost_of_wishes")}
+    fitted.model.provenance_ = to_json({**fitted.provenance, **measured})
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
         from imkpl.files.store import model_bytes
@@ -267,7 +222,7 @@ def fit(
     if as_json:
         echo_json(answer)
     else:
-        _echo_fit(answer, fitted.stability)
+        _echo_fit(answer, fitted)
 
 
 def _fit_file(
@@ -278,7 +233,7 @@ def _fit_file(
     if key is not None:
         whole = whole.pseudonymise(key)
     echo_findings(whole)
-    if settings.drops_rare:
+    if settings.drop_rare:
         whole, rare = drop_rare(whole)
         if rare:
             echo_note(f"Classes with fewer than three rows left out: {list_names(rare)}.")
@@ -298,8 +253,7 @@ def _fit_file(
             rows = f"{n_known} of {len(held_out)} rows to measure on"
             echo_note(f"{rows} are equal to rows that were learned from.")
     provenance = {
-        "date": find_date(),
-        "versions": find_versions(),
+        **find_origin(),
         "file": data.name,
         "fingerprint": whole.fingerprint(key or b""),
         "rows": len(whole),
@@ -307,7 +261,7 @@ def _fit_file(
         "measured_on": None if test is None else test.name,
         "target": whole.target,
         "is_pseudonymised": key is not None,
-        "drops_rare": settings.drops_rare,
+        "drops_rare": settings.drop_rare,
         "reading": asdict(options),
     }
     fitted = replace(_fit_model(train, held_out, settings), provenance=provenance)
@@ -328,6 +282,11 @@ def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile 
         return data, None, []
     if data.split is not None:
         train, test = data.split
+        if np.any(data.wishes.get("pin", np.zeros(len(data)))[test]):
+            raise InputError(
+                "A row is pinned, but the file says to measure on it, expected one to learn from. "
+                "Take it out of --pin, or use --test-size 0."
+            )
         return data.take(train), data.take(test), np.asarray(test).tolist()
     is_test = hold_out(data, settings.test_size, settings.seed)
     if not is_test.any():
@@ -343,7 +302,7 @@ def _fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fi
     model = _build_model(train, test, settings)
     start = time.perf_counter()
     with progress_bar("fitting"):
-        model.fit(train.samples, train.y)
+        model.fit(train.samples, train.y, **train.wishes)
     seconds = time.perf_counter() - start
     # Row numbers are those of the file, not of the training rows.
     model.support_ids_ = train.ids[model.support_]
@@ -355,12 +314,34 @@ def _measure_stability(fitted: Fitted, n_repeats: int) -> Fitted:
     from imkpl import stability
 
     model, train = fitted.model, fitted.train
+    if train.wishes:
+        raise InputError(
+            "--stability fits without wishes about rows. Leave it out, or --eligible, --pin and "
+            "--ban."
+        )
     with progress_bar("fitting again"):
         found = stability(
             model, train.samples, train.y, n_repeats=n_repeats, random_state=model.random_state
         )
     # The same fit, with the names of rows in the file.
     return replace(fitted, stability=replace(found, reference=model))
+
+
+def _measure_cost(fitted: Fitted, seed: int) -> Fitted:
+    """What the wishes cost, in the folds in which the accuracy is measured."""
+    from imkpl import cost_of_wishes
+
+    model, train = fitted.model, fitted.train
+    if not describe_wishes(model):
+        raise InputError(
+            "--cost-of-wishes measures wishes, but there are none. Add --require, --exclude, "
+            "--together, --eligible, --pin or --ban, or leave it out."
+        )
+    with progress_bar("measuring wishes"):
+        found = cost_of_wishes(
+            model, as_samples(model, train), train.y, **train.wishes, cv=split_folds(train, seed)
+        )
+    return replace(fitted, cost=found)
 
 
 def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
@@ -370,9 +351,10 @@ def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> 
     common: dict[str, Any] = {
         "random_state": settings.seed,
         "checkpoint": settings.checkpoint,
-        "class_weight": "balanced" if settings.is_balanced else None,
+        "class_weight": "balanced" if settings.balanced else None,
+        **settings.features,
     }
-    if settings.uses_path:
+    if settings.path:
         if settings.sparsity is not None or settings.max_kernels is not None:
             raise InputError(
                 "--path chooses the size by cross-validation, so --sparsity and --max-kernels have "
@@ -392,7 +374,7 @@ def _choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) 
     if train.is_series:
         return "auto"
     has_missing = test is not None and bool(test.samples.isna().to_numpy().any())
-    return "per_column" if has_missing or settings.allows_missing else "auto"
+    return "per_column" if has_missing or settings.allow_missing else "auto"
 
 
 def _name_kernels(model: Any) -> str:
@@ -424,7 +406,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 
 
 def _describe_fit(fitted: Fitted) -> dict[str, Any]:
-    model, train, test = fitted.model, fitted.train, fitted.test
+    model, train, test, cost = fitted.model, fitted.train, fitted.test, fitted.cost
     predicted = None if test is None else model.predict(as_samples(model, test))
     prototypes, usual = count_prototypes(model), model._predictor.bank._default_sparsity
     measured = None
@@ -472,13 +454,15 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
             "max_kernels": getattr(model, "max_kernels_", model.max_kernels),
             "seed": model.random_state,
         },
+        "wishes": describe_wishes(model),
+        "cost_of_wishes": cost and {**cost.to_dict(), "text": str(cost)},
         "stability": None if fitted.stability is None else fitted.stability.to_dict(),
         "n_iter": int(model.n_iter_),
         "seconds": fitted.seconds,
     }
 
 
-def _echo_fit(answer: dict[str, Any], stability: Any = None) -> None:
+def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
     from imkpl.explanations.explanation import write_chance
 
     n_train, n_test = answer["training_rows"], answer["held_out_rows"]
@@ -516,19 +500,19 @@ def _echo_fit(answer: dict[str, Any], stability: Any = None) -> None:
         cells = [[*line, f"{folds['recall'][line[0]]:.0%}"] for line in cells]
     echo_table(head, cells)
     echo(f"\nA prototype is made of {answer['samples_per_prototype']:.1f} {row} on average.")
-    if stability is not None:
-        echo(f"\n{stability}")
+    for found in (fitted.cost, fitted.stability):
+        if found is not None:
+            echo(f"\n{found}")
     for key, name in (("model", "Model"), ("report", "Report")):
         if answer.get(key):
             echo(f"\n{name} written to {answer[key]}.")
 
 
 def demo(
-    folder: Annotated[
-        Path, typer.Option("--folder", help="The page is written here, as report.html.")
-    ] = Path("demo"),
+    folder: Annotated[Path, option("--folder", "The page is written here, as report.html.")] = Path(
+        "demo"
+    ),
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Fit a model to data of 569 patients with a tumour, and show what it learned.
 
@@ -559,7 +543,7 @@ def demo(
         echo_json(answer)
         return
     echo("Breast cancer: is a tumour malignant or benign, by its cell nuclei?")
-    _echo_fit({**answer, "report": None})
+    _echo_fit({**answer, "report": None}, fitted)
     echo("\nWhy? The first of the patients that the model has not seen:\n")
     echo(str(explain_rows(fitted.model, shown.take(np.array([0])))))
     if page is not None:

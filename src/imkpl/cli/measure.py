@@ -12,6 +12,7 @@ import numpy as np
 
 from imkpl._progress import announce
 from imkpl.cli.output import progress_bar
+from imkpl.measures import wilson_interval
 from imkpl.readers import DataFile, InputError
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
 from imkpl.readers.data_file import list_names
@@ -21,8 +22,6 @@ N_FOLDS, MAX_REPEATS = 5, 5
 MAX_FOLD_ROWS = 2000
 # Folds may take so many seconds, unless the user asks for them.
 BUDGET = 20.0
-# Quantile of the normal distribution for intervals of 95 %.
-QUANTILE = 1.959964
 
 
 def find_units(data: DataFile) -> Any:
@@ -80,15 +79,22 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
     for row, unit in enumerate(units.tolist()):
         members.setdefault(unit, []).append(row)
     firsts = np.array(list(members))
+    nobody = np.zeros(len(data), dtype=bool)
+    # Pinned rows are learned from, and every class keeps a row that may be shown.
+    is_kept = np.isin(firsts, units[data.wishes.get("pin", nobody)])
+    is_shown = data.wishes.get("eligible", ~nobody) & ~data.wishes.get("ban", nobody)
+    shown = np.bincount(labels[is_shown], minlength=classes.size)
     left, is_test = counts.copy(), np.zeros(len(data), dtype=bool)
     for label, n_rows in enumerate(counts.tolist()):
         n_test = np.clip(round(n_rows * test_size), 1, n_rows - MIN_CLASS_ROWS + 1)
-        for unit in rng.permutation(firsts[labels[firsts] == label]).tolist():
+        for unit in rng.permutation(firsts[(labels[firsts] == label) & ~is_kept]).tolist():
             if n_rows - left[label] >= n_test:
                 break
-            taken = np.bincount(labels[members[unit]], minlength=classes.size)
-            if np.all((left - taken >= MIN_CLASS_ROWS - 1) | (taken == 0)):
-                left -= taken
+            rows = np.array(members[unit])
+            taken = np.bincount(labels[rows], minlength=classes.size)
+            hidden = np.bincount(labels[rows[is_shown[rows]]], minlength=classes.size)
+            if np.all((left - taken >= MIN_CLASS_ROWS - 1) & (shown > hidden) | (taken == 0)):
+                left, shown = left - taken, shown - hidden
                 is_test[members[unit]] = True
     return is_test
 
@@ -105,13 +111,10 @@ def measure_folds(
         return None, ""
     if repeats is None and len(data) > MAX_FOLD_ROWS:
         return None, ""
-    units, labels = find_units(data), np.unique(data.y, return_inverse=True)[1]
-    n_units = np.array([np.unique(units[labels == label]).size for label in np.unique(labels)])
-    n_folds = min(N_FOLDS, int(n_units.min()))
-    if n_folds < 2:
-        label = np.unique(data.y)[int(np.argmin(n_units))]
-        reason = f"all rows of class {str(label)!r} are equal or of one group"
-        return None, f"The accuracy is not measured in folds: {reason}."
+    try:
+        n_folds = len(split_folds(data, seed))
+    except InputError as error:
+        return None, f"The accuracy is not measured in folds: {error}"
     right: list[Any] = []
     start = time.perf_counter()
     with progress_bar("measuring"), warnings.catch_warnings():
@@ -119,7 +122,7 @@ def measure_folds(
         warnings.simplefilter("ignore")
         for repeat in range(MAX_REPEATS if repeats is None else repeats):
             found = np.zeros(len(data), dtype=bool)
-            for fold, (train, test) in enumerate(_split(labels, units, n_folds, seed + repeat)):
+            for fold, (train, test) in enumerate(split_folds(data, seed + repeat)):
                 text = f"repetition {repeat + 1}, fold {fold + 1}"
                 announce("folds", text, repeat * n_folds + fold)
                 if fold == 1 and repeat == 0 and repeats is None:
@@ -129,7 +132,13 @@ def measure_folds(
                             f"The accuracy is not measured in folds, which would take about "
                             f"{seconds:.0f} s; --repeats 1 does it."
                         )
-                found[test] = _fit_fold(build, data.take(train), data.take(test))
+                try:
+                    found[test] = _fit_fold(build, data.take(train), data.take(test))
+                except ValueError as error:
+                    if not data.wishes:
+                        raise
+                    # A fold may have no row that may be shown.
+                    return None, f"The accuracy is not measured in folds: {error}"
             right.append(found)
             seconds = (time.perf_counter() - start) / (repeat + 1)
             if repeats is None and seconds * (repeat + 2) > BUDGET:
@@ -138,15 +147,22 @@ def measure_folds(
     return {
         "folds": n_folds,
         "repeats": len(right),
-        **describe_accuracy(shares, data.y, units),
+        **describe_accuracy(shares, data.y, find_units(data)),
     }, ""
 
 
-def _split(labels: Any, units: Any, n_folds: int, seed: int) -> Any:
+def split_folds(data: DataFile, seed: int) -> list[Any]:
+    """Training and test rows of five folds, or fewer, with whole units and shares of classes."""
     from sklearn.model_selection import StratifiedGroupKFold
 
+    units, labels = find_units(data), np.unique(data.y, return_inverse=True)[1]
+    n_units = np.array([np.unique(units[labels == label]).size for label in np.unique(labels)])
+    n_folds = min(N_FOLDS, int(n_units.min()))
+    if n_folds < 2:
+        label = np.unique(data.y)[int(np.argmin(n_units))]
+        raise InputError(f"all rows of class {str(label)!r} are equal or of one group.")
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed % 2**32)
-    return folds.split(labels, labels, units)
+    return list(folds.split(labels, labels, units))
 
 
 def _fit_fold(build: Callable[[DataFile, DataFile], Any], train: DataFile, test: DataFile) -> Any:
@@ -156,7 +172,8 @@ def _fit_fold(build: Callable[[DataFile, DataFile], Any], train: DataFile, test:
     train = train.take(np.flatnonzero([sizes[label] > 1 for label in train.y.tolist()]))
     if len(set(train.y.tolist())) < 2:
         return test.y == find_baseline(train.y)[0]
-    return build(train, test).fit(train.samples, train.y).predict(test.samples) == test.y
+    model = build(train, test).fit(train.samples, train.y, **train.wishes)
+    return model.predict(test.samples) == test.y
 
 
 def describe_accuracy(right: Any, y: Any, units: Any, guess: Any = None) -> dict[str, Any]:
@@ -176,21 +193,14 @@ def describe_accuracy(right: Any, y: Any, units: Any, guess: Any = None) -> dict
         "rows": len(y),
         "distinct_rows": int(np.unique(units).size),
         "accuracy": accuracy,
-        "interval": find_interval(accuracy, np.unique(units).size),
+        "interval": wilson_interval(accuracy, np.unique(units).size),
         "baseline": {"class": guess, "accuracy": float(np.mean(y == guess))},
         "balanced_accuracy": balanced,
         # The variance of a mean of shares, each of its own number of draws.
-        "balanced_interval": find_interval(balanced, classes.size**2 / np.sum(1 / n_units)),
+        "balanced_interval": wilson_interval(balanced, classes.size**2 / np.sum(1 / n_units)),
         "balanced_baseline": 1 / classes.size,
         "recall": dict(zip((str(one) for one in classes), recalls, strict=True)),
     }
-
-
-def find_interval(share: float, n: float) -> list[float]:
-    """Wilson's interval of a share of `n` draws, at 95 %."""
-    squared = QUANTILE**2 / n
-    center, width = share + squared / 2, (squared * (share * (1 - share) + squared / 4)) ** 0.5
-    return [float((center + side * width) / (1 + squared)) for side in (-1, 1)]
 
 
 def beats_baseline(measured: dict[str, Any], *, is_balanced: bool = False) -> bool:

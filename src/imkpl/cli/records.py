@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from imkpl._archive import write_file
 from imkpl._json import to_json
 from imkpl.cli.command import (
     DataArgument,
-    DebugOption,
     ForceOption,
     JsonOption,
     KeyOption,
     ModelArgument,
+    option,
 )
 from imkpl.cli.measure import describe_accuracy, drop_rare, find_units, say_accuracy, say_rows
 from imkpl.cli.output import check_outputs, echo, echo_json, echo_note, echo_table, progress_bar
-from imkpl.cli.use import as_samples, count_prototypes, list_features, load_model, read_settings
+from imkpl.cli.use import (
+    as_samples,
+    count_prototypes,
+    describe_wishes,
+    list_features,
+    load_model,
+    read_settings,
+)
 from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
 from imkpl.readers.check import find_baseline
 from imkpl.readers.data_file import count
@@ -49,31 +53,29 @@ imkpl release m.imkpl data.csv --k 10 --key secret.key --model public.imkpl
 MAX_VALUES = 6
 # A key of fewer bytes could be guessed.
 MIN_KEY = 16
-LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 
 def inspect(
     model: ModelArgument,
     records: Annotated[
-        bool,
-        typer.Option("--records", help="List every training record inside, with its values."),
+        bool, option("--records", "List every training record inside, with its values.")
     ] = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Say what a model file holds: its origin, settings, features, and whose records.
 
     Prototypes are made of training records, and the file holds these records in the features that
     the model reads. What imkpl.save wrote from Python has no date, target or accuracy.
     """
-    answer = {"command": "inspect", "file": str(model), **_describe_model(model, records=records)}
+    answer = {"command": "inspect", "file": str(model), **describe_model(model, records=records)}
     if as_json:
         echo_json(answer)
     else:
         _echo_model(answer)
 
 
-def _describe_model(path: Path, *, records: bool) -> dict[str, Any]:
+def describe_model(path: Path, *, records: bool) -> dict[str, Any]:
+    """What a model file holds."""
     from imkpl import load
 
     whole = load(path)
@@ -89,6 +91,7 @@ def _describe_model(path: Path, *, records: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "kind": type(whole).__name__,
         "reads": model._samples.word,
+        "decision": model.decision,
         "provenance": getattr(model, "provenance_", None),
         "classes": [
             {
@@ -99,6 +102,7 @@ def _describe_model(path: Path, *, records: bool) -> dict[str, Any]:
             for label in model.classes_
         ],
         "settings": read_settings(whole),
+        "wishes": describe_wishes(model),
         "n_features": int(model.n_features_in_) if hasattr(model, "n_features_in_") else None,
         "features": list_features(model),
         "n_prototypes": n_prototypes,
@@ -129,6 +133,7 @@ def _echo_model(answer: dict[str, Any]) -> None:
             f"It was released: its {answer['n_records']} samples are rounded means of "
             f"{origin['released']} training records each, in the features below."
         )
+        echo(origin.get("measured", ""))
     elif origin is None:
         echo("Its date, data and accuracy were not stored: it was not written by imkpl fit.")
     else:
@@ -146,6 +151,8 @@ def _echo_model(answer: dict[str, Any]) -> None:
                 echo(f"{where}, {say_rows(measured, 'rows')}: {say_accuracy(measured)}")
         if origin["held_out"] is None and origin["folds"] is None:
             echo("Its accuracy was not measured.")
+    for text in say_wishes(answer):
+        echo(text)
     echo()
     settings = answer["settings"].items()
     echo_table(("setting", "value"), [(name, str(value)) for name, value in settings])
@@ -183,6 +190,20 @@ def _echo_model(answer: dict[str, Any]) -> None:
     echo_table(("record", "class", "in prototypes", "values"), rows)
 
 
+def say_wishes(answer: dict[str, Any]) -> list[str]:
+    """What was wished, and what that cost, in sentences."""
+    wishes = answer["wishes"]
+    parts = []
+    for name, wish in wishes.items():
+        if isinstance(wish, int):
+            parts.append(f"{name}: {count(wish, 'row')}")
+        else:
+            names = [" with ".join(map(str, one)) if name == "groups" else str(one) for one in wish]
+            parts.append(f"{name}: {', '.join(names)}")
+    cost = (answer["provenance"] or {}).get("cost_of_wishes")
+    return [f"Wishes: {'; '.join(parts)}."] * bool(parts) + ([cost["text"]] if cost else [])
+
+
 def _show_values(values: dict[str, Any]) -> str:
     shown = [
         f"{name}: {f'{len(value)} steps' if isinstance(value, list) else value}"
@@ -196,14 +217,12 @@ def forget(
     model: ModelArgument,
     data: DataArgument,
     record: Annotated[
-        list[str],
-        typer.Option("--id", help="Name or number of a record to forget; may be repeated."),
+        list[str], option("--id", "Name or number of a record to forget; may be repeated.")
     ],
-    out: Annotated[Path, typer.Option("--model", help="Write the new model here.")],
+    out: Annotated[Path, option("--model", "Write the new model here.")],
     key: KeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Write the model that a fit without some records would have given, and say what changed.
 
@@ -215,7 +234,7 @@ def forget(
     old = load_model(model)
     origin = _read_origin(old, model, key)
     secret = None if key is None else read_key(key)
-    whole = _read_again(data, origin, secret)
+    whole = read_again(data, origin, secret)
     from imkpl.estimators._forget import find_named
 
     is_gone = find_named(whole.ids, record)
@@ -229,8 +248,7 @@ def forget(
     new.provenance_ = to_json(
         {
             **origin,
-            "date": find_date(),
-            "versions": find_versions(),
+            **find_origin(),
             "fingerprint": rest.fingerprint(secret or b""),
             "rows": len(rest),
             "held_out_rows": places,
@@ -239,6 +257,7 @@ def forget(
             else _measure(new, held_out, rest.y[~is_test[~is_gone]]),
             # The folds had the records, and another file is not at hand.
             "folds": None,
+            "cost_of_wishes": None,
             "measured_on": None,
         }
     )
@@ -269,12 +288,11 @@ def forget(
 def release(
     model: ModelArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--model", help="Write the new model here.")],
-    k: Annotated[int, typer.Option("--k", min=1, help="Records in a mean.")] = 5,
+    out: Annotated[Path, option("--model", "Write the new model here.")],
+    k: Annotated[int, option("--k", "Records in a mean.", min=1)] = 5,
     key: KeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Write a model with means of several records in the place of records, and measure its cost.
 
@@ -285,12 +303,13 @@ def release(
     check_outputs([out], [model, data, key], force=force)
     old = load_model(model)
     origin = _read_origin(old, model, key)
-    whole = _read_again(data, origin, None if key is None else read_key(key))
+    whole = read_again(data, origin, None if key is None else read_key(key))
     train = whole.take(np.setdiff1d(np.arange(len(whole)), origin["held_out_rows"]))
     from imkpl import release, save
 
     with progress_bar("measuring"):
         found = release(old, train.samples, train.y, k=k)
+    found.model.provenance_["measured"] = str(found)
     save(found.model, out)
     if as_json:
         echo_json({"command": "release", "model": str(out), "file": str(data), **found.to_dict()})
@@ -316,10 +335,12 @@ def _read_origin(model: Any, path: Path, key: Path | None) -> dict[str, Any]:
     return origin
 
 
-def _read_again(path: Path, origin: dict[str, Any], key: bytes | None) -> DataFile:
+def read_again(
+    path: Path, origin: dict[str, Any], key: bytes | None, *, by: tuple[str, ...] = ()
+) -> DataFile:
     """The rows that a model was fitted to and measured on."""
     given: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in origin["reading"].items()}
-    whole = read_training_file(path, ReadOptions(**given))
+    whole = read_training_file(path, replace(ReadOptions(**given), by=by))
     if origin["drops_rare"]:
         whole, _ = drop_rare(whole)
     if whole.fingerprint(key or b"") != origin["fingerprint"]:
@@ -388,14 +409,8 @@ def read_key(path: Path) -> bytes:
     return hashlib.blake2b(content).digest()
 
 
-def find_date() -> str:
-    """Today, in UTC; without the time, so that equal fits give equal files."""
-    return datetime.now(UTC).date().isoformat()
+def find_origin() -> dict[str, Any]:
+    """Versions, and the date in UTC; without the time, so that equal fits give equal files."""
+    from imkpl.report.subject import find_versions
 
-
-def find_versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that a fit depends on."""
-    from imkpl import __version__
-
-    found = {"imkpl": __version__, "python": platform.python_version()}
-    return {**found, **{name: version(name) for name in LIBRARIES}}
+    return {"date": datetime.now(UTC).date().isoformat(), "versions": find_versions()}

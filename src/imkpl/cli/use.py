@@ -14,18 +14,14 @@ import typer
 from imkpl._archive import write_file
 from imkpl.cli.command import (
     DataArgument,
-    DebugOption,
     ForceOption,
-    IdOption,
     JsonOption,
-    MissingOption,
+    LabelledFile,
+    MeasuredFile,
     ModelArgument,
-    SeparatorOption,
+    NewFile,
     SpreadsheetOption,
-    TargetOption,
-    XKeyOption,
-    YKeyOption,
-    read_options,
+    option,
 )
 from imkpl.cli.measure import describe_accuracy, find_units, say_accuracy
 from imkpl.cli.output import (
@@ -57,7 +53,7 @@ imkpl explain m.imkpl new.csv --out reasons.csv
 imkpl explain m.imkpl new.csv --all --json
 """
 REPORT_EXAMPLES = """
-imkpl report m.imkpl data.csv --target class --out page.html
+imkpl report m.imkpl data.csv --target class --by sex --out page.html
 imkpl report m.imkpl data.csv --target class --id patient --out page.html --title "Trial 2"
 """
 EXPORT_EXAMPLES = """
@@ -82,22 +78,14 @@ NOT_COMPARED = ("verbose", "n_jobs")
 def predict(
     model: ModelArgument,
     data: DataArgument,
-    target: TargetOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write all rows here (.csv or .json).", show_default=False),
-    ] = None,
+    options: LabelledFile,
+    out: Annotated[Path | None, option("--out", "Write all rows here (.csv or .json).")] = None,
     reject: Annotated[
-        bool, typer.Option("--reject", help="Give no class to rows unlike any in training.")
+        bool, option("--reject", "Give no class to rows unlike any in training.")
     ] = False,
-    identifier: IdOption = None,
-    missing: MissingOption = None,
-    separator: SeparatorOption = None,
-    x_key: XKeyOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Classify the rows of a file: class, probability of every class, novelty.
 
@@ -110,9 +98,6 @@ def predict(
     check_ending("--out", out, (".csv", ".json"))
     check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
-    options = read_options(
-        target=target, id_column=identifier, missing=missing, separator=separator, x_key=x_key
-    )
     classes = estimator.classes_.tolist()
     rows = read_for_model(estimator, data, options, classes=classes)
     answer = _describe_predictions(estimator, rows, reject=reject)
@@ -261,34 +246,24 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
 def explain(
     model: ModelArgument,
     data: DataArgument,
+    options: NewFile,
     row: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--row",
-            help="Explain this row, by name or number; may be repeated.",
-            show_default=False,
-        ),
+        list[str] | None, option("--row", "Explain this row, by name or number; may be repeated.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help=f"Explain all rows, not only the first {MAX_EXPLAINED}.")
+        bool, option("--all", f"Explain all rows, not only the first {MAX_EXPLAINED}.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
-            help="Write all rows, or the ones named: .csv has what every feature adds to the "
+            "Write all rows, or the ones named: .csv has what every feature adds to the "
             "winning class's score through every prototype, .json everything.",
-            show_default=False,
         ),
     ] = None,
-    identifier: IdOption = None,
-    missing: MissingOption = None,
-    separator: SeparatorOption = None,
-    x_key: XKeyOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Explain why rows get their classes: prototypes, training rows behind them, and features.
 
@@ -298,9 +273,8 @@ def explain(
     check_ending("--out", out, (".csv", ".json"))
     check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
-    options = read_options(id_column=identifier, separator=separator, x_key=x_key, missing=missing)
     rows = read_for_model(estimator, data, options)
-    chosen = _choose_rows(rows, row or [], every=every or out is not None)
+    chosen = choose_rows(rows, row or [], every=every or out is not None)
     explanation = explain_rows(estimator, chosen)
     answer = {
         "command": "explain",
@@ -326,7 +300,8 @@ def explain(
             echo(f"\n... and {len(rows) - len(chosen)} more rows (--row NAME, --all)")
 
 
-def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
+def choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
+    """Rows by name or number, else all or the first."""
     if not names:
         return data if every else data.take(np.arange(min(MAX_EXPLAINED, len(data))))
     ids = [str(name) for name in data.ids.tolist()]
@@ -344,19 +319,11 @@ def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
 def report(
     model: ModelArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="Write the page (.html) here.")],
-    target: TargetOption = None,
-    title: Annotated[
-        str | None, typer.Option("--title", help="Heading of the page.", show_default=False)
-    ] = None,
-    identifier: IdOption = None,
-    missing: MissingOption = None,
-    separator: SeparatorOption = None,
-    x_key: XKeyOption = None,
-    y_key: YKeyOption = None,
+    options: MeasuredFile,
+    out: Annotated[Path, option("--out", "Write the page (.html) here.")],
+    title: Annotated[str | None, option("--title", "Heading of the page.")] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Write a page that shows prototypes, features, and the reason for each decision.
 
@@ -368,17 +335,9 @@ def report(
     from imkpl.report import write_report
 
     estimator = load_model(model)
-    options = read_options(
-        target=target,
-        id_column=identifier,
-        missing=missing,
-        separator=separator,
-        x_key=x_key,
-        y_key=y_key,
-    )
     rows = read_for_model(estimator, data, options, needs_target=True)
     samples = as_samples(estimator, rows)
-    write_report(estimator, samples, rows.y, out, title=title or data.stem)
+    write_report(estimator, samples, rows.y, out, by=rows.subgroups, title=title or data.stem)
     accuracy = float(np.mean(estimator.predict(samples) == rows.y))
     if as_json:
         echo_json(
@@ -405,15 +364,13 @@ class ExportFormat(StrEnum):
 
 def export(
     model: ModelArgument,
-    out: Annotated[Path, typer.Option("--output", "--out", help="Write the model here.")],
-    to: Annotated[ExportFormat, typer.Option("--to", help="Format.")] = ExportFormat.JSON,
+    out: Annotated[Path, option("--output --out", "Write the model here.")],
+    to: Annotated[ExportFormat, option("--to", "Format.")] = ExportFormat.JSON,
     with_predictor: Annotated[
-        bool,
-        typer.Option("--with-predictor", help="Write imkpl_predict.py into the same folder."),
+        bool, option("--with-predictor", "Write imkpl_predict.py into the same folder.")
     ] = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Write a model for programs without imkpl: numbers in a documented form, no code.
 
@@ -442,37 +399,20 @@ def export(
 def compare(
     first: Annotated[Path, typer.Argument(help="A model.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another model.", show_default=False)],
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Measure both on this file.", show_default=False),
-    ] = None,
-    target: TargetOption = None,
-    identifier: IdOption = None,
-    missing: MissingOption = None,
-    separator: SeparatorOption = None,
-    x_key: XKeyOption = None,
-    y_key: YKeyOption = None,
+    options: LabelledFile,
+    data: Annotated[Path | None, option("--data", "Measure both on this file.")] = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Compare two models: settings, features, prototypes, and accuracy on the same rows.
 
     Use rows that neither model was fitted to, or their accuracy says little.
     """
-    if data is None and target is not None:
+    if data is None and options.target is not None:
         raise InputError("--target names a column of a file, but there is none. Add --data FILE.")
     models = load_model(first), load_model(second)
     answer = _compare_models(*models)
     answer.update(a=str(first), b=str(second), file=None if data is None else str(data))
     if data is not None:
-        options = read_options(
-            target=target,
-            id_column=identifier,
-            missing=missing,
-            separator=separator,
-            x_key=x_key,
-            y_key=y_key,
-        )
         answer["on_data"] = _measure(models, data, options)
     if as_json:
         echo_json(answer)
@@ -688,6 +628,19 @@ def count_prototypes(model: Any) -> dict[str, int]:
     """Number of prototypes of each class."""
     owners = model.prototype_classes_
     return {str(label): int((owners == label).sum()) for label in model.classes_}
+
+
+def describe_wishes(model: Any) -> dict[str, Any]:
+    """What was wished of features, and of how many rows; empty if nothing was."""
+    from imkpl.estimators._wishes import FEATURE_WISHES
+
+    given = {name: getattr(model, name, None) for name in FEATURE_WISHES}
+    found = {name: list(wish) for name, wish in given.items() if wish is not None and len(wish)}
+    rows = getattr(model, "sample_wishes_", None) or {}
+    counts = {name: int(flags.sum()) for name, flags in rows.items()}
+    if counts.get("eligible") == model.prototypes_.shape[1]:
+        del counts["eligible"]
+    return {**found, **{name: count for name, count in counts.items() if count}}
 
 
 def list_features(model: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
 from numbers import Integral, Real
@@ -38,8 +38,8 @@ from imkpl.estimators._compat import (
     with_callbacks,
 )
 from imkpl.estimators._fitted import describe_fit
-from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_labels
-from imkpl.estimators._landmarks import learn_bandwidths
+from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, find_tall, kind_of, row_labels
+from imkpl.estimators._landmarks import learn_kernels
 from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import by_partition
 from imkpl.estimators._training import TrainingData, read_training
@@ -49,6 +49,7 @@ from imkpl.explanations.exports import as_whole
 from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.alignment import cache_alignments
 from imkpl.kernels.base import USUAL_SPARSITY
+from imkpl.kernels.sharded import RowBlocks
 from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import initial_state
 from imkpl.model.evidence import Evidence, collect_evidence
@@ -186,8 +187,7 @@ class BasePrototypeClassifier(
         metadata = {"sample_weight": sample_weight, "eligible": eligible, "pin": pin, "ban": ban}
         with FitMonitor(self, **metadata) as monitor, threads:
             data = monitor.begin(read_training(self, X, y, **metadata))
-            data = learn_bandwidths(self, data, monitor.checkpoint)
-            start = self._prepare_start(self._build_problem(data))
+            data, start = learn_kernels(self, data, monitor.checkpoint)
             start.found.warn()
             problem, weights = start(self._max_kernels)
             n_prototypes = self._count_prototypes(data, start, weights.size, monitor.checkpoint)
@@ -399,6 +399,7 @@ class BasePrototypeClassifier(
         *,
         train: tuple[Any, Any] | None = None,
         stability: Any = None,
+        by: Mapping[str, Any] | None = None,
         title: str | None = None,
     ) -> Path:
         """Describe the model and its decisions on one page, a file that works without a network.
@@ -415,6 +416,8 @@ class BasePrototypeClassifier(
             What was given to `fit`: for the distributions of features, the map, and equal samples.
         stability : Stability, optional
             ``imkpl.stability(model, X_train, y_train)``, for a section on what refits choose again.
+        by : mapping of str to array-like of shape (n_samples,), optional
+            Columns that divide X into subgroups, each of which is measured on its own.
         title : str, optional
             The heading.
 
@@ -425,7 +428,7 @@ class BasePrototypeClassifier(
         """
         from imkpl.report import write_report
 
-        return write_report(self, X, y, path, train=train, stability=stability, title=title)
+        return write_report(self, X, y, path, train=train, stability=stability, by=by, title=title)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -513,16 +516,22 @@ class BasePrototypeClassifier(
 
     def _encode(self, X: Any) -> Encoding:
         """Codes, class scores and errors of samples."""
-        X = self._read_new(X)
-        with limited_threads(self.n_jobs):
-            encoding: Encoding = self._predictor.encode(X)
-        return encoding
+        return Encoding.join(self._each_block(X, "encode"))
 
     def _decide(self, X: Any) -> FloatArray:
         """Class scores of samples."""
-        X = self._read_new(X)
+        return np.concatenate(self._each_block(X, "decide"))
+
+    def _each_block(self, X: Any, method: str) -> list[Any]:
+        """What the predictor says of all samples, or of every block of a file of many rows."""
+        samples = self._read_new(X)
+        function = getattr(self._predictor, method)
         with limited_threads(self.n_jobs):
-            return np.asarray(self._predictor.decide(X))
+            tall = find_tall(samples)
+            if tall is None:
+                return [function(samples)]
+            rows = RowBlocks(tall.rows, None, None, tall)
+            return [found for _, found in rows.map(function)]
 
     @property
     def _samples(self) -> SampleKind:
@@ -530,7 +539,8 @@ class BasePrototypeClassifier(
         return kind_of(self._predictor.bank)
 
     def _read_new(self, X: Any) -> Any:
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
         return self._samples.read_new(self, X)
 
     def _build_problem(self, data: TrainingData) -> Problem:

@@ -13,13 +13,14 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
+from imkpl._json import Described
 from imkpl._typing import FloatArray
 from imkpl.estimators._compat import safe_split
 from imkpl.estimators._wishes import FEATURE_WISHES, read_sample_wishes
 
 
 @dataclass(frozen=True, eq=False)
-class WishCost:
+class WishCost(Described):
     """Accuracy on the left-out samples of every fold, with the wishes and without them.
 
     Parameters
@@ -27,6 +28,8 @@ class WishCost:
     with_wishes, without_wishes : array of shape (n_folds,)
         The scores.
     """
+
+    _also = ("cost", "standard_error")
 
     with_wishes: FloatArray
     without_wishes: FloatArray

@@ -23,7 +23,7 @@ from imkpl.estimators._compat import StrOptions, fit_context, safe_split, share_
 from imkpl.estimators._docs import fill_doc
 from imkpl.estimators._fitted import build_predictor
 from imkpl.estimators._imkpl import IMKPL
-from imkpl.estimators._landmarks import learn_bandwidths
+from imkpl.estimators._landmarks import learn_kernels
 from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._partitions import refuse_partitions
 from imkpl.estimators._training import TrainingData, find_distinct, read_training
@@ -295,8 +295,8 @@ class IMKPLCV(IMKPL):
             return [None]
 
         def find() -> dict[str, IntArray]:
-            adapted = learn_bandwidths(self, data)
-            problem, _ = self._prepare_start(self._build_problem(adapted))(None)
+            adapted, start = learn_kernels(self, data)
+            problem, _ = start(None)
             sizes = halving_sizes(problem.bank.n_kernels, adapted.bank.n_kernels, AUTO_SIZES)
             wishes = adapted.kernel_wishes
             return {"sizes": sizes if wishes is None else np.maximum(sizes, wishes.n_least)}
@@ -395,8 +395,7 @@ def follow_path(
 
     Bandwidths, neighbourhoods and margins are found once, the covering for each number of kernels.
     """
-    data = learn_bandwidths(model, data)
-    start = model._prepare_start(model._build_problem(data))
+    data, start = learn_kernels(model, data)
     sizes = [data.count_prototypes(model.n_prototypes, sparsity) for sparsity in sparsities]
     codes_and_prototypes = model._find_updates()[:2]
     for limit in limits:

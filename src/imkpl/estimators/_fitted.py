@@ -9,7 +9,7 @@ import numpy as np
 
 from imkpl._progress import announce
 from imkpl._typing import FloatArray
-from imkpl.estimators._landmarks import add_other_samples, code_everyone
+from imkpl.estimators._landmarks import MAX_CODED, add_other_samples, code_everyone
 from imkpl.estimators._training import TrainingData
 from imkpl.estimators._wishes import name_wishes
 from imkpl.model.calibration import (
@@ -39,7 +39,7 @@ def describe_fit(
     order, classes = np.argsort(predictor.rows), data.classes
     shares = predictor.encoder.class_shares
     codes = data.expand_codes(state.codes)
-    if data.whole is not None:
+    if data.whole is not None and data.whole.n_samples <= MAX_CODED:
         codes = data.whole.expand_codes(code_everyone(predictor, data, problem, state))
     support, bank = predictor.rows[order], data.bank
     weights = all_weights(data, problem, state)

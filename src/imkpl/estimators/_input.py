@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -28,15 +29,23 @@ from imkpl._checks import quote, shorten
 from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._partitions import (
+    group_rows,
     group_sharded_rows,
     is_partitioned,
     refuse_partitions,
     row_index,
 )
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.base import block_rows, take_samples
-from imkpl.kernels.columns import ColumnSource, SparseColumns, as_columns, check_width
-from imkpl.kernels.sharded import Found, ShardedSamples
+from imkpl.kernels.base import block_rows, check_magnitude, take_samples
+from imkpl.kernels.columns import (
+    ArrayColumns,
+    ColumnSource,
+    ParquetColumns,
+    SparseColumns,
+    as_columns,
+    check_width,
+)
+from imkpl.kernels.sharded import Found, RowBlocks, ShardedSamples
 from imkpl.kernels.words import Documents
 from imkpl.series import SeriesSet, read_series
 from imkpl.tables import Table, as_cells, as_frame, read_table, refuse_dates
@@ -47,8 +56,10 @@ INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_", "_n
 NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")
 # How numpy puts it when something else than rows of numbers is made an array.
 NOT_A_TABLE = re.compile(r"setting an array element|float\(\) argument|Cannot cast|inhomogeneous")
-# Columns that are compared first to find equal rows.
-FIRST_COLUMNS = 16
+# Up to this number of cells, the time of checks counts more than that of the prediction.
+FEW_CELLS = 2**16
+# Up to this number of distinct samples solver="auto" learns from all of them.
+MAX_EXACT = 10_000
 TABLE_HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
 
 
@@ -151,13 +162,16 @@ class Vectors(SampleKind):
         return samples, labels
 
     def _read_new(self, model: Any, X: Any) -> Any:
+        values = read_quickly(model, X)
+        if values is not None:
+            return values
         with explained_conversion(X):
             return validate_data(model, densify(X), dtype=np.float64, order=self.order, reset=False)
 
     def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
         if not (isinstance(X, np.ndarray) and X.ndim == 2):
             return super().group(X, rows, labels)
-        return group_rows(np.column_stack([labels, X[rows]]))
+        return group_rows(X, rows, labels)
 
     def cells(self, bank: BaseKernelBank, samples: Any, row: int) -> list[Any] | None:
         columns = bank.kernel_columns
@@ -169,6 +183,8 @@ class Vectors(SampleKind):
         return dict(zip(names, samples[row].tolist(), strict=True))
 
     def ranges(self, samples: Any, columns: IntArray) -> FloatArray | None:
+        if isinstance(samples, ShardedSamples):
+            return samples.ranges[columns]
         return find_ranges(np.asarray(samples[:, columns]))
 
     def keys(self, X: Any) -> list[bytes] | None:
@@ -249,7 +265,7 @@ class TableRows(SampleKind):
     def group(self, X: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
         # Missing cells are equal, but NaN are not; a table has no infinite numbers.
         cells = np.where(np.isnan(X.values), np.inf, X.values)
-        return group_rows(np.column_stack([labels, cells[rows]]))
+        return group_rows(cells, rows, labels)
 
     def cells(self, bank: Any, samples: Any, row: int) -> list[Any] | None:
         # Means of such kernels read several cells.
@@ -414,16 +430,20 @@ class Anything(SampleKind):
 
 
 class Partitions(Vectors):
-    """Rows of numbers in a Dask collection, which stay where they are."""
+    """Rows of numbers in a Dask collection or a file, which stay where they are."""
 
     word = "partitions"
 
     def read_training(self, reader: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
-        from imkpl.scale.dask import read_dask
+        labels, tall = column_or_1d(y, warn=True), find_tall(X)
+        if tall is not None:
+            samples: ShardedSamples = read_rows(tall)
+            names = tall.feature_names
+        else:
+            from imkpl.scale.dask import read_dask
 
-        samples, labels = read_dask(X), column_or_1d(y, warn=True)
+            samples, names = read_dask(X), getattr(X, "columns", None)
         check_consistent_length(samples, labels)
-        names = getattr(X, "columns", None)
         is_named = names is not None and all(isinstance(name, str) for name in names)
         set_input(reader, samples.shape[1], names if is_named else None)
         return samples, labels
@@ -432,15 +452,6 @@ class Partitions(Vectors):
         self, X: ShardedSamples, rows: IntArray, labels: IntArray
     ) -> tuple[IntArray, IntArray]:
         return group_sharded_rows(X[rows], labels)
-
-    def take(self, bank: BaseKernelBank, X: ShardedSamples, rows: IntArray) -> FloatArray:
-        return X.gather(rows)
-
-    subset = take
-
-    def ranges(self, samples: Any, columns: IntArray) -> FloatArray | None:
-        is_sharded = isinstance(samples, ShardedSamples)
-        return samples.ranges[columns] if is_sharded else super().ranges(samples, columns)
 
     def map_blocks(
         self,
@@ -490,7 +501,9 @@ KINDS = {
 
 
 def kind_of(bank: BaseKernelBank, X: Any = None) -> SampleKind:
-    """The kind of samples that a bank reads; X may be a Dask collection of them."""
+    """The kind of samples that a bank reads; X may be a Dask collection or a file of them."""
+    if bank.reads == "columns" and find_tall(X) is not None:
+        return Partitions()
     if not is_partitioned(X):
         return KINDS[bank.reads]
     if bank.reads not in ("vectors", "columns"):
@@ -545,24 +558,27 @@ def order_records(X: Sequence[Mapping[str, Any]], model: Any, absent: Any) -> li
     return [[row.get(name, absent) for name in names] for row in X]
 
 
+def read_quickly(model: Any, X: Any) -> FloatArray | None:
+    """The numbers of few samples with nothing to check any more, else None.
+
+    scikit-learn's checks take longer than the prediction of a few rows. What they would refuse,
+    warn of or convert is left to them.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if type(X).__module__.split(".")[0] in ("pandas", "polars") and names is not None:
+        is_frame = hasattr(X, "to_numpy") and hasattr(X, "columns")
+        if not is_frame or math.prod(X.shape) > FEW_CELLS or list(X.columns) != names.tolist():
+            return None
+        X, names = X.to_numpy(), None
+    if type(X) is not np.ndarray or names is not None or X.dtype != np.float64:
+        return None
+    is_table = X.ndim == 2 and 0 < X.size <= FEW_CELLS and X.shape[1] == model.n_features_in_
+    return np.ascontiguousarray(X) if is_table and np.isfinite(X).all() else None
+
+
 def find_ranges(values: FloatArray) -> FloatArray:
     """The least and the largest number of every column; NaN is left out."""
     return np.stack([np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)], axis=1)
-
-
-def group_rows(table: Any) -> tuple[IntArray, IntArray]:
-    """The first of equal rows, in sorted order, and every row's place among them."""
-    table = table.reshape(len(table), -1)
-    first, group = np.zeros(1, dtype=np.intp), np.zeros(len(table), dtype=np.intp)
-    start, width = 0, FIRST_COLUMNS
-    # The first few columns tell most rows apart, and sorting by thousands takes seconds.
-    while start < table.shape[1] and first.size < len(table):
-        part = table[:, start : start + width]
-        part = part if start == 0 else np.column_stack([group, part])
-        _, first, group = np.unique(part, axis=0, return_index=True, return_inverse=True)
-        group = group.ravel()
-        start, width = start + width, 4 * width
-    return first, group
 
 
 def largest_copy() -> float:
@@ -576,6 +592,22 @@ def open_source(X: Any) -> Any:
         source = as_columns(X, largest_copy())
         return X if source is None else source
     return X.toarray() if 8.0 * np.prod(X.shape) <= largest_copy() else SparseColumns(X)
+
+
+def find_tall(X: Any) -> ArrayColumns | ParquetColumns | None:
+    """A source whose rows are read a block at a time, because they are many and in order."""
+    source = None if sp.issparse(X) else as_columns(X, largest_copy())
+    if not isinstance(source, ArrayColumns | ParquetColumns):
+        return None
+    is_tall = len(source) > max(MAX_EXACT, source.shape[1])
+    return source if is_tall and bool(np.all(np.diff(source.rows) > 0)) else None
+
+
+def read_rows(tall: ArrayColumns | ParquetColumns) -> RowBlocks:
+    """The rows of a source, after one pass over them."""
+    samples = RowBlocks(tall.rows, None, None, tall).summarized()
+    check_magnitude(float(np.abs(samples.ranges).max()))
+    return samples
 
 
 def densify(X: Any) -> Any:

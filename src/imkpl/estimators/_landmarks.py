@@ -13,20 +13,19 @@ from sklearn.utils import check_random_state
 
 from imkpl._archive import Arrays
 from imkpl._progress import announce
-from imkpl._typing import BoolArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
-from imkpl.estimators._input import Partitions
+from imkpl.estimators._input import MAX_EXACT
 from imkpl.estimators._training import TrainingData, adapt_kernels
 from imkpl.estimators._wishes import find_kernel_wishes
 from imkpl.kernels.base import block_rows
-from imkpl.kernels.sharded import Found, join_rows
+from imkpl.kernels.sharded import Found, RowBlocks, ShardedSamples, join_rows
 from imkpl.model.calibration import CalibrationSamples
+from imkpl.model.initialize import Start
 from imkpl.model.landmarks import choose_landmarks
 from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
 from imkpl.model.problem import Problem, State
 
-# solver="auto" learns from all distinct samples up to this number.
-MAX_EXACT = 10_000
 # The default number of landmarks, and the least number per class behind it.
 DEFAULT_LANDMARKS = 4000
 DEFAULT_PER_CLASS = 20
@@ -34,35 +33,62 @@ DEFAULT_PER_CLASS = 20
 LEAST_PER_CLASS = 2
 # Maximum number of samples beside the landmarks that take part in the calibration.
 MAX_CALIBRATION = 20_000
+# Up to this number of distinct samples all get codes, above it landmarks only.
+MAX_CODED = 100_000
 
 
-def learn_bandwidths(
+def learn_kernels(
     estimator: Any, data: TrainingData, checkpoint: Checkpoint | None = None
-) -> TrainingData:
-    """Kernels adapted to all distinct samples, and the data cut down to landmarks if need be.
+) -> tuple[TrainingData, Start]:
+    """The samples to learn from, and what kernels are chosen and weighed by.
 
-    Samples on a cluster are always learned from landmarks, which are gathered; where there are no
-    more samples than landmarks, all are gathered.
+    Landmarks are drawn twice: in the average kernel, then in the kernel that is learned from these.
+    If few features are informative, the average is mostly noise, in which all samples are alike.
+    """
+
+    def prepare(data: TrainingData) -> Start:
+        start: Start = estimator._prepare_start(estimator._build_problem(data))
+        return start
+
+    whole, n_landmarks = learn_bandwidths(estimator, data)
+    if n_landmarks is None:
+        return whole, prepare(whole)
+    source = check_random_state(0 if estimator.random_state is None else estimator.random_state)
+    seed = int(source.randint(2**31 - 1))
+    start = prepare(keep_landmarks(whole, n_landmarks, seed, checkpoint))
+    announce(type(estimator).__name__, "drawing landmarks again, in the learned kernel")
+    problem, weights = start(None)
+    learned = np.zeros(whole.bank.n_kernels)
+    learned[problem.kernel_indices] = weights * problem.diagonals
+    landmarks = keep_landmarks(whole, n_landmarks, seed, checkpoint, learned / learned.sum())
+    return landmarks, prepare(landmarks)
+
+
+def learn_bandwidths(estimator: Any, data: TrainingData) -> tuple[TrainingData, int | None]:
+    """Kernels adapted to all distinct samples, and the number of landmarks to learn from.
+
+    Samples on a cluster are always learned from landmarks. Where there are no more samples than
+    landmarks, all are gathered.
     """
     announce(type(estimator).__name__, "learning bandwidths")
-    solver, is_sharded = estimator.solver, isinstance(data.kind, Partitions)
+    solver, is_sharded = estimator.solver, isinstance(data.X, ShardedSamples)
     if is_sharded and solver == "exact":
         raise ValueError(
             "solver='exact' compares all pairs of samples in the memory of one machine, expected "
-            "'landmarks' or 'auto' for samples on a cluster. Leave solver out, or pass an array."
+            "'landmarks' or 'auto' for samples on a cluster and for files of many rows. Leave "
+            "solver out, or pass an array."
         )
-    solver = "landmarks" if is_sharded else solver
+    if is_sharded and not isinstance(data.X, RowBlocks):
+        solver = "landmarks"
     n_landmarks = count_landmarks(solver, estimator.n_landmarks, data)
     if is_sharded:
         data = replace(data, bank=data.X.distribute(data.bank))
-    data = adapt_kernels(data)
+    data = adapt_kernels(data, in_parts=n_landmarks is not None)
     kernels, wishes = find_kernel_wishes(estimator, data.bank, data.input)
     data = replace(data, kernels=kernels, kernel_wishes=wishes)
-    if n_landmarks is not None:
-        return keep_landmarks(data, n_landmarks, estimator.random_state, checkpoint)
-    if is_sharded:
+    if is_sharded and n_landmarks is None:
         data = replace(data, samples=data.samples.gather(np.arange(len(data.samples))))
-    return data
+    return data, n_landmarks
 
 
 def count_landmarks(solver: str, n_landmarks: int | None, data: TrainingData) -> int | None:
@@ -82,20 +108,28 @@ def count_landmarks(solver: str, n_landmarks: int | None, data: TrainingData) ->
 
 
 def keep_landmarks(
-    data: TrainingData, n_landmarks: int, random_state: Any, checkpoint: Checkpoint | None = None
+    data: TrainingData,
+    n_landmarks: int,
+    seed: int,
+    checkpoint: Checkpoint | None = None,
+    kernel_weights: FloatArray | None = None,
 ) -> TrainingData:
-    """The landmarks, with the weights of the samples that they stand for."""
+    """The landmarks, with the weights of the samples that they stand for.
+
+    They are drawn in the average kernel, unless weights are given.
+    """
+    kernels = data.kernels if kernel_weights is None else np.flatnonzero(kernel_weights)
 
     def choose() -> dict[str, Any]:
-        source = check_random_state(0 if random_state is None else random_state)
         indices, weights = choose_landmarks(
-            data.bank if data.kernels is None else data.bank.select(data.kernels),
+            data.bank if kernels is None else data.bank.select(kernels),
             data.samples,
             data.labels,
             data.sample_weight,
             n_landmarks,
+            kernel_weights=None if kernel_weights is None else kernel_weights[kernels],
             is_wanted=find_wanted(data),
-            seed=int(source.randint(2**31 - 1)),
+            seed=seed,
             working_memory=get_config()["working_memory"],
         )
         return {"indices": indices, "weights": weights}
@@ -107,7 +141,8 @@ def keep_landmarks(
     if checkpoint is None:
         found = choose()
     else:
-        found = checkpoint.load_or_compute("landmarks", choose, check)
+        name = "landmarks" if kernel_weights is None else "landmarks2"
+        found = checkpoint.load_or_compute(name, choose, check)
     indices, weights = found["indices"], found["weights"]
     places = np.full(data.n_samples + 1, -1)
     places[indices] = np.arange(indices.size)

@@ -14,8 +14,8 @@ from imkpl.estimators._compat import wants_data_frame
 from imkpl.kernels.sharded import ShardedSamples, join_rows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-# Maximum number of values fetched at a time to sort samples: per sample, or in total.
-VALUES_PER_SAMPLE, FEWEST_VALUES = 8, 2**16
+# Maximum number of values fetched to sort samples, per sample or in total; then twice as many.
+VALUES_PER_SAMPLE, FEWEST_VALUES = 1, 2**16
 
 
 def is_partitioned(X: Any) -> bool:
@@ -75,23 +75,51 @@ def group_sharded_rows(X: ShardedSamples, labels: IntArray) -> tuple[IntArray, I
     """The first of equal samples of a class, in sorted order, and the place of every sample.
 
     The order is that of samples in memory: by class, first column, second column, ... Digests tell
-    which samples are equal. Columns are fetched from the left, a few at a time, and only for
-    samples that are still tied.
+    which samples are equal.
     """
     groups = _rank([labels, *X.digests.T])
     first = np.unique(groups, return_index=True)[1]
-    distinct, ranks = X[first], labels[first]
-    columns, budget = X.varying, max(VALUES_PER_SAMPLE * first.size, FEWEST_VALUES)
+    distinct = X[first]
+
+    def fetch(rows: IntArray, columns: IntArray) -> FloatArray:
+        return join_rows(distinct[rows].map(_columns_of, columns), (rows.size, columns.size))
+
+    ranks = rank_rows(labels[first], X.varying, fetch)
+    return first[np.argsort(ranks)], ranks[groups]
+
+
+def group_rows(
+    table: Any, rows: IntArray | None = None, labels: IntArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """The first of equal rows of a class, in sorted order, and the place of every row."""
+    table = table.reshape(len(table), -1)
+    rows = np.arange(len(table)) if rows is None else rows
+    ranks = np.zeros(rows.size, dtype=np.intp) if labels is None else labels
+
+    def fetch(some: IntArray, columns: IntArray) -> Any:
+        return table[rows[some], columns[0] : columns[-1] + 1]
+
+    ranks = rank_rows(ranks, np.arange(table.shape[1]), fetch)
+    return np.unique(ranks, return_index=True)[1], ranks
+
+
+def rank_rows(
+    ranks: IntArray, columns: IntArray, fetch: Callable[[IntArray, IntArray], Any]
+) -> IntArray:
+    """Ranks of rows by known ranks, then by columns; equal rows share a rank.
+
+    Columns are fetched from the left, a few at a time, and only for rows that are still tied: the
+    first ones tell most rows apart.
+    """
+    budget, ranks = max(VALUES_PER_SAMPLE * ranks.size, FEWEST_VALUES), _rank([ranks])
     while True:
         tied = np.flatnonzero(np.bincount(ranks)[ranks] > 1)
         if tied.size == 0 or columns.size == 0:
-            break
+            return ranks
         some, columns = np.split(columns, [max(1, budget // tied.size)])
-        values = join_rows(distinct[tied].map(_columns_of, some), (tied.size, some.size))
         within = np.zeros_like(ranks)
-        within[tied] = _rank([ranks[tied], *values.T])
-        ranks = _rank([ranks, within])
-    return first[np.argsort(ranks)], ranks[groups]
+        within[tied] = _rank([ranks[tied], *fetch(tied, some).T])
+        ranks, budget = _rank([ranks, within]), 2 * budget
 
 
 def _rank(keys: Sequence[Any]) -> IntArray:

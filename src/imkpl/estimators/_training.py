@@ -22,7 +22,8 @@ from imkpl.estimators._compat import check_sample_weight
 from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_labels
 from imkpl.estimators._partitions import in_memory
 from imkpl.estimators._wishes import check_sample_wishes, merge_wishes, read_sample_wishes
-from imkpl.kernels import BaseKernelBank, Normalized
+from imkpl.kernels import ArrayColumns, BaseKernelBank, Normalized
+from imkpl.kernels.sharded import RowBlocks, ShardedSamples
 from imkpl.model.wishes import KernelWishes, SampleWishes
 
 LABEL_TYPES = (str, bytes, Number, np.generic)
@@ -193,9 +194,16 @@ def find_distinct(
     )
 
 
-def adapt_kernels(data: TrainingData) -> TrainingData:
-    """The data with kernels of unit norms, their bandwidths learned on the distinct samples."""
-    samples = data.bank._subset(data.X, data.kept)
+def adapt_kernels(data: TrainingData, *, in_parts: bool = False) -> TrainingData:
+    """The data with kernels of unit norms, their bandwidths learned on the distinct samples.
+
+    An array of which parts will be taken is not copied.
+    """
+    samples: Any = data.X
+    if in_parts and data.bank.reads == "columns" and isinstance(samples, np.ndarray):
+        samples = RowBlocks(np.arange(len(samples)), None, None, ArrayColumns(samples))
+    is_sharded = isinstance(samples, ShardedSamples)
+    samples = samples[data.kept] if is_sharded else data.bank._subset(samples, data.kept)
     bank = data.bank.adapt(samples, data.sample_weight)
     bank = bank if bank._has_unit_norms else Normalized(bank)
     return replace(data, bank=bank, samples=samples)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl._json import to_json
+from imkpl._json import Described
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
+from imkpl.explanations.letter import CODE_NOTE, write_letter
 from imkpl.explanations.show import draw_picture, percent, show_cell, write_html, write_text
 from imkpl.explanations.time import describe_series
 
@@ -33,7 +34,7 @@ MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED = 100, 2**18, 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CaseCard:
+class CaseCard(Described):
     """Why one case got its answer, beside the nearest cases for and against it.
 
     Made by `Explanation.card`. Print it, show it in a notebook, or convert it with `to_dict`.
@@ -106,16 +107,30 @@ class CaseCard:
     series: dict[str, Any] | None = None
     pictures: dict[str, str] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to dicts, lists, numbers and strings, ready for JSON.
+    def letter(self, kind: str = "text", *, measured: dict[str, Any] | None = None) -> str:
+        """Write a page in plain words for the person whom the case is about.
+
+        It says what was answered, how sure the model is, which cases it resembles, what spoke for
+        and against, what would change the answer, what the model cannot know, and whom to ask, to
+        be filled in. Other cases are neither named nor shown.
+
+        Parameters
+        ----------
+        kind : {"text", "html"}, default="text"
+            Markdown, or HTML that prints on one page.
+        measured : dict, optional
+            How often the model is right, for a sentence about it: "accuracy", and "rows", the
+            number of cases that this was measured on.
 
         Returns
         -------
-        dict
-            One entry per field.
+        str
+            The page.
         """
-        found: dict[str, Any] = to_json({one.name: getattr(self, one.name) for one in fields(self)})
-        return found
+        if kind not in ("text", "html"):
+            raise ValueError(f'kind={kind!r}, expected "text" or "html". Choose one of them.')
+        page = write_letter(self, measured)
+        return page.to_html() if kind == "html" else page.to_markdown()
 
     def __str__(self) -> str:
         return write_text(self)
@@ -165,7 +180,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
                 "outside": outside[i],
             }
         )
-    doubt, doubt_text = _judge(one, comparison, cells, probability, other)
+    doubt, doubt_text = _judge(one, comparison, cells, other)
     supporting, opposing = (
         _describe_speaker(one, shares, prototype, place)
         for prototype, place in zip(speakers, places, strict=True)
@@ -225,27 +240,43 @@ def _describe_speaker(
     }
 
 
+def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
+    """How far to trust every answer, in a word: see `CaseCard`."""
+    rows, winners = np.arange(len(explanation)), explanation.winners
+    own = explanation.probabilities[rows, winners]
+    other = explanation.probabilities[rows, explanation.runners_up]
+    words = np.where((own < UNSURE) | (other >= CLOSE * own), "close", "clear").astype(object)
+    words[explanation.is_novel] = "novel"
+    is_blank = [
+        comparison.is_blank(comparison.pick(explanation._cells(row))) for row in rows.tolist()
+    ]
+    nearest = explanation.evidence.similarities.max(axis=1)
+    words[np.array(is_blank) | (nearest < LEAST_SIMILARITY)] = "no evidence"
+    return words
+
+
 def _judge(
-    one: Explanation, comparison: Comparison, cells: list[Any], probability: float, other: float
+    one: Explanation, comparison: Comparison, cells: list[Any], other: float
 ) -> tuple[str, str]:
     """How far to trust an answer, in a word and in a sentence."""
     runner_up = one.classes[one.runners_up[0]]
+    (word,) = find_doubts(one, comparison)
     if comparison.is_blank(cells):
-        return "no evidence", (
+        return word, (
             f"All that the model reads is {comparison.absence}: {one.predicted[0]} is what it "
             "says without any evidence."
         )
-    if one.evidence.similarities[0].max() < LEAST_SIMILARITY:
+    if word == "no evidence":
         rest = "only their bonuses decide" if one.decision == "votes" else "nothing decides"
-        return "no evidence", f"It resembles none of the prototypes: {rest}."
-    if one.is_novel[0]:
-        return "novel", (
+        return word, f"It resembles none of the prototypes: {rest}."
+    if word == "novel":
+        return word, (
             f"Unlike the training data: novelty {one.novelty[0]:.2f}, usually at most "
             f"{one.novelty_threshold:.2f}. Do not rely on the answer."
         )
-    if probability < UNSURE or other >= CLOSE * probability:
-        return "close", f"Close: {runner_up} is possible as well ({percent(other)})."
-    return "clear", f"Clear: {runner_up}, the next, has {percent(other)}."
+    if word == "close":
+        return word, f"Close: {runner_up} is possible as well ({percent(other)})."
+    return word, f"Clear: {runner_up}, the next, has {percent(other)}."
 
 
 def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | None]) -> list[str]:
@@ -280,7 +311,7 @@ def _note_code(one: Explanation, doubt: str) -> list[str]:
     shares = one.code_shares[0]
     most = int(np.argmax(shares))
     return [
-        f"The code disagrees: {shares[most]:.1%} of it is {one.classes[most]}, "
+        f"{CODE_NOTE}: {shares[most]:.1%} of it is {one.classes[most]}, "
         f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
     ]
 

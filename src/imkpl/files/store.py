@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl import __version__
+from imkpl import __version__, estimators
 from imkpl._archive import (
     FileKind,
     has_too_many_empty_rows,
@@ -28,14 +28,6 @@ from imkpl._archive import (
     write_file,
 )
 from imkpl._checks import shorten
-from imkpl.estimators import (
-    IMKPL,
-    IMKPLCV,
-    ISKPL,
-    IMKPLSelector,
-    MultiLabelIMKPL,
-    TimeSeriesIMKPL,
-)
 from imkpl.estimators._auto import is_auto
 from imkpl.files.schema import ATTRIBUTES, check_attributes, check_kernels
 from imkpl.kernels import (
@@ -86,8 +78,6 @@ MODEL_FILE = FileKind(
 def _by_name(*classes: type) -> Mapping[str, type[Any]]:
     return {one.__name__: one for one in classes}
 
-
-ESTIMATORS = _by_name(IMKPL, IMKPLCV, ISKPL, IMKPLSelector, MultiLabelIMKPL, TimeSeriesIMKPL)
 
 # Frozen dataclasses, written field by field. A new kernel or bank is a new line here.
 PARTS = _by_name(
@@ -229,7 +219,8 @@ def trusted_types() -> list[str]:
     >>> "scipy.sparse._csr.csr_array" in trusted_types()
     True
     """
-    classes = (*ESTIMATORS.values(), *PARTS.values(), sp.csr_array, np.dtype)
+    models = (getattr(estimators, name) for name in ATTRIBUTES)
+    classes = (*models, *PARTS.values(), sp.csr_array, np.dtype)
     return sorted(f"{one.__module__}.{one.__qualname__}" for one in classes)
 
 
@@ -271,10 +262,10 @@ class TreeWriter:
     def write_estimator(self, model: Any, where: str = "", depth: int = 0) -> dict[str, Any]:
         """An estimator as a node."""
         kind = type(model)
-        if ESTIMATORS.get(kind.__name__) is not kind:
+        if not _is_estimator(kind):
             raise ModelFileError(
                 f"A model of class {kind.__name__} cannot be saved, expected one of "
-                f"{', '.join(ESTIMATORS)}. Save the model inside it, or the whole with skops or "
+                f"{', '.join(ATTRIBUTES)}. Save the model inside it, or the whole with skops or "
                 "pickle."
             )
         prefix = f"{where}." if where else ""
@@ -332,7 +323,7 @@ class TreeWriter:
         if PARTS.get(kind.__name__) is kind:
             inner = {f.name: write(getattr(value, f.name), f".{f.name}") for f in fields(value)}
             return {"type": "part", "class": kind.__name__, "fields": inner}
-        if ESTIMATORS.get(kind.__name__) is kind:
+        if _is_estimator(kind):
             return self.write_estimator(value, where, depth)
         node = self._write_numpy(value, write)
         if node is None:
@@ -483,13 +474,14 @@ class TreeReader:
         return kind(**self._read_named(values, depth))
 
     def _read_estimator(self, node: dict[str, Any], depth: int) -> Any:
-        kind = _look_up(ESTIMATORS, node["class"])
+        learned_names = list(_look_up(ATTRIBUTES, node["class"]))
+        kind = getattr(estimators, node["class"])
         self._n_estimators += 1
         if self._n_estimators > MAX_ESTIMATORS:
             raise MODEL_FILE.misfit(f"it holds more than {MAX_ESTIMATORS} estimators")
         known = list(inspect.signature(kind).parameters)
         _check_names(node["parameters"], known, kind.__name__)
-        _check_names(node["attributes"], list(ATTRIBUTES[kind.__name__]), kind.__name__)
+        _check_names(node["attributes"], learned_names, kind.__name__)
         model = kind(**self._read_named(node["parameters"], depth))
         learned = self._read_named(node["attributes"], depth)
         _check_model(model, learned)
@@ -525,7 +517,11 @@ def _read_dtype(text: str) -> np.dtype[Any]:
     return dtype
 
 
-def _look_up(table: Mapping[str, type[Any]], name: str) -> type[Any]:
+def _is_estimator(kind: type) -> bool:
+    return kind.__name__ in ATTRIBUTES and getattr(estimators, kind.__name__) is kind
+
+
+def _look_up(table: Mapping[str, Any], name: str) -> Any:
     if name not in table:
         raise ModelFileError(
             f"it holds a {name!r}, which this version of imkpl does not know. Update imkpl."

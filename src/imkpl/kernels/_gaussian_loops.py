@@ -11,9 +11,8 @@ the results are the same bits for any number of threads.
 from contextlib import AbstractContextManager
 
 import numpy as np
-from numba import njit
 
-from imkpl._threads import ParallelLoop, limited_threads
+from imkpl._threads import ParallelLoop, inner_loop, limited_threads
 
 # Reassociation lets LLVM vectorise a sum over a row; its order is fixed when the loop is compiled.
 _SUM_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
@@ -21,7 +20,6 @@ _SUM_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 # A tile of outputs (16 x 256 doubles) stays in the first-level cache while the kernels pass by.
 _ROW_TILE = 16
 _COLUMN_TILE = 256
-_MIRROR_TILE = 64
 # Rows of the contracted matrix that stay in the second-level cache while 32 kernels pass by.
 _CONTRACT_ROWS = 32
 _CONTRACT_KERNELS = 32
@@ -41,7 +39,7 @@ _LARGEST = 600.0
 
 
 # No reassociation here: (_ROUNDER - x) - _ROUNDER would be simplified to -x.
-@njit(cache=True, fastmath={"contract", "nsz"})
+@inner_loop(fastmath={"contract", "nsz"})
 def _exp_minus(t):  # type: ignore[no-untyped-def]
     # exp(-t), t >= 0, as 2**n exp(r) with |r| <= ln(2)/2, without branches: LLVM vectorises it.
     t = min(t, _LARGEST)
@@ -66,14 +64,14 @@ def _exp_minus(t):  # type: ignore[no-untyped-def]
     return q * np.int64(bits).view(np.float64)
 
 
-@njit(cache=True, fastmath=_SUM_FLAGS)
+@inner_loop(fastmath=_SUM_FLAGS)
 def _add_row_inplace(row, weight, rate, value, values):  # type: ignore[no-untyped-def]
     for j in range(row.shape[0]):
         scaled = (value - values[j]) * rate
         row[j] += weight * _exp_minus(scaled * scaled)
 
 
-@njit(cache=True)
+@inner_loop()
 def _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns):  # type: ignore[no-untyped-def]
     for start in range(0, n_columns, _COLUMN_TILE):
         stop = min(start + _COLUMN_TILE, n_columns)
@@ -116,19 +114,7 @@ def _combine_lower_inplace(first_pair, last_pair, out, weights, rates, values): 
                 _add_rows_inplace(out, weights, rates, values, values, first, last, last)
 
 
-@ParallelLoop(lambda out: -(-out.shape[0] // _MIRROR_TILE))
-def _mirror_lower_inplace(first_tile, last_tile, out):  # type: ignore[no-untyped-def]
-    # Square tiles, because writing along a column of a large matrix misses the cache every time.
-    n_rows = out.shape[0]
-    for tile in range(first_tile, last_tile):
-        last = min((tile + 1) * _MIRROR_TILE, n_rows)
-        for start in range(0, last, _MIRROR_TILE):
-            for i in range(tile * _MIRROR_TILE, last):
-                for j in range(start, min(start + _MIRROR_TILE, i)):
-                    out[j, i] = out[i, j]
-
-
-@njit(cache=True, fastmath=_SUM_FLAGS)
+@inner_loop(fastmath=_SUM_FLAGS)
 def _row_product(row, rate, value, values):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(row.shape[0]):
@@ -155,7 +141,7 @@ def _contract_tiles_inplace(first_task, last_task, sums, matrix, rates, left, ri
             sums[kernel, band] = total
 
 
-@njit(cache=True, fastmath=_SUM_FLAGS)
+@inner_loop(fastmath=_SUM_FLAGS)
 def _fill_pair_inplace(row, rates, left, right):  # type: ignore[no-untyped-def]
     for kernel in range(row.shape[0]):
         scaled = (left[kernel] - right[kernel]) * rates[kernel]
@@ -190,7 +176,7 @@ _Q3, _Q4, _ONE = np.float32(1.6666665e-1), np.float32(0.5), np.float32(1.0)
 
 
 # No reassociation here: (_ROUNDER_SINGLE - x) - _ROUNDER_SINGLE would be simplified to -x.
-@njit(cache=True, fastmath={"contract", "nsz"})
+@inner_loop(fastmath={"contract", "nsz"})
 def _exp_minus_single(t):  # type: ignore[no-untyped-def]
     t = min(t, _LARGEST_SINGLE)
     shifted = _ROUNDER_SINGLE - t * _LOG2_E_SINGLE
@@ -207,14 +193,14 @@ def _exp_minus_single(t):  # type: ignore[no-untyped-def]
     return q * np.int32(bits).view(np.float32)
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@inner_loop(fastmath={"contract", "nsz"})
 def _add_row_single_inplace(row, weight, value, values):  # type: ignore[no-untyped-def]
     for j in range(row.shape[0]):
         difference = value - values[j]
         row[j] += weight * _exp_minus_single(difference * difference)
 
 
-@njit(cache=True)
+@inner_loop()
 def _add_rows_single_inplace(out, weights, left, right, first, last, n_columns):  # type: ignore[no-untyped-def]
     tile = np.empty((_ROW_TILE, _COLUMN_TILE), dtype=np.float32)
     for start in range(0, n_columns, _COLUMN_TILE):
@@ -264,7 +250,7 @@ _PAIR_BAND = 8192
 _PAIR_KERNELS = 256
 
 
-@njit(cache=True, fastmath=_ROW_FLAGS)
+@inner_loop(fastmath=_ROW_FLAGS)
 def _add_pair_inplace(sums, value, rates, left, right):  # type: ignore[no-untyped-def]
     for kernel in range(sums.shape[0]):
         scaled = (left[kernel] - right[kernel]) * rates[kernel]
@@ -321,7 +307,7 @@ def _place_narrow_inplace(  # type: ignore[no-untyped-def]
                 offsets[kernel, sample] = position - first + lead
 
 
-@njit(cache=True, fastmath=_ROW_FLAGS)
+@inner_loop(fastmath=_ROW_FLAGS)
 def _fill_windows_inplace(store, offsets, width, spacing, scale):  # type: ignore[no-untyped-def]
     # scale * exp(-2 (u - t)**2) at the grid points t of the window around u = offset * spacing.
     curvature = 2.0 * spacing * spacing
@@ -333,7 +319,7 @@ def _fill_windows_inplace(store, offsets, width, spacing, scale):  # type: ignor
 
 
 # Loops that add windows are written out: as functions of their own they take four times longer.
-@njit(cache=True, fastmath=_ROW_FLAGS)
+@inner_loop(fastmath=_ROW_FLAGS)
 def _fill_mixes_inplace(store, firsts, lengths, places, n_cells, mixes):  # type: ignore[no-untyped-def]
     # The window of a mix reaches from the first to the last cell of its samples.
     pointers, columns, values = mixes
@@ -358,7 +344,7 @@ def _fill_mixes_inplace(store, firsts, lengths, places, n_cells, mixes):  # type
                 cells[cell] += value * window[cell]
 
 
-@njit(cache=True, fastmath=_ROW_FLAGS)
+@inner_loop(fastmath=_ROW_FLAGS)
 def _drain_squares(part):  # type: ignore[no-untyped-def]
     # The sum of squares, in four lanes that vectorise as they stand; zeros are left behind.
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
@@ -375,12 +361,12 @@ def _drain_squares(part):  # type: ignore[no-untyped-def]
     return (first + second) + (third + fourth)
 
 
-@njit(cache=True, fastmath=_ROW_FLAGS)
-def _sum_squares(rows, row_weights, firsts, lengths, places, store, cells):  # type: ignore[no-untyped-def]
+@inner_loop(fastmath=_ROW_FLAGS)
+def _sum_squares_inplace(sums, rows, row_weights, firsts, lengths, places, store, cells):  # type: ignore[no-untyped-def]
     # sum_i row_weights_i || r_i Z ||**2; column j of the rows stands for the window
     # store[places[j] : places[j] + lengths[j]] at cell firsts[j]. All cells are zero between rows.
     pointers, columns, values = rows
-    total = 0.0
+    sums[:] = 0.0
     for row in range(row_weights.shape[0]):
         low, high, n_touched = cells.shape[0], 0, 0
         for entry in range(pointers[row], pointers[row + 1]):
@@ -399,11 +385,11 @@ def _sum_squares(rows, row_weights, firsts, lengths, places, store, cells):  # t
             for entry in range(pointers[row], pointers[row + 1]):
                 first = firsts[columns[entry]]
                 norm += _drain_squares(cells[first : first + lengths[columns[entry]]])
-        total += row_weights[row] * norm
-    return total
+        for place in range(sums.shape[0]):
+            sums[place] += row_weights[row, place] * norm
 
 
-@ParallelLoop(lambda sums, *_: sums.size)
+@ParallelLoop(lambda sums, *_: sums.shape[0])
 def _sum_rows_inplace(  # type: ignore[no-untyped-def]
     first_kernel,
     last_kernel,
@@ -430,7 +416,7 @@ def _sum_rows_inplace(  # type: ignore[no-untyped-def]
             firsts[sample], lengths[sample] = starts[kernel, sample], width
         _fill_windows_inplace(store, offsets[kernel], width, spacing, scale)
         _fill_mixes_inplace(store, firsts, lengths, places, most_cells, mixes)
-        sums[kernel] = _sum_squares(rows, row_weights, firsts, lengths, places, store, cells)
+        _sum_squares_inplace(sums[kernel], rows, row_weights, firsts, lengths, places, store, cells)
 
 
 def _enough_threads(n_values: int) -> AbstractContextManager[int]:

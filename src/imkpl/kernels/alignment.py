@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._archive import write_file
 from imkpl._hash import hash_values
 from imkpl._progress import announce
+from imkpl._threads import Loops
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.kernels import _alignment_loops as loops
 from imkpl.kernels.base import (
     BaseKernelBank,
     BaseWrapper,
@@ -39,6 +39,8 @@ from imkpl.kernels.per_feature import (
 )
 from imkpl.kernels.precomputed import PackedKernels, Tabulated, unpack
 from imkpl.series import SeriesSet, difference, read_series, resample
+
+loops = Loops("imkpl.kernels._alignment_loops")
 
 # With equal values a normalised alignment kernel of lengths n and m is about
 # exp(-(n - m)**2 / (2 sqrt(2) n)): the end of a random alignment has this spread.

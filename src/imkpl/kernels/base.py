@@ -243,8 +243,8 @@ class BaseKernelBank(ABC):
         ----------
         rows : sparse array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
             The rows r_i.
-        row_weights : array of shape (n_rows,)
-            A factor for each row, of any sign.
+        row_weights : array of shape (n_rows,) or (n_rows, n_sums)
+            A factor for each row, of any sign; or several, for as many sums.
         X : samples
             The samples that the columns of `rows` point to.
         mixes : sparse array of shape (n_mixes, n_samples), optional
@@ -253,10 +253,12 @@ class BaseKernelBank(ABC):
 
         Returns
         -------
-        array of shape (n_kernels,)
-            One sum per kernel.
+        array of shape (n_kernels,) or (n_kernels, n_sums)
+            One sum per kernel, or several.
         """
         rows, factors, mixes = check_rows(rows, row_weights, self._shape(X, None)[0], mixes)
+        if factors.ndim == 2:
+            return np.stack([self.contract_rows(rows, one, X, mixes) for one in factors.T], axis=1)
         whole = join_mixes(rows, mixes)
         return self.contract((whole.T @ (whole * factors[:, np.newaxis])).toarray(), X)
 
@@ -383,9 +385,14 @@ class BaseKernelBank(ABC):
         """Samples as `X`: ``combine(w, _subset(X, i))`` is ``combine(w, X)[np.ix_(i, i)]``."""
         return take_samples(X, np.asarray(indices, dtype=np.intp))
 
+    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
+        """`combine` for new samples; few of them without compiled loops, the same to 1e-12."""
+        return self.combine(weights, X, Y)
+
     def _compare_mixes(self, X: Any, Y: Any, mixes: Any) -> FloatArray:
         """``sum_j mixes_mj K_l(x, y_j)``, of shape (n_samples_X, n_mixes, n_kernels)."""
-        values = [(mixes @ self.evaluate(kernel, X, Y).T).T for kernel in range(self.n_kernels)]
+        singles = (self.select([kernel]) for kernel in range(self.n_kernels))
+        values = [(mixes @ bank._compare_new(np.ones(1), X, Y).T).T for bank in singles]
         return np.stack(values, axis=2)
 
     def _with_mixes(self, X: Any, mixes: Any) -> Any:
@@ -530,7 +537,12 @@ def count_samples(X: Any) -> int:
 
 
 def take_samples(X: Any, indices: IntArray) -> Any:
-    """The listed samples of an array (or anything with a shape), or of a sequence."""
+    """The listed samples of an array (or anything with a shape), or of a sequence.
+
+    Those that lie in parts are gathered.
+    """
+    if isinstance(X, ShardedSamples):
+        return X.gather(indices)
     if getattr(X, "shape", None) is None:
         return [X[int(i)] for i in indices]
     return X[indices]
@@ -636,7 +648,7 @@ def check_rows(
     n_mixes = 0 if mixes is None else int(mixes.shape[0])
     checked = _check_csr(rows, n_samples + n_mixes, "rows")
     factors = np.ascontiguousarray(row_weights, dtype=np.float64)
-    if factors.shape != (checked.shape[0],):
+    if factors.ndim not in (1, 2) or len(factors) != checked.shape[0]:
         raise ValueError(
             f"row_weights have shape {factors.shape}, expected ({checked.shape[0]},): one number "
             "per row. Pass ones to count all rows alike."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import pathlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from imkpl._typing import IntArray
 LARGEST_GAP = 32
 # Maximum number of bytes of a memory map that are in memory at a time.
 MAPPED_BYTES = 2**26
+# Values of a block of whole rows.
+BLOCK_VALUES = 2**22
 
 
 class ColumnSource(ABC):
@@ -59,6 +62,11 @@ class ColumnSource(ABC):
         """The same data with these rows; `rows` count in the whole."""
 
     @property
+    def rows(self) -> IntArray:
+        """The samples in view, as rows of the whole."""
+        return np.arange(self._size[0]) if self._rows is None else self._rows
+
+    @property
     def shape(self) -> tuple[int, int]:
         """The number of samples in view, and of features."""
         return (self._size[0] if self._rows is None else self._rows.size), self._size[1]
@@ -74,21 +82,23 @@ class ColumnSource(ABC):
         values = np.asarray(self._read(np.atleast_1d(chosen)), dtype=np.float64)
         is_everyone = self._rows is None and isinstance(rows, slice) and rows == slice(None)
         values = values if is_everyone else values[self._find(rows)]
-        if not np.isfinite(values).all():
-            first = int(np.atleast_1d(chosen)[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]])
-            raise ValueError(
-                f"Column {self._name(first)} contains NaN or infinity, expected finite numbers. "
-                "Impute missing values, or leave the column out."
-            )
-        return values
+        return self._check_finite(values, np.atleast_1d(chosen))
 
     def _find(self, key: Any) -> IntArray:
         """Rows of this view as rows of the whole."""
-        shown = np.arange(self._size[0]) if self._rows is None else self._rows
-        return np.atleast_1d(shown[key])
+        return np.atleast_1d(self.rows[key])
 
-    def _name(self, column: int) -> str:
-        return repr(self.feature_names[column]) if self.feature_names else str(column)
+    def _check_finite(self, values: Any, columns: IntArray) -> Any:
+        """The values of these columns, or an error that names a column with other values."""
+        # A sum is finite if its terms are, unless they are huge.
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+            first = int(columns[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]])
+            name = repr(self.feature_names[first]) if self.feature_names else str(first)
+            raise ValueError(
+                f"Column {name} contains NaN or infinity, expected finite numbers. "
+                "Impute missing values, or leave the column out."
+            )
+        return values
 
 
 class ArrayColumns(ColumnSource):
@@ -140,6 +150,22 @@ class ArrayColumns(ColumnSource):
     def _view(self, rows: IntArray) -> ArrayColumns:
         return ArrayColumns(self.array, rows)
 
+    def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, Any]]:
+        """The first row and the values of every block that has some of the sorted rows."""
+        step = max(1, BLOCK_VALUES // max(1, self._size[1]))
+        for start in (np.unique(wanted // step) * step).tolist():
+            block = np.ascontiguousarray(self.array[start : start + step], dtype=np.float64)
+            yield start, self._check_finite(block, np.arange(self._size[1]))
+            if isinstance(self.array, np.memmap):
+                _forget_mapped(self.array)
+
+
+def as_slice(columns: IntArray) -> IntArray | slice:
+    """Columns that follow each other as a slice: reading it is ten times as fast."""
+    if columns.size and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size)):
+        return slice(int(columns[0]), int(columns[0]) + columns.size)
+    return columns
+
 
 def _read_mapped(array: np.memmap[Any, Any], columns: IntArray) -> Any:
     """Columns of a memory map, without leaving more of it in memory than `MAPPED_BYTES`.
@@ -148,17 +174,24 @@ def _read_mapped(array: np.memmap[Any, Any], columns: IntArray) -> Any:
     mapped. So rows are read a few at a time and let go of. Only of maps that cannot be written to:
     others may hold changes that are nowhere else.
     """
-    if array.mode != "r" or not hasattr(mmap, "MADV_DONTNEED"):
+    if array.mode != "r":
         return array[:, columns]
     values = np.empty((array.shape[0], columns.size), dtype=array.dtype)
+    chosen = as_slice(columns)
     # In column order the rows of a few columns lie together.
     step = array.shape[0]
     if array.strides[0] > array.strides[1]:
         step = max(1, MAPPED_BYTES // array.strides[0])
     for start in range(0, array.shape[0], step):
-        values[start : start + step] = array[start : start + step, columns]
-        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        values[start : start + step] = array[start : start + step, chosen]
+        _forget_mapped(array)
     return values
+
+
+def _forget_mapped(array: np.memmap[Any, Any]) -> None:
+    """Let go of the pages of a memory map that cannot be written to."""
+    if array.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 class SparseColumns(ColumnSource):
@@ -199,6 +232,12 @@ class ParquetColumns(ColumnSource):
         Which columns are features; all by default.
     rows : int array, optional
         The samples to show.
+
+    Notes
+    -----
+    `fit` and `predict` of :class:`imkpl.IMKPL` read a file of more rows than columns, and of more
+    than 10 000 rows, a block of rows at a time, otherwise a block of columns at a time. Neither
+    holds the whole file in memory.
     """
 
     def __init__(self, path: Any, columns: Any = None, rows: IntArray | None = None) -> None:
@@ -233,6 +272,49 @@ class ParquetColumns(ColumnSource):
 
     def _view(self, rows: IntArray) -> ParquetColumns:
         return ParquetColumns(self.path, self.feature_names, rows)
+
+    def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, Any]]:
+        """The first row and the values of every block that has some of the sorted rows."""
+        names, metadata = self.feature_names or [], self._file.metadata
+        step, start = max(1, BLOCK_VALUES // max(1, len(names))), 0
+        everyone = np.arange(len(names))
+        for group in range(metadata.num_row_groups):
+            end = start + metadata.row_group(group).num_rows
+            if np.searchsorted(wanted, start) < np.searchsorted(wanted, end):
+                for batch in self._file.iter_batches(step, row_groups=[group], columns=names):
+                    if np.searchsorted(wanted, start) < np.searchsorted(wanted, start + len(batch)):
+                        yield start, self._check_finite(_as_rows(batch, names), everyone)
+                    start += len(batch)
+            start = end
+
+    def split(self, target: str) -> tuple[ParquetColumns, Any]:
+        """All columns but one as features, and that one as an array of labels.
+
+        Parameters
+        ----------
+        target : str
+            The column of the labels.
+
+        Returns
+        -------
+        ParquetColumns
+            The same rows without that column.
+        array of shape (n_samples,)
+            The labels.
+        """
+        others = [name for name in self.feature_names or [] if name != target]
+        features = ParquetColumns(self.path, others, self._rows)
+        ParquetColumns(self.path, [target])  # raises if there is no such column
+        labels = self._file.read(columns=[target]).column(target).to_numpy()
+        return features, labels if self._rows is None else labels[self._rows]
+
+
+def _as_rows(batch: Any, names: Sequence[str]) -> Any:
+    """A batch of a Parquet file as rows of numbers; missing cells become NaN."""
+    rows = np.empty((len(batch), len(names)))
+    for place, name in enumerate(names):
+        rows[:, place] = batch.column(name).to_numpy(zero_copy_only=False)
+    return rows
 
 
 def as_columns(X: Any, largest: float) -> ColumnSource | None:

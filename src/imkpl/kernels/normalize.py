@@ -96,6 +96,9 @@ class BaseLinear(BaseWrapper):
         """``sum_l weights_l K_l(X, Y)`` of these kernels."""
         return self.bank.combine(self._spread(self._check_weights(weights)), X, Y)
 
+    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
+        return self.bank._compare_new(self._spread(weights), X, Y)
+
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
         return self._gather(self.bank.contract(M, X, Y))
@@ -206,7 +209,7 @@ class VarianceNormalized(BaseLinear):
         return weights * self._factors
 
     def _gather(self, products: FloatArray) -> FloatArray:
-        return self._factors * products
+        return np.asarray((self._factors * products.T).T)
 
     @property
     def _factors(self) -> FloatArray:

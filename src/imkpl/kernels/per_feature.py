@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import _gaussian_loops as loops
 from imkpl.kernels.base import (
     BaseKernelBank,
     KernelTable,
@@ -25,6 +25,7 @@ from imkpl.kernels.base import (
     iterate_blocks,
     require_columns,
 )
+from imkpl.kernels.columns import as_slice
 from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
 from imkpl.kernels.sparse_rows import (
     Grid,
@@ -34,10 +35,18 @@ from imkpl.kernels.sparse_rows import (
     sum_rows_on_grid,
 )
 
+loops = Loops("imkpl.kernels._gaussian_loops")
+
 # A finer tolerance than this is below the rounding of long sums.
 FINEST_TOLERANCE = 1e-13
 # Below it numbers lose digits, and the inverse of most is infinite.
 SMALLEST_ROOT = float(np.finfo(np.float64).tiny)
+# Rows of a symmetric matrix that are mirrored at a time.
+MIRROR_ROWS = 64
+# Kernel values of pairs that are computed at a time.
+PAIR_VALUES = 2**22
+# Up to this number of kernel values new samples are compared in NumPy, without compiled loops.
+FEW_VALUES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +177,7 @@ class PerFeatureGaussian(BaseKernelBank):
                 else:
                     loops._combine_cross_inplace(total, factors, rates, rows, others)
         if right is None:
-            loops._mirror_lower_inplace(total)
+            mirror_lower(total)
         return total
 
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
@@ -199,8 +208,14 @@ class PerFeatureGaussian(BaseKernelBank):
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in self._blocks(self.n_kernels, array, None):
             samples, rates = self._sample_major(array, block)
-            with loops._enough_threads(rows.size * rates.size):
-                loops._fill_pairs_inplace(out[:, block], rates, samples, rows, columns)
+            step = max(1, PAIR_VALUES // max(1, rates.size))
+            for start in range(0, rows.size, step):
+                part = slice(start, start + step)
+                # The loop is compiled for one type and layout of the result only.
+                values = np.empty((rows[part].size, rates.size))
+                with loops._enough_threads(values.size):
+                    loops._fill_pairs_inplace(values, rates, samples, rows[part], columns[part])
+                out[part, block] = values
         return out
 
     def contract_pairs(
@@ -232,10 +247,11 @@ class PerFeatureGaussian(BaseKernelBank):
         system = SparseRows(*check_rows(rows, row_weights, array.shape[0], mixes))
         is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
         grid = None if is_exact else choose_grid(float(self.tolerance or 1.0))
-        merged = merged_pairs(system, grid)
-        if merged is not None:
-            trace, values, left, right = merged
-            return trace + self.contract_pairs(values, X, left, right)
+        if system.weights.ndim == 1:
+            merged = merged_pairs(system, grid, self.n_kernels)
+            if merged is not None:
+                trace, values, left, right = merged
+                return trace + self.contract_pairs(values, X, left, right)
         if grid is None:
             return super().contract_rows(rows, row_weights, X, mixes)
         return self._sum_on_grid(system, array, grid)
@@ -256,13 +272,23 @@ class PerFeatureGaussian(BaseKernelBank):
         return [f"{n} (width x{s:g})" for n, s in zip(names, self._table.scales, strict=True)]
 
     def _sum_on_grid(self, system: SparseRows, array: FloatArray, grid: Grid) -> FloatArray:
-        used, products = system.used, np.empty(self.n_kernels)
+        used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
         system = system.on_used()
         # Values, positions and windows: about nine numbers per sample and kernel.
         for block in iterate_blocks(self.n_kernels, 72 * used.size):
             values = feature_major(array, self._table.columns[block], used)
             products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
         return products
+
+    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
+        left, right = self._check_samples(X, Y)
+        if right is None or left.shape[0] * right.shape[0] * weights.size > FEW_VALUES:
+            return self.combine(weights, X, Y)
+        used = self._table.columns
+        new, old = (np.ascontiguousarray(s[:, used], float) for s in (left, right))
+        with np.errstate(over="ignore"):
+            scaled = (new[:, np.newaxis] - old) * self._table.rates
+            return np.asarray(np.exp(-(scaled**2)) @ weights, dtype=self.dtype)
 
     @property
     def _columns(self) -> IntArray:
@@ -307,7 +333,7 @@ class PerFeatureGaussian(BaseKernelBank):
         return left, right
 
     def _sample_major(self, X: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
-        columns = take_columns(X, self._table.columns[block])
+        columns = X[:, as_slice(self._table.columns[block])]
         samples = np.ascontiguousarray(columns, dtype=np.float64)
         return samples, self._table.rates[block]
 
@@ -378,16 +404,19 @@ def invert_rates(rates: FloatArray) -> FloatArray:
 
 def feature_major(X: FloatArray, columns: IntArray, rows: IntArray | None = None) -> FloatArray:
     """The listed columns, of the listed rows if not of all, as contiguous rows."""
-    found = take_columns(X, columns)
+    found = X[:, as_slice(columns)]
     found = found if rows is None or rows.size == len(X) else found[rows]
     return np.ascontiguousarray(found.T, dtype=np.float64)
 
 
-def take_columns(X: FloatArray, columns: IntArray) -> FloatArray:
-    """The listed columns; a view, which is ten times as fast, where they follow each other."""
-    if columns.size and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size)):
-        return X[:, columns[0] : columns[0] + columns.size]
-    return X[:, columns]
+def mirror_lower(matrix: FloatArray) -> None:
+    """Copy what is below the diagonal to the place above it."""
+    # A band at a time, because writing along a column of a large matrix misses the cache.
+    for start in range(0, len(matrix), MIRROR_ROWS):
+        stop = min(start + MIRROR_ROWS, len(matrix))
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
+        corner, above = matrix[start:stop, start:stop], np.triu_indices(stop - start, 1)
+        corner[above] = corner.T[above]
 
 
 def _add_single(

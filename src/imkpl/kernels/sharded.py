@@ -1,10 +1,12 @@
-"""Samples that lie in parts on other machines: functions go to them, small results come back."""
+"""Samples in parts, on other machines or in a file: functions go to them, results come back."""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from imkpl._typing import FloatArray, IntArray
 Found: TypeAlias = tuple[IntArray, Any]
 
 
+@dataclass(frozen=True, eq=False)
 class ShardedSamples(ABC):
     """Rows of numbers that are never in one place.
 
@@ -21,20 +24,24 @@ class ShardedSamples(ABC):
     only method that brings samples here.
     """
 
+    rows: IntArray  # rows in view
+    all_digests: Any  # (n_rows, 2): 128 bits per row
+    all_ranges: Any  # (n_features, 2): minimum and maximum
+
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Number of samples in view and number of features."""
+        return int(self.rows.size), int(self.all_ranges.shape[0])
 
     @property
-    @abstractmethod
     def digests(self) -> Any:
         """Two numbers per sample that are equal for equal samples only."""
+        return self.all_digests[self.rows]
 
     @property
-    @abstractmethod
     def ranges(self) -> FloatArray:
         """The least and the largest number of every column, of shape (n_features, 2)."""
+        return np.asarray(self.all_ranges)
 
     @property
     def varying(self) -> IntArray:
@@ -45,9 +52,8 @@ class ShardedSamples(ABC):
     def distribute(self, bank: Any) -> Any:
         """The same kernels, computed by the same machines."""
 
-    @abstractmethod
     def __getitem__(self, indices: Any) -> Self:
-        """A view of the listed samples, in that order."""
+        return replace(self, rows=self.rows[indices])
 
     @abstractmethod
     def map(
@@ -59,10 +65,90 @@ class ShardedSamples(ABC):
         """The listed samples as an array."""
         wanted, places = np.unique(np.asarray(indices, dtype=np.intp), return_inverse=True)
         found = self[wanted].map(_take_all)
-        return np.asarray(join_rows(found, (wanted.size, self.shape[1]))[places])
+        joined = join_rows(found, (wanted.size, self.shape[1]))
+        is_same = wanted.size == places.size and bool(np.all(np.diff(places) == 1))
+        return joined if is_same else np.asarray(joined[places])
 
     def __len__(self) -> int:
         return self.shape[0]
+
+
+class RowSource(Protocol):
+    """Where rows come from: an array, or a file that is read from its first row to its last."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+
+    def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, FloatArray]]:
+        """The first row and the values of every block that has some of the sorted rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks(ShardedSamples):
+    """Rows of an array or of a file on this machine, read a block at a time.
+
+    Digests and ranges are None until `summarized`.
+    """
+
+    source: RowSource
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples in view and number of features."""
+        return int(self.rows.size), self.source.shape[1]
+
+    @property
+    def ranges(self) -> FloatArray:
+        """The least and the largest number of every column, of shape (n_features, 2)."""
+        if self.all_ranges is not None:
+            return np.asarray(self.all_ranges)
+        return join_ranges([ranges for _, ranges in self.map(_find_ranges)])
+
+    def summarized(self) -> Self:
+        """The same with digests and ranges, after one pass over the samples in view."""
+        digests, ranges = np.zeros((int(self.rows.max()) + 1, 2), dtype=np.uint64), []
+        for places, (found, own, _) in self.map(summarize):
+            digests[self.rows[places]] = found
+            ranges.append(own)
+        return replace(self, all_digests=digests, all_ranges=join_ranges(ranges))
+
+    def distribute(self, bank: Any) -> Any:
+        """The bank as it is."""
+        return bank
+
+    def map(
+        self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
+    ) -> list[Found]:
+        """Apply a function to every block with samples in view, one after the other."""
+        order = np.argsort(self.rows, kind="stable")
+        rows = self.rows[order]
+        found: list[Found] = []
+        for start, block in self.source.row_blocks(rows):
+            first, last = np.searchsorted(rows, [start, start + len(block)])
+            places, local = order[first:last], rows[first:last] - start
+            # A whole block needs no copy.
+            part = block if local.size == len(block) and local[0] == 0 else block[local]
+            values = [values[places] for values in per_row]
+            found.append((places, function(part, *common, *values)))
+        return found
+
+
+def summarize(block: FloatArray) -> tuple[Any, FloatArray, IntArray]:
+    """Digests of the rows, minimum and maximum of every column, and columns that are not finite."""
+    # Adding zero turns -0 into 0.
+    lines = b"".join(hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in block + 0.0)
+    digests = np.frombuffer(lines, dtype=np.uint64).reshape(-1, 2)
+    return digests, _find_ranges(block), np.flatnonzero(~np.isfinite(block).all(axis=0))
+
+
+def join_ranges(ranges: Sequence[FloatArray]) -> FloatArray:
+    """The ranges of all parts together, of shape (n_features, 2)."""
+    return np.stack([np.min(ranges, axis=0)[0], np.max(ranges, axis=0)[1]], axis=1)
+
+
+def _find_ranges(block: FloatArray) -> FloatArray:
+    return np.stack([block.min(axis=0, initial=np.inf), block.max(axis=0, initial=-np.inf)])
 
 
 def join_rows(found: list[Found], shape: tuple[int, ...]) -> FloatArray:

@@ -25,9 +25,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import _gaussian_loops as loops
 from imkpl.kernels.base import join_mixes
+
+loops = Loops("imkpl.kernels._gaussian_loops")
 
 # Windows start at multiples of this: 32 bytes, so that what one vector instruction stored the next
 # can load.
@@ -44,6 +46,8 @@ MERGE_WORK = 3.0
 MERGE_KERNELS = 32
 # Up to this number, pairs are summed exactly: a hundredth of a millisecond per kernel.
 FEW_PAIRS = 4096
+# So are few kernel values in all, a few milliseconds: no grid needs to be compiled for them.
+FEW_VALUES = 2**20
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class SparseRows:
     """Rows over samples and mixes of samples, with a weight each."""
 
     rows: sp.csr_array  # (n_rows, n_samples + n_mixes)
-    weights: FloatArray  # (n_rows,)
+    weights: FloatArray  # (n_rows,) or (n_rows, n_sums)
     mixes: sp.csr_array | None = None  # (n_mixes, n_samples): the last columns of `rows`
 
     @cached_property
@@ -179,16 +183,16 @@ class SparseRows:
 
 
 def merged_pairs(
-    rows: SparseRows, grid: Grid | None
+    rows: SparseRows, grid: Grid | None, n_kernels: int
 ) -> tuple[float, FloatArray, IntArray, IntArray] | None:
     """The merged pairs of the rows where summing over them is the cheaper way, else None."""
     if grid is None:
         return rows.merge() if rows.merge_work() <= MERGE_WORK * rows.used.size**2 else None
-    work = rows.grid_work(grid)
-    if rows.merge_work() > max(MERGE_KERNELS * work, MERGE_WORK * FEW_PAIRS):
+    work, few = rows.grid_work(grid), max(FEW_PAIRS, FEW_VALUES // max(1, n_kernels))
+    if rows.merge_work() > max(MERGE_KERNELS * work, MERGE_WORK * few):
         return None
     merged = rows.merge()
-    return merged if merged[1].size <= max(work, FEW_PAIRS) else None
+    return merged if merged[1].size <= max(work, few) else None
 
 
 def sum_rows_on_grid(
@@ -201,9 +205,13 @@ def sum_rows_on_grid(
         values = np.where(is_finite[:, np.newaxis], values, 0.0)
         rates = np.where(is_finite, rates, 0.0)
     starts, offsets, n_cells = place_on_grid(values, rates, grid)
-    sums = np.empty(rates.size)
+    weights = rows.weights if rows.weights.ndim == 2 else rows.weights[:, np.newaxis]
+    sums = np.empty((rates.size, weights.shape[1]))
     for chosen, part in _split_by_span(rows, n_cells, grid):
-        found, most_cells = np.empty(chosen.size), int(n_cells[chosen].max(initial=0))
+        found, most_cells = (
+            np.empty((chosen.size, sums.shape[1])),
+            int(n_cells[chosen].max(initial=0)),
+        )
         # Windows of samples, then of mixes.
         n_columns = values.shape[1], 0 if part.mixes is None else part.mixes.shape[0]
         sizes = np.repeat([grid.width, most_cells], n_columns)
@@ -212,7 +220,7 @@ def sum_rows_on_grid(
             loops._sum_rows_inplace(
                 found,
                 _csr_parts(part.rows),
-                part.weights,
+                weights,
                 _csr_parts(part.mixes),
                 starts[chosen],
                 offsets[chosen],
@@ -223,7 +231,8 @@ def sum_rows_on_grid(
                 grid.scale,
             )
         sums[chosen] = found
-    return np.where(is_finite, sums, np.nan)
+    sums[~is_finite] = np.nan
+    return sums.reshape(rates.size, *rows.weights.shape[1:])
 
 
 def _split_by_span(

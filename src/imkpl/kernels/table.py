@@ -196,6 +196,9 @@ class PerColumn(BaseKernelBank):
         smaller = self.select(used)
         return smaller._bank.combine(weights[used], *smaller._encode(X, Y))
 
+    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
+        return self._bank._compare_new(weights, *self._encode(X, Y))
+
     def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
         """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
         return self._bank.contract(M, *self._encode(X, Y))

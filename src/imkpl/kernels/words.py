@@ -182,7 +182,7 @@ class PerWord(BaseKernelBank):
         products = np.full(self.n_kernels, FLOOR * matrix.sum())
         for block in iterate_blocks(left.shape[0], 16 * self.n_kernels):
             products += left[block].multiply(matrix[block] @ right).sum(axis=0)
-        return products
+        return np.asarray(products)
 
     def contract_rows(
         self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
@@ -194,11 +194,11 @@ class PerWord(BaseKernelBank):
         if mixes is not None:
             sizes = rows @ np.concatenate([np.ones(values.shape[0]), mixes.sum(axis=1)])
             values = sp.csr_array(sp.vstack([values, mixes @ values]))
-        products = np.full(self.n_kernels, FLOOR * float(factors @ sizes**2))
+        products = np.zeros((self.n_kernels, *factors.shape[1:])) + FLOOR * (sizes**2 @ factors)
         for block in iterate_blocks(rows.shape[0], 48 * self.n_kernels):
             sums = rows[block] @ values
             products += sums.multiply(sums).T @ factors[block]
-        return products
+        return np.asarray(products)
 
     def contract_pairs(
         self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike

@@ -1,12 +1,11 @@
 """The compiled search for the nearest samples of the same class and of other classes."""
 
 import numpy as np
-from numba import njit
 
-from imkpl._threads import ParallelLoop
+from imkpl._threads import ParallelLoop, inner_loop
 
 
-@njit(cache=True)
+@inner_loop()
 def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untyped-def]
     # After all that are at least as near, so that the first of equally near samples counts.
     if n_found == found.size:
@@ -34,7 +33,8 @@ def _find_nearest_inplace(  # type: ignore[no-untyped-def]
         own, others = same[p], other[p]
         to_same = np.empty(own.size)
         to_other = np.empty(others.size)
-        found_same = found_other = 0
+        # `_insert` would be compiled once more for a plain 0.
+        found_same = found_other = int(np.int64(0))
         for j in range(labels.size):
             value = kernel[i, j]
             if order.size > 0:

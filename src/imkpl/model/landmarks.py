@@ -9,7 +9,7 @@ import numpy as np
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.base import count_samples, iterate_blocks, take_samples
-from imkpl.kernels.sharded import ShardedSamples, join_rows
+from imkpl.kernels.sharded import ShardedSamples
 
 # Candidates are drawn in batches of as many as there are landmarks already, within these limits.
 FEWEST_DRAWN, MOST_DRAWN = 16, 1024
@@ -17,8 +17,9 @@ FEWEST_DRAWN, MOST_DRAWN = 16, 1024
 NO_DISTANCE = 1e-12
 # Half the largest squared distance of two unit vectors.
 LARGEST_DISTANCE = 2.0
-# Memory for the similarities of a partition to landmarks, in MiB.
-PART_MEMORY = 64.0
+# The most samples among which landmarks are drawn; fewer if these have many features and must be
+# gathered, but four times as many as there are landmarks.
+MOST_POOLED, POOLED_VALUES = 2**17, 2**27
 
 
 def choose_landmarks(
@@ -30,32 +31,61 @@ def choose_landmarks(
     *,
     seed: int,
     working_memory: float,
+    kernel_weights: FloatArray | None = None,
     is_wanted: BoolArray | None = None,
 ) -> tuple[IntArray, FloatArray]:
     """Landmarks spread over every class, and their weights, which sum to that of the class.
 
-    Those that are wanted come first, even if they are more than the class would get.
+    Distances are those in the combined kernel, by default in the average of all. Landmarks that are
+    wanted come first, even if they are more than the class would get. Where samples are very many,
+    some stand for all of them.
     """
+    if kernel_weights is None:
+        kernel_weights = np.full(bank.n_kernels, 1 / bank.n_kernels)
     classes = [np.flatnonzero(labels == q) for q in range(int(labels.max()) + 1)]
     sizes = np.array([members.size for members in classes])
     totals = np.array([sample_weight[members].sum() for members in classes])
     shares = share_landmarks(n_landmarks, sizes, totals)
-    draws = [
-        ClassDraw(members, sample_weight[members], int(n_chosen), np.random.default_rng(seed))
-        for members, n_chosen in zip(classes, shares, strict=True)
+    n_features = X.shape[1] if isinstance(X, ShardedSamples) else 1
+    n_pooled = min(MOST_POOLED, max(4 * n_landmarks, POOLED_VALUES // max(1, n_features)))
+    limits = share_landmarks(n_pooled, sizes, totals)
+    pools = [
+        find_pool(members, sample_weight[members], int(limit), is_wanted)
+        for members, limit in zip(classes, limits, strict=True)
     ]
-    if is_wanted is not None:
-        for draw in draws:
-            draw.begin_with(np.flatnonzero(is_wanted[draw.members]))
+    places = pools
     if isinstance(X, ShardedSamples):
-        draw_from_partitions(bank, X, labels, draws)
-    else:
-        for draw in draws:
-            draw_in_memory(bank, X, draw, working_memory)
-    joined = np.concatenate([draw.members[draw.chosen] for draw in draws])
-    weights = [share_weight(d.sample_weight[d.chosen], float(d.sample_weight.sum())) for d in draws]
+        X = X.gather(np.concatenate(pools))
+        places = np.split(np.arange(len(X)), np.cumsum([pool.size for pool in pools])[:-1])
+    chosen, weights = [], []
+    for pool, own, n_chosen, total in zip(pools, places, shares, totals, strict=True):
+        stands_for = share_weight(sample_weight[pool], float(total))
+        draw = ClassDraw(own, stands_for, int(n_chosen), np.random.default_rng(seed))
+        if is_wanted is not None:
+            draw.begin_with(np.flatnonzero(is_wanted[pool]))
+        draw_landmarks(bank, kernel_weights, X, draw, working_memory)
+        chosen.append(pool[draw.chosen])
+        weights.append(share_weight(sample_weight[chosen[-1]], float(total)))
+    joined = np.concatenate(chosen)
     order = np.argsort(joined)
     return joined[order], np.concatenate(weights)[order]
+
+
+def find_pool(
+    members: IntArray, sample_weight: FloatArray, n_pooled: int, is_wanted: BoolArray | None
+) -> IntArray:
+    """Samples of a class that stand for all: half by weight, half alike, evenly spaced.
+
+    So a heavy sample is among them, and so are those that are wanted.
+    """
+    if n_pooled >= members.size:
+        return members
+    half = np.arange(0.5, n_pooled // 2) / (n_pooled // 2)
+    steps = np.cumsum(sample_weight)
+    by_weight = np.minimum(np.searchsorted(steps, half * steps[-1]), members.size - 1)
+    wanted = np.flatnonzero([] if is_wanted is None else is_wanted[members])
+    alike = (half * members.size).astype(np.intp)
+    return np.asarray(members[np.unique(np.concatenate([by_weight, alike, wanted]))])
 
 
 def share_landmarks(n_landmarks: int, sizes: IntArray, totals: FloatArray) -> IntArray:
@@ -153,71 +183,22 @@ class ClassDraw:
         self._is_complete = not self.distances.any()
 
 
-def draw_in_memory(bank: BaseKernelBank, X: Any, draw: ClassDraw, working_memory: float) -> None:
-    """Draw the landmarks of one class from samples in memory."""
-    average = np.full(bank.n_kernels, 1 / bank.n_kernels)
+def draw_landmarks(
+    bank: BaseKernelBank, weights: FloatArray, X: Any, draw: ClassDraw, working_memory: float
+) -> None:
+    """Draw the landmarks of one class."""
     members = draw.members
     while not draw.is_complete():
         drawn = draw.draw()
-        new = draw.accept(drawn, bank.combine(average, bank._subset(X, members[drawn])))
+        new = draw.accept(drawn, bank.combine(weights, bank._subset(X, members[drawn])))
         if draw.is_complete():
             return
         landmarks, nearest = bank._take(X, members[new]), np.empty(members.size)
         row_bytes = 8 * new.size + 4 * float(getattr(X, "nbytes", 0)) / count_samples(X)
         for block in iterate_blocks(members.size, row_bytes, working_memory):
-            similarities = bank.combine(average, take_samples(X, members[block]), landmarks)
+            similarities = bank.combine(weights, take_samples(X, members[block]), landmarks)
             nearest[block] = 1 - similarities.max(axis=1)
         draw.update_distances(nearest)
-
-
-def draw_from_partitions(
-    bank: BaseKernelBank, X: ShardedSamples, labels: IntArray, draws: list[ClassDraw]
-) -> None:
-    """Draw the landmarks of all classes together, with one pass over the partitions per batch.
-
-    Each class has its own generator, and gets the landmarks that it would get alone.
-    """
-    average, local = np.full(bank.n_kernels, 1 / bank.n_kernels), bank._plain()
-    while True:
-        drawn = {q: draw.draw() for q, draw in enumerate(draws) if not draw.is_complete()}
-        if not drawn:
-            return
-        rows = X.gather(np.concatenate([draws[q].members[places] for q, places in drawn.items()]))
-        ends = np.cumsum([places.size for places in drawn.values()])
-        landmarks: dict[int, FloatArray] = {}
-        for (q, places), own in zip(drawn.items(), np.split(rows, ends[:-1]), strict=True):
-            new = draws[q].accept(places, bank.combine(average, own))
-            if not draws[q].is_complete():
-                # A place may be drawn more than once; take its first row.
-                landmarks[q] = own[[int(np.flatnonzero(places == place)[0]) for place in new]]
-        if not landmarks:
-            return
-        members = np.concatenate([draws[q].members for q in landmarks])
-        found = X[members].map(
-            nearest_landmarks, local, average, landmarks, per_row=(labels[members],)
-        )
-        nearest = join_rows(found, members.shape)
-        ends = np.cumsum([draws[q].members.size for q in landmarks])
-        for q, own in zip(landmarks, np.split(nearest, ends[:-1]), strict=True):
-            draws[q].update_distances(own)
-
-
-def nearest_landmarks(
-    block: FloatArray,
-    bank: BaseKernelBank,
-    average: FloatArray,
-    landmarks: dict[int, FloatArray],
-    labels: IntArray,
-) -> FloatArray:
-    """Half the squared distance of samples to the nearest new landmark of their class."""
-    nearest = np.empty(labels.size)
-    for q in np.unique(labels):
-        own, others = np.flatnonzero(labels == q), landmarks[int(q)]
-        row_bytes = 8 * others.shape[0] + 32 * block.shape[1]
-        for some in iterate_blocks(own.size, row_bytes, PART_MEMORY):
-            rows = own[some]
-            nearest[rows] = 1 - bank.combine(average, block[rows], others).max(axis=1)
-    return nearest
 
 
 def _accept_in_turn(

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model._neighbor_loops import _find_nearest_inplace
+
+loops = Loops("imkpl.model._neighbor_loops")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ def find_neighborhoods(
     other = np.empty((listed.size, min(n_other, widest[1])), dtype=np.intp)
     counts = np.empty((2, listed.size), dtype=np.intp)
     no_order = np.empty(0, dtype=np.intp)
-    _find_nearest_inplace(
+    loops._find_nearest_inplace(
         kernel, labels, listed, no_order if order is None else order, same, other, *counts
     )
     found = []

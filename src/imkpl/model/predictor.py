@@ -67,6 +67,15 @@ class Encoding:
     scores: FloatArray  # (n_samples, n_classes)
     errors: FloatArray  # (n_samples,): squared distances to the reconstructions
 
+    @classmethod
+    def join(cls, blocks: list[Encoding]) -> Encoding:
+        """Those of all blocks of samples."""
+        return cls(
+            sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
+            np.concatenate([block.scores for block in blocks]),
+            np.concatenate([block.errors for block in blocks]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
@@ -89,12 +98,7 @@ class Predictor:
 
     def encode(self, X: Any) -> Encoding:
         """Code samples, a block at a time."""
-        blocks = [self.encode_similarities(block) for block in self._blocks(X)]
-        return Encoding(
-            sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
-            np.concatenate([block.scores for block in blocks]),
-            np.concatenate([block.errors for block in blocks]),
-        )
+        return Encoding.join([self.encode_similarities(block) for block in self._blocks(X)])
 
     def decide(self, X: Any) -> FloatArray:
         """Class scores of samples, a block at a time, without codes."""
@@ -111,7 +115,7 @@ class Predictor:
     def kernel(self, X: Any) -> FloatArray:
         """The combined kernel between samples and the support."""
         cut = X if self.columns is None else X[:, self.columns]
-        return self.bank.combine(self.weights, cut, self.samples)
+        return self.bank._compare_new(self.weights, cut, self.samples)
 
     def encode_similarities(self, similarities: FloatArray) -> Encoding:
         """Code samples with known similarities to the prototypes."""

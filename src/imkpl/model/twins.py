@@ -5,15 +5,21 @@ for no sample, and all that it achieves is chance. All kernels are shuffled in t
 twins depend on each other as kernels do. Every kernel and every twin is judged twice: by how much
 more alike samples of a class are than any two samples, which finds kernels that separate on their
 own, and by the margins between neighbours, which finds those that separate together with others.
+
+Of very many kernels, the twins of some stand for those of all, and twins of their own are made only
+for kernels that might pass.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from imkpl._typing import FloatArray, IntArray
@@ -25,6 +31,10 @@ from imkpl.model.separation import margin_pair_weights, weigh_margins
 # Number of twins of every kernel: as many as give this number in all, within bounds.
 TWINS = 20_000
 MOST_SHUFFLES, FEWEST_SHUFFLES = 10, 5
+# Maximum number of kernels that all have twins; and how far the score of another kernel may lie
+# above the guess that is made of it without its twins, in standard deviations of chance.
+MOST_TWINNED = 6000
+UNSURE = 1.0
 # Maximum number of samples, evenly spaced, whose neighbours are compared, and of those on which
 # the spread of kernel values is measured.
 MOST_COMPARED = 2000
@@ -77,14 +87,16 @@ def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -
     """
     problem, average = _unfold(problem, average)
     twins = Twins.of(problem, average, n_same)
-    scores = np.maximum(twins.likeness(), twins.margins_in_both(average))
-    found = _judge(scores)
+    comparison = Comparison(twins)
+    # A kernel without meaning has the same part in the choice of neighbours as its twin.
+    comparison.look([twins.neighborhoods(average, order) for order in twins.orders])
+    found = comparison.judge()
     passing = found.passing
     if 0 < passing.size < problem.bank.n_kernels:
-        margins = twins.margins_in(problem.select(passing).average())
-        # They have a part in this average, and their twins have not.
-        margins[:, passing] = -np.inf
-        found = _judge(np.maximum(scores, margins))
+        # Those that pass have a part in this average, and their twins have not.
+        near = twins.neighborhoods(problem.select(passing).average())
+        comparison.look([near], without=passing)
+        found = comparison.judge()
     return found
 
 
@@ -107,13 +119,6 @@ def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]
 def _rank(average: FloatArray) -> IntArray:
     """From the most typical sample to the least, so that the names of classes do not matter."""
     return np.argsort(-average.sum(axis=1), kind="stable")
-
-
-def _judge(scores: FloatArray) -> KernelEvidence:
-    """Evidence from scores beside those of all twins, and beside those of the own twins."""
-    among_all = tail_probabilities(scores[0], scores[1:].ravel())
-    among_own = np.mean(scores[1:] >= scores[0], axis=0)
-    return weigh_evidence(np.maximum(among_all, among_own))
 
 
 def weigh_evidence(chances: FloatArray) -> KernelEvidence:
@@ -145,17 +150,18 @@ def tail_probabilities(scores: FloatArray, twins: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Twins:
-    """Kernels and their twins; all scores have a row for the kernels and one for each shuffle.
+    """Kernels and their twins.
 
-    Scores are about normal for kernels without meaning.
+    What is measured of all has a row for the kernels and one for the twins of each shuffle.
     """
 
     problem: Problem
     orders: IntArray  # (n_shuffles, n_samples)
     samples: IntArray  # those whose neighbours are compared
     n_same: int  # number of same-class neighbours
-    variance: FloatArray  # of every kernel
+    variance: FloatArray  # of every kernel, infinite where it is 0
     concentration: FloatArray
+    likeness: FloatArray  # of every kernel
 
     @classmethod
     def of(cls, problem: Problem, average: FloatArray, n_same: int) -> Twins:
@@ -165,64 +171,146 @@ class Twins:
         source, orders = np.random.default_rng(0), np.empty((n_shuffles, ranked.size), np.intp)
         for order in orders:
             order[ranked] = source.permutation(ranked)
+        between, means = _sum_squares(problem, np.arange(ranked.size)[np.newaxis])
+        variance = problem.diagonals - means[0]
+        variance[variance <= CONSTANT * problem.diagonals] = np.inf
+        concentration = _concentration(problem, _spaced(ranked, BLOCK))
         return cls(
             problem,
             orders,
             np.sort(_spaced(ranked, MOST_COMPARED)),
             n_same,
-            _variance(problem),
-            _concentration(problem, _spaced(ranked, BLOCK)),
+            variance,
+            concentration,
+            _likeness(problem, between, variance, concentration)[0],
         )
 
-    def likeness(self) -> FloatArray:
-        """How much more alike samples of a class are than any two."""
-        everyone = np.arange(self.orders.shape[1])
-        return np.array(
-            [
-                _likeness(self.problem, order, self.variance, self.concentration)
-                for order in (everyone, *self.orders)
-            ]
+    def select(self, kernels: IntArray) -> Twins:
+        """Some of the kernels and their twins."""
+        return replace(
+            self,
+            problem=self.problem.select(kernels),
+            variance=self.variance[kernels],
+            concentration=self.concentration[kernels],
+            likeness=self.likeness[kernels],
         )
 
-    def margins_in_both(self, average: FloatArray) -> FloatArray:
-        """Mean margins between neighbours in the average of kernels and twins.
-
-        A kernel without meaning has the same part in the choice of neighbours as its twin.
-        """
-        found = [(self._neighborhoods(average, order), order) for order in self.orders]
-        real = np.mean([self._mean_margins(near) for near, _ in found], axis=0)
-        return self._standardize(real, [self._mean_margins(*one) for one in found])
-
-    def margins_in(self, kernel: FloatArray) -> FloatArray:
-        """Mean margins between neighbours in a kernel in which neither of them has a part."""
-        near = self._neighborhoods(kernel)
-        twins = [self._mean_margins(near, order) for order in self.orders]
-        return self._standardize(self._mean_margins(near), twins)
-
-    def _neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
+    def neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
+        """Neighbours in a kernel, or in a kernel together with its twin."""
         labels = self.problem.labels
         n_other = count_others(self.n_same, int(labels.max()) + 1)
         return find_neighborhoods(kernel, labels, self.n_same, n_other, self.samples, order)
 
-    def _mean_margins(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
-        """Mean margins of kernels, or of their twins."""
+    def likeness_of_all(self) -> FloatArray:
+        """How much more alike samples of a class are than any two."""
+        between, _ = _sum_squares(self.problem, self.orders)
+        twins = _likeness(self.problem, between, self.variance, self.concentration)
+        return np.vstack([self.likeness, twins])
+
+    def margins_of_all(self, near: Sequence[Neighborhoods]) -> FloatArray:
+        """Mean margins between neighbours: one choice of them for every shuffle, or for all."""
+        real = np.mean([self.margins(one) for one in near], axis=0)
+        pairs = zip(itertools.cycle(near), self.orders, strict=False)
+        return np.vstack([real, *(self.margins(*pair) for pair in pairs)])
+
+    def margins(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
+        """Mean margins of kernels, or of their twins, relative to the spread of kernel values."""
         problem = self.problem
         weights = margin_pair_weights(near, problem.sample_weight)
         near = near if order is None else near.renumbered(order)
-        return weigh_margins(problem.bank, problem.X, near, weights / weights.sum())
+        found = weigh_margins(problem.bank, problem.X, near, weights / weights.sum())
+        return np.asarray(found / (self.variance * np.sqrt(self.concentration)))
 
-    def _standardize(self, real: FloatArray, twins: list[FloatArray]) -> FloatArray:
-        """Margins of kernels beyond their twins, and of every twin beyond the others."""
-        spread = self.variance * np.sqrt(self.concentration)
-        scaled, n = np.array(twins) / spread, len(twins)
-        apart = (scaled - scaled.mean(axis=0)) * np.sqrt(n / (n - 1))
-        beyond = (real / spread - scaled.mean(axis=0)) / np.sqrt(1 + 1 / n)
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """How margins of twins vary between some neighbours."""
+
+    near: Sequence[Neighborhoods]
+    without: IntArray  # the kernels that are not judged by these neighbours
+    level: float  # the mean of all twins
+    least: float  # the mean square of their differences from the mean of the kernel's twins
+
+    def guess(self, margins: FloatArray, n_shuffles: int) -> FloatArray:
+        """About the scores of kernels, without their twins."""
+        scores = (margins - self.level) / np.sqrt(self.least * (1 + 1 / n_shuffles))
+        scores[self.without] = -np.inf
+        return np.asarray(scores)
+
+    def score(self, kernels: IntArray, margins: FloatArray) -> FloatArray:
+        """How far these kernels are beyond their twins, and every twin beyond the others."""
+        twins, n = margins[1:], len(margins) - 1
+        beyond = (margins[0] - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
         # Rare values make margins vary more than the spread of all values says. What varies is
         # found without the twin that is measured by it.
+        apart = _apart(twins)
         squares = apart**2
         others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
-        deviations = np.sqrt(np.maximum(others, squares.mean() or 1.0))
-        return np.asarray(np.vstack([beyond, apart]) / deviations)
+        scores = np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, self.least))
+        scores[:, np.isin(kernels, self.without)] = -np.inf
+        return np.asarray(scores)
+
+
+class Comparison:
+    """Scores of kernels and twins, the best of all looks.
+
+    They are about normal for kernels without meaning.
+    """
+
+    def __init__(self, twins: Twins) -> None:
+        self.twins = twins
+        self.some = _spaced(np.arange(twins.variance.size), MOST_TWINNED)
+        self.guesses = twins.likeness
+        self.scores = twins.select(self.some).likeness_of_all()
+        self.looks: list[Look] = []
+
+    def look(self, near: Sequence[Neighborhoods], without: ArrayLike = ()) -> None:
+        """Judge by the margins between these neighbours, too; all kernels or not some of them."""
+        margins = self.twins.select(self.some).margins_of_all(near)
+        level, least = margins[1:].mean(), np.mean(_apart(margins[1:]) ** 2)
+        look = Look(near, np.asarray(without, np.intp), float(level), float(least) or 1.0)
+        self.looks.append(look)
+        self.scores = np.maximum(self.scores, look.score(self.some, margins))
+        if self.some.size < self.guesses.size:
+            guess = look.guess(self.twins.margins(near[0]), len(self.twins.orders))
+            self.guesses = np.maximum(self.guesses, guess)
+
+    def judge(self) -> KernelEvidence:
+        """Evidence from scores beside those of all twins, and beside those of the own twins."""
+        pool = self.scores[1:].ravel()
+        chances = tail_probabilities(self.guesses, pool)
+        chances[self.some] = _chances(self.scores, pool)
+        hopeful = self._find_hopeful(chances, pool)
+        if hopeful.size:
+            twins = self.twins.select(hopeful)
+            margins = [look.score(hopeful, twins.margins_of_all(look.near)) for look in self.looks]
+            scores = np.maximum.reduce([twins.likeness_of_all(), *margins])
+            chances[hopeful] = _chances(scores, pool)
+        return weigh_evidence(chances)
+
+    def _find_hopeful(self, chances: FloatArray, pool: FloatArray) -> IntArray:
+        """Kernels without twins that might pass.
+
+        Those that pass are so many times as frequent as chance would have them.
+        """
+        factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, chances.size + 1) / chances.size
+        ordered = np.sort(chances)
+        limit = ordered[shares >= factor * ordered].max(initial=shares[0] / factor)
+        is_hopeful = tail_probabilities(self.guesses + UNSURE, pool) <= limit
+        is_hopeful[self.some] = False
+        return np.flatnonzero(is_hopeful)
+
+
+def _apart(twins: FloatArray) -> FloatArray:
+    """How far the margins of twins are from the mean of the others of the same kernel."""
+    n = len(twins)
+    return np.asarray((twins - twins.mean(axis=0)) * np.sqrt(n / (n - 1)))
+
+
+def _chances(scores: FloatArray, pool: FloatArray) -> FloatArray:
+    """The probability that a twin is as good as each kernel: any twin, and one of its own."""
+    among_own = np.mean(scores[1:] >= scores[0], axis=0)
+    return np.maximum(tail_probabilities(scores[0], pool), among_own)
 
 
 def _spaced(samples: IntArray, limit: int) -> IntArray:
@@ -257,32 +345,35 @@ def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     return np.clip(found, 1 / n, 1.0)
 
 
-def _variance(problem: Problem) -> FloatArray:
-    """The variance of each kernel in feature space, infinite where it is 0."""
-    shares = problem.sample_weight / problem.sample_weight.sum()
-    means = problem.bank.contract_rows(sp.csr_array(shares[np.newaxis]), [1.0], problem.X)
-    variances = problem.diagonals - means
-    is_constant = variances <= CONSTANT * problem.diagonals
-    return np.where(is_constant, np.inf, variances)
+def _sum_squares(problem: Problem, orders: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Sums of squares between classes in feature space, and squared norms of the mean.
+
+    For every kernel with its samples in each of the orders, a row for each order.
+    """
+    weight, labels, n_orders = problem.sample_weight, problem.labels, len(orders)
+    totals = np.bincount(labels, weight)
+    shares = totals / weight.sum()
+    means = [sp.csr_array((weight / totals[labels], (labels, order))) for order in orders]
+    # The mean of every class, and that of all samples as a mix of these.
+    parts = sp.block_diag([np.vstack([np.eye(shares.size), shares])] * n_orders, format="csr")
+    rows = sp.hstack([sp.csr_array((parts.shape[0], labels.size)), parts], format="csr")
+    signs = np.vstack([np.append(shares, -1.0), np.append(0 * shares, 1.0)]).T
+    factors = np.kron(np.eye(n_orders), signs)
+    found = problem.bank.contract_rows(rows, factors, problem.X, sp.vstack(means, format="csr"))
+    return found.T[::2], found.T[1::2]
 
 
 def _likeness(
-    problem: Problem, order: IntArray, variance: FloatArray, concentration: FloatArray
+    problem: Problem, between: FloatArray, variance: FloatArray, concentration: FloatArray
 ) -> FloatArray:
     """How much more alike samples of a class are than any two, in standard deviations of chance.
 
-    The sum of squares between classes in feature space, relative to what chance gives: about a
-    chi-squared variable, brought to a normal scale by the cubic root.
+    The sum of squares between classes relative to what chance gives: about a chi-squared variable,
+    brought to a normal scale by the cubic root.
     """
     weight, labels = problem.sample_weight, problem.labels
-    n_classes, total = int(labels.max()) + 1, weight.sum()
-    totals = np.bincount(labels, weight)
-    rows = np.zeros((n_classes + 1, labels.size))
-    rows[labels, order] = weight / totals[labels]
-    rows[-1, order] = weight / total
-    factors = np.append(totals / total, -1.0)
-    between = problem.bank.contract_rows(sp.csr_array(rows), factors, problem.X)
+    totals, total = np.bincount(labels, weight), weight.sum()
     expected = np.sum(weight**2 / totals[labels]) / total - np.sum(weight**2) / total**2
     ratio = np.maximum(between / (expected * variance), 0.0)
-    part = 2 * concentration / (9 * (n_classes - 1))
+    part = 2 * concentration / (9 * (totals.size - 1))
     return np.asarray((np.cbrt(ratio) - 1 + part) / np.sqrt(part))

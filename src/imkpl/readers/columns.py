@@ -46,6 +46,7 @@ FEW_CLASSES = 20
 ROWS_PER_CLASS = 5
 SHOWN_CLASSES = 6
 SHOWN_CELLS = 3
+YES, NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +257,18 @@ def _show(value: Any) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
+
+
+def read_flags(series: Any, name: str, option: str) -> Any:
+    """Which cells of a column say yes; empty ones say no."""
+    texts = [None if one is None else one.lower() for one in as_texts(series)]
+    for row, text in zip(series.index, texts, strict=True):
+        if text not in (None, *YES, *NO):
+            raise InputError(
+                f"Column {quote(name)} (--{option}) has {quote(str(text))} in row {row + 1}, "
+                "expected yes or no, true or false, 1 or 0, or an empty cell for no. Correct it."
+            )
+    return np.array([text in YES for text in texts], dtype=bool)
 
 
 def require_column(names: list[str], wanted: str, file: str, option: str) -> None:

@@ -41,6 +41,10 @@ class ReadOptions:
         Names of the arrays with samples and labels in ``.npz`` and ``.mat`` files.
     group : str, optional
         Column that says which rows belong together, such as those of one person.
+    eligible, pin, ban : str, optional
+        Columns of yes and no: wishes about rows, as for `fit`.
+    by : tuple of str
+        Columns whose values divide the rows into subgroups, whatever else they are used for.
     drop : tuple of str
         Columns to leave out.
     categories, numbers : tuple of str
@@ -57,6 +61,10 @@ class ReadOptions:
     x_key: str | None = None
     y_key: str | None = None
     group: str | None = None
+    eligible: str | None = None
+    pin: str | None = None
+    ban: str | None = None
+    by: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
@@ -127,6 +135,10 @@ class DataFile:
         Training and test rows, if the file says so.
     groups : array of shape (n_samples,), optional
         Which rows belong together.
+    wishes : dict of arrays of shape (n_samples,)
+        What is wished of the rows: "eligible", "pin" and "ban", those that were asked for.
+    subgroups : dict of arrays of shape (n_samples,)
+        Texts in the columns that divide the rows.
     id_column, group_column : str, optional
         Names of the columns that `ids` and `groups` come from.
     findings : tuple of Finding
@@ -143,6 +155,8 @@ class DataFile:
     dropped: Mapping[str, str] = field(default_factory=dict)
     split: tuple[Any, Any] | None = None
     groups: Any = None
+    wishes: Mapping[str, Any] = field(default_factory=dict)
+    subgroups: Mapping[str, Any] = field(default_factory=dict)
     id_column: str | None = None
     group_column: str | None = None
     findings: tuple[Finding, ...] = ()
@@ -169,7 +183,16 @@ class DataFile:
         samples = self.samples[rows] if self.is_series else self.samples.iloc[rows]
         y = None if self.y is None else self.y[rows]
         groups = None if self.groups is None else self.groups[rows]
-        return replace(self, samples=samples, y=y, ids=self.ids[rows], groups=groups, split=None)
+        return replace(
+            self,
+            samples=samples,
+            y=y,
+            ids=self.ids[rows],
+            groups=groups,
+            wishes={name: flags[rows] for name, flags in self.wishes.items()},
+            subgroups={name: texts[rows] for name, texts in self.subgroups.items()},
+            split=None,
+        )
 
     def hash_rows(self) -> Any:
         """Compute a number per row that is the same for equal rows.

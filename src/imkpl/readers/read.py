@@ -27,6 +27,7 @@ from imkpl.readers.columns import (
     looks_like_identifier,
     read_classes,
     read_column,
+    read_flags,
     read_identifiers,
     refuse_infinite,
     require_column,
@@ -43,6 +44,10 @@ from imkpl.readers.data_file import (
 )
 from imkpl.readers.formats import parse_file
 
+# Options that name columns of a table to learn from; the first are wishes about rows.
+WISHES = ("eligible", "pin", "ban")
+COLUMN_OPTIONS = (*WISHES, "group", "drop", "categories", "numbers")
+MAX_SUBGROUPS = 20
 # Cells that are looked at before a whole column.
 LOOKED_AT = 20
 
@@ -94,6 +99,7 @@ def read_training_file(
         check_classes(data.y, data.target or "y")
         return replace(data, findings=find_problems(data, None))
     frame, notes = _drop_empty_rows(raw)
+    subgroups = _read_subgroups(frame, options.by, path.name)
     frame = _apply_options(frame, options, path.name)
     if raw.labels is not None:
         target, column = options.y_key or "y", _as_series(raw.labels)[frame.index]
@@ -103,21 +109,20 @@ def read_training_file(
         column = frame[target]
     labels, note = read_classes(column, target)
     others = {target} if raw.labels is None else set()
-    if options.id_column is not None and options.id_column in others:
-        raise InputError(
-            f"Column {quote(target)} is both --target and --id, expected two columns. Change one."
-        )
+    _check_roles(dict.fromkeys(others, "--target"), options)
     groups = None
     if options.group is not None:
-        if options.group in others:
-            raise InputError(
-                f"Column {quote(target)} is both --target and --group, expected two columns. "
-                "Change one."
-            )
         texts = enumerate(as_texts(frame[options.group]))
         # A row of nobody belongs to itself.
         groups = np.array([f"row {i}" if one is None else f"group {one}" for i, one in texts])
         others.add(options.group)
+    wished = {name: getattr(options, name) for name in WISHES if getattr(options, name) is not None}
+    wishes = {name: read_flags(frame[column], column, name) for name, column in wished.items()}
+    others.update(wished.values())
+    for name, flags in wishes.items():
+        what = {"pin": "pinned", "ban": "banned"}.get(name, name)
+        text = f"{int(flags.sum())} of {count(len(flags), 'row')} {what}"
+        notes.append(f"Column {quote(wished[name])}: {text}.")
     identifier, ids = _name_rows(frame, options, others, path.name, notes)
     if identifier is not None and options.id_column is None:
         # Names may be those of persons, and a model keeps them.
@@ -146,6 +151,8 @@ def read_training_file(
         dropped=dropped,
         split=raw.split if rows.all() and len(frame) == len(raw.samples) else None,
         groups=None if groups is None else groups[rows],
+        wishes={name: flags[rows] for name, flags in wishes.items()},
+        subgroups={name: texts[rows] for name, texts in subgroups.items()},
         id_column=identifier,
         group_column=options.group,
     )
@@ -232,18 +239,26 @@ def read_new_file(
         for name in expected.names
     }
     _check_missing(path, columns, expected, ids)
-    frame = _build_frame(columns, ids)
-    return DataFile(frame, labels, ids, target, tuple(notes), style=raw.style)
+    return DataFile(
+        _build_frame(columns, ids),
+        labels,
+        ids,
+        target,
+        tuple(notes),
+        subgroups=_read_subgroups(frame, options.by, path.name),
+        style=raw.style,
+    )
 
 
 def _read_series(
     path: pathlib.Path, raw: RawFile, options: ReadOptions, *, needs_target: bool
 ) -> DataFile:
-    if options.id_column is not None:
-        raise InputError(
-            f"--id names a column, but {path.name} holds time series, which have none. Leave it "
-            "out."
-        )
+    for option, named in {"id": options.id_column, **vars(options)}.items():
+        if named and option in ("id", "by", *COLUMN_OPTIONS):
+            raise InputError(
+                f"--{option} names a column, but {path.name} holds time series, which have none. "
+                "Leave it out."
+            )
     ids, notes = np.arange(1, len(raw.samples) + 1), list(raw.notes)
     if not needs_target:
         return DataFile(raw.samples, None, ids, None, tuple(notes))
@@ -278,19 +293,48 @@ def _drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
 def _apply_options(frame: Any, options: ReadOptions, file: str) -> Any:
     """The table without the columns and cells that the user does not want."""
     names = [str(name) for name in frame.columns]
-    for option in ("drop", "categories", "numbers"):
-        for name in getattr(options, option):
+    for option in COLUMN_OPTIONS:
+        named = getattr(options, option)
+        for name in [named] if isinstance(named, str) else named or ():
             require_column(names, name, file, f"--{option}")
-    if options.group is not None:
-        require_column(names, options.group, file, "--group")
-    used = [options.target, options.id_column, options.group]
+    used = [options.target, options.id_column, options.group, options.eligible, options.pin]
     for name in options.drop:
-        if name in used:
+        if name in (*used, options.ban):
             raise InputError(
                 f"Column {quote(name)} is to be dropped (--drop) and used by another option. Leave "
                 "out one of the two."
             )
     return _empty_cells(frame.drop(columns=list(options.drop)), options.missing)
+
+
+def _check_roles(taken: dict[str, str], options: ReadOptions) -> None:
+    """Raise if a column has two uses; the rows of a person may be named after the person."""
+    for option in ("id", "group", *WISHES):
+        name = options.id_column if option == "id" else getattr(options, option)
+        if name is None or (option == "group" and name == options.id_column):
+            continue
+        if name in taken:
+            raise InputError(
+                f"Column {quote(name)} is both {taken[name]} and --{option}, expected two columns. "
+                "Change one."
+            )
+        taken[name] = f"--{option}"
+
+
+def _read_subgroups(frame: Any, columns: tuple[str, ...], file: str) -> dict[str, Any]:
+    """The texts in columns that divide the rows."""
+    found = {}
+    for column in columns:
+        require_column([str(name) for name in frame.columns], column, file, "--by")
+        texts = as_texts(frame[column])
+        found[column] = np.array(["missing" if one is None else one for one in texts], object)
+        n_values = len(set(found[column].tolist()))
+        if n_values > MAX_SUBGROUPS:
+            raise InputError(
+                f"Column {quote(column)} (--by) has {n_values} different values, expected at most "
+                f"{MAX_SUBGROUPS} subgroups. Add a column of ranges, such as 40 to 59."
+            )
+    return found
 
 
 def _empty_cells(frame: Any, codes: tuple[str, ...]) -> Any:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from imkpl.explanations.card import CaseCard
 from imkpl.explanations.exports import to_label
-from imkpl.measures import discrimination_score, interpretability_score
+from imkpl.explanations.show import BADGES
+from imkpl.measures import discrimination_score, interpretability_score, wilson_interval
 from imkpl.report.learned import thin_out
 from imkpl.report.subject import Subject, choose_rows
 
@@ -20,8 +22,6 @@ MOST_LISTED, MOST_EXPLAINED, MOST_SERIES_EXPLAINED = 5000, 500, 100
 
 def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     """Accuracy with its Wilson interval, by class, and the confusion matrix."""
-    from scipy.stats import binomtest
-
     labels, right = subject.held_out.labels, subject.right
     if labels is None or right is None:
         return None
@@ -37,7 +37,6 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     hits[: len(classes)] = np.diagonal(counts)
     n_predicted = [*counts.sum(axis=0), *([0] * len(unseen))]
     is_answered = ~subject.explanation.is_novel
-    interval = binomtest(n_right, n).proportion_ci(method="wilson")
     pairs = Counter(
         (str(label), label, found)
         for label, found in zip(labels, subject.predicted, strict=True)
@@ -47,7 +46,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
         "n": n,
         "n_right": n_right,
         "accuracy": n_right / n,
-        "interval": [interval.low, interval.high],
+        "interval": wilson_interval(n_right / n, n),
         "baseline": _find_baseline(subject, labels),
         "balanced_accuracy": float(np.mean(hits[sizes > 0] / sizes[sizes > 0])),
         "accuracy_unless_abstained": float(right[is_answered].mean()) if any(is_answered) else None,
@@ -59,6 +58,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
                 "n_right": int(hits[place]),
                 "n_predicted": int(n_predicted[place]),
                 "recall": _divide(hits[place], sizes[place]),
+                "interval": _find_interval(hits[place], sizes[place]),
                 "precision": _divide(hits[place], n_predicted[place]),
             }
             for label, place in rows.items()
@@ -81,6 +81,10 @@ def _find_baseline(subject: Subject, labels: list[Any]) -> dict[str, Any]:
     return {"label": label, "accuracy": labels.count(label) / len(labels)}
 
 
+def _find_interval(part: Any, whole: Any) -> list[float] | None:
+    return wilson_interval(part / whole, whole) if whole > 0 else None
+
+
 def _divide(part: Any, whole: Any) -> float | None:
     return float(part / whole) if whole > 0 else None
 
@@ -101,8 +105,37 @@ def describe_measures(subject: Subject) -> dict[str, Any]:
         ),
         "discrimination": discrimination,
         "n_abstained": int(explanation.is_novel.sum()),
+        "doubts": {word: int(np.sum(subject.doubts == word)) for word in BADGES},
         "novelty_threshold": explanation.novelty_threshold,
     }
+
+
+def describe_subgroups(subject: Subject, by: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Accuracy and refusals in the subgroups of the held-out samples that columns make."""
+    found = []
+    for column, values in (by or {}).items():
+        if len(values) != len(subject.explanation):
+            raise ValueError(
+                f"by has {len(values)} values of {column!r} for {len(subject.explanation)} samples "
+                "in X, expected one each. Check that both were split in the same way."
+            )
+        groups = np.array([str(value) for value in values], dtype=object)
+        for value in sorted(set(groups)):
+            own = groups == value
+            n = int(own.sum())
+            right = None if subject.right is None else int(subject.right[own].sum())
+            found.append(
+                {
+                    "column": str(column),
+                    "value": value,
+                    "n": n,
+                    "n_right": right,
+                    "interval": None if right is None else wilson_interval(right / n, n),
+                    "n_novel": int(np.sum(subject.doubts[own] == "novel")),
+                    "n_no_evidence": int(np.sum(subject.doubts[own] == "no evidence")),
+                }
+            )
+    return found
 
 
 def describe_samples(subject: Subject) -> dict[str, Any]:

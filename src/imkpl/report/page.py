@@ -13,6 +13,7 @@ import json
 import math
 import os
 import pathlib
+from collections.abc import Mapping
 from datetime import datetime
 from importlib.resources import files
 from typing import Any
@@ -97,6 +98,7 @@ def write_report(
     *,
     train: tuple[Any, Any] | None = None,
     stability: Any = None,
+    by: Mapping[str, Any] | None = None,
     title: str | None = None,
     created: datetime | None = None,
 ) -> pathlib.Path:
@@ -120,6 +122,9 @@ def write_report(
     stability : Stability, optional
         Result of :func:`imkpl.stability` for the model's settings and training data, for a section
         on what refits choose again.
+    by : mapping of str to array-like of shape (n_samples,), optional
+        Columns that divide X into subgroups, such as ``{"sex": sex}``, each of which is measured on
+        its own.
     title : str, optional
         Title of the report.
     created : datetime, optional
@@ -136,7 +141,9 @@ def write_report(
             f"A report cannot be written to {target.name!r}, expected a name that ends in .html, "
             "or in .json for its numbers. Rename it."
         )
-    found = summarize(model, X, y, train=train, stability=stability, title=title, created=created)
+    found = summarize(
+        model, X, y, train=train, stability=stability, by=by, title=title, created=created
+    )
     write_file(target, report_bytes(found, target))
     return ReportFile(target)
 
@@ -250,7 +257,10 @@ def format_percent(share: float | None, digits: int = 0) -> str:
     >>> format_percent(0.974, 1), format_percent(None)
     ('97.4\xa0%', '–')
     """
-    return "\N{EN DASH}" if share is None else f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
+    if share is None:
+        return "\N{EN DASH}"
+    # Adding zero turns -0 into 0.
+    return f"{round(100 * share, digits) + 0.0:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def format_cell(value: Any) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from imkpl._json import to_json
-from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
+from imkpl.report.decisions import (
+    describe_accuracy,
+    describe_measures,
+    describe_samples,
+    describe_subgroups,
+)
 from imkpl.report.form import describe_form
 from imkpl.report.learned import (
     describe_curves,
@@ -54,6 +60,7 @@ def summarize(
     train: tuple[Any, Any] | None = None,
     stability: Any = None,
     folds: dict[str, Any] | None = None,
+    by: Mapping[str, Any] | None = None,
     title: str | None = None,
     created: datetime | None = None,
 ) -> dict[str, Any]:
@@ -74,6 +81,8 @@ def summarize(
     folds : dict, optional
         How such models do in folds of all data: "accuracy", "interval", "folds", "repeats" and
         "rows", for the verdict.
+    by : mapping of str to array-like of shape (n_samples,), optional
+        Columns that divide X into subgroups, each of which is measured on its own.
     title : str, optional
         Title of the report.
     created : datetime, optional
@@ -94,6 +103,7 @@ def summarize(
         "classes": subject.classes,
         "size": describe_size(subject),
         "accuracy": describe_accuracy(subject),
+        "subgroups": describe_subgroups(subject, by),
         "measures": describe_measures(subject),
         "prototypes": describe_prototypes(subject),
         "curves": describe_curves(subject),

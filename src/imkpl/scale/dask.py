@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from imkpl.kernels.base import (
     take_samples,
 )
 from imkpl.kernels.precomputed import PackedKernels, Tabulated
-from imkpl.kernels.sharded import Found, ShardedSamples
+from imkpl.kernels.sharded import Found, ShardedSamples, join_ranges, summarize
 from imkpl.series import SeriesSet
 
 # Compiled loops of a process share its threads: tasks take turns, and each uses all threads.
@@ -421,31 +420,10 @@ class DaskSamples(ShardedSamples):
     client: Any = field(compare=False)
     parts: tuple[Any, ...] = field(compare=False)  # Delayed partitions
     starts: IntArray = field(compare=False)  # first row of every partition, and number of rows
-    all_digests: Any  # (n_rows, 2): 128 bits per row
-    all_ranges: FloatArray  # (n_features, 2): minimum and maximum
-    rows: IntArray  # rows in view
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of samples in view and number of features."""
-        return int(self.rows.size), int(self.all_ranges.shape[0])
-
-    @property
-    def digests(self) -> Any:
-        """Two numbers per sample that are equal for equal samples only."""
-        return self.all_digests[self.rows]
-
-    @property
-    def ranges(self) -> FloatArray:
-        """The least and the largest number of every column."""
-        return self.all_ranges
 
     def distribute(self, bank: BaseKernelBank) -> BaseKernelBank:
         """The same kernels, computed by the same cluster."""
         return bank if isinstance(bank, DaskBank) else DaskBank(bank, client=self.client)
-
-    def __getitem__(self, indices: Any) -> Self:
-        return replace(self, rows=self.rows[indices])
 
     def map(
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
@@ -490,26 +468,20 @@ def read_dask(X: Any) -> DaskSamples:
             f"X has {n_rows} samples in {len(parts)} partitions, expected at least 2. Check how "
             "they were selected."
         )
-    low, high = np.min(ranges, axis=0)[0], np.max(ranges, axis=0)[1]
-    check_magnitude(float(np.maximum(-low, high).max()))
+    joined = join_ranges(ranges)
+    check_magnitude(float(np.abs(joined).max()))
     return DaskSamples(
         client=client,
         parts=parts,
         starts=starts,
         all_digests=np.concatenate(digests),
-        all_ranges=np.stack([low, high], axis=1),
+        all_ranges=joined,
         rows=np.arange(n_rows),
     )
 
 
 def _summarize(part: Any) -> tuple[Any, FloatArray, IntArray]:
-    """Digests of the rows, minimum and maximum of every column, and columns that are not finite."""
-    block = _as_block(part)
-    # Adding zero turns -0 into 0.
-    lines = b"".join(hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in block + 0.0)
-    digests = np.frombuffer(lines, dtype=np.uint64).reshape(-1, 2)
-    ranges = np.stack([block.min(axis=0, initial=np.inf), block.max(axis=0, initial=-np.inf)])
-    return digests, ranges, np.flatnonzero(~np.isfinite(block).all(axis=0))
+    return summarize(_as_block(part))
 
 
 def _as_block(part: Any) -> FloatArray:

@@ -1,9 +1,8 @@
 """The compiled pursuit: the algorithm of ``solve_nqp`` on raw arrays."""
 
 import numpy as np
-from numba import njit
 
-from imkpl._threads import ParallelLoop
+from imkpl._threads import ParallelLoop, inner_loop
 
 # Sums may be reordered and contracted; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -16,7 +15,7 @@ _SPARSITY, _STATIONARY, _SMALL_DECREASE, _RESIDUAL, _DEPENDENT, _MAX_STEPS = ran
 _FREE, _IS_ACTIVE, _IS_USELESS, _IS_DEPENDENT = range(4)
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy")
+@inner_loop(fastmath=_FAST, error_model="numpy")
 def _fill_gradient(H, scale, c, x, active, n_active, gradient):  # type: ignore[no-untyped-def]
     """Fill in ``c / scale + H x``, by rows of H, four at a time."""
     n = gradient.size
@@ -36,7 +35,7 @@ def _fill_gradient(H, scale, c, x, active, n_active, gradient):  # type: ignore[
         p += 1
 
 
-@njit(cache=True)
+@inner_loop()
 def _steepest(gradient, mark, threshold):  # type: ignore[no-untyped-def]
     """The free index with the most negative gradient below the threshold, or -1."""
     best, j = threshold, -1
@@ -46,7 +45,7 @@ def _steepest(gradient, mark, threshold):  # type: ignore[no-untyped-def]
     return j
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy")
+@inner_loop(fastmath=_FAST, error_model="numpy")
 def _grow_factor(H, scale, c, active, k, factor, y, dependence_tol):  # type: ignore[no-untyped-def]
     """Row k of ``LL' = H_II`` and entry k of ``Ly = -c_I``; False if column k is dependent."""
     j = active[k]
@@ -67,7 +66,7 @@ def _grow_factor(H, scale, c, active, k, factor, y, dependence_tol):  # type: ig
     return True
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy")
+@inner_loop(fastmath=_FAST, error_model="numpy")
 def _solve_backward(factor, y, n_active, z):  # type: ignore[no-untyped-def]
     """Solve ``L'z = y``; whether all of z is positive."""
     for p in range(n_active):
@@ -81,7 +80,7 @@ def _solve_backward(factor, y, n_active, z):  # type: ignore[no-untyped-def]
     return is_positive
 
 
-@njit(cache=True, error_model="numpy")
+@inner_loop(error_model="numpy")
 def _solve_on_active(H, scale, c, x, active, n_active, factor, y, z, mark):  # type: ignore[no-untyped-def]
     """Exact minimum on the active set, which loses each index that would turn negative."""
     while not _solve_backward(factor, y, n_active, z):
@@ -106,7 +105,7 @@ def _solve_on_active(H, scale, c, x, active, n_active, factor, y, z, mark):  # t
     return n_active
 
 
-@njit(cache=True)
+@inner_loop()
 def _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y, mark):  # type: ignore[no-untyped-def]
     """Go back to the k entries before a step that did not lower f."""
     for p in range(n_active):
@@ -118,7 +117,7 @@ def _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y
         _grow_factor(H, scale, c, active, p, factor, y, -np.inf)
 
 
-@njit(cache=True, error_model="numpy")
+@inner_loop(error_model="numpy")
 def _pursue(  # type: ignore[no-untyped-def]
     H,
     scale,
@@ -154,9 +153,10 @@ def _pursue(  # type: ignore[no-untyped-def]
         largest = max(largest, abs(c[i]))
         mark[i] = _FREE
     threshold = -gradient_tol * largest / scale
-    n_active, n_steps, n_useless, n_dependent = 0, 0, 0, 0
+    # Functions that are called with a plain 0 would be compiled once more for it.
+    n_active = n_steps = n_useless = n_dependent = int(np.int64(0))
     value = 0.0
-    _fill_gradient(H, scale, c, x, active, 0, gradient)
+    _fill_gradient(H, scale, c, x, active, n_active, gradient)
 
     while True:
         j = _steepest(gradient, mark, threshold)

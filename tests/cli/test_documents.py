@@ -1,0 +1,133 @@
+"""Model cards and letters: nothing but the facts of the page and of the file."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="module")
+def kept(shell, folder, wine, tmp_path_factory):
+    """The table with a column of cellars, and a model with names that were asked for."""
+    place = tmp_path_factory.mktemp("documents")
+    frame = wine.assign(cellar=np.where(np.arange(60) % 3 == 0, "north", "south"))
+    frame.to_csv(place / "wine.csv", index=False)
+    command = ("fit", place / "wine.csv", "--target", "cultivar", "--id", "wine", "--sparsity", 3)
+    result = shell(*command, "--drop", "cellar", "--exclude", "ash", "--model", place / "m.imkpl")
+    assert result.exit_code == 0, result.stderr
+    return place, frame
+
+
+def read_tables(text):
+    """The rows of every table of a Markdown document, by the first cell of its head."""
+    tables, head = {}, None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("|"):
+            head = None
+        elif head is None:
+            head = cells[0].strip()
+            tables[head] = []
+        elif not cells[0].startswith("---"):
+            tables[head].append([cell.strip() for cell in cells])
+    return tables
+
+
+def test_a_card_measures_the_held_out_rows_of_the_file_of_the_fit(shell, kept):
+    place, frame = kept
+    text = shell.ask("card", place / "m.imkpl", place / "wine.csv", "--by", "cellar")["text"]
+    origin = shell.ask("inspect", place / "m.imkpl")["provenance"]
+    tables, rows = read_tables(text), origin["held_out_rows"]
+    cellars = frame["cellar"].iloc[rows].value_counts()
+    assert {row[0]: int(row[1]) for row in tables["cellar"]} == cellars.to_dict()
+    n_right = round(origin["held_out"]["accuracy"] * 12)
+    assert sum(int(row[2]) for row in tables["cellar"]) == n_right
+    assert sum(int(row[2]) for row in tables["class"]) == n_right
+    assert "exclude: ash" in text
+    assert "AUC of" in text
+    assert origin["fingerprint"] in text
+    assert f"{n_right} of 12 right" in text
+    # A card may be handed on: it names no record.
+    assert not any(re.search(rf"\b{name}\b", text) for name in frame["wine"])
+
+
+def test_a_card_agrees_with_what_inspect_says(shell, kept):
+    place, _ = kept
+    text = shell("card", place / "m.imkpl").stdout
+    found, tables = shell.ask("inspect", place / "m.imkpl"), read_tables(text)
+    assert [row[0] for row in tables["feature"]] == [one["name"] for one in found["features"]]
+    assert [row[1:] for row in tables["class"]] == [
+        [str(one["prototypes"]), str(one["records"])] for one in found["classes"]
+    ]
+    for heading in ("Purpose", "Data", "How often it is right", "Records inside", "Wishes"):
+        assert f"## {heading}" in text
+    assert text.count("_" * 30) >= 8
+
+
+def test_a_card_of_other_rows_and_of_a_model_without_origin(shell, kept, folder, tmp_path):
+    place, frame = kept
+    new = tmp_path / "new.csv"
+    frame.iloc[::2].to_csv(new, index=False)
+    for model in (place / "m.imkpl", folder / "a.imkpl"):
+        out = tmp_path / f"{model.stem}.html"
+        shell.ask("card", model, new, "--by", "cellar", "--output", out)
+        assert "the 30 rows of new.csv" in out.read_text()
+    assert "no column 'cell' (--by)" in shell.fails("card", place / "m.imkpl", new, "--by", "cell")
+    wide = frame.assign(number=np.arange(60) * 1.5)
+    wide.to_csv(new, index=False)
+    assert "expected at most 20 subgroups" in shell.fails("card", model, new, "--by", "number")
+    assert "Add a file" in shell.fails("card", model, "--by", "cellar")
+    assert "ends in .md or .html" in shell.fails("card", model, "--output", tmp_path / "card.pdf")
+
+
+def test_a_card_under_pseudonyms_needs_the_key_to_know_the_file(shell, kept, tmp_path):
+    place, _ = kept
+    key, model = tmp_path / "k.key", tmp_path / "m.imkpl"
+    command = ("fit", place / "wine.csv", "--target", "cultivar", "--id", "wine", "--sparsity", 2)
+    shell(*command, "--pseudonymise", "--key", key, "--model", model)
+    result = shell("card", model, place / "wine.csv")
+    assert "Without --key" in result.stderr
+    text = shell("card", model, place / "wine.csv", "--key", key).stdout
+    assert "12 held-out rows" in text
+    assert "under pseudonyms" in text
+
+
+def test_a_page_shows_subgroups(shell, kept, tmp_path):
+    place, _ = kept
+    command = ("report", place / "m.imkpl", place / "wine.csv", "--target", "cultivar")
+    shell.ask(*command, "--by", "cellar", "--out", tmp_path / "page.html")
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", (tmp_path / "page.html").read_text()))
+    assert "By cellar Cases Number Right Interval north 20" in text
+
+
+def test_a_letter_is_about_one_row_and_names_no_other(shell, kept, tmp_path):
+    place, frame = kept
+    new = tmp_path / "new.csv"
+    frame.drop(columns="cultivar").to_csv(new, index=False)
+    base = ("letter", place / "m.imkpl", new, "--id", "wine", "--row")
+    name = frame["wine"].iloc[7]
+    answer = shell.ask(*base, name)
+    for part in (name, "How sure it is", "What would change it", "cannot know", "Whom to ask"):
+        assert part in answer["text"]
+    others = frame["wine"].drop(7)
+    assert not any(re.search(rf"\b{other}\b", answer["text"]) for other in others)
+    assert "12 cases that the program had not seen before" in answer["text"]
+    shell.ask(*base, name, "--output", tmp_path / "letter.html")
+    assert (tmp_path / "letter.html").read_text().startswith("<!DOCTYPE html>")
+    assert shell(*base, name).stdout == answer["text"]
+    assert "There is no row" in shell.fails(*base, "nobody")
+    assert "already exists" in shell.fails(*base, name, "--output", tmp_path / "letter.html")
+    empty = pd.DataFrame({column: [] for column in frame})
+    empty.to_csv(new, index=False)
+    assert shell.fails(*base, name)
+
+
+def test_a_card_of_a_released_model_says_what_was_measured(shell, kept, tmp_path):
+    place, _ = kept
+    out = tmp_path / "public.imkpl"
+    found = shell.ask("release", place / "m.imkpl", place / "wine.csv", "--k", 3, "--model", out)
+    text = " ".join(shell("card", out).stdout.split())
+    assert f"{found['accuracy'][1]:.1%} now" in text
+    assert "Means of 3 records each instead of records" in text
+    assert f"{found['accuracy'][1]:.1%} now" in shell("inspect", out).stdout
