@@ -590,7 +590,8 @@ def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: Int
     for own_low, own_high, low, high in zip(lows[0], highs[0], lows[1], highs[1], strict=True):
         gaps = np.maximum(own_high[rows] - low[columns], high[columns] - own_low[rows])
         squares += gaps * gaps
-    return (squares <= loops.NEAR).astype(np.int64) + (squares <= loops.NEAREST)
+    limits = np.array([loops.NEAR, loops.NEAREST])
+    return np.asarray(np.sum(squares <= limits[:, np.newaxis], axis=0))
 
 
 def _arrange(
