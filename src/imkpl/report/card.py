@@ -118,9 +118,10 @@ def _describe_features(contents: dict[str, Any], page: dict[str, Any] | None) ->
 
 def _describe_prototypes(contents: dict[str, Any], page: dict[str, Any] | None) -> Iterator[Any]:
     yield Heading("Prototypes")
+    whole = "means" if "released" in (contents["provenance"] or {}) else "training records"
     yield (
-        f"{contents['n_prototypes']} prototypes, made of {contents['n_records']} training records "
-        "or means, and numbered as imkpl inspect numbers them."
+        f"{contents['n_prototypes']} prototypes, made of {contents['n_records']} {whole}, and "
+        "numbered as imkpl inspect numbers them."
     )
     if page is None:
         return
@@ -154,7 +155,8 @@ def _describe_figures(origin: dict[str, Any], page: dict[str, Any] | None) -> It
         shown = f"{n_rows} rows" + (f", {n_distinct} independent" if n_distinct < n_rows else "")
         where = f"held-out rows{' of ' + origin['measured_on'] if origin['measured_on'] else ''}"
         if key == "folds":
-            where = f"{measured['repeats']} x {measured['folds']} folds of all rows, such models"
+            times = f"{measured['repeats']} x " if measured["repeats"] > 1 else ""
+            where = f"{times}{measured['folds']} folds of all rows, such models"
         yield (
             f"When it was fitted, in {where}: {percent(measured['accuracy'], 1)} right of {shown} "
             f"(95 % interval {_say_interval(measured['interval'])}); always saying "
