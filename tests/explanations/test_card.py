@@ -275,6 +275,11 @@ def test_a_series_says_when_it_decides():
     assert f" mostly in {where}" in str(card)
     assert f"Decides mostly in {where}" in card._repr_html_()
     assert "<svg" in card._repr_html_()
+    X[20, 1, 5:9] = np.nan
+    card = model.explain(X[20:21]).card()
+    assert card.series["values"][4:10].count(None) == 4
+    assert "this case" in str(card)
+    assert "nan" not in card._repr_html_()
 
 
 class Drawing:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from imkpl._json import to_json
 from imkpl._typing import FloatArray
 from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment, expected_alignment
 from imkpl.model.predictor import Predictor
@@ -59,8 +60,8 @@ def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any
         "times": times[edges].tolist(),
         "aligned": aligned[edges].tolist(),
         "shares": np.add.reduceat(shares, edges).tolist(),
-        "values": case[channel].tolist(),
-        "supporting": samples[used[0]][channel].tolist(),
+        "values": to_json(case[channel]),
+        "supporting": to_json(samples[used[0]][channel]),
     }
 
 

@@ -240,7 +240,7 @@ class PrototypesDisplay:
         ax.tick_params(length=0)
         ax.set_title(f"Prototypes: weighted means of their samples{self._count_shown()}")
         bar = figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
-        bar.set_label("Standard deviations above the mean")
+        bar.set_label("Standard deviations\nabove the mean")
         return figure, [ax]
 
     def _name_rows(self, ax: Any) -> None:

@@ -1,0 +1,46 @@
+"""
+Prototypes as pictures
+======================
+
+Which images does the model compare mine with? With one kernel per pixel, prototypes are mixes of a
+few training images, and the weights say which pixels are looked at.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+
+from imkpl import IMKPL
+from imkpl.plots import PrototypesDisplay
+
+X, y = load_digits(return_X_y=True)
+X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+model = IMKPL(n_prototypes=50).fit(X_train, y_train)
+
+# %%
+# The control: as many images, drawn at random, five of each digit, and the nearest of them decides.
+rng = np.random.default_rng(0)
+scores = []
+for _ in range(20):
+    drawn = np.concatenate([rng.choice(np.flatnonzero(y_train == digit), 5) for digit in range(10)])
+    nearest = KNeighborsClassifier(1).fit(X_train[drawn], y_train[drawn])
+    scores.append(nearest.score(X_test, y_test))
+n_prototypes = model.prototypes_.shape[0]
+print(f"{n_prototypes} prototypes: {model.score(X_test, y_test):.3f}")
+print(f"50 random images: {np.mean(scores):.3f} +- {np.std(scores):.3f}")
+
+# %%
+PrototypesDisplay.from_estimator(model, X_train, image_shape=(8, 8), max_prototypes=5)
+plt.show()
+
+# %%
+# The weights of the pixels, beside the mean image. Corners and borders, which are always empty, have
+# none.
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
+panels = [("mean image", X_train.mean(axis=0), "Greys"), ("weights", model.kernel_weights_, "Oranges")]
+for axis, (title, values, colours) in zip(axes, panels, strict=True):
+    figure.colorbar(axis.imshow(values.reshape(8, 8), cmap=colours), ax=axis, shrink=0.8)
+    axis.set(title=title, xticks=[], yticks=[])
+plt.show()

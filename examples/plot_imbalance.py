@@ -1,0 +1,55 @@
+"""
+A rare class
+============
+
+One case in twenty is the one that I look for. Does the model find it, or does it simply say "no" and
+is right nineteen times in twenty? ``class_weight="balanced"`` makes both classes count the same.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score
+from sklearn.model_selection import train_test_split
+
+from imkpl import IMKPL
+
+rng = np.random.default_rng(0)
+n = 1200
+rare = np.arange(n) < n // 20
+X = rng.normal(0, 1.1, (n, 2))
+X[rare] = rng.normal([1.7, 1.7], 0.45, (rare.sum(), 2))
+y = np.where(rare, "rare", "usual")
+X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, test_size=0.5, random_state=0)
+
+models = {
+    "always usual": DummyClassifier(),
+    "IMKPL": IMKPL(),
+    "IMKPL, balanced": IMKPL(class_weight="balanced"),
+}
+rows = {}
+for name, model in models.items():
+    answer = model.fit(X_train, y_train).predict(X_test)
+    rows[name] = {
+        "accuracy": np.mean(answer == y_test),
+        "balanced accuracy": balanced_accuracy_score(y_test, answer),
+        "rare cases found": recall_score(y_test, answer, pos_label="rare"),
+        "alarms that are right": precision_score(y_test, answer, pos_label="rare", zero_division=0),
+    }
+pd.DataFrame(rows).T.round(2)
+
+# %%
+grid = np.stack(np.meshgrid(np.linspace(-4, 4, 120), np.linspace(-4, 4, 120)), axis=-1)
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.7), sharey=True, layout="constrained")
+for axis, name in zip(axes, ["IMKPL", "IMKPL, balanced"], strict=True):
+    model = models[name]
+    chance = model.predict_proba(grid.reshape(-1, 2))[:, 0].reshape(120, 120)
+    shades = axis.contourf(*grid.T, chance.T, levels=np.linspace(0, 1, 11), cmap="Oranges")
+    axis.contour(*grid.T, chance.T, levels=[0.5], colors="black", linewidths=1)
+    for label, colour in [("usual", "#0072B2"), ("rare", "#7A2E00")]:
+        axis.plot(*X_test[y_test == label].T, ".", ms=3 if label == "usual" else 7, color=colour, label=label)
+    axis.set(title=name, xlim=(-4, 4), ylim=(-4, 4), aspect="equal")
+axes[0].legend(loc="lower left")
+figure.colorbar(shades, ax=axes, label="probability of rare", shrink=0.8)
+plt.show()
