@@ -52,7 +52,9 @@ with warnings.catch_warnings():
     control = IMKPL().fit(X_train, rng.permutation(y_train))
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), sharey=True, layout="constrained")
-for axis, fitted, title in zip(axes, [model, control], ["answers", "shuffled answers"], strict=True):
+for axis, fitted, title in zip(
+    axes, [model, control], ["answers", "shuffled answers"], strict=True
+):
     axis.barh(fitted.kernel_names_, fitted.kernel_evidence_, color="#0072B2")
     axis.set(title=title, xlabel="evidence", xlim=(0, 1))
     axis.spines[["top", "right"]].set_visible(False)
@@ -62,4 +64,4 @@ plt.show()
 # %%
 # The reasons for one decision, as a notebook shows them: the customer beside the nearest that left
 # and the nearest that stayed.
-model.explain(X_test).card(int(np.flatnonzero(X_test["income"].isna())[0]))
+model.explain(X_test).card(int(np.flatnonzero(X_test["income"].isna())[1]))

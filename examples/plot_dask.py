@@ -30,5 +30,23 @@ twin = IMKPL(**settings).fit(X[:16_000], y_train)
 X_test, y_test = X[16_000:], y[16_000:]
 print(f"accuracy {model.score(X_test, y_test):.3f}")
 print(f"largest class {DummyClassifier().fit(X[:16_000], y_train).score(X_test, y_test):.3f}")
-print("largest difference of the weights:", np.abs(model.kernel_weights_ - twin.kernel_weights_).max())
-print(model.kernel_weights_, model.prototypes_.shape, model.support_)
+print(f"weights differ by {np.abs(model.kernel_weights_ - twin.kernel_weights_).max():.0e}")
+
+# %%
+# Left, test samples and the training samples that the prototypes consist of. Right, the weights of
+# the eight columns, six of which are noise, from four partitions and from memory.
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
+for label, colour in enumerate(["#0072B2", "#E69F00", "#009E73"]):
+    of = np.flatnonzero(y_test == label)[:500]
+    axes[0].plot(*X_test[of, :2].T, ".", ms=3, color=colour)
+axes[0].plot(*X[model.support_, :2].T, "*", ms=9, mfc="white", mec="black")
+axes[0].set(title=f"{model.prototypes_.shape[0]} prototypes", aspect="equal", xticks=[], yticks=[])
+columns = np.arange(X.shape[1])
+axes[1].barh(columns - 0.2, model.kernel_weights_, 0.4, color="#D55E00", label="Dask")
+axes[1].barh(columns + 0.2, twin.kernel_weights_, 0.4, color="#999999", label="memory")
+axes[1].set(title="weights", yticks=columns, ylabel="column")
+axes[1].invert_yaxis()
+axes[1].spines[["top", "right"]].set_visible(False)
+axes[1].legend()
+client.close()
+plt.show()

@@ -38,9 +38,13 @@ print(caught[0].message)
 
 figure, axes = plt.subplots(2, 1, figsize=(7, 4.2), sharex=True, sharey=True, layout="constrained")
 others = np.setdiff1d(np.arange(n_genes), planted)
-for axis, fitted, title in zip(axes, [model, control], ["tissues", "shuffled tissues"], strict=True):
+for axis, fitted, title in zip(
+    axes, [model, control], ["tissues", "shuffled tissues"], strict=True
+):
     axis.plot(others, fitted.kernel_evidence_[others], ".", color="#999999", ms=3, label="noise")
-    axis.plot(planted, fitted.kernel_evidence_[planted], "o", color="#D55E00", ms=5, label="planted")
+    axis.plot(
+        planted, fitted.kernel_evidence_[planted], "o", color="#D55E00", ms=5, label="planted"
+    )
     axis.set(title=title, ylabel="evidence", ylim=(-0.05, 1.05))
     axis.spines[["top", "right"]].set_visible(False)
 axes[0].legend(loc="center right", framealpha=1)

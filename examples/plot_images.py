@@ -32,14 +32,25 @@ print(f"{n_prototypes} prototypes: {model.score(X_test, y_test):.3f}")
 print(f"50 random images: {np.mean(scores):.3f} +- {np.std(scores):.3f}")
 
 # %%
-PrototypesDisplay.from_estimator(model, X_train, image_shape=(8, 8), max_prototypes=5)
+# The prototypes of each digit, as the weighted means of their training images. The digits 1
+# and 7 have most of them, 0 and 6 fewest.
+display = PrototypesDisplay.compute(model, X_train, image_shape=(8, 8))
+figure, axes = plt.subplots(display.n_of_class.max(), 10, figsize=(7, 4.7), layout="constrained")
+for axis in axes.flat:
+    axis.axis("off")
+for digit in range(10):
+    for axis, image in zip(axes[:, digit], display.values[display.owners == digit], strict=False):
+        axis.imshow(image, cmap="Greys")
+    axes[0, digit].set_title(digit)
 plt.show()
 
 # %%
-# The weights of the pixels, beside the mean image. Corners and borders, which are always empty, have
-# none.
+# The weights of the pixels, beside the mean image. Pixels that are nearly always empty have none.
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
-panels = [("mean image", X_train.mean(axis=0), "Greys"), ("weights", model.kernel_weights_, "Oranges")]
+panels = [
+    ("mean image", X_train.mean(axis=0), "Greys"),
+    ("weights", model.kernel_weights_, "Oranges"),
+]
 for axis, (title, values, colours) in zip(axes, panels, strict=True):
     figure.colorbar(axis.imshow(values.reshape(8, 8), cmap=colours), ax=axis, shrink=0.8)
     axis.set(title=title, xticks=[], yticks=[])

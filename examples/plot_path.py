@@ -8,7 +8,6 @@ model that is within one standard error of the best.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import train_test_split
@@ -27,20 +26,21 @@ print(f"control, always the largest class: {largest:.3f}")
 
 # %%
 # Every point is a model, measured on left-out samples of the training part; bars are one standard
-# error. The dashed line is one standard error below the best.
-path = {key: np.asarray(values) for key, values in model.path_.items()}
+# error. The dashed line is one standard error below the best; of the models above it the one with
+# the smallest product of features and prototypes is taken.
+path = model.path_
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 for sparsity, colour in zip((2, 5, 10), ("#0072B2", "#E69F00", "#009E73"), strict=True):
     of = path["sparsity"] == sparsity
-    axis.errorbar(
-        path["n_kernels"][of] * 1.02 ** (sparsity - 5), path["mean_score"][of], path["standard_error"][of],
-        marker="o", capsize=3, color=colour, label=f"{path['n_prototypes'][of].max():.0f} prototypes",
-    )
-bar = path["mean_score"][model.best_index_] - path["standard_error"][model.best_index_]
+    size, score, error = (path[key][of] for key in ("n_kernels", "mean_score", "standard_error"))
+    label = f"{path['n_prototypes'][of].max():.0f} prototypes"
+    axis.errorbar(size, score, error, marker="o", capsize=3, color=colour, label=label)
+best, chosen = model.best_index_, model.chosen_index_
+bar = path["mean_score"][best] - path["standard_error"][best]
 axis.axhline(bar, color="#595959", ls="--", lw=1)
-chosen = model.chosen_index_
-axis.plot(path["n_kernels"][chosen], path["mean_score"][chosen], "o", ms=18, mfc="none", mec="black")
-axis.annotate("chosen", (path["n_kernels"][chosen], path["mean_score"][chosen]), (0, 16), textcoords="offset points", ha="center")
+point = path["n_kernels"][chosen], path["mean_score"][chosen]
+axis.plot(*point, "o", ms=16, mfc="none", mec="black")
+axis.annotate("chosen", point, (14, 10), textcoords="offset points")
 axis.set_xscale("log", base=2)
 axis.set_xticks([2, 4, 8, 16, 30], ["2", "4", "8", "16", "30"])
 axis.set(xlabel="features", ylabel="accuracy, five folds")

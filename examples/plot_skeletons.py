@@ -4,7 +4,7 @@ Movements of a skeleton: which joint?
 
 I have recordings of a moving body. Which joints tell the movements apart, and which only move along?
 One alignment kernel per joint compares two movements at all speeds. The body is a stick figure here,
-who waves, squats or kicks, at a speed of her own and with noise in every joint.
+that waves, squats or kicks, at varying speed and with noise in every joint.
 """
 
 import matplotlib.pyplot as plt
@@ -54,22 +54,35 @@ groups = {name: [2 * i, 2 * i + 1] for i, name in enumerate(joints)}
 model = TimeSeriesIMKPL(GlobalAlignment(groups=groups), max_kernels=4).fit(train, y_train)
 largest = DummyClassifier().fit(y_train, y_train).score(y_test, y_test)
 print(f"IMKPL {model.score(test, y_test):.2f}, always one class {largest:.2f}")
-print(dict(zip(model.kernel_names_, model.kernel_weights_.round(2), strict=True)))
 
 # %%
-# One training movement of each prototype, from its beginning (pale) to its middle (dark). Discs are
-# the joints that the model looks at, as large as their weights.
-figure, axes = plt.subplots(1, 3, figsize=(7, 3.6), sharey=True, layout="constrained")
+# A training movement of each prototype, from its beginning (pale) to its middle (dark). Discs are the
+# four joints that the model looks at, as large as their weights: hand and elbow of the arm that
+# waves, foot and knee of the leg that kicks. In a squat that arm goes down.
+figure, axes = plt.subplots(1, 3, figsize=(7, 3.4), sharey=True, layout="constrained")
 for axis, kind in zip(axes, model.classes_, strict=True):
     prototype = np.flatnonzero(model.prototype_classes_ == kind)[0]
     centre = model.prototypes_[[prototype]].toarray().argmax()
     places = train[centre].reshape(11, 2, -1)
-    steps = np.linspace(0, places.shape[2] // 2, 5).astype(int)
-    for shade, step in zip(np.linspace(0.15, 1, 5), steps, strict=True):
+    for shade, part in [("#d8d8d8", 0.0), ("#a0a0a0", 0.25), ("#222222", 0.5)]:
+        now = places[:, :, int(part * places.shape[2])]
         for bone in bones:
-            axis.plot(*places[list(bone), :, step].T, color="#333333", alpha=shade, lw=2)
-    size = 1500 * model.kernel_weights_
-    axis.scatter(*places[:, :, steps[-1]].T, s=size, color="#D55E00", alpha=0.8, zorder=3)
-    axis.set(title=kind, aspect="equal", xlim=(-0.75, 1.0), ylim=(-0.1, 2.1))
+            axis.plot(*now[list(bone)].T, color=shade, lw=3, solid_capstyle="round")
+        axis.add_patch(plt.Circle(now[0], 0.12, fc="white", ec=shade, lw=3, zorder=2))
+    axis.scatter(*now.T, s=900 * model.kernel_weights_, color="#D55E00", alpha=0.85, zorder=3)
+    axis.set(title=kind, aspect="equal", xlim=(-0.75, 1.05), ylim=(-0.15, 2.0))
     axis.axis("off")
+plt.show()
+
+# %%
+# Evidence says whether a joint tells the movements apart better than its shuffled twins, the weight
+# whether it is needed beside the others. The control is the left foot, which stays on the floor in
+# all three movements: it is the only joint without evidence.
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), sharey=True, layout="constrained")
+panels = [("evidence", model.kernel_evidence_), ("weight", model.kernel_weights_)]
+for axis, (title, values) in zip(axes, panels, strict=True):
+    axis.barh(model.kernel_names_, values, color="#D55E00" if title == "weight" else "#0072B2")
+    axis.set_title(title)
+    axis.spines[["top", "right"]].set_visible(False)
+axes[0].invert_yaxis()
 plt.show()
