@@ -37,8 +37,8 @@ answer = np.where(leaves, "leaves", "stays")
 table.head()
 
 # %%
-# Region and age have nothing to do with the answer, and of the income it only matters whether it is
-# known. The table goes in as it is; the control is always naming the larger class.
+# Region and age have nothing to do with the answer, and of the income it only matters whether it
+# is known. The table goes in as it is; the control is always naming the larger class.
 X_train, X_test, y_train, y_test = train_test_split(table, answer, stratify=answer, random_state=0)
 model = IMKPL().fit(X_train, y_train)
 larger = DummyClassifier().fit(X_train, y_train)
@@ -46,7 +46,8 @@ print(f"IMKPL {model.score(X_test, y_test):.2f}, larger class {larger.score(X_te
 
 # %%
 # Columns with missing cells have a second kernel, "is missing". The model fitted to shuffled
-# answers, on the right, is the control: there no column is more than chance, and a warning says so.
+# answers, on the right, is the control: there no column is more than chance, and a warning says
+# so.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     control = IMKPL().fit(X_train, rng.permutation(y_train))

@@ -2,9 +2,9 @@
 Data in partitions, with Dask
 =============================
 
-My samples are spread over files or machines. Must they be brought together? No: a Dask array or data
-frame is learned from where it is. Only landmarks, a few samples that stand for all, come to the
-client, and the model is the same as if all samples had been in memory.
+My samples are spread over files or machines. Must they be brought together? No: a Dask array or
+data frame is learned from where it is. Only landmarks, a few samples that stand for all, come to
+the client, and the model is the same as if all samples had been in memory.
 """
 
 import dask.array as da

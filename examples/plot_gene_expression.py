@@ -2,8 +2,8 @@
 Few samples, thousands of genes
 ===============================
 
-I have sixty samples and four thousand genes. Which genes are real, and which would any list of that
-length contain by chance? Thirty genes are planted here, so that the answer is known.
+I have sixty samples and four thousand genes. Which genes are real, and which would any list of
+that length contain by chance? Thirty genes are planted here, so that the answer is known.
 """
 
 import warnings
@@ -29,8 +29,8 @@ print(f"expected by chance among them: {model.expected_false_kernels_:.1f}")
 print(f"accuracy in five folds: {cross_val_score(IMKPL(), X, tissue).mean():.2f}")
 
 # %%
-# Every gene is compared with shuffled twins of itself; what a twin achieves is chance. The control is
-# a fit to shuffled tissues: a warning says that there is nothing, and the evidence agrees.
+# Every gene is compared with shuffled twins of itself; what a twin achieves is chance. The control
+# is a fit to shuffled tissues: a warning says that there is nothing, and the evidence agrees.
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     control = IMKPL().fit(X, rng.permutation(tissue))
@@ -52,8 +52,8 @@ axes[1].set_xlabel("gene")
 plt.show()
 
 # %%
-# The genes kept, over the samples, sorted by the tissue in which they stand out. Those that were not
-# planted say so: there are three, and one was expected.
+# The genes kept, over the samples, sorted by the tissue in which they stand out. Those that were
+# not planted say so: there are three, and one was expected.
 profile = np.array([X[tissue == name][:, kept].mean(axis=0) for name in np.unique(tissue)])
 order = kept[np.lexsort([profile.max(axis=0), np.abs(profile).argmax(axis=0)])]
 names = [f"gene {gene}" + (" (noise)" if gene not in planted else "") for gene in order]

@@ -20,7 +20,8 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 model = IMKPL(n_prototypes=50).fit(X_train, y_train)
 
 # %%
-# The control: as many images, drawn at random, five of each digit, and the nearest of them decides.
+# The control: as many images, drawn at random, five of each digit, and the nearest of them
+# decides.
 rng = np.random.default_rng(0)
 scores = []
 for _ in range(20):
@@ -32,8 +33,8 @@ print(f"{n_prototypes} prototypes: {model.score(X_test, y_test):.3f}")
 print(f"50 random images: {np.mean(scores):.3f} +- {np.std(scores):.3f}")
 
 # %%
-# The prototypes of each digit, as the weighted means of their training images. The digits 1
-# and 7 have most of them, 0 and 6 fewest.
+# The prototypes of each digit, as the weighted means of their training images. The digits 1 and 7
+# have most of them, 0 and 6 fewest.
 display = PrototypesDisplay.compute(model, X_train, image_shape=(8, 8))
 figure, axes = plt.subplots(display.n_of_class.max(), 10, figsize=(7, 4.7), layout="constrained")
 for axis in axes.flat:

@@ -2,8 +2,9 @@
 A rare class
 ============
 
-One case in twenty is the one that I look for. Does the model find it, or does it simply say "no" and
-is right nineteen times in twenty? ``class_weight="balanced"`` makes both classes count the same.
+One case in twenty is the one that I look for. Does the model find it, or does it simply say "no"
+and is right nineteen times in twenty? ``class_weight="balanced"`` makes both classes count the
+same.
 """
 
 import matplotlib.pyplot as plt

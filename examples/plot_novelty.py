@@ -2,8 +2,8 @@
 Cases unlike all that was seen
 ==============================
 
-My model knows five digits. What does it say to a sixth? A classifier always has an answer, unless it
-may refuse: ``predict(X, reject=True)`` gives None for cases that its prototypes cannot rebuild.
+My model knows five digits. What does it say to a sixth? A classifier always has an answer, unless
+it may refuse: ``predict(X, reject=True)`` gives None for cases that its prototypes cannot rebuild.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ groups = {
 }
 
 # %%
-# The control refuses the cases with the lowest probability, as many of the digits 0 to 4 as the model
-# does. It finds fewer of the others.
+# The control refuses the cases with the lowest probability, as many of the digits 0 to 4 as the
+# model does. It finds fewer of the others.
 threshold, cut = model.novelty_threshold_, None
 for name, images in groups.items():
     is_refused = model.reconstruction_error(images) > threshold
@@ -51,8 +51,8 @@ axis.legend()
 plt.show()
 
 # %%
-# Half of the digits from 5 to 9 get an answer all the same. Above, some that are refused; below, some
-# that are taken for a digit that the model knows, and for which.
+# Half of the digits from 5 to 9 get an answer all the same. Above, some that are refused; below,
+# some that are taken for a digit that the model knows, and for which.
 unknown = X[~known]
 answers = model.predict(unknown, reject=True)
 is_none = np.array([answer is None for answer in answers])

@@ -2,9 +2,9 @@
 Similarities from elsewhere: graphs
 ===================================
 
-My similarities come from another program, as a matrix. Is that enough? Yes: ``"precomputed"`` takes a
-data frame of similarities with the names of the samples, or a stack of several of them. Here the
-samples are small graphs, of which the model sees nothing but similarities.
+My similarities come from another program, as a matrix. Is that enough? Yes: ``"precomputed"``
+takes a data frame of similarities with the names of the samples, or a stack of several of them.
+Here the samples are small graphs, of which the model sees nothing but similarities.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Series with gaps and unequal lengths: which channel, and when?
 ==============================================================
 
-My recordings have different lengths, and sensors drop out. Can they be compared without cutting and
-filling them? Series are aligned, steps without a value are skipped, and a card says which channel
-decided and at which steps. Here the pressure of machines that will fail dips for a moment.
+My recordings have different lengths, and sensors drop out. Can they be compared without cutting
+and filling them? Series are aligned, steps without a value are skipped, and a card says which
+channel decided and at which steps. Here the pressure of machines that will fail dips for a moment.
 """
 
 import matplotlib.pyplot as plt
@@ -39,8 +39,9 @@ for channel in zip(model.kernel_names_, model.kernel_weights_, model.kernel_evid
     print("{}: weight {:.2f}, evidence {:.2f}".format(*channel))
 
 # %%
-# A recording that fails, over the aligned training recording that speaks for it. The shaded steps are those
-# that tell it from the nearest one that works; the dashed line is where the dip was planted.
+# A recording that fails, over the aligned training recording that speaks for it. The shaded steps
+# are those that tell it from the nearest one that works; the dashed line is where the dip was
+# planted.
 explanation = model.explain(series[test])
 found = [explanation.card(i) for i in range(len(test))]
 case = 5

@@ -2,10 +2,10 @@
 Beside Shapley values and an additive model
 ===========================================
 
-How do these explanations differ from those that I know? Here is one tumour, explained in three ways:
-by the votes of prototypes, by Shapley values of a random forest, and by the terms of an additive model
-like an explainable boosting machine. Neither ``shap`` nor ``interpret`` is needed: the values are
-computed from their definitions.
+How do these explanations differ from those that I know? Here is one tumour, explained in three
+ways: by the votes of prototypes, by Shapley values of a random forest, and by the terms of an
+additive model like an explainable boosting machine. Neither ``shap`` nor ``interpret`` is needed:
+the values are computed from their definitions.
 """
 
 from itertools import combinations
@@ -43,8 +43,8 @@ print(explanation)
 
 # %%
 # Shapley values: features of the case are put into random tumours one by one, in random order, and
-# each is given the change of the forest's probability. They are means over 300 orders. Terms of the
-# additive model: what its score changes if only this feature is put in.
+# each is given the change of the forest's probability. They are means over 300 orders. Terms of
+# the additive model: what its score changes if only this feature is put in.
 rng = np.random.default_rng(0)
 n_orders, n_features = 300, X.shape[1]
 rows = X_train.to_numpy()[rng.integers(0, len(X_train), n_orders)]
@@ -67,10 +67,10 @@ score = models["additive model"].decision_function
 terms = (ask(score, single) - ask(score, rows)).mean(axis=1)
 
 # %%
-# All three answer malignant. The worst radius, its perimeter and its concave points speak for it in
-# each, the symmetry against it. Radius, perimeter and area say nearly the same, and each model gives
-# the credit to others of them, so that ranks agree only in part, as printed below. Black bars are two
-# standard errors of the sampled values; votes and terms have none.
+# All three answer malignant. The worst radius, its perimeter and its concave points speak for it
+# in each, the symmetry against it. Radius, perimeter and area say nearly the same, and each model
+# gives the credit to others of them, so that ranks agree only in part, as printed below. Black
+# bars are two standard errors of the sampled values; votes and terms have none.
 shown = np.argsort(-sum(np.abs(v) / np.abs(v).max() for v in (votes, shapley, terms)))[:14]
 panels = {"IMKPL, votes": votes, "forest, Shapley values": shapley, "additive, terms": terms}
 figure, axes = plt.subplots(1, 3, figsize=(7, 4.2), sharey=True, layout="constrained")

@@ -2,9 +2,9 @@
 Movements of a skeleton: which joint?
 =====================================
 
-I have recordings of a moving body. Which joints tell the movements apart, and which only move along?
-One alignment kernel per joint compares two movements at all speeds. The body is a stick figure here,
-that waves, squats or kicks, at varying speed and with noise in every joint.
+I have recordings of a moving body. Which joints tell the movements apart, and which only move
+along? One alignment kernel per joint compares two movements at all speeds. The body is a stick
+figure here, that waves, squats or kicks, at varying speed and with noise in every joint.
 """
 
 import matplotlib.pyplot as plt
@@ -56,9 +56,9 @@ largest = DummyClassifier().fit(y_train, y_train).score(y_test, y_test)
 print(f"IMKPL {model.score(test, y_test):.2f}, always one class {largest:.2f}")
 
 # %%
-# A training movement of each prototype, from its beginning (pale) to its middle (dark). Discs are the
-# four joints that the model looks at, as large as their weights: hand and elbow of the arm that
-# waves, foot and knee of the leg that kicks. In a squat that arm goes down.
+# A training movement of each prototype, from its beginning (pale) to its middle (dark). Discs are
+# the four joints that the model looks at, as large as their weights: hand and elbow of the arm
+# that waves, foot and knee of the leg that kicks. In a squat that arm goes down.
 figure, axes = plt.subplots(1, 3, figsize=(7, 3.4), sharey=True, layout="constrained")
 for axis, kind in zip(axes, model.classes_, strict=True):
     prototype = np.flatnonzero(model.prototype_classes_ == kind)[0]
@@ -75,9 +75,9 @@ for axis, kind in zip(axes, model.classes_, strict=True):
 plt.show()
 
 # %%
-# Evidence says whether a joint tells the movements apart better than its shuffled twins, the weight
-# whether it is needed beside the others. The control is the left foot, which stays on the floor in
-# all three movements: it is the only joint without evidence.
+# Evidence says whether a joint tells the movements apart better than its shuffled twins, the
+# weight whether it is needed beside the others. The control is the left foot, which stays on the
+# floor in all three movements: it is the only joint without evidence.
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), sharey=True, layout="constrained")
 panels = [("evidence", model.kernel_evidence_), ("weight", model.kernel_weights_)]
 for axis, (title, values) in zip(axes, panels, strict=True):

@@ -2,10 +2,10 @@
 A kernel of one's own, for strings
 ==================================
 
-My samples are not rows of numbers; they are sequences. Any function that says how alike they are can
-be a kernel, and with a list of functions the weights say which way of comparing tells the classes
-apart. Here sequences that are "on" contain the motif TATAAG somewhere, and the others its letters in
-another order.
+My samples are not rows of numbers; they are sequences. Any function that says how alike they are
+can be a kernel, and with a list of functions the weights say which way of comparing tells the
+classes apart. Here sequences that are "on" contain the motif TATAAG somewhere, and the others its
+letters in another order.
 """
 
 import matplotlib.pyplot as plt
@@ -63,10 +63,10 @@ largest = DummyClassifier().fit(train, y_train).score(test, y_test)
 print(f"IMKPL {model.score(test, y_test):.2f}, always one class {largest:.2f}")
 
 # %%
-# The weights of the kernels, and some of the sequences that prototypes are made of, with a frame around
-# TATAAG, which one of the others contains by chance. Words of all lengths help, since parts of the
-# motif are rarer in "off". Letters at the same place do not, since the motif may be anywhere: that
-# kernel is the control.
+# The weights of the kernels, and some of the sequences that prototypes are made of, with a frame
+# around TATAAG, which one of the others contains by chance. Words of all lengths help, since parts
+# of the motif are rarer in "off". Letters at the same place do not, since the motif may be
+# anywhere: that kernel is the control.
 colours = ListedColormap(["#E69F00", "#56B4E9", "#009E73", "#CC79A7"])
 figure, axes = plt.subplot_mosaic(
     [["weights", "on"], ["weights", "off"]],
