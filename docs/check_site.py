@@ -74,7 +74,7 @@ def look_at_pages(folder: pathlib.Path, pictures: pathlib.Path | None) -> list[s
     names = ("chromium", "chromium-browser", "google-chrome")
     browser_path = next((path for path in map(shutil.which, names) if path), None)
     if browser_path is None:
-        print("There is no Chromium here: pages were not looked at.")
+        sys.stdout.write("There is no Chromium here: pages were not looked at.\n")
         return []
     handler = partial(QuietHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -133,7 +133,9 @@ def main() -> int:
     folder = options.folder.resolve()
     wrong = [f"broken link in {one}" for one in find_broken_links(folder)]
     wrong += look_at_pages(folder, options.pictures)
-    print("\n".join(wrong) or "All links lead somewhere, and no page complains.")
+    sys.stdout.write(
+        ("\n".join(wrong) or "All links lead somewhere, and no page complains.") + "\n"
+    )
     return 1 if wrong else 0
 
 

@@ -67,7 +67,7 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 html_sidebars = {"index": []}
-copyright = "imkpl developers, BSD 3-Clause"
+project_copyright = "imkpl developers, BSD 3-Clause"
 
 
 def drop_outer_links(app: object, name: str, source: list[str]) -> None:
