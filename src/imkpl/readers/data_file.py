@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,7 @@ class DataFile:
             32 hexadecimal digits, the same on every machine.
         """
         total = hashlib.blake2b(key=key, digest_size=16)
+        columns: Iterable[Any]
         if self.is_series:
             columns = [self.samples.values.ravel(), np.asarray(self.samples.starts)]
         elif self.is_tall:
@@ -258,7 +260,7 @@ class DataFile:
         else:
             columns = [cells.to_numpy() for _, cells in self.samples.items()]
             total.update(json.dumps([str(name) for name in self.samples.columns]).encode())
-        for cells in (*columns, self.y):
+        for cells in chain(columns, [self.y]):
             if cells.dtype.kind in "iuf":
                 # Adding zero turns -0 into 0, and of the many NaN one stays.
                 numbers = np.where(np.isnan(cells), np.nan, cells + 0.0)
