@@ -9,8 +9,9 @@ RUN := $(VENV)/bin
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
 
+# Neighbouring tests, which share fitted models, stay in one of the two processes.
 test: $(VENV)/.dev browser
-	$(RUN)/python -m pytest -n 2 -q
+	$(RUN)/python -m pytest -n 2 --dist worksteal -q
 
 # Report pages are tested in Chromium. Where it is missing and may be installed, it is, if that takes
 # no longer than two minutes to download; else these tests are skipped.

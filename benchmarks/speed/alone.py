@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -128,22 +129,32 @@ def fit_tall(path, in_memory=False, n_test=20_000, n_predicted=0, **settings):
     return found
 
 
-# The clock starts before anything but `time` is imported.
-FIRST_FIT = """
-import time
-start = time.perf_counter()
-from imkpl import IMKPL
-from sklearn.datasets import load_wine
-X, y = load_wine(return_X_y=True)
-IMKPL().fit(X, y)
-print(time.perf_counter() - start)
-"""
+FIRST_USES = {
+    "fit": "from imkpl import IMKPL; from sklearn.datasets import load_wine; "
+    "IMKPL().fit(*load_wine(return_X_y=True))",
+    "predict": "import imkpl, numpy; imkpl.load({model!r}).predict(numpy.ones((20, 13)))",
+    "import": "import imkpl; imkpl.IMKPL",
+    "libraries": "import numba, scipy.sparse, sklearn.base",
+}
 
 
-def time_first_fit():
-    """Seconds of the first fit of a fresh process, with all imports."""
-    command = [sys.executable, "-c", FIRST_FIT]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def time_first(use, cache=None, **names):
+    """Seconds of a first use in a fresh process, with all imports.
+
+    `cache` is the folder of compiled code, an empty one where nothing has been compiled yet.
+    """
+    # The clock starts before anything but `time` is imported.
+    code = (
+        "import time; start = time.perf_counter()\n"
+        f"{FIRST_USES[use].format(**names)}\n"
+        "print(time.perf_counter() - start)"
+    )
+    folder = {} if cache is None else {"NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=os.environ | folder
+    )
+    return float(done.stdout)
 
 
 JOBS = {"fit": fit, "fit_planted": fit_planted, "fit_wide": fit_wide, "fit_tall": fit_tall}

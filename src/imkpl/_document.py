@@ -28,7 +28,7 @@ p { margin: 0 0 0.5rem; }
 .blank i { flex: 1; min-width: 4rem; border-bottom: 1px solid var(--line); }
 .scroll { overflow-x: auto; margin: 0.4rem 0 0.7rem; }
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: start; vertical-align: top;
+th, td { padding: 0.25rem 0.8rem 0.25rem 0; text-align: start; vertical-align: top;
   border-bottom: 1px solid var(--line); overflow-wrap: normal; }
 .n { text-align: end; white-space: nowrap; }
 @page { size: A4; margin: 16mm 20mm; }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,6 +37,26 @@ def to_json(value: Any, digits: int | None = None) -> Any:
         case list() | tuple():
             return [to_json(part, digits) for part in value]
     return to_json(str(value), digits)
+
+
+class Described:
+    """A dataclass that becomes a dict: its fields but for the model, and some properties."""
+
+    _also: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to dicts, lists, numbers and strings.
+
+        Returns
+        -------
+        dict
+            One entry per field, but for a model; ready for JSON.
+        """
+        names = [name for name in vars(self) if name != "model"]
+        found: dict[str, Any] = to_json(
+            {name: getattr(self, name) for name in [*names, *self._also]}
+        )
+        return found
 
 
 def _round(value: float, digits: int | None) -> float | str | None:

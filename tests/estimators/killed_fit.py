@@ -13,7 +13,7 @@ from imkpl import IMKPL
 from imkpl._threads import limited_threads
 from imkpl.estimators import _checkpoint
 
-N_SAMPLES, N_ROUNDS = 500, 12
+N_SAMPLES, N_ROUNDS = 200, 12
 # Seconds for which a slow disk holds a file back, twice per file.
 HOLD = 0.02
 

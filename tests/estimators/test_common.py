@@ -9,16 +9,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, MultiLabelIMKPL
 
-# Without votes where the decision does not matter: no folds, and so less time.
+# The first chooses the number of prototypes by folds, which is most of a fit; others need not.
 ESTIMATORS = [
     IMKPL(),
-    ISKPL(),
-    IMKPLSelector(),
-    MultiLabelIMKPL(),
+    ISKPL(n_prototypes=9),
+    IMKPLSelector(IMKPL(n_prototypes=9)),
+    MultiLabelIMKPL(IMKPL(n_prototypes=9)),
     IMKPL(solver="landmarks", n_landmarks=20, decision="share"),
     IMKPL(kernels="per_column", decision="share"),
     IMKPLSelector(IMKPL(kernels="per_column", decision="share")),
-    IMKPLCV(cv=3, sparsity=(5,), max_kernels=(2,)),
+    IMKPLCV(cv=3, sparsity=(5,), max_kernels=(2,), decision="share"),
     # By default this rule keeps half of the useful kernels: one of the checks' two features.
     IMKPL(weight_rule="ridge", max_kernels=2, decision="share"),
     IMKPL(weight_rule="lp", decision="share"),

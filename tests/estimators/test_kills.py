@@ -25,7 +25,7 @@ class Fits:
         """A process that is about to fit, and its log."""
         # Forked from a process that has imported everything once.
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["imkpl.estimators"])
+        context.set_forkserver_preload(["estimators.killed_fit"])
         self.n_fits += 1
         log, model = (self.folder / f"{self.n_fits}.{ending}" for ending in ("log", "imkpl"))
         folder = None if checkpoint is None else self.folder / checkpoint

@@ -49,7 +49,7 @@ class OnTables(TimeSeriesIMKPL):
 with warnings.catch_warnings():
     # scikit-learn has no series to test with, and says so; checks of the interface are left.
     warnings.simplefilter("ignore", SkipTestWarning)
-    every_check = parametrize_with_checks([TimeSeriesIMKPL(), OnTables()])
+    every_check = parametrize_with_checks([TimeSeriesIMKPL(), OnTables(n_prototypes=9)])
 
 
 @every_check

@@ -18,7 +18,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import imkpl
-from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL, cost_of_wishes
+from imkpl import (
+    IMKPL,
+    IMKPLCV,
+    ISKPL,
+    IMKPLSelector,
+    MultiLabelIMKPL,
+    TimeSeriesIMKPL,
+    cost_of_wishes,
+)
 from imkpl.estimators import _landmarks
 
 FAST = {"sparsity": 3, "max_iter": 3}
@@ -138,6 +146,29 @@ def test_every_classifier_takes_wishes(kind, measured):
     options = {IMKPLCV: {"sparsity": (2, 3), "cv": 2}, IMKPL: {"weight_rule": "lp"}}.get(kind, {})
     model = kind(require=["f2"], exclude=["f6", 12], **options).fit(X, y, **wishes)
     assert is_obeyed(model, X, **wishes)
+
+
+@settings(max_examples=4, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), routed=st.booleans())
+def test_wishes_reach_the_model_inside_of_another_estimator(measured, seed, routed):
+    """Obeyed or refused, also where labels are several, and in the folds of a path."""
+    X, y = measured
+    wishes = draw_samples(seed, len(y))
+    inner = IMKPL(**FAST, n_prototypes=6, require=["f2"], exclude=["f6"])
+    several = (y[:, np.newaxis] == np.arange(3)).astype(int)
+    path = IMKPLCV(sparsity=(3,), cv=2, max_iter=2, require=["f2"], exclude=["f6"])
+    for model, labels in (
+        (MultiLabelIMKPL(inner), several),
+        (IMKPLSelector(inner), y),
+        (path, y),
+    ):
+        with sklearn.config_context(enable_metadata_routing=routed):
+            if routed:
+                model.set_fit_request(eligible=True, pin=True, ban=True)
+                model = make_pipeline(StandardScaler().set_output(transform="pandas"), model)
+            found = fit_or_refuse(model, X, labels, **wishes)
+        last = None if found is None else found[-1] if routed else found
+        assert last is None or is_obeyed(getattr(last, "estimator_", last), X, **wishes)
 
 
 def test_series_and_words_take_wishes(rng):

@@ -361,6 +361,19 @@ def test_every_public_kernel_and_estimator_can_be_saved_but_functions():
     assert {kind.__name__ for kind in public if issubclass(kind, BaseEstimator)} == set(ATTRIBUTES)
 
 
+def test_few_samples_need_no_compiled_loops(two_blobs, tmp_path):
+    X, y = two_blobs
+    imkpl.save(IMKPL(sparsity=2, max_iter=2, n_prototypes=4).fit(X, y), tmp_path / "m.imkpl")
+    np.save(tmp_path / "X.npy", X[:9])
+    code = """
+import sys, imkpl, numpy as np
+model, X = imkpl.load("m.imkpl"), np.load("X.npy")
+model.predict(X), model.predict(X, reject=True), model.explain(X).to_dict()
+sys.exit("numba" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == 0
+
+
 def similarity(X, Y):
     return X @ Y.T
 

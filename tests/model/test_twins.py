@@ -241,9 +241,9 @@ def test_every_fit_says_how_many_kernels_are_chance(model):
 
 @pytest.mark.parametrize("rule", ["margin", "ridge"])
 def test_without_a_limit_noise_is_left_out(rule):
+    model = IMKPL(weight_rule=rule, n_prototypes=4)
     n_kept = [
-        np.count_nonzero(IMKPL(weight_rule=rule).fit(*noisy(seed)).kernel_weights_[3:])
-        for seed in range(10, 20)
+        np.count_nonzero(model.fit(*noisy(seed)).kernel_weights_[3:]) for seed in range(10, 20)
     ]
     assert np.mean(n_kept) <= 0.4
 
@@ -251,8 +251,8 @@ def test_without_a_limit_noise_is_left_out(rule):
 def test_a_limit_chooses_among_kernels_that_pass_if_there_are_enough():
     X, y = noisy()
     for limit in (1, 2, 3):
-        assert not IMKPL(max_kernels=limit).fit(X, y).kernel_weights_[3:].any()
-    assert np.count_nonzero(IMKPL(max_kernels=10).fit(X, y).kernel_weights_) > 3
+        assert not IMKPL(max_kernels=limit, n_prototypes=4).fit(X, y).kernel_weights_[3:].any()
+    assert np.count_nonzero(IMKPL(max_kernels=10, n_prototypes=4).fit(X, y).kernel_weights_) > 3
 
 
 @pytest.mark.filterwarnings("default")
@@ -270,8 +270,8 @@ def test_evidence_does_not_depend_on_the_order_of_rows_or_on_copies():
     X, y = noisy()
     rng = np.random.default_rng(1)
     weight = rng.integers(1, 4, y.size)
-    one = IMKPL().fit(X, y, sample_weight=weight)
+    one = IMKPL(n_prototypes=4).fit(X, y, sample_weight=weight)
     order = rng.permutation(weight.sum())
     rows = np.repeat(np.arange(y.size), weight)[order]
-    other = IMKPL().fit(X[rows], y[rows])
+    other = IMKPL(n_prototypes=4).fit(X[rows], y[rows])
     assert_allclose(other.kernel_evidence_, one.kernel_evidence_, atol=1e-6)

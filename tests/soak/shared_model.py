@@ -23,7 +23,8 @@ MODELS = []
 def fit_models(n_models):
     """A model of vectors, and one of series."""
     kinds = [(IMKPL(max_kernels=4), VECTORS), (TimeSeriesIMKPL(), SERIES)][:n_models]
-    return [(model.set_params(sparsity=3, max_iter=5).fit(X, y), X) for model, (X, y) in kinds]
+    settings = {"sparsity": 3, "n_prototypes": 12, "max_iter": 5}
+    return [(model.set_params(**settings).fit(X, y), X) for model, (X, y) in kinds]
 
 
 def ask(models):
@@ -37,25 +38,30 @@ def ask(models):
     return [np.ascontiguousarray(one).tobytes() for one in answers]
 
 
-def main(how, n_models, n_rounds):
-    """Ask the same models at the same time in several ways, and compare."""
+def ask_at_once(how, models, n_rounds):
+    """What is said to all who ask the same models, or fit their own, at the same time."""
+    n_models = len(models)
+    if how == "threads":
+        with ThreadPoolExecutor(8) as pool:
+            return list(pool.map(ask, [models] * 8 * n_rounds + [n_models] * 8))
+    if how == "loky":
+        with joblib.Parallel(n_jobs=2, backend="loky") as parallel:
+            return parallel(joblib.delayed(ask)(m) for m in [models, n_models] * n_rounds)
+    given = [models, n_models, *([None] if how == "fork" else [])] * n_rounds
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(how)) as pool:
+        return list(pool.map(ask, given))
+
+
+def main(n_models, n_rounds, *ways):
+    """Compare what is said in several ways with what is said to one who asks alone."""
     models = fit_models(n_models)
     MODELS.extend(models)
     expected = ask(models)
-    if how == "threads":
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(ask, [models] * 8 * n_rounds + [n_models] * 8))
-    elif how == "loky":
-        with joblib.Parallel(n_jobs=2, backend="loky") as parallel:
-            found = parallel(joblib.delayed(ask)(m) for m in [models, n_models] * n_rounds)
-    else:
-        given = [models, n_models, *([None] if how == "fork" else [])] * n_rounds
-        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(how)) as pool:
-            found = list(pool.map(ask, given))
+    found = [one for how in ways for one in ask_at_once(how, models, n_rounds)]
     different = [sum(one[i] != expected[i] for one in found) for i in range(len(expected))]
     verdict = f"different {different}" if any(different) else "same"
     sys.stdout.write(verdict)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

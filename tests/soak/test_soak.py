@@ -10,7 +10,10 @@ import weakref
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits
 
+from imkpl import IMKPL
 from soak import jobs
 
 FOLDER = pathlib.Path(__file__).parent
@@ -61,18 +64,15 @@ def test_ten_thousand_altered_files_give_a_model_or_a_sentence():
     open_copies(10_000)
 
 
-def check_sharing(how, n_models, n_rounds):
-    shown = run("shared_model.py", how, str(n_models), str(n_rounds), NUMBA_NUM_THREADS="2")
+def check_sharing(*ways, n_models, n_rounds):
+    shown = run("shared_model.py", str(n_models), str(n_rounds), *ways, NUMBA_NUM_THREADS="2")
     assert shown == "same"
 
 
-# The threads of the parent that share its loops are not in a forked process.
-HAS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="No fork here.")
-
-
-@pytest.mark.parametrize("how", ["threads", pytest.param("fork", marks=HAS_FORK)])
-def test_threads_and_processes_get_the_same_bits(how):
-    check_sharing(how, n_models=1, n_rounds=1)
+def test_threads_and_processes_get_the_same_bits():
+    # The threads of the parent that share its loops are not in a forked process.
+    ways = ["threads", "fork"] if hasattr(os, "fork") else ["threads"]
+    check_sharing(*ways, n_models=1, n_rounds=1)
 
 
 @pytest.mark.soak
@@ -127,26 +127,13 @@ def test_a_fit_that_compiles_its_loops_equals_one_that_finds_them_cached(tmp_pat
     assert cold == warm
 
 
-FIT_DIGITS = """
-from sklearn.datasets import load_digits
-from imkpl import IMKPL
-from imkpl._hash import hash_values
-X, y = load_digits(return_X_y=True)
-model = IMKPL(max_iter=3, tol=1.0).fit(X[:900], y[:900])
-print(hash_values([model.kernel_weights_, model.prototypes_, model.codes_, model.temperature_]))
-"""
-
-
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="There is one core.")
 def test_a_fit_has_the_same_bits_for_any_number_of_blas_threads():
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", FIT_DIGITS],
-            env=os.environ | {"OPENBLAS_NUM_THREADS": n_threads, "OMP_NUM_THREADS": n_threads},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for n_threads in ("1", "2")
-    }
+    # Enough samples for products that are shared among threads.
+    X, y = load_digits(return_X_y=True)
+    found = set()
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            model = IMKPL(n_prototypes=100, max_iter=3, tol=1.0).fit(X[:600], y[:600])
+        found.add(model.codes_.data.tobytes() + model.kernel_weights_.tobytes())
     assert len(found) == 1

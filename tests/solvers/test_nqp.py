@@ -6,8 +6,17 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from imkpl._threads import count_threads
-from imkpl.solvers import Status, pursue, solve_nqp, solve_nqp_batch
+from imkpl.solvers import Status, nqp, pursue, solve_nqp, solve_nqp_batch
 from reference.nqp import objective, solve_by_enumeration
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_problems_are_few():
+    """Batches are compiled loops, however short they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nqp, "FEW_PROBLEMS", 0)
+        yield
+
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
@@ -302,6 +311,23 @@ def assert_equals_single(H, C, sparsity, batch, rtol=1e-7, **options):
 def test_batch_equals_single(seed, n, sparsity):
     H, C = problems(seed, n)
     assert_equals_single(H, C, sparsity, solve_nqp_batch(H, C, sparsity))
+
+
+@laws
+@given(seeds, st.integers(0, 16), st.integers(1, 15))
+def test_few_problems_equal_the_same_ones_among_many(seed, n_few, sparsity):
+    H, C = problems(seed, n_problems=20)
+    options = {"scale": np.linspace(0.5, 2, 20), "constant": 1.0, "residual_tol": -3.0}
+    many = solve_nqp_batch(H, C, sparsity, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nqp, "FEW_PROBLEMS", 16)
+        options["scale"] = options["scale"][:n_few]
+        few = solve_nqp_batch(H, C[:n_few], sparsity, **options)
+    dense = many.x.toarray()[:n_few]
+    np.testing.assert_allclose(few.x.toarray(), dense, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(few.value, many.value[:n_few], rtol=1e-9)
+    np.testing.assert_array_equal(few.n_steps, many.n_steps[:n_few])
+    np.testing.assert_array_equal(few.status, many.status[:n_few])
 
 
 @laws

@@ -20,6 +20,16 @@ from imkpl.readers.formats import FORMATS
 
 INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
+
+def option(names: str, text: str, **more: Any) -> Any:
+    """An option for typer: its names, and what --help says of it."""
+    return typer.Option(*names.split(), help=text, **more)
+
+
+def _optional(kind: Any, name: str, text: str) -> Any:
+    return Annotated[kind | None, option(name, text)]
+
+
 DataArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
@@ -29,58 +39,51 @@ DataArgument: TypeAlias = Annotated[
     ),
 ]
 ModelArgument: TypeAlias = Annotated[
-    Path,
-    typer.Argument(readable=False, help="A file that imkpl fit wrote.", show_default=False),
+    Path, typer.Argument(readable=False, help="A file that imkpl fit wrote.", show_default=False)
 ]
-
-
-def _option(kind: Any, name: str, text: str) -> Any:
-    return Annotated[kind, typer.Option(name, help=text, show_default=False)]
 
 
 # What can be said about a file: fields of ReadOptions, and their options.
 READING: dict[str, Any] = {
-    "target": _option(str | None, "--target", "Column with the classes."),
-    "id_column": _option(str | None, "--id", "Column with the row names."),
-    "group": _option(
-        str | None,
+    "target": _optional(str, "--target", "Column with the classes."),
+    "id_column": _optional(str, "--id", "Column with the row names."),
+    "group": _optional(
+        str,
         "--group",
         "Column of persons, or of whatever several rows belong to. Their rows are never on both "
         "sides when the accuracy is measured.",
     ),
-    "drop": _option(list[str] | None, "--drop", "Leave out this column; may be repeated."),
-    "categories": _option(
-        list[str] | None, "--categories", "Read this column as categories; may be repeated."
+    "drop": _optional(list[str], "--drop", "Leave out this column; may be repeated."),
+    "categories": _optional(
+        list[str], "--categories", "Read this column as categories; may be repeated."
     ),
-    "numbers": _option(
-        list[str] | None, "--numbers", "Read this column as numbers; may be repeated."
+    "numbers": _optional(list[str], "--numbers", "Read this column as numbers; may be repeated."),
+    "eligible": _optional(
+        str, "--eligible", "Column of yes and no: which rows may be shown in prototypes."
     ),
-    "eligible": _option(
-        str | None, "--eligible", "Column of yes and no: which rows may be shown in prototypes."
+    "pin": _optional(
+        str, "--pin", "Column of yes and no: which rows must be the centre of a prototype."
     ),
-    "pin": _option(
-        str | None, "--pin", "Column of yes and no: which rows must be the centre of a prototype."
+    "ban": _optional(
+        str, "--ban", "Column of yes and no: which rows must not be the centre of one."
     ),
-    "ban": _option(
-        str | None, "--ban", "Column of yes and no: which rows must not be the centre of one."
-    ),
-    "missing": _option(
-        list[str] | None,
+    "missing": _optional(
+        list[str],
         "--missing",
         "A cell that means missing, such as -999; may be repeated.",
     ),
-    "by": _option(
-        list[str] | None,
+    "by": _optional(
+        list[str],
         "--by",
         "Measure each subgroup of rows with the same value in this column; may be repeated.",
     ),
-    "separator": _option(
-        str | None,
+    "separator": _optional(
+        str,
         "--separator",
         "Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
     ),
-    "x_key": _option(str | None, "--x-key", "Array of samples in .npz and .mat files."),
-    "y_key": _option(str | None, "--y-key", "Array of labels in .npz and .mat files."),
+    "x_key": _optional(str, "--x-key", "Array of samples in .npz and .mat files."),
+    "y_key": _optional(str, "--y-key", "Array of labels in .npz and .mat files."),
 }
 NEW = ("id_column", "missing", "separator", "x_key")
 # Parameters of these types become options: of a file to learn from, to measure on in subgroups, to
@@ -91,27 +94,22 @@ LabelledFile: TypeAlias = Annotated[ReadOptions, ("target", *NEW, "y_key")]
 NewFile: TypeAlias = Annotated[ReadOptions, NEW]
 KeyOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--key",
-        help="File with the key of pseudonyms; fit --pseudonymise writes a new one if there is "
+        "File with the key of pseudonyms; fit --pseudonymise writes a new one if there is "
         "none. Without it, a key is used once and thrown away.",
-        show_default=False,
     ),
 ]
-JsonOption: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-]
-ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+JsonOption: TypeAlias = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
+ForceOption: TypeAlias = Annotated[bool, option("--force", "Replace existing files.")]
 SpreadsheetOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    option(
         "--spreadsheet-safe",
-        help="Put an apostrophe before cells of the .csv that a spreadsheet would run.",
+        "Put an apostrophe before cells of the .csv that a spreadsheet would run.",
     ),
 ]
-DebugOption: TypeAlias = Annotated[
-    bool, typer.Option("--debug", help="Show the traceback of an error.")
-]
+DebugOption: TypeAlias = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
 
 def create_app(text: str) -> typer.Typer:

@@ -18,6 +18,7 @@ from imkpl.cli.command import (
     MeasuredFile,
     ModelArgument,
     NewFile,
+    option,
 )
 from imkpl.cli.output import check_ending, check_outputs, echo, echo_json, echo_note, progress_bar
 from imkpl.cli.records import describe_model, read_again, read_key, say_wishes
@@ -36,11 +37,9 @@ imkpl letter m.imkpl new.csv --id patient --row p17 --output letter.html
 DOCUMENT_ENDINGS = (".md", ".html")
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "--out",
-        help="Write it here: .html to print, or .md to edit. Without it, it is printed.",
-        show_default=False,
+    option(
+        "--output --out",
+        "Write it here: .html to print, or .md to edit. Without it, it is printed.",
     ),
 ]
 
@@ -125,7 +124,7 @@ def _read_rows(
 def letter(
     model: ModelArgument,
     data: DataArgument,
-    row: Annotated[str, typer.Option("--row", help="The row to write about, by name or number.")],
+    row: Annotated[str, option("--row", "The row to write about, by name or number.")],
     options: NewFile,
     out: OutputOption = None,
     force: ForceOption = False,

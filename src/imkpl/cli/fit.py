@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from imkpl._archive import write_file, write_files
 from imkpl._json import to_json
@@ -22,6 +21,7 @@ from imkpl.cli.command import (
     JsonOption,
     KeyOption,
     TrainingFile,
+    option,
 )
 from imkpl.cli.measure import (
     beats_baseline,
@@ -44,7 +44,7 @@ from imkpl.cli.output import (
     echo_table,
     progress_bar,
 )
-from imkpl.cli.records import choose_key, find_date, find_versions
+from imkpl.cli.records import choose_key, find_origin
 from imkpl.cli.use import (
     as_samples,
     count_prototypes,
@@ -83,102 +83,73 @@ class Settings:
 
     test_size: Annotated[
         float,
-        typer.Option(
-            "--test-size", min=0.0, max=0.9, help="Share of rows held out to measure on; 0: none."
-        ),
+        option("--test-size", "Share of rows held out to measure on; 0: none.", min=0.0, max=0.9),
     ] = 0.2
     repeats: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--repeats",
+            "Repetitions of five folds to measure in; as many as are quick by default, 0: none.",
             min=0,
-            help="Repetitions of five folds to measure the accuracy in; as many as are quick by "
-            "default, 0: none.",
-            show_default=False,
         ),
     ] = None
     balanced: Annotated[
-        bool,
-        typer.Option(
-            "--balanced", help="Errors in rare classes count as much as in frequent ones."
-        ),
+        bool, option("--balanced", "Errors in rare classes count as much as in frequent ones.")
     ] = False
     drop_rare: Annotated[
-        bool, typer.Option("--drop-rare", help="Leave out classes of fewer than three rows.")
+        bool, option("--drop-rare", "Leave out classes of fewer than three rows.")
     ] = False
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the held-out rows.")
-    ] = 0
+    seed: Annotated[int, option("--seed", "Seed of the held-out rows.", min=0, max=2**32 - 1)] = 0
     sparsity: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--sparsity",
+            "Initial prototypes per class, and maximum rows per prototype. Usual: 10.",
             min=1,
-            help="Initial prototypes per class, and maximum rows per prototype. Usual: 10.",
-            show_default=False,
         ),
     ] = None
     max_kernels: Annotated[
-        int | None,
-        typer.Option(
-            "--max-kernels", min=1, help="Maximum number of features.", show_default=False
-        ),
+        int | None, option("--max-kernels", "Maximum number of features.", min=1)
     ] = None
-    path: Annotated[
-        bool, typer.Option("--path", help="Find the smallest good model by cross-validation.")
-    ] = False
+    path: Annotated[bool, option("--path", "Find the smallest good model by cross-validation.")] = (
+        False
+    )
     require: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--require", help="The model must use this column; may be repeated.", show_default=False
-        ),
+        list[str] | None, option("--require", "The model must use this column; may be repeated.")
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            "--exclude",
-            help="The model must not use this column; may be repeated.",
-            show_default=False,
-        ),
+        option("--exclude", "The model must not use this column; may be repeated."),
     ] = None
     together: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--together",
-            help="Use these columns together or not at all, such as systolic,diastolic; may be "
-            "repeated.",
-            show_default=False,
+            "Use columns such as systolic,diastolic together or not at all; may be repeated.",
         ),
     ] = None
     cost_of_wishes: Annotated[
         bool,
-        typer.Option(
+        option(
             "--cost-of-wishes",
-            help="Measure in five folds what --require, --exclude, --together, --eligible, --pin "
-            "and --ban cost.",
+            "Measure in five folds what the wishes about columns and rows cost.",
         ),
     ] = False
     allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing", help="Prepare for missing cells, even if there are none here."
-        ),
+        bool, option("--allow-missing", "Prepare for missing cells, even if there are none here.")
     ] = False
     stability: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--stability",
+            "Fit again so many times to parts of the rows, and say what is chosen again.",
             min=2,
-            help="Fit again so many times to parts of the rows, and say what is chosen again.",
-            show_default=False,
         ),
     ] = None
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoint",
-            help="Save every round in this folder; the same command resumes from there.",
-            show_default=False,
+        option(
+            "--checkpoint", "Save every round in this folder; the same command resumes from there."
         ),
     ] = None
 
@@ -214,23 +185,12 @@ def fit(
     data: DataArgument,
     options: TrainingFile,
     *,
-    model: Annotated[
-        Path | None, typer.Option("--model", help="Write the model here.", show_default=False)
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", help="Write a page (.html) here.", show_default=False),
-    ] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option("--test", help="Measure on this file instead.", show_default=False),
-    ] = None,
+    model: Annotated[Path | None, option("--model", "Write the model here.")] = None,
+    report: Annotated[Path | None, option("--report", "Write a page (.html) here.")] = None,
+    test: Annotated[Path | None, option("--test", "Measure on this file instead.")] = None,
     settings: Settings,
     pseudonymise: Annotated[
-        bool,
-        typer.Option(
-            "--pseudonymise", help="Replace the names of --id by keyed digests, in all files."
-        ),
+        bool, option("--pseudonymise", "Replace the names of --id by keyed digests, in all files.")
     ] = False,
     key: KeyOption = None,
     force: ForceOption = False,
@@ -302,8 +262,7 @@ def _fit_file(
             rows = f"{n_known} of {len(held_out)} rows to measure on"
             echo_note(f"{rows} are equal to rows that were learned from.")
     provenance = {
-        "date": find_date(),
-        "versions": find_versions(),
+        **find_origin(),
         "file": data.name,
         "fingerprint": whole.fingerprint(key or b""),
         "rows": len(whole),
@@ -462,7 +421,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 
 
 def _describe_fit(fitted: Fitted) -> dict[str, Any]:
-    model, train, test = fitted.model, fitted.train, fitted.test
+    model, train, test, cost = fitted.model, fitted.train, fitted.test, fitted.cost
     predicted = None if test is None else model.predict(as_samples(model, test))
     prototypes, usual = count_prototypes(model), model._predictor.bank._default_sparsity
     measured = None
@@ -511,7 +470,7 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
             "seed": model.random_state,
         },
         "wishes": describe_wishes(model),
-        "cost_of_wishes": None if fitted.cost is None else fitted.cost.to_dict(),
+        "cost_of_wishes": cost and {**cost.to_dict(), "text": str(cost)},
         "stability": None if fitted.stability is None else fitted.stability.to_dict(),
         "n_iter": int(model.n_iter_),
         "seconds": fitted.seconds,
@@ -565,9 +524,9 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
 
 
 def demo(
-    folder: Annotated[
-        Path, typer.Option("--folder", help="The page is written here, as report.html.")
-    ] = Path("demo"),
+    folder: Annotated[Path, option("--folder", "The page is written here, as report.html.")] = Path(
+        "demo"
+    ),
     as_json: JsonOption = False,
 ) -> None:
     """Fit a model to data of 569 patients with a tumour, and show what it learned.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from imkpl._archive import write_file
 from imkpl._json import to_json
@@ -23,6 +20,7 @@ from imkpl.cli.command import (
     JsonOption,
     KeyOption,
     ModelArgument,
+    option,
 )
 from imkpl.cli.measure import describe_accuracy, drop_rare, find_units, say_accuracy, say_rows
 from imkpl.cli.output import check_outputs, echo, echo_json, echo_note, echo_table, progress_bar
@@ -55,14 +53,12 @@ imkpl release m.imkpl data.csv --k 10 --key secret.key --model public.imkpl
 MAX_VALUES = 6
 # A key of fewer bytes could be guessed.
 MIN_KEY = 16
-LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 
 def inspect(
     model: ModelArgument,
     records: Annotated[
-        bool,
-        typer.Option("--records", help="List every training record inside, with its values."),
+        bool, option("--records", "List every training record inside, with its values.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -137,6 +133,7 @@ def _echo_model(answer: dict[str, Any]) -> None:
             f"It was released: its {answer['n_records']} samples are rounded means of "
             f"{origin['released']} training records each, in the features below."
         )
+        echo(origin.get("measured", ""))
     elif origin is None:
         echo("Its date, data and accuracy were not stored: it was not written by imkpl fit.")
     else:
@@ -220,10 +217,9 @@ def forget(
     model: ModelArgument,
     data: DataArgument,
     record: Annotated[
-        list[str],
-        typer.Option("--id", help="Name or number of a record to forget; may be repeated."),
+        list[str], option("--id", "Name or number of a record to forget; may be repeated.")
     ],
-    out: Annotated[Path, typer.Option("--model", help="Write the new model here.")],
+    out: Annotated[Path, option("--model", "Write the new model here.")],
     key: KeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -252,8 +248,7 @@ def forget(
     new.provenance_ = to_json(
         {
             **origin,
-            "date": find_date(),
-            "versions": find_versions(),
+            **find_origin(),
             "fingerprint": rest.fingerprint(secret or b""),
             "rows": len(rest),
             "held_out_rows": places,
@@ -293,8 +288,8 @@ def forget(
 def release(
     model: ModelArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--model", help="Write the new model here.")],
-    k: Annotated[int, typer.Option("--k", min=1, help="Records in a mean.")] = 5,
+    out: Annotated[Path, option("--model", "Write the new model here.")],
+    k: Annotated[int, option("--k", "Records in a mean.", min=1)] = 5,
     key: KeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -314,6 +309,7 @@ def release(
 
     with progress_bar("measuring"):
         found = release(old, train.samples, train.y, k=k)
+    found.model.provenance_["measured"] = str(found)
     save(found.model, out)
     if as_json:
         echo_json({"command": "release", "model": str(out), "file": str(data), **found.to_dict()})
@@ -413,14 +409,8 @@ def read_key(path: Path) -> bytes:
     return hashlib.blake2b(content).digest()
 
 
-def find_date() -> str:
-    """Today, in UTC; without the time, so that equal fits give equal files."""
-    return datetime.now(UTC).date().isoformat()
+def find_origin() -> dict[str, Any]:
+    """Versions, and the date in UTC; without the time, so that equal fits give equal files."""
+    from imkpl.report.subject import find_versions
 
-
-def find_versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that a fit depends on."""
-    from imkpl import __version__
-
-    found = {"imkpl": __version__, "python": platform.python_version()}
-    return {**found, **{name: version(name) for name in LIBRARIES}}
+    return {"date": datetime.now(UTC).date().isoformat(), "versions": find_versions()}

@@ -21,6 +21,7 @@ from imkpl.cli.command import (
     ModelArgument,
     NewFile,
     SpreadsheetOption,
+    option,
 )
 from imkpl.cli.measure import describe_accuracy, find_units, say_accuracy
 from imkpl.cli.output import (
@@ -80,12 +81,9 @@ def predict(
     model: ModelArgument,
     data: DataArgument,
     options: LabelledFile,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write all rows here (.csv or .json).", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("--out", "Write all rows here (.csv or .json).")] = None,
     reject: Annotated[
-        bool, typer.Option("--reject", help="Give no class to rows unlike any in training.")
+        bool, option("--reject", "Give no class to rows unlike any in training.")
     ] = False,
     spreadsheet_safe: SpreadsheetOption = False,
     force: ForceOption = False,
@@ -283,23 +281,17 @@ def explain(
     data: DataArgument,
     options: NewFile,
     row: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--row",
-            help="Explain this row, by name or number; may be repeated.",
-            show_default=False,
-        ),
+        list[str] | None, option("--row", "Explain this row, by name or number; may be repeated.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help=f"Explain all rows, not only the first {MAX_EXPLAINED}.")
+        bool, option("--all", f"Explain all rows, not only the first {MAX_EXPLAINED}.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
-            help="Write all rows, or the ones named: .csv has what every feature adds to the "
+            "Write all rows, or the ones named: .csv has what every feature adds to the "
             "winning class's score through every prototype, .json everything.",
-            show_default=False,
         ),
     ] = None,
     spreadsheet_safe: SpreadsheetOption = False,
@@ -361,10 +353,8 @@ def report(
     model: ModelArgument,
     data: DataArgument,
     options: MeasuredFile,
-    out: Annotated[Path, typer.Option("--out", help="Write the page (.html) here.")],
-    title: Annotated[
-        str | None, typer.Option("--title", help="Heading of the page.", show_default=False)
-    ] = None,
+    out: Annotated[Path, option("--out", "Write the page (.html) here.")],
+    title: Annotated[str | None, option("--title", "Heading of the page.")] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -407,11 +397,10 @@ class ExportFormat(StrEnum):
 
 def export(
     model: ModelArgument,
-    out: Annotated[Path, typer.Option("--output", "--out", help="Write the model here.")],
-    to: Annotated[ExportFormat, typer.Option("--to", help="Format.")] = ExportFormat.JSON,
+    out: Annotated[Path, option("--output --out", "Write the model here.")],
+    to: Annotated[ExportFormat, option("--to", "Format.")] = ExportFormat.JSON,
     with_predictor: Annotated[
-        bool,
-        typer.Option("--with-predictor", help="Write imkpl_predict.py into the same folder."),
+        bool, option("--with-predictor", "Write imkpl_predict.py into the same folder.")
     ] = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -444,10 +433,7 @@ def compare(
     first: Annotated[Path, typer.Argument(help="A model.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another model.", show_default=False)],
     options: LabelledFile,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Measure both on this file.", show_default=False),
-    ] = None,
+    data: Annotated[Path | None, option("--data", "Measure both on this file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two models: settings, features, prototypes, and accuracy on the same rows.

@@ -516,15 +516,16 @@ class BasePrototypeClassifier(
 
     def _encode(self, X: Any) -> Encoding:
         """Codes, class scores and errors of samples."""
-        return Encoding.join(self._each_block(X, self._predictor.encode))
+        return Encoding.join(self._each_block(X, "encode"))
 
     def _decide(self, X: Any) -> FloatArray:
         """Class scores of samples."""
-        return np.concatenate(self._each_block(X, self._predictor.decide))
+        return np.concatenate(self._each_block(X, "decide"))
 
-    def _each_block(self, X: Any, function: Callable[..., Any]) -> list[Any]:
-        """A function of all samples, or of every block of a file of many rows."""
+    def _each_block(self, X: Any, method: str) -> list[Any]:
+        """What the predictor says of all samples, or of every block of a file of many rows."""
         samples = self._read_new(X)
+        function = getattr(self._predictor, method)
         with limited_threads(self.n_jobs):
             tall = find_tall(samples)
             if tall is None:
@@ -538,7 +539,8 @@ class BasePrototypeClassifier(
         return kind_of(self._predictor.bank)
 
     def _read_new(self, X: Any) -> Any:
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
         return self._samples.read_new(self, X)
 
     def _build_problem(self, data: TrainingData) -> Problem:

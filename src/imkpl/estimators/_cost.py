@@ -13,14 +13,14 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
-from imkpl._json import to_json
+from imkpl._json import Described
 from imkpl._typing import FloatArray
 from imkpl.estimators._compat import safe_split
 from imkpl.estimators._wishes import FEATURE_WISHES, read_sample_wishes
 
 
 @dataclass(frozen=True, eq=False)
-class WishCost:
+class WishCost(Described):
     """Accuracy on the left-out samples of every fold, with the wishes and without them.
 
     Parameters
@@ -28,6 +28,8 @@ class WishCost:
     with_wishes, without_wishes : array of shape (n_folds,)
         The scores.
     """
+
+    _also = ("cost", "standard_error")
 
     with_wishes: FloatArray
     without_wishes: FloatArray
@@ -42,18 +44,6 @@ class WishCost:
         """The standard error of the cost over the folds."""
         differences = self.without_wishes - self.with_wishes
         return float(differences.std(ddof=1) / np.sqrt(differences.size))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to dicts, lists, numbers and strings.
-
-        Returns
-        -------
-        dict
-            The scores, "cost" and "standard_error"; ready for JSON.
-        """
-        values = {**vars(self), "cost": self.cost, "standard_error": self.standard_error}
-        found: dict[str, Any] = to_json({**values, "text": str(self)})
-        return found
 
     def __str__(self) -> str:
         """A sentence."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from imkpl._checks import quote
-from imkpl._json import to_json
+from imkpl._json import Described
 from imkpl._typing import IntArray
 from imkpl.estimators._compat import safe_split
 from imkpl.estimators._input import row_labels
@@ -23,7 +23,7 @@ from imkpl.series import read_series
 
 
 @dataclass(frozen=True, eq=False)
-class Forgotten:
+class Forgotten(Described):
     """A model without some records, and what that changed.
 
     Returned by :func:`forget`. Print it for a summary.
@@ -52,6 +52,8 @@ class Forgotten:
         The largest change of the probability of a class, over these records.
     """
 
+    _also = ("changed_nothing",)
+
     model: Any
     ids: list[Any]
     inside: list[Any]
@@ -72,18 +74,6 @@ class Forgotten:
             and self.largest_weight_change == 0
             and self.largest_probability_change == 0
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to dicts, lists, numbers and strings.
-
-        Returns
-        -------
-        dict
-            All but the model, and "changed_nothing"; ready for JSON.
-        """
-        values = {name: value for name, value in vars(self).items() if name != "model"}
-        found: dict[str, Any] = to_json({**values, "changed_nothing": self.changed_nothing})
-        return found
 
     def __str__(self) -> str:
         """A few sentences."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -55,6 +56,8 @@ INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_", "_n
 NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")
 # How numpy puts it when something else than rows of numbers is made an array.
 NOT_A_TABLE = re.compile(r"setting an array element|float\(\) argument|Cannot cast|inhomogeneous")
+# Up to this number of cells, the time of checks counts more than that of the prediction.
+FEW_CELLS = 2**16
 # Up to this number of distinct samples solver="auto" learns from all of them.
 MAX_EXACT = 10_000
 TABLE_HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
@@ -159,6 +162,9 @@ class Vectors(SampleKind):
         return samples, labels
 
     def _read_new(self, model: Any, X: Any) -> Any:
+        values = read_quickly(model, X)
+        if values is not None:
+            return values
         with explained_conversion(X):
             return validate_data(model, densify(X), dtype=np.float64, order=self.order, reset=False)
 
@@ -550,6 +556,24 @@ def order_records(X: Sequence[Mapping[str, Any]], model: Any, absent: Any) -> li
                 "correct the name."
             )
     return [[row.get(name, absent) for name in names] for row in X]
+
+
+def read_quickly(model: Any, X: Any) -> FloatArray | None:
+    """The numbers of few samples with nothing to check any more, else None.
+
+    scikit-learn's checks take longer than the prediction of a few rows. What they would refuse,
+    warn of or convert is left to them.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if type(X).__module__.split(".")[0] in ("pandas", "polars") and names is not None:
+        is_frame = hasattr(X, "to_numpy") and hasattr(X, "columns")
+        if not is_frame or math.prod(X.shape) > FEW_CELLS or list(X.columns) != names.tolist():
+            return None
+        X, names = X.to_numpy(), None
+    if type(X) is not np.ndarray or names is not None or X.dtype != np.float64:
+        return None
+    is_table = X.ndim == 2 and 0 < X.size <= FEW_CELLS and X.shape[1] == model.n_features_in_
+    return np.ascontiguousarray(X) if is_table and np.isfinite(X).all() else None
 
 
 def find_ranges(values: FloatArray) -> FloatArray:

@@ -90,7 +90,16 @@ class MultiLabelIMKPL(ClassifierMixin, BaseEstimator):
 
     # A nested estimator validates its own parameters when it is fitted.
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eligible: Any = None,
+        pin: Any = None,
+        ban: Any = None,
+    ) -> Self:
         """Learn kernel weights, prototypes, and what classes say about labels.
 
         Parameters
@@ -101,6 +110,8 @@ class MultiLabelIMKPL(ClassifierMixin, BaseEstimator):
             Zeros and ones, a column per label; or one class label per sample.
         sample_weight : array-like of shape (n_samples,), optional
             How much each sample counts.
+        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
+            Wishes about samples, as for the estimator: prototypes are those of its classes.
 
         Returns
         -------
@@ -108,12 +119,12 @@ class MultiLabelIMKPL(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         model = IMKPL() if self.estimator is None else clone(self.estimator)
-        read = _read_labels(y)
+        read, wishes = _read_labels(y), {"eligible": eligible, "pin": pin, "ban": ban}
         shares: FloatArray | None = None
         labels_behind: FloatArray | None = None
         threshold: float | None = None
         if read is None:
-            model.fit(X, y, sample_weight)
+            model.fit(X, y, sample_weight, **wishes)
             classes = model.classes_
         else:
             table, classes = read
@@ -121,7 +132,7 @@ class MultiLabelIMKPL(ClassifierMixin, BaseEstimator):
             weight = read_sample_weight(sample_weight, X)
             groups = _name_groups(group_by_rarest_label(table, weight), classes)
             _check_groups(groups[weight > 0])
-            model.fit(X, groups, sample_weight)
+            model.fit(X, groups, sample_weight, **wishes)
             members = weight[:, np.newaxis] * (groups[:, np.newaxis] == model.classes_)
             shares = (members.T @ table) / members.sum(axis=0)[:, np.newaxis]
             mixes = model.prototypes_

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from imkpl._checks import quote
-from imkpl._json import to_json
+from imkpl._json import Described
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import safe_split
@@ -29,7 +29,7 @@ DIGITS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
+class Released(Described):
     """A model of means, and what it costs and hides.
 
     Returned by :func:`release`. Print it for a summary.
@@ -57,17 +57,6 @@ class Released:
     n_records: int
     accuracy: tuple[float, float] | None
     membership: tuple[dict[str, float], dict[str, float]] | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to dicts, lists, numbers and strings.
-
-        Returns
-        -------
-        dict
-            All but the model; ready for JSON.
-        """
-        found: dict[str, Any] = to_json({k: v for k, v in vars(self).items() if k != "model"})
-        return found
 
     def __str__(self) -> str:
         """A few sentences."""

@@ -52,7 +52,16 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
 
     # A nested estimator validates its own parameters when it is fitted.
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eligible: ArrayLike | None = None,
+        pin: ArrayLike | None = None,
+        ban: ArrayLike | None = None,
+    ) -> Self:
         """Learn which features to keep.
 
         Parameters
@@ -63,6 +72,8 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples.
+        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
+            Wishes about samples, as for the estimator.
 
         Returns
         -------
@@ -72,7 +83,7 @@ class IMKPLSelector(SelectorMixin, BaseEstimator):
         model = IMKPL() if self.estimator is None else clone(self.estimator)
         if self.max_features is not None:
             model.set_params(max_kernels=self.max_features)
-        model.fit(X, y, sample_weight)
+        model.fit(X, y, sample_weight, eligible=eligible, pin=pin, ban=ban)
         if model._kernel_columns is None:
             raise ValueError(
                 f"The kernels of {model!r} read several features each, expected one feature per "

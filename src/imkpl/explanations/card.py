@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl._json import to_json
+from imkpl._json import Described
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
 from imkpl.explanations.letter import CODE_NOTE, write_letter
@@ -34,7 +34,7 @@ MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED = 100, 2**18, 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CaseCard:
+class CaseCard(Described):
     """Why one case got its answer, beside the nearest cases for and against it.
 
     Made by `Explanation.card`. Print it, show it in a notebook, or convert it with `to_dict`.
@@ -106,17 +106,6 @@ class CaseCard:
     decision: str = "votes"
     series: dict[str, Any] | None = None
     pictures: dict[str, str] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to dicts, lists, numbers and strings, ready for JSON.
-
-        Returns
-        -------
-        dict
-            One entry per field.
-        """
-        found: dict[str, Any] = to_json({one.name: getattr(self, one.name) for one in fields(self)})
-        return found
 
     def letter(self, kind: str = "text", *, measured: dict[str, Any] | None = None) -> str:
         """Write a page in plain words for the person whom the case is about.

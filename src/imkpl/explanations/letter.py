@@ -91,7 +91,7 @@ def _say_alike(card: CaseCard) -> Iterator[str]:
         if side is None:
             continue
         n_cases, alike = side["n_cases"], percent(side["similarity"])
-        whom = f"a group of {n_cases} earlier cases" if n_cases > 1 else "an earlier case"
+        whom = f"a group of {n_cases} earlier cases" if n_cases > 1 else "an earlier example"
         whom += f" known to be {_name(side['label'])}"
         if side is card.opposing:
             yield f"It was also compared with {whom} (similarity {alike})."
@@ -128,8 +128,10 @@ def _list_reasons(card: CaseCard) -> Table:
 
 
 def _say_change(card: CaseCard) -> str:
+    if card.change is None and all(one["value"] is None for one in card.features):
+        return "The case is compared as a whole, so no change of a single value was looked for."
     if card.change is None:
-        return "No change of one or two values to those of earlier cases would change the answer."
+        return "No change of one or two values was found that would change the answer."
     parts = [
         f"{_name(one['name'])} were {_name(show_cell(one['to']))} instead of "
         f"{_name(show_cell(one['from']))}"

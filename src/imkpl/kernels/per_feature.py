@@ -285,7 +285,7 @@ class PerFeatureGaussian(BaseKernelBank):
         if right is None or left.shape[0] * right.shape[0] * weights.size > FEW_VALUES:
             return self.combine(weights, X, Y)
         used = self._table.columns
-        new, old = (np.ascontiguousarray(s[:, as_slice(used)], float) for s in (left, right))
+        new, old = (np.ascontiguousarray(s[:, used], float) for s in (left, right))
         with np.errstate(over="ignore"):
             scaled = (new[:, np.newaxis] - old) * self._table.rates
             return np.asarray(np.exp(-(scaled**2)) @ weights, dtype=self.dtype)

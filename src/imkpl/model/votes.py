@@ -57,7 +57,7 @@ def sum_votes(logs: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArr
     Prototypes are sorted by class, and every class has one. All arrays have a row per sample; they
     are computed, and faster given, as the transpose of arrays with a row per prototype or class.
     """
-    rows, starts = logs.T, np.flatnonzero(np.diff(classes, prepend=-1))
+    rows, starts = logs.T, np.searchsorted(classes, np.arange(classes[-1] + 1))
     largest = np.maximum.reduceat(rows, starts, axis=0)
     votes = np.exp(rows - largest[classes])
     sums = np.add.reduceat(votes, starts, axis=0)

@@ -85,7 +85,7 @@ def _describe_data(contents: dict[str, Any], origin: dict[str, Any]) -> Iterator
     else:
         yield f"Fitted to {n_train} records; the file does not say which."
     yield Table(
-        ("class", "prototypes", "records inside"),
+        ("class", "prototypes", "means inside" if "released" in origin else "records inside"),
         [(str(one["class"]), one["prototypes"], one["records"]) for one in contents["classes"]],
     )
     yield from (Blank(one) for one in ("Collected by, when and how", "Who is missing in the data"))
@@ -117,9 +117,11 @@ def _describe_features(contents: dict[str, Any], page: dict[str, Any] | None) ->
 
 
 def _describe_prototypes(contents: dict[str, Any], page: dict[str, Any] | None) -> Iterator[Any]:
-    n_prototypes, n_records = contents["n_prototypes"], contents["n_records"]
     yield Heading("Prototypes")
-    yield f"{n_prototypes} prototypes, made of {n_records} records, numbered as imkpl inspect does."
+    yield (
+        f"{contents['n_prototypes']} prototypes, made of {contents['n_records']} training records "
+        "or means, and numbered as imkpl inspect numbers them."
+    )
     if page is None:
         return
     prototypes = page["prototypes"]
@@ -152,14 +154,17 @@ def _describe_figures(origin: dict[str, Any], page: dict[str, Any] | None) -> It
         shown = f"{n_rows} rows" + (f", {n_distinct} independent" if n_distinct < n_rows else "")
         where = f"held-out rows{' of ' + origin['measured_on'] if origin['measured_on'] else ''}"
         if key == "folds":
-            where = f"{measured['repeats']} x {measured['folds']} folds of all rows, such models"
+            times = f"{measured['repeats']} x " if measured["repeats"] > 1 else ""
+            where = f"{times}{measured['folds']} folds of all rows, such models"
         yield (
             f"When it was fitted, in {where}: {percent(measured['accuracy'], 1)} right of {shown} "
             f"(95 % interval {_say_interval(measured['interval'])}); always saying "
             f"{measured['baseline']['class']} has {percent(measured['baseline']['accuracy'], 1)}."
         )
+    if "measured" in origin:
+        yield f"When it was released: {origin['measured']}"
     if page is None or accuracy is None:
-        if not found:
+        if not found and "measured" not in origin:
             yield "Not measured."
         return
     yield (

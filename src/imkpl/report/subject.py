@@ -9,10 +9,10 @@ import unicodedata
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import scipy
 from scipy.special import softmax
 
 from imkpl import __version__
@@ -274,8 +274,6 @@ def describe_disclosure(subject: Subject) -> dict[str, Any] | None:
 
 def describe_provenance(subject: Subject, created: datetime | None) -> dict[str, Any]:
     """Settings, versions, fingerprints of the data and the time."""
-    import sklearn
-
     when = (created or datetime.now(UTC)).astimezone(UTC)
     settings = sorted(subject.model.get_params(deep=False).items())
     texts = [(name, repr(value)) for name, value in settings]
@@ -287,19 +285,19 @@ def describe_provenance(subject: Subject, created: datetime | None) -> dict[str,
             {"name": name, "value": text if len(text) <= 300 else f"{text[:297]}..."}
             for name, text in texts
         ],
-        "versions": {
-            "imkpl": __version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": find_versions(),
         "data": [
             {"part": part, **find_fingerprint(subject, one)}
             for part, one in parts
             if one is not None
         ],
     }
+
+
+def find_versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that a fit depends on."""
+    libraries = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    return {"imkpl": __version__, "python": platform.python_version(), **libraries}
 
 
 def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:

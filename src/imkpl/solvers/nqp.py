@@ -18,6 +18,9 @@ from imkpl._typing import BoolArray, FloatArray, IntArray
 
 loops = Loops("imkpl.solvers._nqp_loops")
 
+# Up to this number of problems are solved in NumPy, some milliseconds: nothing is compiled.
+FEW_PROBLEMS = 16
+
 
 class Status(IntEnum):
     """Why a solver stopped; ``message`` says it in words.
@@ -101,8 +104,6 @@ class BatchResult:
         return list(np.split(self.x.indices, self.x.indptr[1:-1])) if self.x.shape[0] else []
 
 
-# An overflow is reported at the end, by _check_solution.
-@np.errstate(over="ignore", invalid="ignore")
 def solve_nqp(
     H: ArrayLike,
     c: ArrayLike,
@@ -175,7 +176,28 @@ def solve_nqp(
     n = H.shape[0]
     sparsity, limit = _check_limits(sparsity, n, max_steps, scale, constant, min_decrease)
     residual_limit = -np.inf if residual_tol is None else float(residual_tol)
+    active, x, value, n_steps, status = _pursue_one(
+        H, c, sparsity, scale, constant, residual_limit, min_decrease, limit
+    )
+    dense = np.zeros(n, H.dtype)
+    dense[active] = x
+    _check_solution(dense, value)
+    return SolverResult(dense, np.array(active, dtype=np.intp), value, n_steps, status)
 
+
+# An overflow is reported at the end, by _check_solution.
+@np.errstate(over="ignore", invalid="ignore")
+def _pursue_one(
+    H: FloatArray,
+    c: FloatArray,
+    sparsity: int,
+    scale: float,
+    constant: float,
+    residual_limit: float,
+    min_decrease: float,
+    max_steps: int,
+) -> tuple[list[int], FloatArray, float, int, Status]:
+    """The pursuit of `solve_nqp`: indices in order of entry, their values, and how it went."""
     # f = scale * (1/2 x'Hx + (c / scale)'x): the pursuit only ever sees H itself.
     c = (c / scale).astype(c.dtype)
     gradient_tol, dependence_tol = _tolerances(H.dtype)
@@ -184,7 +206,7 @@ def solve_nqp(
     active: list[int] = []
     x, value, n_steps = np.zeros(0, H.dtype), 0.0, 0
     L, y = np.zeros((0, 0), H.dtype), np.zeros(0, H.dtype)
-    is_dependent, is_useless = np.zeros(n, bool), np.zeros(n, bool)
+    is_dependent, is_useless = np.zeros(c.size, bool), np.zeros(c.size, bool)
     status = Status.RESIDUAL if constant <= residual_limit else None
 
     while status is None:
@@ -193,7 +215,7 @@ def solve_nqp(
         if j is None:
             helps = (gradient < threshold) & is_dependent
             status = Status.DEPENDENT if helps.any() else Status.STATIONARY
-        elif n_steps == limit:
+        elif n_steps == max_steps:
             status = Status.MAX_STEPS
         elif (grown := _grow_factor(H, c, active, j, L, y, dependence_tol)) is None:
             is_dependent[j] = True
@@ -218,10 +240,7 @@ def solve_nqp(
             elif decrease <= min_decrease * abs(value):
                 status = Status.SMALL_DECREASE
 
-    dense = np.zeros(n, H.dtype)
-    dense[active] = x
-    _check_solution(dense, value)
-    return SolverResult(dense, np.array(active, dtype=np.intp), scale * value, n_steps, status)
+    return active, x, scale * value, n_steps, status
 
 
 def solve_nqp_batch(
@@ -286,8 +305,9 @@ def solve_nqp_batch(
     residual_limits = _per_problem(
         -np.inf if residual_tol is None else residual_tol, n_problems, "residual_tol"
     )
+    pursue_all = _pursue_few if n_problems <= FEW_PROBLEMS else _pursue_rows
     with limited_threads(n_jobs):
-        x, active, n_active, value, n_steps, status = _pursue_rows(
+        x, active, n_active, value, n_steps, status = pursue_all(
             H, C, sparsity, scales, constants, residual_limits, min_decrease, limit
         )
     is_filled = np.arange(x.shape[1]) < n_active[:, None]
@@ -387,6 +407,31 @@ def _pursue_rows(
             n_steps,
             status,
         )
+    return x, active, n_active, value, n_steps, status
+
+
+def _pursue_few(
+    H: FloatArray,
+    C: FloatArray,
+    sparsity: int,
+    scales: FloatArray,
+    constants: FloatArray,
+    residual_limits: FloatArray,
+    min_decrease: float,
+    max_steps: int,
+) -> tuple[Any, ...]:
+    """`_pursue_rows` without compiled loops; the same to rounding."""
+    n_problems, width = C.shape[0], min(sparsity, C.shape[1])
+    x, active = np.zeros((n_problems, width), H.dtype), np.zeros((n_problems, width), np.int64)
+    n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
+    value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
+    for i in range(n_problems):
+        terms = float(scales[i]), float(constants[i]), float(residual_limits[i])
+        indices, values, value[i], n_steps[i], status[i] = _pursue_one(
+            H, C[i], sparsity, *terms, min_decrease, max_steps
+        )
+        n_active[i] = k = len(indices)
+        active[i, :k], x[i, :k] = indices, values
     return x, active, n_active, value, n_steps, status
 
 
