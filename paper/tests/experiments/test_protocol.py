@@ -1,20 +1,27 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from imkpl import IMKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
+from imkpl.kernels import GlobalAlignment
+from imkpl_paper.baselines import DKMLD
 from imkpl_paper.experiments.items import ITEMS
 from imkpl_paper.experiments.methods import (
     METHODS,
     PAPER,
     PEERS,
+    STEPS,
     Method,
     _counts,
     _without_docstrings,
     source_fingerprint,
 )
 from imkpl_paper.experiments.plan import Cell
-from imkpl_paper.experiments.protocol import measure, tune
+from imkpl_paper.experiments.protocol import choose_some, measure, stack_kernels, tune
 from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
 
 
@@ -77,11 +84,11 @@ def test_a_method_without_its_package_says_what_to_install():
 
 
 def test_the_methods_of_the_paper_have_their_names():
-    assert set(PAPER) | set(PEERS) | {"IMKPL tuned"} == set(METHODS)
+    assert {*PAPER, *PEERS, *STEPS} == set(METHODS)
     assert all(METHODS[name].group != "peer" for name in PAPER)
 
 
-class Steps:
+class Candidate(ClassifierMixin, BaseEstimator):
     """Classifies right if a is 2, better still if b is 1 as well; counts its fits."""
 
     n_fits = 0
@@ -89,15 +96,8 @@ class Steps:
     def __init__(self, a=0, b=0):
         self.a, self.b = a, b
 
-    def get_params(self, deep=True):
-        return {"a": self.a, "b": self.b}
-
-    def set_params(self, **params):
-        self.__dict__.update(params)
-        return self
-
     def fit(self, X, y):
-        Steps.n_fits += 1
+        Candidate.n_fits += 1
         assert len(X) == len(y) == 16
         return self
 
@@ -109,13 +109,13 @@ class Steps:
 
 
 def test_tuning_takes_the_best_of_every_setting_in_turn():
-    Steps.n_fits = 0
+    Candidate.n_fits = 0
     X = np.tile([0.0, 1.0], 10)[:, None]
-    tuned = tune(Steps(), X, X[:, 0].astype(int), {"a": (0, 1, 2, 3), "b": (0, 1)})
+    tuned = tune(Candidate(), X, X[:, 0].astype(int), {"a": (0, 1, 2, 3), "b": (0, 1)})
     assert tuned.settings == {"a": 2, "b": 1}
     assert tuned.accuracy == 100
     # 1 to start with, 3 other values of a, 1 of b, five folds each.
-    assert tuned.n_fits == Steps.n_fits == 25
+    assert tuned.n_fits == Candidate.n_fits == 25
 
 
 def test_a_tuned_method_says_what_it_chose(monkeypatch):
@@ -130,10 +130,59 @@ def tune_little(estimator, X, y, grid, *, seed):
     return tune(estimator, X, y, {"sparsity": (2, 10)}, n_folds=2, seed=seed)
 
 
-def test_the_cut_of_akglvq_is_chosen_in_the_training_part():
+def test_settings_of_baselines_are_chosen_in_the_training_part():
     row = measure(Cell("judge", "wine", "AKGLVQ", 0))
-    assert row["tuned"]["sparsity"] in (20, 50, None)
-    assert row["tuned_fits"] == 15
+    assert row["tuned"]["sparsity"] in (10, 20, 50)
+    assert row["tuned"]["n_per_class"] in (1, 3)
+    assert row["tuned_fits"] == 20
+
+
+def test_series_are_compared_once_for_all_candidates(monkeypatch):
+    fitted = []
+    fit = DKMLD.fit
+    monkeypatch.setattr(DKMLD, "fit", lambda self, X, y: (fitted.append(self), fit(self, X, y))[1])
+    row = measure(Cell("judge", "synthetic_small", "DKMLD", 0))
+    assert row["status"] == "done", row["reason"]
+    *candidates, final = [model.kernels for model in fitted[1:]]
+    assert candidates == ["precomputed"] * 15
+    assert isinstance(final, GlobalAlignment)
+
+
+def test_stacked_kernels_are_those_of_the_bank():
+    X, _ = load_samples("synthetic_small")
+    bank = STUDIES["synthetic_small"].kernels
+    stack = stack_kernels(bank, X[:6])
+    assert stack.shape == (6, 6, 9)
+    fitted = bank.adapt(X[:6])
+    assert_allclose(stack[..., 4], fitted.evaluate(4, X[:6]), atol=1e-6)
+
+
+def test_settings_are_searched_on_some_samples_of_every_class():
+    y = np.repeat(np.arange(3), [900, 450, 150])
+    rows = choose_some(np.arange(1500), y, 0)
+    assert np.bincount(y[rows]).tolist() == [300, 150, 50]
+    assert_array_equal(choose_some(np.arange(1500)[:400], y[:400], 0), np.arange(400))
+    assert choose_some(np.arange(3000), np.repeat(np.arange(100), 30), 0).size == 1000
+
+
+def test_fewer_samples_get_fewer_prototypes():
+    half = STUDIES["Isolet"].shrink(0.5)
+    assert METHODS["MIDL"].make(half, {}, 0).n_per_class == 10
+    assert METHODS["IMKPL tuned"].make(half, {}, 0).n_prototypes == 260
+    # The number of samples per prototype is searched for.
+    assert METHODS["IMKPL tuned"].make(half, {}, 0).sparsity == 20
+    assert STUDIES["wine"].shrink(1.0).n_prototypes is None
+
+
+def test_the_steps_lead_from_the_paper_to_the_defaults():
+    study = STUDIES["TOX_171"]
+    models = [METHODS[name].make(study, {}, 0) for name in STEPS]
+    first, last = models[0].get_params(), models[-1].get_params()
+    assert (first["weight_rule"], first["decision"]) == ("lp", "share")
+    assert (first["discrimination"], first["separation"]) == (0.1, 0.3)
+    assert last == METHODS["IMKPL"].make(study, {}, 0).get_params()
+    for before, after in pairwise(models):
+        assert before.get_params() != after.get_params()
 
 
 def test_comments_and_docstrings_do_not_change_the_fingerprint():

@@ -14,14 +14,13 @@ from imkpl_paper.experiments.figures import rounds_to_settle
 from imkpl_paper.experiments.items import ITEMS
 from imkpl_paper.experiments.page import make_section
 from imkpl_paper.experiments.plan import Size, make_plan
+from imkpl_paper.experiments.published import published_values, read_published
 from imkpl_paper.experiments.studies import STUDIES, load_samples
 from imkpl_paper.experiments.views import (
     NOTHING,
     Found,
     Picture,
     Table,
-    published_values,
-    read_published,
     unit_norm,
 )
 

@@ -14,7 +14,7 @@ from imkpl_paper._imkpl import FloatArray, IntArray, Interval
 from imkpl_paper.baselines import _akglvq_loops as loops
 from imkpl_paper.baselines._base import BaseBaseline, Learned, Task
 from imkpl_paper.baselines._kernels import cluster_means
-from imkpl_paper.baselines._readers import NearestPrototype
+from imkpl_paper.baselines._readers import NearestPrototype, orthogonal_pursuit
 
 # No step moves a prototype by more than this part of its distance to the sample.
 LARGEST_STEP = 0.5
@@ -27,13 +27,13 @@ class AKGLVQ(BaseBaseline):
 
     Based on Schleif, Villmann, Hammer and Schneider, *Efficient kernelized prototype based
     classification*, International Journal of Neural Systems 21 (2011), on the average of the
-    kernels. The model, the cost and the stochastic update are those of kernel GLVQ. How prototypes
-    are made sparse, the sigmoid, the start and the schedule are ours: the published
-    approximation technique was not available.
+    kernels. The model, the cost and the stochastic update are those of kernel GLVQ. The sigmoid,
+    the start and the schedule are ours. So is how prototypes are made sparse, because the published
+    technique was not available: by orthogonal matching pursuit, as in later work of the group.
 
-    Prototypes are mixes of training samples whose coefficients sum to one and may be negative. Each
-    sample attracts the nearest prototype of its class and repels the nearest one of another class.
-    New samples get the class of the nearest prototype.
+    Prototypes are mixes of training samples with coefficients of any sign. Each sample attracts the
+    nearest prototype of its class and repels the nearest one of another class. In the end every
+    prototype is rebuilt from a few samples. New samples get the class of the nearest prototype.
 
     Parameters
     ----------
@@ -42,29 +42,26 @@ class AKGLVQ(BaseBaseline):
     n_per_class : int, default=1
         Maximum number of prototypes per class; fewer where there are fewer distinct samples.
     sparsity : int, default=20
-        Maximum number of samples per prototype; None for all, which is plain kernel GLVQ. Too few
-        cost accuracy, so tune it.
+        Maximum number of samples per prototype; None for all, which is plain kernel GLVQ.
     learning_rate : float, default=0.25
         Learning rate of the first epoch; epoch t has this divided by ``1 + 0.05 t``.
     max_iter : int, default=200
-        Maximum number of epochs. In the first half prototypes are dense; in the second half only
-        their largest coefficients are kept after every epoch, and the epoch of lowest cost wins.
+        Maximum number of epochs.
     tol : float, default=1e-4
-        Either half stops early when the relative change of the cost over five epochs is below this
-        value.
+        Stop when the relative change of the cost over five epochs is below this value.
     n_jobs : int, default=None
         Number of threads for the kernels; all by default. Results do not depend on it.
     verbose : int, default=0
         Whether to write progress to standard error.
     random_state : int, RandomState instance or None, default=None
-        Seeds the start and of the order of samples. None is the same as 0.
+        Seeds the start and the order of samples. None is the same as 0.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         Class labels.
     prototypes_ : CSR array of shape (n_prototypes, n_samples)
-        Every prototype as a mix of training samples; rows sum to one.
+        Every prototype as a mix of training samples.
     prototype_classes_ : array of shape (n_prototypes,)
         The class of each.
     class_shares_ : array of shape (n_prototypes, n_classes)
@@ -76,7 +73,8 @@ class AKGLVQ(BaseBaseline):
     support_ : array of shape (n_support,)
         The training samples of which prototypes are made.
     history_ : array of shape (n_iter_,)
-        The cost after every epoch. Stochastic steps may raise it.
+        The cost after every epoch, before prototypes are made sparse. Stochastic steps may raise
+        it.
     n_iter_ : int
         Number of epochs.
 
@@ -137,12 +135,12 @@ class AKGLVQ(BaseBaseline):
             kernel,
             labels,
             learning_rate=self.learning_rate,
-            sparsity=self.sparsity,
             max_iter=self.max_iter,
             tol=self.tol,
             random=task.random,
         )
         task.log(f"{len(costs)} epochs, cost {costs[-1]:.6g}")
+        prototypes = approximate(prototypes, kernel, self.sparsity)
         counts = np.bincount(labels)
         reader = NearestPrototype(prototypes.norms, prototypes.owners, counts / counts.sum())
         return Learned(
@@ -219,58 +217,33 @@ def run_epoch(
     return Prototypes(mixes, prototypes.owners, products, norms)
 
 
-def keep_largest_coefficients(mixes: FloatArray, sparsity: int | None) -> FloatArray:
-    """The largest coefficients of every prototype, scaled to sum to one."""
-    if sparsity is None or sparsity >= mixes.shape[1]:
-        return mixes
-    kept = np.argsort(-np.abs(mixes), axis=1, kind="stable")[:, :sparsity]
-    values = np.take_along_axis(mixes, kept, axis=1)
-    totals = values.sum(axis=1, keepdims=True)
-    # Positive and negative coefficients that cancel leave no sum to scale: then all are shifted.
-    cancels = totals < 0.1 * np.abs(values).sum(axis=1, keepdims=True)
-    values = np.where(
-        cancels, values + (1 - totals) / sparsity, values / np.where(cancels, 1.0, totals)
-    )
-    sparse = np.zeros_like(mixes)
-    np.put_along_axis(sparse, kept, values, axis=1)
-    return sparse
-
-
 def learn_prototypes(
     prototypes: Prototypes,
     kernel: FloatArray,
     labels: IntArray,
     *,
     learning_rate: float,
-    sparsity: int | None,
     max_iter: int,
     tol: float,
     random: RandomState,
 ) -> tuple[Prototypes, list[float]]:
-    """Epochs with all coefficients, then epochs that end with the largest alone."""
+    """Epochs in random order at a falling rate, until the cost has settled."""
     slope = choose_slope(prototypes.margins(kernel, labels))
     costs: list[float] = []
-    best = prototypes
-    for limit in [None] if sparsity is None else [None, sparsity]:
-        first, best_cost = len(costs), np.inf
-        last = (max_iter + 1) // 2 if limit != sparsity else max_iter
-        while len(costs) < last and not _is_settled(costs[first:], tol):
-            rate = learning_rate / (1 + 0.05 * len(costs))
-            order = random.permutation(labels.size)
-            prototypes = run_epoch(prototypes, kernel, labels, order, rate, slope)
-            if limit is not None:
-                prototypes = _sparse(prototypes, kernel, limit)
-            costs.append(squashed_cost(prototypes.margins(kernel, labels), slope))
-            # Cutting makes the cost jump from epoch to epoch; dense prototypes settle.
-            if limit is None or costs[-1] < best_cost:
-                best, best_cost = prototypes, costs[-1]
-    # With one epoch there was no second half. Products and norms are recomputed, so that no
-    # rounding of many small steps is left.
-    return _sparse(best, kernel, sparsity), costs
+    while len(costs) < max_iter and not _is_settled(costs, tol):
+        rate = learning_rate / (1 + 0.05 * len(costs))
+        order = random.permutation(labels.size)
+        prototypes = run_epoch(prototypes, kernel, labels, order, rate, slope)
+        costs.append(squashed_cost(prototypes.margins(kernel, labels), slope))
+    return prototypes, costs
 
 
-def _sparse(prototypes: Prototypes, kernel: FloatArray, sparsity: int | None) -> Prototypes:
-    mixes = keep_largest_coefficients(prototypes.mixes, sparsity)
+def approximate(prototypes: Prototypes, kernel: FloatArray, sparsity: int | None) -> Prototypes:
+    """The same prototypes rebuilt from few samples, as well as a pursuit can."""
+    mixes = prototypes.mixes
+    if sparsity is not None and sparsity < mixes.shape[1]:
+        mixes = orthogonal_pursuit(kernel, prototypes.products, sparsity)
+    # Products and norms are recomputed, so that no rounding of many small steps is left.
     return Prototypes.from_mixes(mixes, prototypes.owners, kernel)
 
 

@@ -52,7 +52,7 @@ class DKMLD(BaseDictionary):
         Maximum number of prototypes per level and class.
     n_neighbors : int, default=5
         Number of neighbours of its own class, and of other classes, that a sample is linked to.
-    reg : float, default=0.1
+    reg : float, default=10
         Regularisation of the embedding. The larger it is, the fewer kernels are kept. With little
         of it the directions separate few samples with any kernels, and the weights mean little.
     max_kernels : int, default=None
@@ -127,7 +127,7 @@ class DKMLD(BaseDictionary):
         n_levels: int = 10,
         n_lines: int = 1,
         n_neighbors: int = 5,
-        reg: float = 0.1,
+        reg: float = 10.0,
         max_kernels: int | None = None,
         rule: str = "residual",
         max_iter: int = 3,

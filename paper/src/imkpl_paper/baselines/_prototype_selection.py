@@ -19,8 +19,9 @@ from imkpl_paper._imkpl import BoolArray, FloatArray, IntArray, Interval, StrOpt
 from imkpl_paper.baselines._base import BaseBaseline, Learned, Task
 from imkpl_paper.baselines._readers import NearestPrototype
 
-# Percentiles of the distances between training samples that are tried as radii.
-PERCENTILES = (0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30)
+# Percentiles of the distances between training samples that are tried as radii. At the first all
+# samples are prototypes, which is the nearest neighbour.
+PERCENTILES = (0, 0.01, 0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30)
 # Maximum number of times that the linear programme is rounded.
 MAX_DRAWS = 50
 
@@ -46,8 +47,8 @@ class PrototypeSelection(BaseBaseline):
         How the objective is lowered: a prototype at a time, or by rounding linear programmes, one
         per class, radius and part of the cross-validation.
     eps : float, default=None
-        Radius of the balls. By default the radius out of eleven small quantiles of the distances
-        between training samples that classifies best in cross-validation, the smaller one of ties.
+        Radius of the balls. By default the radius out of thirteen small quantiles of the distances
+        between training samples that classifies best in cross-validation, the larger one of ties.
         Small radii give many prototypes: look at their number as well.
     price : float, default=None
         Cost of a prototype (lambda); one over the number of training samples by default.
@@ -181,7 +182,8 @@ class PrototypeSelection(BaseBaseline):
                 else:
                     predicted = np.full(test.size, np.argmax(np.bincount(labels[train])))
                 errors[place] += np.sum(predicted != labels[test])
-        return float(grid[np.argmin(errors)])
+        # Of equal ones the largest, which takes the fewest prototypes.
+        return float(grid[::-1][np.argmin(errors[::-1])])
 
 
 def cover_cost(covers: BoolArray, labels: IntArray, chosen: BoolArray, price: float) -> float:

@@ -15,6 +15,7 @@ from imkpl.plots import EmbeddingDisplay
 from imkpl_paper.datasets import make_paper_series
 from imkpl_paper.experiments.compare import summarize
 from imkpl_paper.experiments.protocol import Row
+from imkpl_paper.experiments.published import published_values
 from imkpl_paper.experiments.studies import STUDIES
 from imkpl_paper.experiments.views import (
     LETTERS,
@@ -29,7 +30,6 @@ from imkpl_paper.experiments.views import (
     dataset_heading,
     dataset_notes,
     entries,
-    published_values,
     unit_norm,
     values_by_split,
 )

@@ -17,6 +17,7 @@ import imkpl_paper
 from imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 from imkpl_paper.experiments import peers
+from imkpl_paper.experiments.published import published_values
 from imkpl_paper.experiments.studies import Study
 
 Make = Callable[[Study, Mapping[str, Any], int], Any]
@@ -44,15 +45,6 @@ SILENT = frozenset(
 MEASURING = ("methods.py", "protocol.py", "studies.py")
 # Module -> distribution, where the names differ.
 DISTRIBUTIONS = {"interpret": "interpret-core"}
-# Candidates of the settings that are tuned, in this order, each with the best values of those
-# before it. T0, the number of samples per prototype, comes first. Our terms are relative to the
-# variance, so these values do not compare with the paper's.
-GRID: dict[str, tuple[float | int, ...]] = {
-    "sparsity": (3, 5, 10, 20),
-    "separation": (10.0, 100.0, 1000.0),
-    "discrimination": (0.1, 0.5, 1.0),
-    "interpretability": (0.3, 1.2, 3.0),
-}
 
 
 @dataclass(frozen=True)
@@ -137,23 +129,79 @@ def _without_docstrings(source: str) -> str:
     return ast.dump(tree)
 
 
-def _make_imkpl(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
-    kind = TimeSeriesIMKPL if study.kind == "series" else IMKPL
-    chosen = {"sparsity": study.sparsity, "max_kernels": study.max_kernels, **settings}
-    return kind(study.kernels, random_state=seed, n_jobs=1, **chosen)
+def _ours(counts: Callable[[Study], dict[str, Any]]) -> Make:
+    """IMKPL with settings that depend on the study."""
+
+    def make(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
+        kind = TimeSeriesIMKPL if study.kind == "series" else IMKPL
+        return kind(study.kernels, random_state=seed, n_jobs=1, **{**counts(study), **settings})
+
+    return make
+
+
+def _defaults(study: Study) -> dict[str, Any]:
+    return {}
+
+
+def _counts_of_paper(study: Study) -> dict[str, Any]:
+    return {**_sizes_of_paper(study), "max_kernels": study.max_kernels}
+
+
+def _sizes_of_paper(study: Study) -> dict[str, Any]:
+    return {"sparsity": study.sparsity, "n_prototypes": study.n_prototypes}
+
+
+def _printed(study: Study) -> dict[str, Any]:
+    """What comes nearest to the method as the paper prints it."""
+    paper = published_values("table-1", study.stands_for or study.name)
+    return {
+        **_counts_of_paper(study),
+        "code_sparsity": study.sparsity,
+        "learning_code_sparsity": study.sparsity,
+        "n_neighbors": study.sparsity,
+        "discrimination": paper.get("lambda", 0.2),
+        "separation": paper.get("mu", 0.2),
+        "interpretability": paper.get("tau", 0.2),
+        "weight_rule": "lp",
+        "decision": "share",
+    }
+
+
+# From the paper's method to ours: each step keeps those before it. None is the library's default.
+STEPS: dict[str, dict[str, Any]] = {
+    "as printed": {},
+    "+ weights by ridge": {"weight_rule": "ridge"},
+    "+ weights by margins": {"weight_rule": "margin", "n_neighbors": 4, "separation": 100.0},
+    "+ weights of the other terms": {"discrimination": 0.5, "interpretability": 1.2},
+    "+ short codes while learning": {"learning_code_sparsity": 1, "code_sparsity": 20},
+    "+ votes": {"decision": "votes"},
+    "+ sizes by folds": {"n_prototypes": None, "sparsity": None},
+    "+ own number of kernels": {"max_kernels": None},
+}
+
+
+def _up_to(step: str) -> Callable[[Study], dict[str, Any]]:
+    """The printed method with all changes up to a step."""
+    names = list(STEPS)[: list(STEPS).index(step) + 1]
+
+    def settings(study: Study) -> dict[str, Any]:
+        return _printed(study) | {k: v for name in names for k, v in STEPS[name].items()}
+
+    return settings
 
 
 def _make_iskpl(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
-    chosen = {"sparsity": study.sparsity, **settings}
+    chosen = {**_sizes_of_paper(study), **settings}
     return ISKPL(study.kernels, random_state=seed, n_jobs=1, **chosen)
 
 
-def _baseline(kind: type, count: str = "") -> Make:
+def _baseline(kind: type, count: str = "", **start: Any) -> Make:
     """A baseline with T0 prototypes per class, by the parameter that counts them."""
 
     def make(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
-        chosen = {count: study.sparsity} if count else {}
-        return kind(study.kernels, random_state=seed, n_jobs=1, **chosen, **settings)
+        per_class = {count: study.n_per_class or study.sparsity} if count else {}
+        chosen = {**per_class, **start, **settings}
+        return kind(study.kernels, random_state=seed, n_jobs=1, **chosen)
 
     return make
 
@@ -165,23 +213,62 @@ def _peer(kind: type[peers.BasePeer]) -> Make:
     return make
 
 
+# Candidates besides the value that the search starts from; settings are searched in this order,
+# each with the best values of those before it. Our terms are relative to the variance, so these
+# values do not compare with the paper's.
+OUR_GRID = {
+    "sparsity": (3,),
+    "separation": (10.0, 1000.0),
+    "discrimination": (0.1,),
+    "interpretability": (3.0,),
+}
+
 _ALL = (
-    Method("IMKPL", _make_imkpl, "ours", BOTH, EVERYTHING),
-    Method("IMKPL tuned", _make_imkpl, "ours", BOTH, EVERYTHING, grid=GRID),
-    Method("ISKPL", _make_iskpl, "ours", BOTH, EVERYTHING - SELECTING),
-    Method("MKLDPL", _baseline(MKLDPL, "n_per_class"), "baseline", BOTH, EVERYTHING),
-    Method("DKMLD", _baseline(DKMLD, "n_levels"), "baseline", BOTH, EVERYTHING),
-    Method("MIDL", _baseline(MIDL, "n_per_class"), "baseline", BOTH, EVERYTHING),
+    Method("IMKPL", _ours(_defaults), "ours", BOTH, EVERYTHING),
+    Method("IMKPL tuned", _ours(_counts_of_paper), "ours", BOTH, EVERYTHING, grid=OUR_GRID),
+    Method(
+        "ISKPL",
+        _make_iskpl,
+        "ours",
+        BOTH,
+        EVERYTHING - SELECTING,
+        grid={name: OUR_GRID[name] for name in OUR_GRID if name != "separation"},
+    ),
+    Method(
+        "MKLDPL",
+        _baseline(MKLDPL, "n_per_class", ridge=0.3),
+        "baseline",
+        BOTH,
+        EVERYTHING,
+        grid={"ridge": (0.03,)},
+    ),
+    Method(
+        "DKMLD",
+        _baseline(DKMLD, "n_levels"),
+        "baseline",
+        BOTH,
+        EVERYTHING,
+        grid={"reg": (0.1, 1.0)},
+    ),
+    Method(
+        "MIDL",
+        _baseline(MIDL, "n_per_class", ridge=0.3),
+        "baseline",
+        BOTH,
+        EVERYTHING,
+        grid={"ridge": (0.03,)},
+    ),
     Method(
         "AKGLVQ",
         _baseline(AKGLVQ),
         "baseline",
         BOTH,
         WITHOUT_CODES,
-        # The number of samples per prototype decides its accuracy more than anything else.
-        grid={"sparsity": (20, 50, None)},
+        grid={"sparsity": (10, 50), "n_per_class": (3,)},
     ),
+    # It searches for its radius itself, by cross-validation as well.
     Method("PS", _baseline(PrototypeSelection), "baseline", BOTH, WITHOUT_CODES),
+    *(Method(name, _ours(_up_to(name)), "ours", BOTH, EVERYTHING) for name in STEPS),
     Method("1-NN", _peer(peers.NearestNeighbor)),
     Method("SVM, average kernel", _peer(peers.AverageKernelSVM), kinds=BOTH),
     Method("sparse logistic regression", _peer(peers.SparseLogistic), measures=SELECTING),
@@ -208,5 +295,5 @@ _ALL = (
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ALL}
-PAPER = ("IMKPL", "ISKPL", "MKLDPL", "DKMLD", "MIDL", "AKGLVQ", "PS")
+PAPER = ("IMKPL", "IMKPL tuned", "ISKPL", "MKLDPL", "DKMLD", "MIDL", "AKGLVQ", "PS")
 PEERS = tuple(method.name for method in _ALL if method.group == "peer")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader
 
 from imkpl_paper.experiments.figures import VIEWS
-from imkpl_paper.experiments.views import Entry, Found, Picture, Pieces, Table, read_published
+from imkpl_paper.experiments.published import read_published
+from imkpl_paper.experiments.views import Entry, Found, Picture, Pieces, Table
 
 TITLE = "The paper's tables and figures, measured again"
 MARK = "<!-- rows -->"
@@ -48,7 +49,9 @@ def make_section(found: Found) -> Section:
         notes.append(f"Measured with another version of the source: {n_older} cells.")
     notes += [f"Skipped: {reason}" for reason in found.plan.skipped]
     notes += found.failures()
-    where = f"{printed['printed']} of the paper, {printed['label']}"
+    where = printed["printed"]
+    if printed["label"]:
+        where += f" of the paper, {printed['label']}"
     return Section(item.name, item.title, where, VIEWS[item.view](found), tuple(notes))
 
 

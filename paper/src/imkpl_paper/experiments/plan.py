@@ -12,7 +12,7 @@ from imkpl_paper.experiments.methods import METHODS
 from imkpl_paper.experiments.studies import STUDIES, Choice, choose_study
 
 Task = Literal["judge", "embed"]
-Value = float | int | None
+Value = float | int | str | None
 Settings = tuple[tuple[str, Value], ...]
 
 

@@ -12,23 +12,28 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 from threadpoolctl import threadpool_limits
 
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
+from imkpl.kernels import resolve_bank
 from imkpl.plots import EmbeddingDisplay
-from imkpl_paper._imkpl import limited_threads
+from imkpl_paper._imkpl import IntArray, limited_threads
 from imkpl_paper.experiments.methods import METHODS, Method
 from imkpl_paper.experiments.plan import Cell
 from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
 
 Row = dict[str, Any]
 N_FOLDS = 5
+# Settings are searched on this many samples of the training part, or so many per class.
+MOST_SEARCHED = 500
+MOST_PER_CLASS = 10
 # Rows hold the weights of all kernels if there are no more than this many.
 FEW_KERNELS = 50
 
@@ -89,10 +94,17 @@ def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
     X, y = load_samples(cell.dataset)
     train, test = split_samples(y, cell.split)
     warm_up(method.name, study.kind)
-    model = method.make(study, dict(cell.settings), cell.split)
+    settings = dict(cell.settings)
+    model = method.make(study, settings, cell.split)
     row: Row = {"n_train": int(train.size), "n_test": int(test.size)}
     if method.grid:
-        tuned = tune(model, X[train], y[train], method.grid, seed=cell.split)
+        some = choose_some(train, y[train], cell.split)
+        samples, searched = X[some], study.shrink(some.size / train.size)
+        if study.kind == "series":
+            samples = stack_kernels(study.kernels, samples)
+            searched = replace(searched, kind="vectors", kernels="precomputed")
+        candidate = method.make(searched, settings, cell.split)
+        tuned = tune(candidate, samples, y[some], method.grid, seed=cell.split)
         model.set_params(**tuned.settings)
         row["tuned"] = dict(tuned.settings)
         row["tuned_accuracy"], row["tuned_fits"] = tuned.accuracy, tuned.n_fits
@@ -102,6 +114,23 @@ def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
     row["seconds"] = time.process_time() - start_cpu
     row["wall_seconds"] = time.perf_counter() - start
     return model, row, X[test], y[test]
+
+
+def choose_some(rows: IntArray, y: Any, seed: int) -> IntArray:
+    """The rows on which settings are searched: all, or some of every class in proportion."""
+    wanted = max(MOST_SEARCHED, MOST_PER_CLASS * np.unique(y).size)
+    if rows.size <= wanted:
+        return rows
+    return np.asarray(train_test_split(rows, train_size=wanted, stratify=y, random_state=seed)[0])
+
+
+def stack_kernels(kernels: Any, X: Any) -> Any:
+    """All kernel matrices of series, to be computed once for all candidates and folds."""
+    bank, samples = resolve_bank(kernels).adapt(X)._tabulate(X)
+    stack = np.empty((len(X), len(X), bank.n_kernels), dtype=np.float32)
+    for index in range(bank.n_kernels):
+        stack[..., index] = bank.evaluate(index, samples)
+    return stack
 
 
 class Tuned(NamedTuple):
@@ -132,11 +161,8 @@ def tune(
     folds = list(splitter.split(np.zeros(y.size), y))
 
     def score(settings: Mapping[str, Any]) -> float:
-        accuracies = []
-        for train, test in folds:
-            model = clone(estimator).set_params(**settings).fit(X[train], y[train])
-            accuracies.append(np.mean(model.predict(X[test]) == y[test]))
-        return 100 * float(np.mean(accuracies))
+        model = clone(estimator).set_params(**settings)
+        return 100 * float(np.mean(cross_val_score(model, X, y, cv=folds, error_score="raise")))
 
     best = {name: estimator.get_params()[name] for name in grid}
     accuracy, n_candidates = score(best), 1

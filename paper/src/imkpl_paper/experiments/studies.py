@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -40,10 +40,21 @@ class Study:
     kind: Kind = "vectors"
     sparsity: int = 10  # T0, the paper's where it has the data set
     max_kernels: int | None = None  # the paper's count where that is known
+    n_prototypes: int | None = None  # the paper's, T0 times the number of classes
+    n_per_class: int | None = None  # prototypes per class of the dictionary methods; None for T0
     kernels: Any = "per_feature_gaussian"
     stand_in: str = ""  # the study that takes its place if the data are not available
     stands_for: str = ""  # the paper's data set that this one takes the place of
     note: str = ""
+
+    def shrink(self, share: float) -> Study:
+        """For a part of the samples: as many prototypes in proportion."""
+        count = self.n_prototypes
+        return replace(
+            self,
+            n_prototypes=None if count is None else round(share * count),
+            n_per_class=max(1, round(share * self.sparsity)),
+        )
 
 
 def _stored(name: str) -> Callable[[], Samples]:
@@ -103,15 +114,21 @@ JOINTS = {joint: range(3 * i, 3 * i + 3) for i, joint in enumerate(KINECT_JOINTS
 
 _ALL = (
     Study(
-        "CLL_SUB", _stored("CLL_SUB_111"), sparsity=15, max_kernels=204, stand_in="MLL_Leukemia3"
+        "CLL_SUB",
+        _stored("CLL_SUB_111"),
+        sparsity=15,
+        max_kernels=204,
+        n_prototypes=45,
+        stand_in="MLL_Leukemia3",
     ),
-    Study("TOX_171", _stored("TOX_171"), sparsity=18, max_kernels=72),
-    Study("Isolet", _stored("Isolet"), sparsity=20, max_kernels=141),
+    Study("TOX_171", _stored("TOX_171"), sparsity=18, max_kernels=72, n_prototypes=72),
+    Study("Isolet", _stored("Isolet"), sparsity=20, max_kernels=141, n_prototypes=520),
     Study(
         "rcv1",
         _read_rcv1,
         sparsity=15,
         max_kernels=220,
+        n_prototypes=1515,
         note=(
             "The rarest topic of a document is its class, and topics of fewer than "
             f"{SMALLEST_CLASS} documents are left out; the paper does not say how it makes classes "
@@ -124,6 +141,7 @@ _ALL = (
         kind="series",
         sparsity=5,
         max_kernels=14,
+        n_prototypes=50,
         kernels=Averaged(GlobalAlignment(differences=True, length=30), JOINTS),
         note=(
             "Joints relative to the hips, facing one way, with the active arm on the right; one "
@@ -136,6 +154,7 @@ _ALL = (
         kind="series",
         sparsity=20,
         max_kernels=89,
+        n_prototypes=140,
         kernels=GlobalAlignment(length=36),
         stand_in="DodgerLoopDay",
     ),
@@ -145,6 +164,7 @@ _ALL = (
         kind="series",
         sparsity=12,
         max_kernels=21,
+        n_prototypes=1140,
         kernels=GlobalAlignment(differences=True, length=20, dtype="float32"),
         note="Table 1 of the paper has 128 features, the published data 22 channels.",
     ),

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,6 +11,7 @@ import numpy as np
 from imkpl_paper.experiments.compare import Correction, find_best, summarize
 from imkpl_paper.experiments.plan import Plan
 from imkpl_paper.experiments.protocol import Row
+from imkpl_paper.experiments.published import published_values
 from imkpl_paper.experiments.studies import STUDIES, Choice
 
 Pieces = tuple["Table | Picture", ...]
@@ -51,18 +49,6 @@ class Picture:
 def entries(*texts: str) -> tuple[Entry, ...]:
     """A row of plain texts."""
     return tuple(Entry(text) for text in texts)
-
-
-@cache
-def read_published() -> dict[str, Any]:
-    """Everything in published.toml."""
-    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
-
-
-def published_values(item: str, dataset: str) -> dict[str, Any]:
-    """The paper's numbers for a data set in an item."""
-    values = read_published().get(item, {}).get("values", {})
-    return dict(values.get(dataset, {}))
 
 
 @dataclass(frozen=True)
@@ -151,7 +137,7 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
         for name in names:
             line.append(_own_entry(name, values[name].get(method, {}), method in bold[name]))
             if has_paper[name]:
-                paper = published.get(method, {}).get(name)
+                paper = published.get(method.removesuffix(" tuned"), {}).get(name)
                 line += _paper_entries(name, values[name].get(method, {}), paper)
         n_splits = len(rows.get(method, ()))
         if n_splits or method in published:

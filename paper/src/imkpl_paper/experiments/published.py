@@ -1,0 +1,18 @@
+"""The numbers that the paper prints, from published.toml."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def read_published() -> dict[str, Any]:
+    """Everything in published.toml."""
+    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
+
+
+def published_values(item: str, dataset: str) -> dict[str, Any]:
+    """The paper's numbers for a data set in an item."""
+    values = read_published().get(item, {}).get("values", {})
+    return dict(values.get(dataset, {}))
