@@ -196,6 +196,7 @@ def fit(
     """
     check_outputs([model, report], [data, test, key], force=force)
     check_report("--report", report)
+    _check_wishes(options, settings)
     secret = choose_key(key, options, is_wanted=pseudonymise)
     fitted = _fit_file(data, test, options, settings, secret)
     if settings.cost_of_wishes:
@@ -223,6 +224,21 @@ def fit(
         echo_json(answer)
     else:
         _echo_fit(answer, fitted)
+
+
+def _check_wishes(options: ReadOptions, settings: Settings) -> None:
+    """Raise before a long fit if what is asked about wishes cannot be answered."""
+    has_rows = any((options.eligible, options.pin, options.ban))
+    if settings.stability is not None and has_rows:
+        raise InputError(
+            "--stability fits without wishes about rows. Leave it out, or --eligible, --pin and "
+            "--ban."
+        )
+    if settings.cost_of_wishes and not (has_rows or settings.features):
+        raise InputError(
+            "--cost-of-wishes measures wishes, but there are none. Add --require, --exclude, "
+            "--together, --eligible, --pin or --ban, or leave it out."
+        )
 
 
 def _fit_file(
@@ -314,11 +330,6 @@ def _measure_stability(fitted: Fitted, n_repeats: int) -> Fitted:
     from imkpl import stability
 
     model, train = fitted.model, fitted.train
-    if train.wishes:
-        raise InputError(
-            "--stability fits without wishes about rows. Leave it out, or --eligible, --pin and "
-            "--ban."
-        )
     with progress_bar("fitting again"):
         found = stability(
             model, train.samples, train.y, n_repeats=n_repeats, random_state=model.random_state
@@ -332,11 +343,6 @@ def _measure_cost(fitted: Fitted, seed: int) -> Fitted:
     from imkpl import cost_of_wishes
 
     model, train = fitted.model, fitted.train
-    if not describe_wishes(model):
-        raise InputError(
-            "--cost-of-wishes measures wishes, but there are none. Add --require, --exclude, "
-            "--together, --eligible, --pin or --ban, or leave it out."
-        )
     with progress_bar("measuring wishes"):
         found = cost_of_wishes(
             model, as_samples(model, train), train.y, **train.wishes, cv=split_folds(train, seed)
