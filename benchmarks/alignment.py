@@ -1,58 +1,97 @@
-"""Time of a Gram matrix of global alignment kernels, relative to tslearn.
+"""Time of global alignment kernels, relative to tslearn.
 
-    python benchmarks/alignment.py [--series 500] [--length 100] [--repetitions 5]
+    python benchmarks/alignment.py [--repetitions 5] [shape ...]
 
-Needs tslearn. Both compute the same numbers; ours uses all threads, theirs the better of one and
-two jobs. Every repetition times both in turns and has its own ratio. Ours is short, so it is timed
-three times after each of theirs, and the median counts. Compilation is excluded.
+Needs tslearn. Both compute the same numbers, of random walks; ours uses all threads, theirs the
+better of one and two jobs. They take turns. A ratio is one of minima over the repetitions, of wall
+time and of processor time. Compilation is excluded.
 """
 
 import argparse
+import time
 from functools import partial
 
 import numpy as np
 
 from imkpl.kernels import GlobalAlignment
-from shared import timed
 
 DTYPES = ("float64", "float32")
+# Number of series, range of their lengths, channels, and series to compare them with; 0 for a Gram
+# matrix.
+SHAPES = {
+    "gram": (500, (100, 100), 1, 0),
+    "cross": (250, (100, 100), 1, 250),
+    "channels": (250, (100, 100), 3, 0),
+    "short": (500, (20, 20), 1, 0),
+    "long": (16, (1000, 1000), 1, 0),
+    "unequal": (250, (80, 120), 1, 0),
+}
+
+
+def make_walks(n_series, lengths, n_channels, seed):
+    """Random walks, as arrays (n_channels, length)."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(lengths[0], lengths[1] + 1, n_series)
+    return [rng.standard_normal((n_channels, size)).cumsum(axis=1) for size in sizes]
+
+
+def clock(call):
+    """Wall time, processor time and result."""
+    wall, processor = time.perf_counter(), time.process_time()
+    result = call()
+    return time.perf_counter() - wall, time.process_time() - processor, result
+
+
+def compare(shape, repetitions):
+    """Ratios of wall and processor time, the seconds of both, and the largest difference."""
+    from tslearn.metrics import cdist_gak
+    from tslearn.utils import to_time_series_dataset
+
+    n_series, lengths, n_channels, n_others = SHAPES[shape]
+    X = make_walks(n_series, lengths, n_channels, 0)
+    Y = make_walks(n_others, lengths, n_channels, 1) if n_others else None
+    settings = {"length": None, "groups": {"all": range(n_channels)}}
+    banks = {dtype: GlobalAlignment(dtype=dtype, **settings).adapt(X) for dtype in DTYPES}
+    # Our bandwidth is 2 sigma**2.
+    sigma = float(np.sqrt(banks["float64"].kernels.widths[0] / 2))
+    theirs = [
+        None if part is None else to_time_series_dataset([x.T for x in part]) for part in (X, Y)
+    ]
+    calls = {dtype: partial(bank.evaluate, 0, X, Y) for dtype, bank in banks.items()}
+    for n_jobs in (1, 2):
+        calls[n_jobs] = partial(cdist_gak, *theirs, sigma=sigma, n_jobs=n_jobs)
+    cdist_gak(theirs[0][:3], sigma=sigma)
+    for dtype in DTYPES:
+        calls[dtype]()
+    seconds = {name: [] for name in calls}
+    results = {}
+    for _ in range(repetitions):
+        for name, call in calls.items():
+            *times, results[name] = clock(call)
+            seconds[name].append(times)
+    least = {name: np.min(times, axis=0) for name, times in seconds.items()}
+    peer = np.minimum(least[1], least[2])
+    found = {}
+    for dtype in DTYPES:
+        error = float(np.abs(results[dtype] - results[1]).max())
+        found[dtype] = (*(peer / least[dtype]), least[dtype][0], peer[0], error)
+    return found
 
 
 def main():
-    from tslearn.metrics import cdist_gak
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--series", type=int, default=500)
-    parser.add_argument("--length", type=int, default=100)
+    parser.add_argument("shapes", nargs="*", default=list(SHAPES))
     parser.add_argument("--repetitions", type=int, default=5)
     options = parser.parse_args()
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((options.series, options.length)).cumsum(axis=1)
-    banks = {dtype: GlobalAlignment(dtype=dtype).adapt(X[:, np.newaxis]) for dtype in DTYPES}
-    # Our bandwidth is 2 sigma**2.
-    sigma = float(np.sqrt(banks["float64"].kernels.widths[0] / 2))
-    cdist_gak(X[:5], sigma=sigma)
-    for bank in banks.values():
-        bank.evaluate(0, X[:20, np.newaxis])
-    ratios, errors = {dtype: [] for dtype in DTYPES}, {}
-    for _ in range(options.repetitions):
-        theirs, ours = [], {dtype: [] for dtype in DTYPES}
-        for n_jobs in (None, 2):
-            seconds, expected = timed(partial(cdist_gak, X, sigma=sigma, n_jobs=n_jobs))
-            theirs.append(seconds)
-            for dtype, bank in banks.items():
-                for _ in range(3):
-                    seconds, found = timed(partial(bank.evaluate, 0, X[:, np.newaxis]))
-                    ours[dtype].append(seconds)
-                errors[dtype] = np.abs(found - expected).max()
-        line = f"tslearn {theirs[0]:.2f} s, two jobs {theirs[1]:.2f} s"
-        for dtype in DTYPES:
-            ratios[dtype].append(min(theirs) / np.median(ours[dtype]))
-            line += f"; {dtype} {np.median(ours[dtype]):.2f} s, {ratios[dtype][-1]:.1f}x"
-        print(line, flush=True)
-    for dtype, found in ratios.items():
-        spread = f"{np.median(found):.1f}x, from {min(found):.1f}x to {max(found):.1f}x"
-        print(f"{dtype}: {spread}, difference {errors[dtype]:.1e}")
+    for shape in options.shapes:
+        for dtype, (wall, processor, ours, peer, error) in compare(
+            shape, options.repetitions
+        ).items():
+            print(
+                f"{shape} {dtype}: {wall:.1f}x, processor time {processor:.1f}x; {ours:.3f} s "
+                f"against {peer:.2f} s, difference {error:.0e}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

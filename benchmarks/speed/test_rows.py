@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from weight_step import contract_directly, make_state
 
+import alignment
 from imkpl import IMKPL, save
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model.updates import kernel_costs
@@ -106,6 +107,21 @@ def test_predict(benchmark, record):
         met=5 * ours <= theirs,
         details=f"{ours:.2f} s against {theirs:.2f} s, both trained on wine; trained on 20,000 "
         f"samples like it {pair[0]:.2f} s against {pair[1]:.2f} s",
+    )
+
+
+def test_alignment(record):
+    pytest.importorskip("tslearn")
+    found = alignment.compare("gram", repetitions=5)
+    wall, processor, ours, peer, error = found["float64"]
+    record(
+        "Gram matrix of alignment kernels, 500 series of 100 steps, against tslearn at its better "
+        "`n_jobs`",
+        asked="20x, same to 1e-9",
+        found=f"{wall:.1f}x, same to {error:.0e}",
+        met=wall >= 20 and error <= 1e-9,
+        details=f"{ours:.2f} s against {peer:.1f} s, processor time {processor:.1f}x; single "
+        f"precision {found['float32'][0]:.1f}x; other shapes: `benchmarks/alignment.py`",
     )
 
 

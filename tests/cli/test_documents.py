@@ -121,13 +121,3 @@ def test_a_letter_is_about_one_row_and_names_no_other(shell, kept, tmp_path):
     empty = pd.DataFrame({column: [] for column in frame})
     empty.to_csv(new, index=False)
     assert shell.fails(*base, name)
-
-
-def test_a_card_of_a_released_model_says_what_was_measured(shell, kept, tmp_path):
-    place, _ = kept
-    out = tmp_path / "public.imkpl"
-    found = shell.ask("release", place / "m.imkpl", place / "wine.csv", "--k", 3, "--model", out)
-    text = " ".join(shell("card", out).stdout.split())
-    assert f"{found['accuracy'][1]:.1%} now" in text
-    assert "Means of 3 records each instead of records" in text
-    assert f"{found['accuracy'][1]:.1%} now" in shell("inspect", out).stdout

@@ -1,6 +1,7 @@
 """How the accuracy is measured: folds, groups, equal rows, intervals and the baseline."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,18 @@ def test_units_are_never_on_both_sides():
     assert 8 <= is_test.sum() <= 24
     for train, test in measure.split_folds(data, 0):
         assert not set(units[train]) & set(units[test])
+
+
+def test_rows_to_show_are_not_held_out():
+    """Pinned rows are learned from, and every class keeps a row that may be shown."""
+    rows, data = np.arange(80), as_data(build(80))
+    few = {"eligible": np.isin(rows, [2, 43, 71]), "ban": rows == 71}
+    for seed in range(5):
+        pin = np.random.default_rng(seed).random(80) < 0.3
+        is_test = measure.hold_out(replace(data, wishes={"pin": pin}), 0.4, seed)
+        assert is_test.any()
+        assert not (is_test & pin).any()
+        assert not measure.hold_out(replace(data, wishes=few), 0.9, seed)[[2, 43]].any()
 
 
 def test_intervals_are_wilsons_for_distinct_rows():

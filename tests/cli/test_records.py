@@ -155,8 +155,12 @@ def test_release_writes_a_model_of_means(shell, named, tmp_path):
     found = shell.ask(*command)
     assert (found["k"], len(found["accuracy"])) == (4, 2)
     text = shell("inspect", out, "--records").stdout
-    for part in ("rounded means of 4 training records each", "mean 1 of 4 records"):
+    measured = f"{found['accuracy'][1]:.1%} now"
+    for part in ("rounded means of 4 training records each", "mean 1 of 4 records", measured):
         assert part in text
+    card = shell("card", out).stdout
+    assert measured in card
+    assert "Means of 4 records each instead of records" in card
     assert "training rows are inside" not in text
     assert "no differential privacy" in shell(*command, "--force").stdout
     command[1], command[6] = out, tmp_path / "again.imkpl"

@@ -104,6 +104,32 @@ def test_long_series_agree_with_log_space(rng, bandwidth):
         assert_allclose(found[i, j], expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("size", [0.02, 0.04, 0.3])
+def test_every_level_and_reach_agrees_with_log_space(rng, size, monkeypatch):
+    arrays = [size * rng.standard_normal(length).cumsum() / 8 for length in (150, 150, 140, 90, 30)]
+    series = scaled(*arrays, 3 * size * rng.standard_normal(150))
+    pairs = np.arange(6).repeat(6), np.tile(np.arange(6), 6)
+    assert np.ptp(alignment._find_levels(series, series, *pairs)) > 0
+    norms = find_self_similarities(series, 0)
+    assert np.any(norms.reaches > 0)
+    assert norms.reaches[4] == 0
+    found = align_cross(series, series, 0)
+    expected = [[alignment_kernel(x, y, 1.0) for y in series] for x in series]
+    assert_allclose(found, expected, rtol=0, atol=1e-12)
+    # Without a reach: what is beyond it is less than 1e-13.
+    monkeypatch.setattr(alignment, "MOST_BELOW", 1e9)
+    assert_allclose(found, align_cross(series, series, 0), rtol=0, atol=2e-13)
+
+
+def test_few_alignments_touch_a_far_diagonal():
+    # The bound behind reaches, for a rows and b columns.
+    for n, reach in [(60, 20), (60, 50), (700, 150)]:
+        counts = [log_constant_alignment(n + r + 1, n - r + 1, 0.0) for r in (0, reach)]
+        bound = 2 * n * np.arcsinh(1.0)
+        assert counts[0] < bound
+        assert counts[1] < bound - np.sqrt(2) * reach**2 / n
+
+
 def log_constant_alignment(n, m, log_kernel):
     """log A(n, m) where all local kernels are equal: alignments counted by diagonal steps."""
     diagonal = np.arange(min(n, m))
@@ -157,8 +183,11 @@ def test_two_thousand_steps_agree_with_log_space(rng):
 
 @pytest.mark.threads
 def test_results_do_not_depend_on_threads_or_on_the_grouping_of_pairs(rng):
-    series = random_series(rng, LENGTHS * 2, 2, 0.0)
+    series = random_series(rng, [*LENGTHS, 100, 130, 90] * 2, 2, 0.0)
     n = len(series)
+    # Some pairs are near and some are not; some have a reach.
+    sizes = np.repeat(rng.choice([0.01, 0.2], n), series.lengths)
+    series = SeriesSet(series.values * sizes, series.starts)
     norms = find_self_similarities(series, 0)
     rows, columns = (part.ravel() for part in np.mgrid[:n, :n])
     whole = align_pairs(series, series, rows, columns, 0, (norms, norms))

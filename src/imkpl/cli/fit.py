@@ -73,6 +73,8 @@ imkpl demo --folder somewhere
 """
 # Features on a screen; the model and --json have all of them.
 MAX_SHOWN = 20
+# Of a file that is read a block at a time, about so many rows are held out at most.
+MAX_HELD_OUT = 100_000
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,12 @@ class Settings:
     ] = None
 
     @property
+    def needs_memory(self) -> bool:
+        """Whether all rows must be in memory."""
+        more = self.path, self.repeats, self.cost_of_wishes, self.allow_missing, self.stability
+        return any(more)
+
+    @property
     def features(self) -> dict[str, Any]:
         """The wishes about features, as parameters of an estimator."""
         groups = [[name.strip() for name in one.split(",")] for one in self.together or ()]
@@ -196,6 +204,7 @@ def fit(
     """
     check_outputs([model, report], [data, test, key], force=force)
     check_report("--report", report)
+    _check_wishes(options, settings)
     secret = choose_key(key, options, is_wanted=pseudonymise)
     fitted = _fit_file(data, test, options, settings, secret)
     if settings.cost_of_wishes:
@@ -225,11 +234,27 @@ def fit(
         _echo_fit(answer, fitted)
 
 
+def _check_wishes(options: ReadOptions, settings: Settings) -> None:
+    """Raise before a long fit if what is asked about wishes cannot be answered."""
+    has_rows = any((options.eligible, options.pin, options.ban))
+    if settings.stability is not None and has_rows:
+        raise InputError(
+            "--stability fits without wishes about rows. Leave it out, or --eligible, --pin and "
+            "--ban."
+        )
+    if settings.cost_of_wishes and not (has_rows or settings.features):
+        raise InputError(
+            "--cost-of-wishes measures wishes, but there are none. Add --require, --exclude, "
+            "--together, --eligible, --pin or --ban, or leave it out."
+        )
+
+
 def _fit_file(
     data: Path, test: Path | None, options: ReadOptions, settings: Settings, key: bytes | None
 ) -> Fitted:
     """Read, hold out, fit and measure; notes are printed."""
-    whole = read_training_file(data, options)
+    in_parts = test is None and key is None and not settings.needs_memory
+    whole = read_training_file(data, options, in_parts=in_parts)
     if key is not None:
         whole = whole.pseudonymise(key)
     echo_findings(whole)
@@ -280,6 +305,12 @@ def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile 
     """Training and held-out rows, and the places of the latter."""
     if settings.test_size == 0:
         return data, None, []
+    if data.is_tall:
+        share = min(settings.test_size, MAX_HELD_OUT / len(data))
+        chances = np.random.default_rng(settings.seed).random(len(data))
+        rows = np.flatnonzero(chances < share)
+        train = data.take(np.flatnonzero(chances >= share))
+        return train, data.take(rows).in_memory(), rows.tolist()
     if data.split is not None:
         train, test = data.split
         if np.any(data.wishes.get("pin", np.zeros(len(data)))[test]):
@@ -314,11 +345,6 @@ def _measure_stability(fitted: Fitted, n_repeats: int) -> Fitted:
     from imkpl import stability
 
     model, train = fitted.model, fitted.train
-    if train.wishes:
-        raise InputError(
-            "--stability fits without wishes about rows. Leave it out, or --eligible, --pin and "
-            "--ban."
-        )
     with progress_bar("fitting again"):
         found = stability(
             model, train.samples, train.y, n_repeats=n_repeats, random_state=model.random_state
@@ -332,11 +358,6 @@ def _measure_cost(fitted: Fitted, seed: int) -> Fitted:
     from imkpl import cost_of_wishes
 
     model, train = fitted.model, fitted.train
-    if not describe_wishes(model):
-        raise InputError(
-            "--cost-of-wishes measures wishes, but there are none. Add --require, --exclude, "
-            "--together, --eligible, --pin or --ban, or leave it out."
-        )
     with progress_bar("measuring wishes"):
         found = cost_of_wishes(
             model, as_samples(model, train), train.y, **train.wishes, cv=split_folds(train, seed)
@@ -392,7 +413,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 
     model = fitted.model
     shown = fitted.train if fitted.test is None else fitted.test
-    train = (as_samples(model, fitted.train), fitted.train.y)
+    train = None if fitted.train.is_tall else (as_samples(model, fitted.train), fitted.train.y)
     found = summarize(
         model,
         as_samples(model, shown),

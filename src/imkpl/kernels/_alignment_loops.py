@@ -5,10 +5,15 @@ interleaved, so that every inner loop runs over neighbours in memory and LLVM ve
 kernels and recursion alike. Where the first series of the pairs differ they are interleaved too.
 
 The recursion ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)`` grows and decays without limit. It
-runs in tiles of `_BAND` rows and at most `_BLOCK` columns. The numbers that enter a tile are
-brought to one exponent per pair; within a tile they cannot grow by more than 2**61, and what falls
-below `_TINY` there was that much smaller than its neighbours. A result is a mantissa and an
-exponent of two.
+runs in tiles of `_BAND` rows and `_BLOCK` columns. The numbers that enter a tile are brought to one
+exponent per pair; within a tile they cannot grow by more than 2**61, and what falls below `_TINY`
+there was that much smaller than its neighbours. A result is a mantissa and an exponent of two.
+Where all squared distances of a pair are small (`NEAR`), so that local kernels are at least 1/2,
+the exponential is a short polynomial, and tiles have `_NEAR_BAND` rows: there numbers grow and
+decay by no more than 2**150.
+
+Of a pair with a reach only cells fewer steps than that from the diagonal count, and what else is in
+the same block of columns at these distances: which cells these are depends on the pair alone.
 
 Pairs do not influence each other, so the results are the same bits for any number of threads and
 any grouping of the pairs, as long as they stay clear of `_TINY`.
@@ -23,15 +28,23 @@ from imkpl._threads import ParallelLoop, limited_threads
 
 # Pairs side by side: two vectors of eight doubles, or four of four.
 _LANES = 16
-# Rows of a tile (32 x 16 doubles each) stay in the first-level cache.
+# Rows of a tile (36 x 16 doubles each) stay in the first-level cache.
 _BAND = 16
-_BLOCK = 32
+_NEAR_BAND = 128
+_BLOCK = 36
+# Bytes in a line of the cache: vectors that cross lines are passed on slowly from row to row.
+_LINE = 64
 # A larger squared distance counts as this, 60 log(2), so that local kernels stay above 2**-61. It
 # changes a normalised kernel by about 1e-18 per pair of time steps, less than rounding.
 _LARGEST = 41.588830833596715
 # Added to every cell of a tile, where the largest number that enters is between 1 and 2: far below
 # rounding, and enough that no number falls below the normal ones, which are slow.
 _TINY = 2.0**-900
+# Squared distances up to which the polynomials of `_step_near_inplace` and `_step_nearest_inplace`
+# hold. A pair is of level 0, 1 or 2: the number of these that its distances do not exceed.
+NEAR, NEAREST = 0.3, 0.08
+# Stands for no limit on the reach.
+_FAR = 2**40
 # The exponent of a number that is zero.
 _NOTHING = -(2**50)
 
@@ -96,7 +109,7 @@ def _twice_exp_single(t):  # type: ignore[no-untyped-def]
 
 
 # With Python's rules for division there would be a test for zero in these loops, and no vectors.
-@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"}, error_model="numpy")
 def _step_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
     # The next row of the recursion, by local kernels e / (2 - e) = 1 / (2 exp(t) - 1), e = exp(-t),
     # of squared distances t: `squares` plus those of `value` to `others`. The rows have the column
@@ -109,7 +122,44 @@ def _step_inplace(below, above, squares, value, others):  # type: ignore[no-unty
         below[i + _LANES] = total / divisor
 
 
-@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"}, error_model="numpy")
+def _step_near_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
+    # For t up to NEAR, 2 exp(t) - 1 is 1 + t p(t); p interpolates at eight Chebyshev points: 2e-15.
+    for i in range(squares.shape[0]):
+        difference = value - others[i]
+        t = squares[i] + difference * difference
+        p = 5.671280324510594e-05
+        p = p * t + 0.0003932782049128092
+        p = p * t + 0.0027786883552230767
+        p = p * t + 0.01666653780048752
+        p = p * t + 0.08333334321193275
+        p = p * t + 0.33333333296203377
+        p = p * t + 1.0000000000053106
+        p = p * t + 1.9999999999999876
+        kernel = 1.0 / (p * t + 1.0)
+        below[i + _LANES] = (below[i] + (above[i] + above[i + _LANES] + _TINY)) * kernel
+
+
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"})
+def _step_nearest_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
+    # For t up to NEAREST, 1 / (2 exp(t) - 1) is 1 + t p(t), with nine points: 3e-15.
+    for i in range(squares.shape[0]):
+        difference = value - others[i]
+        t = squares[i] + difference * difference
+        p = -23.733730655204198
+        p = p * t + 24.995111635961052
+        p = p * t - 18.606913045458658
+        p = p * t + 13.000994438331881
+        p = p * t - 9.016466982105726
+        p = p * t + 6.249996928435304
+        p = p * t - 4.333333309563769
+        p = p * t + 2.9999999999289484
+        p = p * t - 1.999999999999965
+        kernel = p * t + 1.0
+        below[i + _LANES] = (below[i] + (above[i] + above[i + _LANES] + _TINY)) * kernel
+
+
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"}, error_model="numpy")
 def _step_single_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
     for i in range(squares.shape[0]):
         difference = value - others[i]
@@ -130,7 +180,7 @@ def _step_banded_inplace(below, above, squares, value, others, offset, width):  
             below[i + _LANES] = total * kernel
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"})
 def _add_squares_inplace(t, value, others):  # type: ignore[no-untyped-def]
     for i in range(t.shape[0]):
         difference = value - others[i]
@@ -145,7 +195,7 @@ def _add_squares_of_lanes_inplace(t, values, others):  # type: ignore[no-untyped
             t[start + lane] += difference * difference
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _fill_squares_inplace(t, one, is_shared, place, others, begin, n_channels):  # type: ignore[no-untyped-def]
     # Channels stand one after the other in `one` and in `others`; the last may be left out.
     n_cells = t.shape[0]
@@ -161,13 +211,13 @@ def _fill_squares_inplace(t, one, is_shared, place, others, begin, n_channels): 
             _add_squares_of_lanes_inplace(t, one[there : there + _LANES], columns)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _copy_inplace(target, to, source, start, n_copied):  # type: ignore[no-untyped-def]
     for i in range(n_copied):
         target[to + i] = source[start + i]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _clear_inplace(target, start):  # type: ignore[no-untyped-def]
     for i in range(start, target.shape[0]):
         target[i] = 0
@@ -223,11 +273,19 @@ def _join_exponents_inplace(top, side, top_exponents, side_exponents, factors): 
 
 
 @njit(cache=True)
+def _empty(n_values, like):  # type: ignore[no-untyped-def]
+    # Begins with a line of the cache.
+    values = np.empty(n_values + _LINE // like.itemsize, dtype=like.dtype)
+    first = -values.ctypes.data % _LINE // like.itemsize
+    return values[first : first + n_values]
+
+
+@njit(cache=True)
 def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-untyped-def]
     # Values of several series interleaved, channel after channel. A shorter one repeats its last
     # value, which no cell before its end sees; the last series fills the lanes that are left.
     n_channels = values.shape[0]
-    packed = np.empty(n_channels * n_steps * n_lanes, dtype=values.dtype)
+    packed = _empty(n_channels * n_steps * n_lanes, values)
     for channel in range(n_channels):
         begin = channel * n_steps * n_lanes
         for lane in range(n_lanes):
@@ -238,74 +296,115 @@ def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-u
     return packed
 
 
+@njit(cache=True, forceinline=True)
+def _run_row_inplace(  # type: ignore[no-untyped-def]
+    below, above, side, r, squares, value, others, offset, width, level
+):
+    _copy_inplace(below, 0, side, (r + 1) * _LANES, _LANES)
+    if width > 0:
+        _step_banded_inplace(below, above, squares, value, others, offset, width)
+    elif below.itemsize == 4:
+        _step_single_inplace(below, above, squares, value, others)
+    elif level == 2:
+        _step_nearest_inplace(below, above, squares, value, others)
+    elif level == 1:
+        _step_near_inplace(below, above, squares, value, others)
+    else:
+        _step_inplace(below, above, squares, value, others)
+    # The column before the tile has been used up to here; the tile's last takes its place.
+    _copy_inplace(side, r * _LANES, above, squares.shape[0], _LANES)
+
+
 @njit(cache=True)
 def _run_tile_inplace(  # type: ignore[no-untyped-def]
-    buffers, one, is_shared, top, n_band, others, begin, n_cells, n_channels, width
+    buffers, side, one, is_shared, top, n_rows, others, begin, n_cells, n_channels, width, level
 ):
-    # `above` holds the column before the tile and the row above it, `side` the column before it
-    # from the row above on. `side` leaves as the tile's last column; the last row is returned.
-    above, below, side, sums, zeros = buffers
+    # The first buffer holds the column before the tile and the row above it, `side` the column
+    # before it from the row above on. `side` leaves as the tile's last column; the last row is
+    # returned. Rows take turns in two buffers: swapping arrays would count references.
+    even, odd, sums, zeros = buffers
     # Of a shared series the last channel is left to the step; otherwise the step adds nothing.
     n_summed = n_channels - is_shared
-    squares, columns = sums[:n_cells], zeros[:n_cells]
+    squares, columns = (sums if n_summed > 0 else zeros)[:n_cells], zeros[:n_cells]
     if is_shared:
         first = n_summed * (others.shape[0] // n_channels) + begin
         columns = others[first : first + n_cells]
-    for r in range(n_band):
+    for r in range(n_rows):
         if n_summed > 0:
             _fill_squares_inplace(squares, one, is_shared, top + r, others, begin, n_channels)
         value = one[n_summed * (one.shape[0] // n_channels) + top + r] if is_shared else zeros[0]
-        _copy_inplace(below, 0, side, (r + 1) * _LANES, _LANES)
-        if width > 0:
-            offset = top + r - begin // _LANES
-            _step_banded_inplace(below, above, squares, value, columns, offset, width)
-        elif below.itemsize == 4:
-            _step_single_inplace(below, above, squares, value, columns)
+        offset = top + r - begin // _LANES
+        if r % 2 == 0:
+            _run_row_inplace(odd, even, side, r, squares, value, columns, offset, width, level)
         else:
-            _step_inplace(below, above, squares, value, columns)
-        # The column before the tile has been used up to here; the tile's last takes its place.
-        _copy_inplace(side, r * _LANES, above, n_cells, _LANES)
-        above, below = below, above
-    _copy_inplace(side, n_band * _LANES, above, n_cells, _LANES)
-    _clear_inplace(side, (n_band + 1) * _LANES)
-    return above
+            _run_row_inplace(even, odd, side, r, squares, value, columns, offset, width, level)
+    last = even if n_rows % 2 == 0 else odd
+    _copy_inplace(side, n_rows * _LANES, last, n_cells, _LANES)
+    return last
 
 
 @njit(cache=True)
 def _run_band_inplace(  # type: ignore[no-untyped-def]
-    bottom, exponents, one, is_shared, top, n_band, others, n_channels, width, step
+    bottom,
+    exponents,
+    buffers,
+    side,
+    one,
+    is_shared,
+    top,
+    n_band,
+    others,
+    n_channels,
+    width,
+    reach,
+    level,
 ):
     # Some more rows of A: `bottom` is the last one, in units of 2**exponents per block of columns.
-    side = np.zeros((_BAND + 1) * _LANES, dtype=one.dtype)
+    row = buffers[0]
     side_exponents, factors = np.zeros(_LANES, dtype=np.int64), np.empty((2, _LANES))
-    row = np.empty((step + 1) * _LANES, dtype=one.dtype)
-    buffers = row, np.empty_like(row), side, np.zeros_like(row), np.zeros_like(row)
+    _clear_inplace(side, 0)
     if top == 0:
         # The empty alignment, before the first cell.
         for lane in range(_LANES):
             side[lane] = 1
     for block in range(exponents.shape[0]):
-        first = block * step
-        begin, end = first * _LANES, min((first + step) * _LANES, bottom.shape[0])
+        begin, end = block * _BLOCK * _LANES, min((block + 1) * _BLOCK * _LANES, bottom.shape[0])
         n_cells = end - begin
-        above = bottom[begin:end]
-        if width > 0 and max(first - top - n_band, top - first - step) + 1 >= width:
-            _clear_inplace(above, 0)
-            _clear_inplace(side, 0)
+        # Rows of the band within reach of the block.
+        first = max(0, block * _BLOCK - reach - top)
+        last = min(n_band, (block + 1) * _BLOCK + reach - top)
+        if last < 0:
             continue
-        _join_exponents_inplace(above, side, exponents[block], side_exponents, factors)
-        _copy_inplace(row, 0, side, 0, _LANES)
+        if first >= n_band:
+            break
+        above, beside = bottom[begin:end], side[first * _LANES : (last + 1) * _LANES]
+        _join_exponents_inplace(above, beside, exponents[block], side_exponents, factors)
+        _copy_inplace(row, 0, beside, 0, _LANES)
         _copy_inplace(row, _LANES, above, 0, n_cells)
-        last = _run_tile_inplace(
-            buffers, one, is_shared, top, n_band, others, begin, n_cells, n_channels, width
+        lowest = _run_tile_inplace(
+            buffers,
+            beside,
+            one,
+            is_shared,
+            top + first,
+            last - first,
+            others,
+            begin,
+            n_cells,
+            n_channels,
+            width,
+            level,
         )
-        _copy_inplace(above, 0, last, _LANES, n_cells)
+        if last < n_band:
+            _clear_inplace(above, 0)
+        else:
+            _copy_inplace(above, 0, lowest, _LANES, n_cells)
 
 
 @njit(cache=True)
-def _find_stop(top, row_ends):  # type: ignore[no-untyped-def]
+def _find_stop(top, n_rows, row_ends):  # type: ignore[no-untyped-def]
     # A band ends where a series ends: there its result is read.
-    stop = top + _BAND
+    stop = top + n_rows
     for end in row_ends:
         if top < end < stop:
             stop = end
@@ -314,27 +413,51 @@ def _find_stop(top, row_ends):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _align_lanes_inplace(  # type: ignore[no-untyped-def]
-    results, one, is_shared, row_ends, others, column_ends, n_channels, width
+    mantissas,
+    powers,
+    one,
+    is_shared,
+    row_ends,
+    others,
+    column_ends,
+    n_channels,
+    width,
+    reach,
+    level,
 ):
-    mantissas, powers = results
     n_rows, n_columns = _largest(row_ends), _largest(column_ends)
-    # Blocks of one size, none larger than _BLOCK.
-    n_blocks = (n_columns + _BLOCK - 1) // _BLOCK
-    step = (n_columns + n_blocks - 1) // n_blocks
-    bottom = np.zeros(n_columns * _LANES, dtype=one.dtype)
-    exponents = np.empty(((n_columns + step - 1) // step, _LANES), dtype=np.int64)
-    exponents[:] = _NOTHING
+    n_band = _NEAR_BAND if level > 0 else _BAND
+    size = (_BLOCK + 1) * _LANES
+    rows = _empty(4 * size, one)
+    _clear_inplace(rows, 0)
+    buffers = rows[:size], rows[size : 2 * size], rows[2 * size : 3 * size], rows[3 * size :]
+    side = _empty((min(n_band, n_rows) + 1) * _LANES, one)
+    bottom = _empty(n_columns * _LANES, one)
+    _clear_inplace(bottom, 0)
+    exponents = np.full(((n_columns + _BLOCK - 1) // _BLOCK, _LANES), _NOTHING)
     top = np.int64(0)
     while top < n_rows:
-        stop = _find_stop(top, row_ends)
+        stop = _find_stop(top, n_band, row_ends)
         _run_band_inplace(
-            bottom, exponents, one, is_shared, top, stop - top, others, n_channels, width, step
+            bottom,
+            exponents,
+            buffers,
+            side,
+            one,
+            is_shared,
+            top,
+            stop - top,
+            others,
+            n_channels,
+            width,
+            reach,
+            level,
         )
         for lane in range(row_ends.shape[0]):
             if row_ends[lane] == stop:
                 place = column_ends[lane] - 1
                 mantissas[lane] = bottom[place * _LANES + lane]
-                powers[lane] = exponents[place // step, lane]
+                powers[lane] = exponents[place // _BLOCK, lane]
         top = stop
 
 
@@ -354,22 +477,6 @@ def _lengths(starts, members):  # type: ignore[no-untyped-def]
     return lengths
 
 
-@njit(cache=True)
-def _align_task_inplace(  # type: ignore[no-untyped-def]
-    mantissas, powers, left, left_starts, right, right_starts, rows, columns, first, last, width
-):
-    rows, columns = rows[first:last], columns[first:last]
-    row_ends, column_ends = _lengths(left_starts, rows), _lengths(right_starts, columns)
-    n_others = 0
-    for row in rows:
-        n_others += row != rows[0]
-    is_shared = n_others == 0
-    one = _pack_lanes(left, left_starts, rows, 1 if is_shared else _LANES, _largest(row_ends))
-    others = _pack_lanes(right, right_starts, columns, _LANES, _largest(column_ends))
-    n_channels, results = left.shape[0], (mantissas[first:last], powers[first:last])
-    _align_lanes_inplace(results, one, is_shared, row_ends, others, column_ends, n_channels, width)
-
-
 @ParallelLoop(lambda bounds, *_: bounds.size - 1)
 def _align_tasks_inplace(  # type: ignore[no-untyped-def]
     first_task,
@@ -384,22 +491,30 @@ def _align_tasks_inplace(  # type: ignore[no-untyped-def]
     rows,
     columns,
     width,
+    kinds,
 ):
-    # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES.
+    # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES, of one kind.
     for task in range(first_task, last_task):
         first, last = bounds[task], bounds[task + 1]
-        _align_task_inplace(
-            mantissas,
-            powers,
-            left,
-            left_starts,
-            right,
-            right_starts,
-            rows,
-            columns,
-            first,
-            last,
+        # Four times the reach, plus the level.
+        reach = kinds[first] // 4 if kinds[first] >= 4 else _FAR
+        ours, theirs = rows[first:last], columns[first:last]
+        row_ends, column_ends = _lengths(left_starts, ours), _lengths(right_starts, theirs)
+        is_shared = np.all(ours == ours[0])
+        one = _pack_lanes(left, left_starts, ours, 1 if is_shared else _LANES, _largest(row_ends))
+        others = _pack_lanes(right, right_starts, theirs, _LANES, _largest(column_ends))
+        _align_lanes_inplace(
+            mantissas[first:last],
+            powers[first:last],
+            one,
+            is_shared,
+            row_ends,
+            others,
+            column_ends,
+            left.shape[0],
             width,
+            reach,
+            kinds[first] % 4,
         )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import itertools
 import os
 import pathlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -51,6 +52,12 @@ Groups = Mapping[str, Sequence[int | str]]
 # Numbers that may overflow, as mantissas and exponents of two.
 Powers: TypeAlias = tuple[FloatArray, IntArray]
 DTYPES = ("float64", "float32")
+# What alignments beyond the reach of a pair may add to a normalised kernel, by the numbers computed
+# with: less than rounding.
+MOST_BEYOND = {"float64": 1e-13, "float32": 1e-8}
+# How far below the bound on the number of alignments the log of a self-similarity may be for a
+# reach to be used. Of smooth series it is 2 to 5 below, at the default bandwidth.
+MOST_BELOW = 8.0
 # Pairs held at a time: their indices, mantissas and exponents take 50 bytes each.
 MOST_PAIRS = 2**20
 # Cells of alignments in a block, some seconds of work: what is reported, and kept in a cache.
@@ -58,7 +65,7 @@ BLOCK_CELLS = 2**31
 # Pairs in a block at most, for the memory of their indices.
 BLOCK_PAIRS = 2**22
 # Changes whenever the same series would give other kernel values.
-ALIGNMENT_VERSION = "global alignment 2"
+ALIGNMENT_VERSION = "global alignment 3"
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,10 +460,36 @@ def _require(condition: bool, problem: str) -> None:
         raise ValueError(f"GlobalAlignment({problem}.")
 
 
-def find_self_similarities(series: SeriesSet, width: int) -> Powers:
+class Norms(NamedTuple):
+    """Alignment kernels of series with themselves, before normalisation."""
+
+    mantissas: FloatArray
+    exponents: IntArray
+    # How far from the diagonal the alignments of a series with others like it go; 0 for no limit.
+    reaches: IntArray
+
+
+def find_self_similarities(series: SeriesSet, width: int) -> Norms:
     """The alignment kernel of every series with itself, before normalisation."""
     everyone = np.arange(len(series))
-    return _align(series, series, everyone, everyone, width)
+    if width > 0:
+        reaches = np.full(len(series), width)
+        return Norms(*_align(series, series, everyone, everyone, width, reaches), reaches)
+    # At most exp(a asinh(b / a) + b asinh(a / b)) alignments lead a rows down and b columns right.
+    # As many as lead n - r down and n + r right touch the diagonal r columns away on their way n
+    # down and n right, by reflection: exp(-sqrt(2) r**2 / n) of the bound for all. Local kernels
+    # are at most 1, so this bounds what alignments beyond a reach add.
+    steps = series.lengths - 1.0
+    budget = np.log(2 / MOST_BEYOND[series.values.dtype.name]) + MOST_BELOW
+    reaches = (4 * np.ceil(np.sqrt(budget * series.lengths / np.sqrt(2)) / 4)).astype(np.int64)
+    reaches[reaches > 0.8 * steps] = 0
+    mantissas, exponents = _align(series, series, everyone, everyone, width, reaches)
+    below = 2 * np.arcsinh(1.0) * steps - np.log(mantissas) - np.log(2.0) * exponents
+    wild = np.flatnonzero((reaches > 0) & (below > MOST_BELOW))
+    if wild.size:
+        reaches[wild] = 0
+        mantissas[wild], exponents[wild] = _align(series, series, wild, wild, width, reaches[wild])
+    return Norms(mantissas, exponents, reaches)
 
 
 def align_pairs(
@@ -465,16 +498,28 @@ def align_pairs(
     rows: IntArray,
     columns: IntArray,
     width: int,
-    norms: tuple[Powers, Powers],
+    norms: tuple[Norms, Norms],
 ) -> FloatArray:
     """Normalised kernels of the listed pairs."""
     rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(columns)
     values = np.empty(rows.size)
     for start in range(0, rows.size, MOST_PAIRS):
-        part = slice(start, start + MOST_PAIRS)
-        found = _align(left, right, rows[part], columns[part], width)
-        values[part] = _normalize(found, norms, rows[part], columns[part])
+        part = rows[start : start + MOST_PAIRS], columns[start : start + MOST_PAIRS]
+        reaches = _find_reaches(left.lengths, right.lengths, norms, *part)
+        found = _align(left, right, *part, width, reaches)
+        values[start : start + MOST_PAIRS] = _normalize(found, norms, *part)
     return values
+
+
+def _find_reaches(
+    left: IntArray, right: IntArray, norms: tuple[Norms, Norms], rows: IntArray, columns: IntArray
+) -> IntArray:
+    """How far from the diagonal the alignments of pairs go, 0 for no limit."""
+    own, other = norms[0].reaches[rows], norms[1].reaches[columns]
+    # Alignments lead from one diagonal to another, and may go as far to both sides of the two.
+    apart = np.abs(left[rows] - right[columns])
+    reaches = np.maximum(own, other) + 8 * -(-apart // 16)
+    return np.where((own > 0) & (other > 0) & (apart < reaches), reaches, 0)
 
 
 def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
@@ -491,7 +536,7 @@ def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
 
 
 def align_triangle(
-    series: SeriesSet, width: int, norms: Powers, first: int, last: int
+    series: SeriesSet, width: int, norms: Norms, first: int, last: int
 ) -> FloatArray:
     """Normalised kernels of some rows with all series before them: a band of a triangle."""
     counts = np.arange(first, last)
@@ -501,21 +546,22 @@ def align_triangle(
 
 
 def _align(
-    left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray, width: int
+    left: SeriesSet,
+    right: SeriesSet,
+    rows: IntArray,
+    columns: IntArray,
+    width: int,
+    reaches: IntArray,
 ) -> Powers:
     """Kernels of pairs before normalisation, computed in an order that fills the lanes."""
     above, beside = left.lengths[rows], right.lengths[columns]
-    n_runs = np.count_nonzero(np.diff(rows)) + 1
-    is_shared = bool(n_runs * loops._LANES <= rows.size)
-    # Rows come in runs. Within a run of equally long columns there is nothing to sort.
-    is_sorted = is_shared and beside.min() == beside.max()
-    order = None if is_sorted else np.lexsort((beside, rows) if is_shared else (beside, above))
-    if order is not None:
-        rows, columns = rows[order], columns[order]
+    kinds = 4 * reaches + _find_levels(left, right, rows, columns)
+    order, bounds = _arrange(rows, kinds, above, beside)
+    rows, columns, kinds = rows[order], columns[order], kinds[order]
     mantissas, exponents = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
     with loops._enough_threads(float(above @ beside.astype(np.float64))):
         loops._align_tasks_inplace(
-            _find_bounds(rows, is_shared=is_shared),
+            bounds,
             mantissas,
             exponents,
             left.values,
@@ -525,30 +571,68 @@ def _align(
             rows,
             columns,
             width,
+            kinds,
         )
-    if order is None:
-        return mantissas, exponents
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return mantissas[place], exponents[place]
 
 
-def _find_bounds(rows: IntArray, *, is_shared: bool) -> IntArray:
-    """Where tasks begin and end: after every 16 pairs, and where a shared row changes."""
-    places = np.arange(rows.size)
-    if is_shared:
-        is_first = np.concatenate(([True], np.diff(rows) != 0))
-        places = places - np.maximum.accumulate(np.where(is_first, places, 0))
-    return np.append(np.flatnonzero(places % loops._LANES == 0), rows.size)
+def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> IntArray:
+    """How near to each other all steps of two series are, by the ranges of their values."""
+    if left.values.itemsize == 4:
+        return np.zeros(rows.size, dtype=np.int64)
+    lows, highs = (
+        [find.reduceat(part.values, part.starts[:-1], axis=1) for part in (left, right)]
+        for find in (np.minimum, np.maximum)
+    )
+    squares = np.zeros(rows.size)
+    for own_low, own_high, low, high in zip(lows[0], highs[0], lows[1], highs[1], strict=True):
+        gaps = np.maximum(own_high[rows] - low[columns], high[columns] - own_low[rows])
+        squares += gaps * gaps
+    limits = np.array([loops.NEAR, loops.NEAREST])
+    return np.asarray(np.sum(squares <= limits[:, np.newaxis], axis=0))
+
+
+def _arrange(
+    rows: IntArray, kinds: IntArray, above: IntArray, beside: IntArray
+) -> tuple[IntArray, IntArray]:
+    """An order of pairs, and where in it tasks of at most 16 pairs of one kind begin and end.
+
+    Tasks of pairs that share a row are faster. Those left over, fewer than 16 of a row and kind,
+    come last.
+    """
+    keys = rows, kinds, beside
+    order = np.argsort(
+        np.ravel_multi_index(keys, [int(key.max()) + 1 for key in keys]), kind="stable"
+    )
+    starts = _find_starts(rows[order], kinds[order])
+    sizes = np.diff(np.append(starts, rows.size))
+    places = np.arange(rows.size) - np.repeat(starts, sizes)
+    is_left = places >= np.repeat(sizes - sizes % loops._LANES, sizes)
+    full, left = order[~is_left], order[is_left]
+    left = left[np.lexsort((beside[left], above[left], kinds[left]))]
+    bounds = [np.arange(0, full.size, loops._LANES)]
+    if left.size:
+        starts = np.append(_find_starts(kinds[left]), left.size)
+        for first, last in itertools.pairwise(starts):
+            bounds.append(full.size + np.arange(first, last, loops._LANES))
+    return np.concatenate([full, left]), np.concatenate([*bounds, [rows.size]])
+
+
+def _find_starts(*keys: IntArray) -> IntArray:
+    """Where some sorted keys change, and the first place."""
+    is_changed = np.any([np.diff(key) != 0 for key in keys], axis=0)
+    return np.append(0, np.flatnonzero(is_changed) + 1)
 
 
 def _normalize(
-    found: Powers, norms: tuple[Powers, Powers], rows: IntArray, columns: IntArray
+    found: Powers, norms: tuple[Norms, Norms], rows: IntArray, columns: IntArray
 ) -> FloatArray:
-    (mantissas, exponents), (left, left_exponents), (right, right_exponents) = found, *norms
-    roots = np.sqrt(left)[rows] * np.sqrt(right)[columns]
+    (mantissas, exponents), (left, right) = found, norms
+    roots = np.sqrt(left.mantissas)[rows] * np.sqrt(right.mantissas)[columns]
     # Twice the exponent of the result, which may be a half; far below zero where nothing is alike.
-    doubled = 2 * exponents - left_exponents[rows] - right_exponents[columns]
+    doubled = 2 * exponents - left.exponents[rows] - right.exponents[columns]
     doubled = np.clip(doubled, -(2**14), 2**14)
     halves = np.where(doubled % 2 == 1, np.sqrt(2.0), 1.0)
     values = np.ldexp(mantissas / roots * halves, (doubled // 2).astype(np.int32))

@@ -258,7 +258,10 @@ class BaseKernelBank(ABC):
         """
         rows, factors, mixes = check_rows(rows, row_weights, self._shape(X, None)[0], mixes)
         if factors.ndim == 2:
-            return np.stack([self.contract_rows(rows, one, X, mixes) for one in factors.T], axis=1)
+            parts = [(np.flatnonzero(one), one) for one in factors.T]
+            return np.stack(
+                [self.contract_rows(rows[used], one[used], X, mixes) for used, one in parts], axis=1
+            )
         whole = join_mixes(rows, mixes)
         return self.contract((whole.T @ (whole * factors[:, np.newaxis])).toarray(), X)
 

@@ -28,6 +28,7 @@ from imkpl.kernels.base import (
 from imkpl.kernels.columns import as_slice
 from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
 from imkpl.kernels.sparse_rows import (
+    FEW_SUMMED,
     Grid,
     SparseRows,
     choose_grid,
@@ -252,6 +253,8 @@ class PerFeatureGaussian(BaseKernelBank):
             if merged is not None:
                 trace, values, left, right = merged
                 return trace + self.contract_pairs(values, X, left, right)
+        elif system.used.size**2 * self.n_kernels <= FEW_SUMMED:
+            grid = None
         if grid is None:
             return super().contract_rows(rows, row_weights, X, mixes)
         return self._sum_on_grid(system, array, grid)

@@ -47,7 +47,7 @@ MERGE_KERNELS = 32
 # Up to this number, pairs are summed exactly: a hundredth of a millisecond per kernel.
 FEW_PAIRS = 4096
 # So are few kernel values in all, a few milliseconds: no grid needs to be compiled for them.
-FEW_VALUES = 2**20
+FEW_SUMMED = 2**20
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def merged_pairs(
     """The merged pairs of the rows where summing over them is the cheaper way, else None."""
     if grid is None:
         return rows.merge() if rows.merge_work() <= MERGE_WORK * rows.used.size**2 else None
-    work, few = rows.grid_work(grid), max(FEW_PAIRS, FEW_VALUES // max(1, n_kernels))
+    work, few = rows.grid_work(grid), max(FEW_PAIRS, FEW_SUMMED // max(1, n_kernels))
     if rows.merge_work() > max(MERGE_KERNELS * work, MERGE_WORK * few):
         return None
     merged = rows.merge()

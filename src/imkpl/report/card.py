@@ -118,9 +118,10 @@ def _describe_features(contents: dict[str, Any], page: dict[str, Any] | None) ->
 
 def _describe_prototypes(contents: dict[str, Any], page: dict[str, Any] | None) -> Iterator[Any]:
     yield Heading("Prototypes")
+    whole = "means" if "released" in (contents["provenance"] or {}) else "training records"
     yield (
-        f"{contents['n_prototypes']} prototypes, made of {contents['n_records']} training records "
-        "or means, and numbered as imkpl inspect numbers them."
+        f"{contents['n_prototypes']} prototypes, made of {contents['n_records']} {whole}, and "
+        "numbered as imkpl inspect numbers them."
     )
     if page is None:
         return
