@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test browser check lint types arch format quality reasons series reproduce bench scaling clean
+.PHONY: demo test docs browser check lint types arch format quality reasons series reproduce bench scaling clean
 .PHONY: faults fuzz soak lock locked minimum newest audit dist
 
 demo: $(VENV)/.demo
@@ -12,6 +12,11 @@ demo: $(VENV)/.demo
 # Neighbouring tests, which share fitted models, stay in one of the two processes.
 test: $(VENV)/.dev browser
 	$(RUN)/python -m pytest -n 2 --dist worksteal -q
+
+# The site, in docs/_build/html; its examples run, and warnings are errors. Links inside are checked.
+docs: $(VENV)/.docs
+	$(RUN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(RUN)/python docs/check_site.py docs/_build/html
 
 # Report pages are tested in Chromium. Where it is missing and may be installed, it is, if that takes
 # no longer than two minutes to download; else these tests are skipped.
@@ -130,6 +135,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	$(RUN)/python -m pip install --quiet --editable ".[cli]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(RUN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml paper/pyproject.toml

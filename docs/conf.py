@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import warnings
 
 import imkpl
@@ -10,6 +11,7 @@ import imkpl
 HERE = pathlib.Path(__file__).parent
 # Written during the build: the report that the first page shows.
 LIVE = HERE / "_live"
+LIVE.mkdir(exist_ok=True)
 
 project = "imkpl"
 author = "imkpl developers"
@@ -65,7 +67,16 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 html_sidebars = {"index": []}
-copyright = "imkpl developers, BSD 3-Clause"
+project_copyright = "imkpl developers, BSD 3-Clause"
+
+
+def drop_outer_links(app: object, name: str, source: list[str]) -> None:
+    """Links to files of the repository that are not on the site become plain text."""
+    outer = r"\[([^\]]+)\]\((?:\.\./)*(?:paper/|README|SECURITY|CONTRIBUTING|CITATION)[^)]*\)"
+    source[0] = re.sub(outer, r"\1", source[0])
+    if name == "changelog":
+        text = (HERE.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+        source[0] = re.sub(outer, r"\1", text).replace("](docs/", "](")
 
 
 def write_live_report(app: object) -> None:
@@ -76,7 +87,6 @@ def write_live_report(app: object) -> None:
     path = LIVE / "live_report.html"
     if path.exists():
         return
-    LIVE.mkdir(exist_ok=True)
     data = load_breast_cancer(as_frame=True)
     labels = data.target_names[data.target]
     train, test, y_train, y_test = train_test_split(
@@ -91,3 +101,4 @@ def write_live_report(app: object) -> None:
 def setup(app: object) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_live_report)  # type: ignore[attr-defined]
+    app.connect("source-read", drop_outer_links)  # type: ignore[attr-defined]
