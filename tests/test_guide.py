@@ -1,11 +1,14 @@
-"""The code on the pages of the guide runs."""
+"""The code on the pages of the guide and in the notebooks runs; the gallery runs in `make docs`."""
 
+import ast
+import json
 import pathlib
 import re
 
 import pytest
 
-GUIDE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "guide"
+HOME = pathlib.Path(__file__).resolve().parents[1]
+GUIDE = HOME / "docs" / "guide"
 BLOCKS = {
     page.stem: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     for page in sorted(GUIDE.glob("*.md"))
@@ -19,3 +22,26 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     for block in BLOCKS[page]:
         exec(compile(block, f"{page}.md", "exec"), names)
     assert names
+
+
+@pytest.mark.parametrize("name", ["first_model", "your_own_table"])
+def test_a_notebook_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("agg")
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((HOME / "notebooks" / f"{name}.ipynb").read_text())["cells"]
+    names: dict = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"]
+            exec(compile("".join(cell["source"]), name, "exec"), names)
+    assert list(tmp_path.glob("*.html"))
+
+
+def test_examples_of_the_gallery_have_titles_and_pictures():
+    examples = sorted((HOME / "examples").glob("plot_*.py"))
+    assert len(examples) >= 12
+    for path in examples:
+        tree = ast.parse(path.read_text())
+        title, line = (ast.get_docstring(tree) or "").splitlines()[:2]
+        assert line == "=" * len(title), path.name
+        assert "plt.show()" in path.read_text(), path.name
