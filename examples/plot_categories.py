@@ -46,8 +46,7 @@ print(f"IMKPL {model.score(X_test, y_test):.2f}, larger class {larger.score(X_te
 
 # %%
 # Columns with missing cells have a second kernel, "is missing". The model fitted to shuffled
-# answers, on the right, is the control: there no column is more than chance, and a warning says
-# so.
+# answers, on the right, is the control: no column is much above 0 there, and a warning says so.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     control = IMKPL().fit(X_train, rng.permutation(y_train))
