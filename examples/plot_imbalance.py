@@ -42,8 +42,9 @@ pd.DataFrame(rows).T.round(2)
 
 # %%
 # Dots are test cases. Balanced weights find more of the rare cases and raise more false alarms:
-# which of them is right depends on what a missed case costs. White regions are unlike all training
-# cases; ``predict(X, reject=True)`` gives no answer there.
+# which of the two is right depends on what a missed case costs. White regions are unlike all
+# training cases; ``predict(X, reject=True)`` gives no answer there. The patch below has hardly any
+# cases: features are compared one by one, and the first is that of a rare case there.
 side = np.linspace(-4, 4, 160)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), sharey=True, layout="constrained")
@@ -56,7 +57,7 @@ for axis, name in zip(axes, ["IMKPL", "IMKPL, balanced"], strict=True):
     axis.contour(side, side, chance, levels=[0.5], colors="black", linewidths=1.5)
     for label, marker, colour in [("usual", ".", "#0072B2"), ("rare", "^", "black")]:
         axis.plot(*X_test[y_test == label].T, marker, ms=3.5, color=colour, ls="", label=label)
-    axis.set(title=name, aspect="equal")
+    axis.set(title=name, aspect="equal", xlim=(-4, 4), ylim=(-4, 4))
 axes[0].legend(loc="lower left", framealpha=1)
 figure.colorbar(shades, ax=axes, label="probability of rare", shrink=0.8)
 plt.show()

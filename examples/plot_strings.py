@@ -42,9 +42,7 @@ def words_of(length):
     def compare(left, right):
         return count(left) @ count(right).T
 
-    return FunctionKernel(
-        compare, name=f"words of {length}", vector_input=False, unit_diagonal=True
-    )
+    return FunctionKernel(compare, f"words of {length}", vector_input=False, unit_diagonal=True)
 
 
 def same_places(left, right):
@@ -54,9 +52,7 @@ def same_places(left, right):
 
 
 kernels = [words_of(length) for length in range(2, 7)]
-kernels.append(
-    FunctionKernel(same_places, name="same places", vector_input=False, unit_diagonal=True)
-)
+kernels.append(FunctionKernel(same_places, vector_input=False, unit_diagonal=True))
 train, test, y_train, y_test = train_test_split(genes, state, stratify=state, random_state=0)
 model = IMKPL(kernels).fit(train, y_train)
 largest = DummyClassifier().fit(train, y_train).score(test, y_test)
@@ -68,12 +64,9 @@ print(f"IMKPL {model.score(test, y_test):.2f}, always one class {largest:.2f}")
 # of the motif are rarer in "off". Letters at the same place do not, since the motif may be
 # anywhere: that kernel is the control.
 colours = ListedColormap(["#E69F00", "#56B4E9", "#009E73", "#CC79A7"])
-figure, axes = plt.subplot_mosaic(
-    [["weights", "on"], ["weights", "off"]],
-    figsize=(7, 4.6),
-    width_ratios=[1, 2.2],
-    layout="constrained",
-)
+panels = [["weights", "on"], ["weights", "off"]]
+figure, axes = plt.subplot_mosaic(panels, width_ratios=[1, 2.2], layout="constrained")
+figure.set_size_inches(7, 4.6)
 axes["weights"].barh(model.kernel_names_, model.kernel_weights_, color="#0072B2")
 axes["weights"].set(title="weights of the kernels")
 axes["weights"].invert_yaxis()
@@ -81,12 +74,8 @@ axes["weights"].spines[["top", "right"]].set_visible(False)
 for label in ("on", "off"):
     chosen = [train[i] for i in model.support_[model.support_classes_ == label][:10]]
     axis = axes[label]
-    axis.imshow(
-        [["ACGT".index(letter) for letter in text] for text in chosen],
-        cmap=colours,
-        alpha=0.55,
-        aspect="auto",
-    )
+    numbers = [["ACGT".index(letter) for letter in text] for text in chosen]
+    axis.imshow(numbers, cmap=colours, alpha=0.55, aspect="auto")
     for row, text in enumerate(chosen):
         for place, letter in enumerate(text):
             axis.text(place, row, letter, ha="center", va="center", fontsize=7)
