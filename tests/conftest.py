@@ -36,7 +36,7 @@ def _one_thread(request):
     if request.node.get_closest_marker("threads"):
         yield
         return
-    with limited_threads(1):
+    with limited_threads(1, pin_blas=True):
         yield
 
 

@@ -19,7 +19,7 @@ import re
 import secrets
 import stat
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,16 +100,16 @@ def check_target(path: str | os.PathLike[str]) -> pathlib.Path:
     return target
 
 
-def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+def write_file(path: str | os.PathLike[str], content: bytes | Iterable[bytes]) -> None:
     """Replace a file in one step: readers see the old content or the new one, never a part.
 
-    Symbolic links are followed, and an existing file keeps its mode. A process that is killed may
-    leave a file ``.*.part`` behind.
+    The content may come in pieces. Symbolic links are followed, and an existing file keeps its
+    mode. A process that is killed may leave a file ``.*.part`` behind.
     """
     write_files({path: content})
 
 
-def write_files(contents: Mapping[str | os.PathLike[str], bytes]) -> None:
+def write_files(contents: Mapping[str | os.PathLike[str], bytes | Iterable[bytes]]) -> None:
     """Replace several files that belong together, each as by `write_file`.
 
     All are written completely before the first is renamed: if one cannot be written, none changes.
@@ -140,13 +140,13 @@ def write_files(contents: Mapping[str | os.PathLike[str], bytes]) -> None:
                 os.close(folder)
 
 
-def _write_part(part: pathlib.Path, content: bytes, target: pathlib.Path) -> None:
+def _write_part(part: pathlib.Path, content: bytes | Iterable[bytes], target: pathlib.Path) -> None:
     """Write a new file with the mode of the one that it will replace."""
     mode = stat.S_IMODE(os.stat(target).st_mode) if target.exists() else None
     # Nobody may read a private file while it is written.
     first_mode = 0o666 if mode is None else 0o600
     with open(part, "xb", opener=lambda name, flags: os.open(name, flags, first_mode)) as file:
-        file.write(content)
+        file.writelines([content] if isinstance(content, bytes) else content)
         file.flush()
         # Without it a power cut may leave the new name on an empty file.
         os.fsync(file.fileno())

@@ -112,7 +112,8 @@ def echo_findings(data: DataFile) -> None:
         if text not in said:
             echo_note(text)
     if not data.is_series:
-        n_text = sum(kind.kind not in "iuf" for kind in data.samples.dtypes)
+        kinds = [] if data.is_tall else data.samples.dtypes
+        n_text = sum(kind.kind not in "iuf" for kind in kinds)
         parts = [count(data.samples.shape[1] - n_text, "column") + " of numbers"]
         parts += [f"{n_text} of categories"] * (n_text > 0)
         parts += [f"{len(data.dropped)} left out"] * bool(data.dropped)

@@ -73,6 +73,8 @@ imkpl demo --folder somewhere
 """
 # Features on a screen; the model and --json have all of them.
 MAX_SHOWN = 20
+# Of a file that is read a block at a time, about so many rows are held out at most.
+MAX_HELD_OUT = 100_000
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,12 @@ class Settings:
             "--checkpoint", "Save every round in this folder; the same command resumes from there."
         ),
     ] = None
+
+    @property
+    def needs_memory(self) -> bool:
+        """Whether all rows must be in memory."""
+        more = self.path, self.repeats, self.cost_of_wishes, self.allow_missing, self.stability
+        return any(more)
 
     @property
     def features(self) -> dict[str, Any]:
@@ -245,7 +253,8 @@ def _fit_file(
     data: Path, test: Path | None, options: ReadOptions, settings: Settings, key: bytes | None
 ) -> Fitted:
     """Read, hold out, fit and measure; notes are printed."""
-    whole = read_training_file(data, options)
+    in_parts = test is None and key is None and not settings.needs_memory
+    whole = read_training_file(data, options, in_parts=in_parts)
     if key is not None:
         whole = whole.pseudonymise(key)
     echo_findings(whole)
@@ -296,6 +305,12 @@ def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile 
     """Training and held-out rows, and the places of the latter."""
     if settings.test_size == 0:
         return data, None, []
+    if data.is_tall:
+        share = min(settings.test_size, MAX_HELD_OUT / len(data))
+        chances = np.random.default_rng(settings.seed).random(len(data))
+        rows = np.flatnonzero(chances < share)
+        train = data.take(np.flatnonzero(chances >= share))
+        return train, data.take(rows).in_memory(), rows.tolist()
     if data.split is not None:
         train, test = data.split
         if np.any(data.wishes.get("pin", np.zeros(len(data)))[test]):
@@ -398,7 +413,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 
     model = fitted.model
     shown = fitted.train if fitted.test is None else fitted.test
-    train = (as_samples(model, fitted.train), fitted.train.y)
+    train = None if fitted.train.is_tall else (as_samples(model, fitted.train), fitted.train.y)
     found = summarize(
         model,
         as_samples(model, shown),

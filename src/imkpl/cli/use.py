@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -36,8 +36,10 @@ from imkpl.cli.output import (
     format_csv,
     format_json,
 )
+from imkpl.kernels import ParquetColumns
 from imkpl.readers import DataFile, ExpectedColumns, InputError, ReadOptions, read_new_file
 from imkpl.readers.data_file import list_names
+from imkpl.readers.read import open_tall
 
 PREDICT_EXAMPLES = """
 imkpl predict m.imkpl new.csv
@@ -98,6 +100,12 @@ def predict(
     check_ending("--out", out, (".csv", ".json"))
     check_spreadsheet(spreadsheet_safe, out)
     estimator = load_model(model)
+    tall = None
+    if estimator._predictor.bank.reads == "columns" and hasattr(estimator, "feature_names_in_"):
+        tall = open_tall(data, options, estimator.feature_names_in_.tolist())
+    if tall is not None:
+        _predict_blocks(estimator, tall, out, reject=reject, is_safe=spreadsheet_safe)
+        return
     classes = estimator.classes_.tolist()
     rows = read_for_model(estimator, data, options, classes=classes)
     answer = _describe_predictions(estimator, rows, reject=reject)
@@ -113,6 +121,31 @@ def predict(
         echo_json(answer)
     else:
         _echo_predictions(answer)
+
+
+def _predict_blocks(
+    model: Any, tall: ParquetColumns, out: Path | None, *, reject: bool, is_safe: bool
+) -> None:
+    """Classify the rows of a large file a block at a time; nothing but the table is written."""
+    import pandas as pd
+
+    if out is None or out.suffix.lower() != ".csv":
+        raise InputError(
+            f"{tall.path.name} has {len(tall)} rows, which are classified a block at a time, "
+            "expected a file to write them to. Add --out classes.csv."
+        )
+
+    def write_blocks() -> Iterator[bytes]:
+        for start, block in tall.row_blocks(np.arange(len(tall))):
+            ids = np.arange(start + 1, start + len(block) + 1)
+            frame = pd.DataFrame(block, index=ids, columns=tall.feature_names)
+            answer = _describe_predictions(model, DataFile(frame, None, ids), reject=reject)
+            table = _tabulate_predictions(answer["rows"])
+            text = format_csv(table, out, is_safe=is_safe, style=(",", "."))
+            yield (text.partition("\n")[2] if start else text).encode()
+
+    write_file(out, write_blocks())
+    echo(f"{len(tall)} rows written to {out}.")
 
 
 def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[str, Any]:

@@ -149,7 +149,8 @@ prototype_classes_ : array of shape (n_prototypes,)
 class_shares_ : array of shape (n_prototypes, n_classes)
     The sum of each prototype's coefficients in each class.
 codes_ : CSR array of shape (n_samples, n_prototypes)
-    Codes of the training samples.
+    Codes of the training samples; above 100 000 distinct samples those of landmarks only, and
+    `transform` has the others.
 """,
     "kernel_weights_": """
 kernel_weights_ : array of shape (n_kernels,)

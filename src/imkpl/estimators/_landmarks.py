@@ -44,6 +44,7 @@ def learn_kernels(
 
     Landmarks are drawn twice: in the average kernel, then in the kernel that is learned from these.
     If few features are informative, the average is mostly noise, in which all samples are alike.
+    Kernels are chosen twice as well: those that the first landmarks do not need are left out.
     """
 
     def prepare(data: TrainingData) -> Start:
@@ -61,7 +62,13 @@ def learn_kernels(
     learned = np.zeros(whole.bank.n_kernels)
     learned[problem.kernel_indices] = weights * problem.diagonals
     landmarks = keep_landmarks(whole, n_landmarks, seed, checkpoint, learned / learned.sum())
-    return landmarks, prepare(landmarks)
+    landmarks = replace(
+        landmarks, kernels=problem.kernel_indices, kernel_wishes=problem.kernel_wishes
+    )
+    again = prepare(landmarks)
+    # The evidence is that of the comparison among all kernels.
+    known = replace(again.problem, evidence=start.problem.evidence)
+    return landmarks, replace(again, problem=known)
 
 
 def learn_bandwidths(estimator: Any, data: TrainingData) -> tuple[TrainingData, int | None]:

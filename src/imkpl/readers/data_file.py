@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from imkpl._checks import quote
+from imkpl.kernels import ParquetColumns
+from imkpl.kernels.sharded import RowBlocks
 from imkpl.series import SeriesSet
 
 # Names listed in a message; the rest are counted.
@@ -118,9 +121,9 @@ class DataFile:
 
     Parameters
     ----------
-    samples : pandas.DataFrame or SeriesSet
-        Columns of numbers (float) and of categories (text), indexed by the row names; or time
-        series.
+    samples : pandas.DataFrame, SeriesSet or ParquetColumns
+        Columns of numbers (float) and of categories (text), indexed by the row names; time series;
+        or the rows of a large file.
     y : array of shape (n_samples,) or None
         Class labels.
     ids : array of shape (n_samples,)
@@ -167,6 +170,29 @@ class DataFile:
         """Whether the samples are time series."""
         return isinstance(self.samples, SeriesSet)
 
+    @property
+    def is_tall(self) -> bool:
+        """Whether the samples stay in their file."""
+        return isinstance(self.samples, ParquetColumns)
+
+    def in_memory(self) -> DataFile:
+        """Read samples that stay in their file.
+
+        Returns
+        -------
+        DataFile
+            The same with a data frame.
+        """
+        if not self.is_tall:
+            return self
+        import pandas as pd
+
+        rows = RowBlocks(self.samples.rows, None, None, self.samples)
+        values = rows.gather(np.arange(len(rows)))
+        index = pd.Index(self.ids)
+        frame = pd.DataFrame(values, index=index, columns=self.samples.feature_names)
+        return replace(self, samples=frame)
+
     def take(self, rows: Any) -> DataFile:
         """Select rows.
 
@@ -180,7 +206,8 @@ class DataFile:
         DataFile
             The same columns and notes, without a split.
         """
-        samples = self.samples[rows] if self.is_series else self.samples.iloc[rows]
+        is_frame = not self.is_series and not self.is_tall
+        samples = self.samples.iloc[rows] if is_frame else self.samples[rows]
         y = None if self.y is None else self.y[rows]
         groups = None if self.groups is None else self.groups[rows]
         return replace(
@@ -223,12 +250,17 @@ class DataFile:
             32 hexadecimal digits, the same on every machine.
         """
         total = hashlib.blake2b(key=key, digest_size=16)
+        columns: Iterable[Any]
         if self.is_series:
             columns = [self.samples.values.ravel(), np.asarray(self.samples.starts)]
+        elif self.is_tall:
+            names = self.samples.feature_names
+            columns = (self.samples[:, [place]].ravel() for place in range(len(names)))
+            total.update(json.dumps(names).encode())
         else:
             columns = [cells.to_numpy() for _, cells in self.samples.items()]
             total.update(json.dumps([str(name) for name in self.samples.columns]).encode())
-        for cells in (*columns, self.y):
+        for cells in chain(columns, [self.y]):
             if cells.dtype.kind in "iuf":
                 # Adding zero turns -0 into 0, and of the many NaN one stays.
                 numbers = np.where(np.isnan(cells), np.nan, cells + 0.0)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from imkpl._checks import quote
+from imkpl.estimators._input import MAX_EXACT
+from imkpl.kernels import ParquetColumns
 from imkpl.readers.check import find_problems
 from imkpl.readers.columns import (
     IDENTIFIER,
@@ -48,6 +51,8 @@ from imkpl.readers.formats import parse_file
 WISHES = ("eligible", "pin", "ban")
 COLUMN_OPTIONS = (*WISHES, "group", "drop", "categories", "numbers")
 MAX_SUBGROUPS = 20
+# Bytes that a table may take in memory; rows of a larger one stay in their file if they can.
+LARGEST_FILE = 2**30
 # Cells that are looked at before a whole column.
 LOOKED_AT = 20
 
@@ -75,7 +80,7 @@ class ExpectedColumns:
 
 
 def read_training_file(
-    path: str | os.PathLike[str], options: ReadOptions | None = None
+    path: str | os.PathLike[str], options: ReadOptions | None = None, *, in_parts: bool = False
 ) -> DataFile:
     """Read samples and their classes, drop columns of no use, and note what was guessed.
 
@@ -86,6 +91,8 @@ def read_training_file(
         ``.arff`` or ``.ts``.
     options : ReadOptions, optional
         The target and whatever else should not be guessed.
+    in_parts : bool, default=False
+        Whether rows of a large Parquet file of complete numbers may stay there.
 
     Returns
     -------
@@ -93,6 +100,9 @@ def read_training_file(
         The samples; rows without a class are left out.
     """
     path, options = pathlib.Path(path), options or ReadOptions()
+    tall = open_tall(path, options) if in_parts else None
+    if tall is not None:
+        return _read_tall(path, tall, options)
     raw = parse_file(path, options)
     if not hasattr(raw.samples, "columns"):
         data = _read_series(path, raw, options, needs_target=True)
@@ -248,6 +258,58 @@ def read_new_file(
         subgroups=_read_subgroups(frame, options.by, path.name),
         style=raw.style,
     )
+
+
+def open_tall(
+    path: pathlib.Path, options: ReadOptions, features: Sequence[str] | None = None
+) -> ParquetColumns | None:
+    """A Parquet file that is larger than `LARGEST_FILE` and has many rows of numbers.
+
+    Others are read into memory, as are those with row names, groups or wishes about cells. Without
+    `features`, all columns are in it, the target last.
+    """
+    if path.suffix.lower() not in (".parquet", ".pq") or find_spec("pyarrow") is None:
+        return None
+    others = {one.name for one in fields(ReadOptions)} - {"target", "drop"}
+    if not path.is_file() or any(getattr(options, name) for name in others):
+        return None
+    from pyarrow import ArrowException, parquet, types
+
+    try:
+        file = parquet.ParquetFile(path)
+    except (ArrowException, OSError):
+        return None
+    n_rows, names = file.metadata.num_rows, file.schema_arrow.names
+    if 8 * n_rows * len(names) <= LARGEST_FILE or n_rows <= max(MAX_EXACT, len(names)):
+        return None
+    target = options.target or next((n for n in names if n.lower() in TARGET_NAMES), None)
+    kept = features or [name for name in names if name not in {target, *options.drop}]
+    if not set(kept) <= set(names):
+        return None
+    kinds = [file.schema_arrow.field(name).type for name in kept]
+    if not all(types.is_integer(kind) or types.is_floating(kind) for kind in kinds):
+        return None
+    return ParquetColumns(path, features or [*kept, *([] if target is None else [target])])
+
+
+def _read_tall(path: pathlib.Path, tall: ParquetColumns, options: ReadOptions) -> DataFile:
+    """Samples that stay in their file, and their classes."""
+    names = list(tall.feature_names or ())
+    target = find_target(names, options.target, None, path.name)
+    samples, column = tall.split(target)
+    labels, note = read_classes(_as_series(column), target)
+    notes = [f"{len(labels)} rows stay in the file and are read a block at a time.", note]
+    rows = np.flatnonzero(_rows_with_class(labels, notes))
+    check_classes(labels[rows], target)
+    data = DataFile(
+        samples if rows.size == len(labels) else samples[rows],
+        as_label_array(labels[rows]),
+        rows + 1,
+        target=target,
+        notes=tuple(notes),
+        dropped=dict.fromkeys(options.drop, "not wanted"),
+    )
+    return replace(data, findings=find_problems(data, None))
 
 
 def _read_series(
