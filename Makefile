@@ -54,7 +54,7 @@ reasons: $(VENV)/.dev
 series: $(VENV)/.dev
 	$(RUN)/python benchmarks/series.py --write
 
-# The paper's tables and figures on small data, under a quarter of an hour; without --quick, days.
+# The paper's tables and figures on small data, some minutes; without --quick, hours.
 reproduce: $(VENV)/.dev
 	$(RUN)/imkpl-paper reproduce all --quick
 

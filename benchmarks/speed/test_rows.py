@@ -255,12 +255,11 @@ def test_many_features(record, tmp_path):
         path=str(tmp_path / "wide.dat"),
         y=y.tolist(),
         informative=informative.tolist(),
-        max_kernels=60,
         **shape,
     )
     (tmp_path / "wide.dat").unlink()
     record(
-        "900 x 860,000 from disk, 40 informative, `max_kernels=60`",
+        "900 x 860,000 from disk, 40 informative, defaults",
         asked="under 120 s, under 4 GB, 30 of 40",
         found=f"{run['seconds']:.0f} s, {run['gigabytes']:.1f} GB, {run['found']} of 40",
         met=run["seconds"] < 120 and run["gigabytes"] < 4 and run["found"] >= 30,

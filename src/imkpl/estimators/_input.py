@@ -569,6 +569,8 @@ def read_quickly(model: Any, X: Any) -> FloatArray | None:
         is_frame = hasattr(X, "to_numpy") and hasattr(X, "columns")
         if not is_frame or math.prod(X.shape) > FEW_CELLS or list(X.columns) != names.tolist():
             return None
+        if any(str(one).startswith("Sparse") for one in X.dtypes):
+            return None
         X, names = X.to_numpy(), None
     if type(X) is not np.ndarray or names is not None or X.dtype != np.float64:
         return None

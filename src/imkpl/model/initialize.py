@@ -89,8 +89,12 @@ class Start:
         return (self._among_passing if is_gated else self._among_all)(max_kernels)
 
     def pool(self, max_kernels: int | None) -> Problem:
-        """The kernels among which is chosen."""
-        return self._passing if self._is_gated(max_kernels) else self.problem
+        """The kernels among which is chosen again; of very many those with most evidence."""
+        if self._is_gated(max_kernels):
+            return self._passing
+        if not self.has_gate or self.problem.bank.n_kernels <= MAX_CANDIDATES:
+            return self.problem
+        return self._complete(_largest(self.found.shares, MAX_CANDIDATES))
 
     def choose(self, problem: Problem, max_kernels: int) -> tuple[Problem, FloatArray]:
         """Choose again, among the kernels of a part of the problem."""
@@ -102,8 +106,12 @@ class Start:
 
     @cached_property
     def _passing(self) -> Problem:
-        passing, wishes = self.found.passing, self.problem.kernel_wishes
-        return self.problem.select(passing if wishes is None else wishes.complete(passing))
+        return self._complete(self.found.passing)
+
+    def _complete(self, kernels: IntArray) -> Problem:
+        """The problem with these kernels, and with those that belong to them."""
+        wishes = self.problem.kernel_wishes
+        return self.problem.select(kernels if wishes is None else wishes.complete(kernels))
 
     @cached_property
     def _among_all(self) -> Choose:
