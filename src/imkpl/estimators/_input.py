@@ -45,7 +45,7 @@ from imkpl.kernels.columns import (
     as_columns,
     check_width,
 )
-from imkpl.kernels.sharded import Found, RowBlocks, ShardedSamples
+from imkpl.kernels.sharded import MAX_EXACT, Found, RowBlocks, ShardedSamples
 from imkpl.kernels.words import Documents
 from imkpl.series import SeriesSet, read_series
 from imkpl.tables import Table, as_cells, as_frame, read_table, refuse_dates
@@ -58,8 +58,6 @@ NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType"
 NOT_A_TABLE = re.compile(r"setting an array element|float\(\) argument|Cannot cast|inhomogeneous")
 # Up to this number of cells, the time of checks counts more than that of the prediction.
 FEW_CELLS = 2**16
-# Up to this number of distinct samples solver="auto" learns from all of them.
-MAX_EXACT = 10_000
 TABLE_HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
 
 

@@ -15,11 +15,10 @@ from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
-from imkpl.estimators._input import MAX_EXACT
 from imkpl.estimators._training import TrainingData, adapt_kernels
 from imkpl.estimators._wishes import find_kernel_wishes
 from imkpl.kernels.base import block_rows
-from imkpl.kernels.sharded import Found, RowBlocks, ShardedSamples, join_rows
+from imkpl.kernels.sharded import MAX_EXACT, Found, RowBlocks, ShardedSamples, join_rows
 from imkpl.model.calibration import CalibrationSamples
 from imkpl.model.initialize import Start
 from imkpl.model.landmarks import choose_landmarks

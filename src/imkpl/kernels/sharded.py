@@ -12,6 +12,8 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 
+# Up to this number of distinct samples, a fit learns from all of them unless it is told not to.
+MAX_EXACT = 10_000
 # Places of the samples of a part in the view, and the result of a function of them.
 Found: TypeAlias = tuple[IntArray, Any]
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from imkpl._checks import quote
-from imkpl.estimators._input import MAX_EXACT
 from imkpl.kernels import ParquetColumns
+from imkpl.kernels.sharded import MAX_EXACT
 from imkpl.readers.check import find_problems
 from imkpl.readers.columns import (
     IDENTIFIER,
