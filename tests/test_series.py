@@ -284,7 +284,7 @@ def test_the_data_of_the_caller_is_not_touched(rng, form):
         assert given_form.shape[1] == 3
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(
     st.integers(1, 4),
     st.lists(st.integers(1, 6), min_size=1, max_size=5),
@@ -605,7 +605,7 @@ sets = st.lists(
 ).map(lambda rows: SeriesSet.from_list([[row] for row in rows]))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(sets, st.integers(1, 20))
 def test_resampled_values_lie_between_the_old_ones_and_ends_stay(series, length):
     result = resample(series, length)
@@ -618,7 +618,7 @@ def test_resampled_values_lie_between_the_old_ones_and_ends_stay(series, length)
             np.testing.assert_allclose(new[[0, -1]], old[[0, -1]], atol=slack)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(sets)
 def test_resampling_to_the_same_length_changes_nothing(series):
     for index in range(len(series)):
@@ -626,7 +626,7 @@ def test_resampling_to_the_same_length_changes_nothing(series):
         assert resample(alone, int(alone.lengths[0])) == alone
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(sets, st.integers(1, 20))
 def test_series_do_not_see_one_another(series, length):
     whole, steps = resample(series, length), difference(series)
@@ -635,7 +635,7 @@ def test_series_do_not_see_one_another(series, length):
         assert difference(series[[index]]) == steps[[index]]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(sets)
 def test_differences_add_up_to_the_whole_way(series):
     result = difference(series)

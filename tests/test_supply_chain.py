@@ -106,7 +106,7 @@ def test_a_message_names_extras_that_bring_all_it_takes():
 
 
 def test_pages_name_extras_that_exist():
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "paper").rglob("*.md")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "paper").rglob("*.md")]
     found = [
         extra
         for page in pages
@@ -117,7 +117,7 @@ def test_pages_name_extras_that_exist():
 
 
 def test_all_is_every_extra_of_a_user():
-    assert names_of(["all"]) == names_of(set(EXTRAS) - {"dev", "test"})
+    assert names_of(["all"]) == names_of(set(EXTRAS) - {"dev", "docs", "test"})
 
 
 def test_the_wheel_has_the_package_and_nothing_else():

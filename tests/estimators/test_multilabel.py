@@ -184,7 +184,7 @@ def test_wrappers_of_scikit_learn_learn_a_model_per_label(topics, wrapper):
 tables = hnp.arrays(bool, st.tuples(st.integers(2, 12), st.integers(1, 5)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(tables)
 def test_a_sample_gets_the_rarest_label_that_makes_a_class_or_another_of_its_own(table):
     groups = group_by_rarest_label(table, np.ones(len(table)))

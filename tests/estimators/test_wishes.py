@@ -114,7 +114,7 @@ def draw_samples(seed, n):
     }
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(parameters=st.fixed_dictionaries(WISHES), seed=st.integers(0, 10**6))
 def test_wishes_are_obeyed_or_refused(measured, parameters, seed):
     X, y = measured

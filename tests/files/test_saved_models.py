@@ -287,7 +287,7 @@ scalars = hnp.arrays(st.sampled_from(["f8", "f4", "f2", "i8", "u1", "?", "U3"]),
 objects = hnp.arrays(object, (2, 2), elements=plain.filter(lambda v: not isinstance(v, list)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(plain | arrays | scalars | objects)
 def test_plain_values_and_arrays_survive(value):
     writer = TreeWriter()

@@ -86,7 +86,7 @@ seeds = st.integers(0, 10**6)
 widths = st.sampled_from([None, 1e-6, 1.0, 1e9])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=seeds, n=st.integers(1, 60), width=widths)
 def test_sum_over_merged_pairs_is_exact(seed, n, width):
     X = make_features(seed, n)
@@ -96,7 +96,7 @@ def test_sum_over_merged_pairs_is_exact(seed, n, width):
     assert_allclose(on_pairs(bank, rows, weights, X), expected, rtol=0, atol=bound)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=seeds, n=st.integers(1, 60), width=widths, tolerance=st.sampled_from([1e-3, 1e-6, 1e-10])
 )
@@ -110,7 +110,7 @@ def test_sum_on_the_grid_is_within_the_tolerance(seed, n, width, tolerance):
     assert_allclose(on_grid(bank, rows, weights, X), expected, rtol=0, atol=bound)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=seeds, n=st.integers(1, 60), width=widths)
 def test_mixes_equal_rows_written_out(seed, n, width):
     X = make_features(seed, n)
@@ -121,7 +121,7 @@ def test_mixes_equal_rows_written_out(seed, n, width):
         assert_allclose(route(bank, rows, weights, X, mixes), expected, rtol=0, atol=bound)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=seeds, n=st.integers(1, 40), width=widths)
 def test_listed_pairs_equal_the_dense_contraction(seed, n, width):
     X, rng = make_features(seed, n), np.random.default_rng(seed)

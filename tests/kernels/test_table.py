@@ -219,7 +219,7 @@ def test_an_integer_weight_is_so_many_copies(seed):
     assert_allclose(weighted.kernels.rates, copied.kernels.rates, rtol=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 5)), min_size=1, max_size=12))
 def test_the_weighted_median_is_that_of_copies(pairs):
     values, counts = np.array(pairs).T

@@ -41,7 +41,7 @@ classes = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(classes, st.integers(2, 40))
 def test_every_class_gets_its_least_share_and_no_landmark_is_lost(pairs, n_per_class):
     sizes, totals = (np.array(column) for column in zip(*pairs, strict=True))
@@ -63,7 +63,7 @@ def test_the_rest_is_shared_by_weight():
 weights = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(weights, st.floats(1.0, 100.0))
 def test_shared_weight_sums_to_the_total_and_is_level_above_own_weights(own, factor):
     own = np.array(own)

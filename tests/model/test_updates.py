@@ -33,7 +33,7 @@ from reference import objective as slow
 from reference.nqp import solve_by_enumeration
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
-many_laws = settings(max_examples=60, deadline=None, derandomize=True)
+many_laws = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 def updates_of(problem):
