@@ -23,6 +23,8 @@ def ids(page):
 
 
 def title(page):
+    # A card opens when the browser has told the page of its new address.
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
     return page.locator("#card .of").inner_text(), page.locator("#card h3 bdi").inner_text()
 
 
