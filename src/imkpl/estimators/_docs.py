@@ -179,7 +179,7 @@ temperature_ : float
 novelty_threshold_ : float
     The reconstruction error that 99 % of the training samples stay within, each coded without
     its own part in the prototypes; above it ``predict(X, reject=True)`` abstains.
-history_ : dict of arrays of shape (n_iter_,)
+history_ : dict of arrays of shape (n_rounds,)
     Every term of the objective after every round, and their total.
 n_iter_ : int
     Number of rounds.
