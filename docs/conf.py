@@ -28,7 +28,7 @@ exclude_patterns = ["_build", "_live", "images/*.py", "gallery/*.ipynb"]
 templates_path = ["_templates"]
 
 # Markdown: links to headings, definition lists for the glossary, and boxes.
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "html_image"]
 myst_heading_anchors = 3
 
 # Reference pages are made from the docstrings, which follow numpydoc.
@@ -56,6 +56,8 @@ html_title = "imkpl"
 html_static_path = ["_static"]
 html_extra_path = ["_live"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
