@@ -36,6 +36,7 @@ autosummary_generate = True
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 add_module_names = False
+autodoc_typehints = "none"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
