@@ -131,6 +131,24 @@ def test_tuning_takes_the_best_of_every_setting_in_turn():
     assert tuned.n_fits == Candidate.n_fits == 25
 
 
+class Fickle(Candidate):
+    """With a = 1 better in two folds of five and worse in one."""
+
+    n_predicted = 0
+
+    def predict(self, X):
+        n_wrong = (0, 0, 2, 1, 1)[Fickle.n_predicted % 5] if self.a else 1
+        Fickle.n_predicted += 1
+        right = (X[:, 0] > 0.5).astype(int)
+        right[:n_wrong] = 1 - right[:n_wrong]
+        return right
+
+
+def test_tuning_keeps_a_setting_unless_another_is_clearly_better():
+    X = np.tile([0.0, 1.0], 10)[:, None]
+    assert tune(Fickle(), X, X[:, 0].astype(int), {"a": (0, 1)}).settings == {"a": 0}
+
+
 def test_a_tuned_method_says_what_it_chose(monkeypatch):
     monkeypatch.setattr("imkpl_paper.experiments.protocol.tune", tune_little)
     row = measure(Cell("judge", "wine", "IMKPL tuned", 0))
@@ -139,7 +157,8 @@ def test_a_tuned_method_says_what_it_chose(monkeypatch):
 
 
 def tune_little(estimator, X, y, grid, *, seed):
-    assert list(grid) == ["sparsity", "separation", "discrimination", "interpretability"]
+    names = ["decision", "sparsity", "separation", "discrimination", "interpretability"]
+    assert list(grid) == names
     return tune(estimator, X, y, {"sparsity": (2, 10)}, n_folds=2, seed=seed)
 
 

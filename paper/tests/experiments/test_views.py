@@ -75,7 +75,7 @@ def test_settings_show_what_every_split_chose():
     def row(cell):
         chosen = {"sparsity": 5, "separation": 10.0, "discrimination": 0.5}
         return {
-            "tuned": {**chosen, "interpretability": 1.2},
+            "tuned": {"decision": "votes", **chosen, "interpretability": 1.2},
             "tuned_accuracy": 90.0,
             "accuracy": 91.0,
             "n_train": 80,
@@ -85,8 +85,19 @@ def test_settings_show_what_every_split_chose():
         }
 
     (table,) = tables_of(make_section(found_for("table-1", row)))
-    assert texts(table.rows[0])[:8] == ["wine", "100", "13", "2", "5", NOTHING, "0.5", NOTHING]
+    shown = ["wine", "100", "13", "2", "votes", NOTHING, "5", NOTHING, "0.5", NOTHING, "10"]
+    assert texts(table.rows[0])[:11] == shown
     assert texts(table.rows[0])[-3:] == ["90.00", "91.00", "1"]
+
+
+def test_growth_is_the_slope_over_the_sizes():
+    def row(cell):
+        n_samples = 120 if cell.dataset == "digits/2" else 240
+        return {"seconds": 1e-4 * n_samples**2, "n_train": n_samples}
+
+    (table,) = tables_of(make_section(found_for("table-growth", row)))
+    assert table.header == ("method", "120 samples", "240 samples", "exponent")
+    assert texts(table.rows[0]) == ["IMKPL", "1.44", "5.76", "2.0"]
 
 
 def test_prototypes_per_class_are_shown_over_the_splits():

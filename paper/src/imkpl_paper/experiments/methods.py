@@ -217,6 +217,7 @@ def _peer(kind: type[peers.BasePeer]) -> Make:
 # each with the best values of those before it. Our terms are relative to the variance, so these
 # values do not compare with the paper's.
 OUR_GRID = {
+    "decision": ("share",),
     "sparsity": (3,),
     "separation": (10.0, 1000.0),
     "discrimination": (0.1,),

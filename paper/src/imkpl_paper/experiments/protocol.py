@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import resolve_bank
 from imkpl.plots import EmbeddingDisplay
-from imkpl_paper._imkpl import IntArray, limited_threads
+from imkpl_paper._imkpl import FloatArray, IntArray, limited_threads
 from imkpl_paper.experiments.methods import METHODS, Method
 from imkpl_paper.experiments.plan import Cell
 from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
@@ -162,27 +162,29 @@ def tune(
     """Settings that classify best in cross-validation inside the training part.
 
     Coordinate search: one setting at a time is varied, the others being the best so far, from the
-    settings of the estimator. A tie keeps the current value.
+    settings of the estimator. A candidate has to be better than the current settings by a standard
+    error of the differences over the folds, or small data would move every setting at random.
     """
     y = np.asarray(y)
     smallest = int(np.unique(y, return_counts=True)[1].min())
     splitter = StratifiedKFold(max(2, min(n_folds, smallest)), shuffle=True, random_state=seed)
     folds = list(splitter.split(np.zeros(y.size), y))
 
-    def score(settings: Mapping[str, Any]) -> float:
+    def score(settings: Mapping[str, Any]) -> FloatArray:
         model = clone(estimator).set_params(**settings)
-        return 100 * float(np.mean(cross_val_score(model, X, y, cv=folds, error_score="raise")))
+        return 100 * np.asarray(cross_val_score(model, X, y, cv=folds, error_score="raise"))
 
     best = {name: estimator.get_params()[name] for name in grid}
-    accuracy, n_candidates = score(best), 1
+    accuracies, n_candidates = score(best), 1
     for name, values in grid.items():
         others = [value for value in values if value != best[name]]
         for candidate in [{**best, name: value} for value in others]:
             found = score(candidate)
             n_candidates += 1
-            if found > accuracy:
-                best, accuracy = candidate, found
-    return Tuned(best, accuracy, n_candidates * len(folds))
+            gain = found - accuracies
+            if gain.mean() > gain.std(ddof=1) / np.sqrt(len(folds)):
+                best, accuracies = candidate, found
+    return Tuned(best, float(accuracies.mean()), n_candidates * len(folds))
 
 
 def describe(model: Any, method: Method, X: Any, y: Any) -> Row:

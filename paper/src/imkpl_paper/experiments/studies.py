@@ -65,12 +65,20 @@ def _stored(name: str) -> Callable[[], Samples]:
     return read
 
 
-def _embedded(name: str, n_samples: int | None = None) -> Callable[[], Samples]:
+def _embedded(name: str) -> Callable[[], Samples]:
     def read() -> Samples:
         data = getattr(sklearn.datasets, f"load_{name}")()
-        X, y = data.data, np.asarray(data.target_names).astype(str)[data.target]
-        if n_samples is not None and n_samples < y.size:
-            X, _, y, _ = train_test_split(X, y, train_size=n_samples, stratify=y, random_state=0)
+        return Samples(data.data, np.asarray(data.target_names).astype(str)[data.target])
+
+    return read
+
+
+def _some_of(read_all: Callable[[], Samples], n_samples: int) -> Callable[[], Samples]:
+    """So many samples of a data set, of every class in proportion."""
+
+    def read() -> Samples:
+        X, y = read_all()
+        X, _, y, _ = train_test_split(X, y, train_size=n_samples, stratify=y, random_state=0)
         return Samples(X, y)
 
     return read
@@ -171,6 +179,16 @@ _ALL = (
         kernels=GlobalAlignment(differences=True, length=20, dtype="float32"),
         note="Table 1 of the paper has 128 features, the published data 22 channels.",
     ),
+    *(
+        Study(
+            f"Isolet/{part}",
+            _some_of(_stored("Isolet"), 1560 // part),
+            sparsity=20 // part,
+            max_kernels=141,
+            n_prototypes=520 // part,
+        )
+        for part in (2, 4)
+    ),
     Study("MLL_Leukemia3", _stored("MLL_Leukemia3"), sparsity=15, stands_for="CLL_SUB"),
     Study(
         "DodgerLoopDay",
@@ -181,8 +199,9 @@ _ALL = (
         stands_for="PEMS",
     ),
     Study("wine", _embedded("wine")),
-    Study("breast_cancer", _embedded("breast_cancer", QUICK_SAMPLES)),
-    Study("digits", _embedded("digits", QUICK_SAMPLES), sparsity=5),
+    Study("breast_cancer", _some_of(_embedded("breast_cancer"), QUICK_SAMPLES)),
+    Study("digits", _some_of(_embedded("digits"), QUICK_SAMPLES), sparsity=5),
+    Study("digits/2", _some_of(_embedded("digits"), QUICK_SAMPLES // 2), sparsity=5),
     Study(
         "synthetic",
         _read_synthetic(25),

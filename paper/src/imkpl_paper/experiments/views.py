@@ -193,6 +193,7 @@ def dataset_notes(choice: Choice) -> tuple[str, ...]:
 
 # Our parameter -> the paper's letter.
 LETTERS = {
+    "decision": ("decision", ""),
     "sparsity": ("T0", "sparsity"),
     "discrimination": ("lambda", "lambda"),
     "separation": ("mu", "mu"),
@@ -204,7 +205,7 @@ def show_settings(found: Found) -> Pieces:
     """Sizes, and the settings that cross-validation chose, beside the paper's."""
     header = ["data set", "samples", "kernels", "classes"]
     for ours, (letter, _) in LETTERS.items():
-        header += [f"{letter} ({ours})", "paper"]
+        header += [f"{letter} ({ours})" if letter != ours else ours, "paper"]
     header += ["Acc in cross-validation", "Acc on the test part", "splits"]
     lines, notes = [], []
     (method,) = found.plan.size.methods
@@ -223,8 +224,8 @@ def show_settings(found: Found) -> Pieces:
         else:
             line += [NOTHING] * 3
         for ours, (_, theirs) in LETTERS.items():
-            chosen = ", ".join(f"{row['tuned'][ours]:g}" for row in rows)
-            line += [chosen or NOTHING, f"{paper[theirs]:g}" if paper else NOTHING]
+            chosen = ", ".join(f"{row['tuned'][ours]}".removesuffix(".0") for row in rows)
+            line += [chosen or NOTHING, f"{paper[theirs]:g}" if theirs in paper else NOTHING]
         for name in ("tuned_accuracy", "accuracy"):
             line.append(_mean(rows, name))
         lines.append(entries(*line, str(len(rows))))
@@ -273,6 +274,27 @@ def _count_line(
     return entries(name, str(values[0]), own, f"{min(values)} to {max(values)}", theirs)
 
 
+def show_growth(found: Found) -> Pieces:
+    """Methods against data sets of growing size, with the exponent of the growth."""
+    (name,) = found.plan.item.measures
+    datasets = [choice.name for choice in found.plan.choices if choice.name]
+    lines, sizes = [], dict[str, int]()
+    for method in found.plan.size.methods:
+        rows = {dataset: found.pick(dataset, method) for dataset in datasets}
+        line = [Entry(method)]
+        points = []
+        for dataset in datasets:
+            line.append(_own_entry(name, values_by_split(rows[dataset], name), False))
+            sizes |= {dataset: row["n_train"] for row in rows[dataset]}
+            points += [(row["n_train"], row[name]) for row in rows[dataset]]
+        counts, seconds = np.log(np.array(points).reshape(-1, 2)).T
+        grows = np.unique(counts).size > 1
+        line.append(Entry(f"{np.polyfit(counts, seconds, 1)[0]:.1f}" if grows else NOTHING))
+        lines.append(tuple(line))
+    header = ("method", *(f"{sizes.get(name, 0)} samples" for name in datasets), "exponent")
+    return (Table("", header, tuple(lines)),)
+
+
 def unit_norm(weights: Mapping[str, float]) -> dict[str, float]:
     """Weights of unit length, as the paper's are."""
     size = float(np.sqrt(sum(value**2 for value in weights.values())))
@@ -284,4 +306,5 @@ TABLES: dict[str, View] = {
     "measures": show_measures,
     "settings": show_settings,
     "per_class": show_per_class,
+    "growth": show_growth,
 }

@@ -11,6 +11,7 @@ ITEMS: dict[str, Item] = {
         tables.TABLE_3,
         tables.TABLE_4,
         tables.TABLE_5,
+        tables.GROWTH,
         tables.ABLATION,
         figures.SYNTHETIC,
         figures.EMBEDDING,
