@@ -285,8 +285,9 @@ def show_growth(found: Found) -> Pieces:
         points = []
         for dataset in datasets:
             line.append(_own_entry(name, values_by_split(rows[dataset], name), False))
-            sizes |= {dataset: row["n_train"] for row in rows[dataset]}
-            points += [(row["n_train"], row[name]) for row in rows[dataset]]
+            for row in rows[dataset]:
+                sizes[dataset] = row["n_train"]
+                points.append((row["n_train"], row[name]))
         counts, seconds = np.log(np.array(points).reshape(-1, 2)).T
         grows = np.unique(counts).size > 1
         line.append(Entry(f"{np.polyfit(counts, seconds, 1)[0]:.1f}" if grows else NOTHING))

@@ -7,15 +7,16 @@ ALL_DATA = ("CLL_SUB", "TOX_171", "Isolet", "rcv1", "UTKinect", "PEMS", "AUSLAN"
 
 # Notes that several tables share.
 SETTINGS = (
-    "IMKPL has the defaults of the library and nothing from the paper. All others have the paper's "
-    "T0: at most T0 samples per prototype for IMKPL tuned and ISKPL, T0 prototypes per class for "
-    "the dictionary methods; IMKPL tuned and ISKPL start with the paper's number of prototypes, "
-    "and IMKPL tuned has at most the paper's number of kernels. The rest is found by 5-fold cross- "
-    "validation inside the training part, on 500 of its samples or six per class where it has "
-    "more. IMKPL tuned and ISKPL: votes or the paper's shares of codes to decide, T0 or 3, lambda "
-    "of 0.1 and 0.5, tau of 1.2 and 3; IMKPL tuned: mu of 10, 100 and 1000; MKLDPL and MIDL: a ridge of 0.03 and 0.3; DKMLD: reg of 0.1, 1 "
-    "and 10; AKGLVQ: 10, 20 or 50 samples per prototype, 1 or 3 prototypes per class; PS: the "
-    "radius. A setting is changed where that gains more than a standard error over the folds."
+    "IMKPL has the defaults of the library and nothing from the paper. All others have the "
+    "paper's T0: at most T0 samples per prototype for IMKPL tuned and ISKPL, T0 prototypes per "
+    "class for the dictionary methods; IMKPL tuned and ISKPL start with the paper's number of "
+    "prototypes, and IMKPL tuned has at most the paper's number of kernels. The rest is found by "
+    "5-fold cross-validation inside the training part, on 500 of its samples or six per class "
+    "where it has more. IMKPL tuned and ISKPL: votes or the paper's shares of codes to decide, T0 "
+    "or 3, lambda of 0.1 and 0.5, tau of 1.2 and 3; IMKPL tuned: mu of 10, 100 and 1000; MKLDPL "
+    "and MIDL: a ridge of 0.03 and 0.3; DKMLD: reg of 0.1, 1 and 10; AKGLVQ: 10, 20 or 50 samples "
+    "per prototype, 1 or 3 prototypes per class; PS: the radius. A setting is changed where that "
+    "gains more than a standard error over the folds."
 )
 PROGRAMS = (
     "PS is an implementation of the published method, AKGLVQ and DKMLD are based on the published "
