@@ -48,7 +48,10 @@ class Study:
     """How a data set is prepared, and the settings it is learned with."""
 
     # Of several banks, the best in cross-validation on the training part is used.
-    banks: tuple[BaseKernelBank, ...] = (GlobalAlignment(), GlobalAlignment(differences=True))
+    banks: tuple[BaseKernelBank, ...] = (
+        GlobalAlignment(),
+        GlobalAlignment(views=("values", "differences")),
+    )
     sparsity: int = 10  # the paper's, if it has the data set
     max_kernels: int | None = None
     prepare: Callable[[SeriesSet], SeriesSet] = read_series
@@ -57,13 +60,13 @@ class Study:
 
 STUDIES = {
     "UTKinect": Study(
-        (Averaged(GlobalAlignment(differences=True, length=30), JOINTS),),
+        (Averaged(GlobalAlignment(views=("values", "differences"), length=30), JOINTS),),
         max_kernels=14,
         prepare=SkeletonNormalizer().fit_transform,
         paper="98.82 (14)",
     ),
     "AUSLAN": Study(
-        (GlobalAlignment(differences=True, length=20, dtype="float32"),),
+        (GlobalAlignment(views=("values", "differences"), length=20, dtype="float32"),),
         max_kernels=21,
         paper="95.81 (21)",
     ),
@@ -71,7 +74,7 @@ STUDIES = {
     "BasicMotions": Study(),
     "JapaneseVowels": Study(),
     "Libras": Study(),
-    "Cricket": Study((GlobalAlignment(differences=True, length=100),)),
+    "Cricket": Study((GlobalAlignment(views=("values", "differences"), length=100),)),
     "DodgerLoopDay": Study(),
 }
 

@@ -62,7 +62,9 @@ def test_curves_between_bones_tell_the_actions_of_utkinect_apart():
 def test_joints_that_face_one_way_tell_the_actions_of_utkinect_apart():
     train, test, y_train, y_test = split("UTKinect")
     skeleton = SkeletonNormalizer().fit(train)
-    kernels = Averaged(GlobalAlignment(differences=True, length=30), skeleton.channel_groups_)
+    kernels = Averaged(
+        GlobalAlignment(views=("values", "differences"), length=30), skeleton.channel_groups_
+    )
     model = TimeSeriesIMKPL(kernels, max_kernels=14).fit(skeleton.transform(train), y_train)
     assert np.count_nonzero(model.kernel_weights_) <= 14
     assert model.score(skeleton.transform(test), y_test) >= 0.95
@@ -79,7 +81,7 @@ def test_joints_that_face_one_way_tell_the_actions_of_utkinect_apart():
 )
 def test_series_of_the_archive_are_classified(name, accuracy):
     train, test, y_train, y_test = split(name)
-    model = TimeSeriesIMKPL(GlobalAlignment(differences=True)).fit(train, y_train)
+    model = TimeSeriesIMKPL(GlobalAlignment(views=("values", "differences"))).fit(train, y_train)
     assert model.score(test, y_test) >= accuracy
 
 

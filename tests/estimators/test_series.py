@@ -234,9 +234,9 @@ def test_other_estimators_read_series(train, new):
 
 def test_groups_have_no_importances_of_channels(train):
     X, y = train
-    kernels = GlobalAlignment(groups={"all": ["a", "b", "c"]}, differences=True)
+    kernels = GlobalAlignment(groups={"all": ["a", "b", "c"]}, views=("values", "differences"))
     model = TimeSeriesIMKPL(kernels, sparsity=3, n_prototypes=9).fit(X, y)
-    assert model.kernel_names_ == ["all", "all (difference)"]
+    assert model.kernel_names_ == ["all", "all (differences)"]
     with pytest.raises(AttributeError, match="kernel_weights_"):
         _ = model.feature_importances_
 

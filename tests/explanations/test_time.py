@@ -52,7 +52,7 @@ def test_aligned_samples_are_those_behind_the_decision(series):
 
 def test_means_of_channels_are_explained_channel_by_channel(series):
     _, X, y = series
-    bank = Averaged(GlobalAlignment(differences=True), {"both": [0, 1]})
+    bank = Averaged(GlobalAlignment(views=("values", "differences")), {"both": [0, 1]})
     explanation = TimeSeriesIMKPL(bank, sparsity=3).fit(X, y).explain(X[20:21])
     shares = explanation.time_shares(0)
     assert len(shares) == 4

@@ -212,7 +212,9 @@ def test_series_models_survive(bank, tmp_path, rng):
     X = SeriesSet.from_list(series, channel_names=["x", "y", "z"])
     banks = {
         "groups": GlobalAlignment(groups={"xy": ["x", "y"], "z": [2]}, length=8, dtype="float32"),
-        "differences": GlobalAlignment((0.5, 2.0), differences=True, triangular=5, length=None),
+        "differences": GlobalAlignment(
+            (0.5, 2.0), views=("values", "differences"), triangular=5, length=None
+        ),
     }
     model = TimeSeriesIMKPL(banks.get(bank, bank), sparsity=2).fit(X, np.tile([0, 1], 4))
     twin = check_twin(model, tmp_path, X)

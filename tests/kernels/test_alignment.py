@@ -17,6 +17,7 @@ from imkpl.kernels.alignment import (
     align_pairs,
     find_self_similarities,
 )
+from imkpl.kernels.views import VIEWS
 from imkpl.series import SeriesSet
 from reference.alignment import (
     alignment_kernel,
@@ -52,10 +53,12 @@ def scaled(*arrays):
     [
         {},
         {"length": None},
-        {"length": 7, "differences": True},
-        {"length": None, "scales": (0.1, 1.0), "differences": True},
+        {"length": 7, "views": ("values", "differences")},
+        {"length": None, "scales": (0.1, 1.0), "views": ("values", "differences")},
         {"length": None, "groups": {"a": [0, 2], "b": [1]}},
         {"length": None, "triangular": 6},
+        {"length": None, "views": VIEWS, "windows": (1, 2)},
+        {"length": 9, "views": ("spectrum", "trend"), "groups": {"a": [0, 2]}, "windows": (4,)},
     ],
 )
 def test_the_laws_of_banks_hold(rng, settings):
@@ -245,8 +248,10 @@ def test_bandwidth_is_the_mean_squared_difference_times_the_length(rng):
 def test_integer_weights_are_copies(rng):
     X = random_series(rng, [5, 9, 14, 6], 2)
     counts = np.array([1, 3, 0, 2])
-    weighted = GlobalAlignment(differences=True).adapt(X, counts)
-    copied = GlobalAlignment(differences=True).adapt(X[np.repeat(np.arange(4), counts)])
+    weighted = GlobalAlignment(views=("values", "differences")).adapt(X, counts)
+    copied = GlobalAlignment(views=("values", "differences")).adapt(
+        X[np.repeat(np.arange(4), counts)]
+    )
     assert_allclose(weighted.kernels.widths, copied.kernels.widths, rtol=1e-12)
     assert weighted.kernels.length == copied.kernels.length == 7
 
@@ -254,7 +259,7 @@ def test_integer_weights_are_copies(rng):
 def test_a_constant_channel_is_the_constant_kernel(rng):
     X = random_series(rng, [5, 9, 14, 6], 2, 0.0)
     flat = SeriesSet(np.stack([X.values[0], np.full(X.values.shape[1], 7.0)]), X.starts)
-    bank = GlobalAlignment(length=None, differences=True).adapt(flat)
+    bank = GlobalAlignment(length=None, views=("values", "differences")).adapt(flat)
     assert_array_equal(bank.evaluate(1, flat), 1.0)
     assert_array_equal(bank.evaluate(3, flat, X), 1.0)
     assert np.isinf(bank.kernels.widths[1])
@@ -288,9 +293,9 @@ def test_a_band_may_touch_no_more_than_a_corner_of_a_tile(rng, width):
 def test_names_tell_channel_difference_and_width(rng):
     X = random_series(rng, [4, 5], 2)
     named = SeriesSet(X.values, X.starts, ("u", "v"))
-    bank = GlobalAlignment(scales=(1.0, 0.5), differences=True).adapt(named)
+    bank = GlobalAlignment(scales=(1.0, 0.5), views=("values", "differences")).adapt(named)
     assert bank.kernel_names()[:2] == ["u (width x1)", "u (width x0.5)"]
-    assert bank.kernel_names(["a", "b"])[-1] == "b (difference) (width x0.5)"
+    assert bank.kernel_names(["a", "b"])[-1] == "b (differences, width x0.5)"
     assert GlobalAlignment().adapt(X).kernel_names() == ["channel 0", "channel 1"]
     group = GlobalAlignment(groups={"hand": ["v", "u"]}).adapt(named)
     assert group.kernel_names(["a", "b"]) == ["hand"]
@@ -489,7 +494,7 @@ def test_visits_are_the_gradient_by_finite_differences(pair, triangular):
 
 
 def test_every_step_is_aligned_at_least_once(pair):
-    bank = GlobalAlignment(length=None, differences=True).adapt(list(pair))
+    bank = GlobalAlignment(length=None, views=("values", "differences")).adapt(list(pair))
     for kernel in range(4):
         visits = expected_alignment(bank, kernel, *pair).visits
         assert_allclose(visits[[0, -1], [0, -1]], 1.0, rtol=1e-12)
@@ -525,7 +530,7 @@ def test_agreement_shows_where_series_differ(rng):
 def test_times_are_those_of_the_given_series():
     x = np.array([[0.0, np.nan, 2.0, 4.0]])
     y = np.array([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
-    raw = GlobalAlignment(length=None, differences=True).adapt([x, y])
+    raw = GlobalAlignment(length=None, views=("values", "differences")).adapt([x, y])
     assert_array_equal(expected_alignment(raw, 0, x, y).x_times, [0, 2, 3])
     assert_array_equal(expected_alignment(raw, 1, x, y).x_times, [1, 2.5])
     even = GlobalAlignment(length=4).adapt([x, y])

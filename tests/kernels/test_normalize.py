@@ -182,7 +182,7 @@ def test_laws_of_means_of_kernels_per_feature():
 
 def test_laws_of_means_of_alignment_kernels_and_of_their_tables():
     X, Y = make_series()
-    inner = GlobalAlignment(differences=True, scales=(0.5, 2.0), length=6).adapt(X)
+    inner = GlobalAlignment(views=("values", "differences"), scales=(0.5, 2.0), length=6).adapt(X)
     bank = Averaged(inner, GROUPS).adapt(X)
 
     def dense(A, B):
@@ -251,7 +251,9 @@ def test_series_are_classified_by_groups_of_channels():
     y = np.repeat([0, 1], 12)
     X = rng.standard_normal((24, 4, 8))
     X[:, 2:] += 3 * y[:, np.newaxis, np.newaxis] * np.linspace(-1, 1, 8)
-    bank = Averaged(GlobalAlignment(differences=True), {"first": [0, 1], "second": [2, 3]})
+    bank = Averaged(
+        GlobalAlignment(views=("values", "differences")), {"first": [0, 1], "second": [2, 3]}
+    )
     model = TimeSeriesIMKPL(bank, max_kernels=1).fit(X[::2], y[::2])
     assert model.kernel_weights_.tolist() == [0, 1]
     assert model.score(X[1::2], y[1::2]) == 1

@@ -1,5 +1,9 @@
 """The global alignment kernel in log space, and by summing over all alignments."""
 
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, floor
+
 import numpy as np
 
 
@@ -92,10 +96,49 @@ def prepared(table, index, series):
                 [np.interp(times, s, row[s]) for s, row in zip(seen, part, strict=True)]
             )
         part = part[:, ~np.isnan(part).any(axis=0)]
-        if table.is_difference[index]:
-            part = np.diff(part, axis=1) if part.shape[1] > 1 else np.zeros_like(part)
-        result.append(part)
+        start, stop = (Fraction(edge) * part.shape[1] for edge in table.windows[index])
+        first = min(floor(start), part.shape[1] - 1)
+        part = part[:, first : max(ceil(stop), first + 1)]
+        is_aligned = table.views[index] in ("values", "differences")
+        unit = 1.0 if is_aligned else table.units[index]
+        rows = [VIEWS[table.views[index]](row / unit) for row in part]
+        result.append(np.array(rows) if is_aligned else np.concatenate(rows)[:, np.newaxis])
     return result
+
+
+def differences(row):
+    return [b - a for a, b in pairwise(row)] if row.size > 1 else [0.0]
+
+
+def trend(row):
+    return [np.polyfit(np.linspace(0, 1, row.size), row, 1)[0] if row.size > 1 else 0.0]
+
+
+def spectrum(row):
+    n, times, found = row.size, np.arange(row.size), np.full(12, 1e-6)
+    for k in range(1, min(12, n // 2) + 1):
+        found[k - 1] += abs(np.mean(row * np.exp(-2j * np.pi * k * times / n))) ** 2
+    return np.log(found)
+
+
+def autocorrelation(row):
+    row = row - row.mean()
+    found = np.zeros(10)
+    for lag in range(1, min(11, row.size)):
+        found[lag - 1] = row[lag:] @ row[:-lag] / max(row @ row, 1e-300)
+    return found
+
+
+VIEWS = {
+    "values": lambda row: row,
+    "differences": differences,
+    "level": lambda row: [np.mean(row)],
+    "trend": trend,
+    "spread": lambda row: [np.log(np.std(row) + 1e-3)],
+    "spectrum": spectrum,
+    "distribution": lambda row: np.quantile(row, np.linspace(0.05, 0.95, 10)),
+    "autocorrelation": autocorrelation,
+}
 
 
 def all_alignments(n, m):

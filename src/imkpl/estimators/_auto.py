@@ -28,7 +28,7 @@ SHARE_ABSENT = 0.9
 Choice = tuple[str, str]
 NUMBERS: Choice = "per_feature_gaussian", "columns of numbers"
 CELLS: Choice = "per_column", "columns with text, categories or missing cells"
-SERIES: Choice = "global_alignment", "time series"
+SERIES: Choice = "per_view", "time series"
 
 
 def is_auto(kernels: Any) -> bool:
@@ -57,7 +57,7 @@ def look_at(X: Any) -> Choice:
     >>> look_at(sp.csr_array([[0, 2, 0], [1, 0, 0]]))
     ('per_word', 'a sparse matrix')
     >>> look_at(np.zeros((5, 2, 20)))
-    ('global_alignment', 'time series')
+    ('per_view', 'time series')
     """
     if is_partitioned(X) or as_columns(X, largest_copy()) is not None:
         return NUMBERS

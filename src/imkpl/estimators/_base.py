@@ -554,6 +554,7 @@ class BasePrototypeClassifier(
         bank = bank if data.kernels is None else bank.select(kernels)
         if self.checkpoint is not None:
             bank = cache_alignments(bank, Path(self.checkpoint) / "alignments")
+        most_kernels = bank._most_kernels
         bank, samples = bank._tabulate(data.samples)
         return Problem(
             X=samples,
@@ -569,6 +570,7 @@ class BasePrototypeClassifier(
             sparsity=self.sparsity or bank._default_sparsity or data.n_samples,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
             evidence=np.zeros(data.bank.n_kernels),
+            most_kernels=most_kernels,
             kernel_wishes=data.kernel_wishes,
             sample_wishes=data.wishes,
         )

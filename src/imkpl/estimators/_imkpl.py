@@ -270,13 +270,14 @@ class TimeSeriesIMKPL(IMKPL):
 
     Parameters
     ----------
-    kernels : str or kernel bank, default="global_alignment"
-        What compares series: a :class:`imkpl.kernels.GlobalAlignment` with settings of its own,
-        such as several bandwidths or groups of channels, or anything that :class:`IMKPL` takes and
-        that reads series. ``GlobalAlignment(differences=True)`` adds a kernel of first differences
-        per channel at twice the cost. It helps where classes differ in how values change rather
-        than in the values, such as movements that begin anywhere; a search tells, for example
-        over ``{"kernels": [GlobalAlignment(), GlobalAlignment(differences=True)]}``.
+    kernels : str or kernel bank, default="per_view"
+        What compares series. "per_view" has twelve kernels for each channel: values and differences
+        of successive steps, each aligned at three widths, and level, trend, spread, spectrum,
+        distribution and autocorrelation. "global_alignment" has one, of the values. Others are a
+        :class:`imkpl.kernels.GlobalAlignment` with settings of its own, such as windows of time,
+        or anything that :class:`IMKPL` takes and that reads series. Many alignments of many series
+        are screened on some of the series first; at most 20 kernels are kept, unless `max_kernels`
+        says otherwise.
     %(sparsity)s
     %(code_sparsity)s
     %(learning_code_sparsity)s
@@ -326,7 +327,7 @@ class TimeSeriesIMKPL(IMKPL):
 
     def __init__(
         self,
-        kernels: Any = "global_alignment",
+        kernels: Any = "per_view",
         *,
         sparsity: int | None = None,
         code_sparsity: int = 20,

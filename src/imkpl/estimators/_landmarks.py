@@ -25,6 +25,11 @@ from imkpl.model.landmarks import choose_landmarks
 from imkpl.model.predictor import BLOCK_ROWS, Predictor, encode_labelled
 from imkpl.model.problem import Problem, State
 
+# Costly kernels are screened on so many samples, or so many per class, if there are so many times
+# as many; so many times as many kernels stay as a model keeps.
+SCREENING_SAMPLES, SCREENING_PER_CLASS = 400, 6
+SCREENED_SAMPLES = 1.5
+SCREENED_KERNELS = 2
 # The default number of landmarks, and the least number per class behind it.
 DEFAULT_LANDMARKS = 4000
 DEFAULT_PER_CLASS = 20
@@ -47,8 +52,18 @@ def learn_kernels(
     """
 
     def prepare(data: TrainingData) -> Start:
+        screened = screen_kernels(estimator, data)
+        if screened is not None:
+            data = replace(
+                data, kernels=screened.kernel_indices, kernel_wishes=screened.kernel_wishes
+            )
         start: Start = estimator._prepare_start(estimator._build_problem(data))
-        return start
+        if screened is None:
+            return start
+        # The evidence of kernels that do not stay is that of the screening.
+        evidence, stay = screened.evidence.copy(), screened.kernel_indices
+        evidence[stay] = start.problem.evidence[stay]
+        return replace(start, problem=replace(start.problem, evidence=evidence))
 
     whole, n_landmarks = learn_bandwidths(estimator, data)
     if n_landmarks is None:
@@ -68,6 +83,37 @@ def learn_kernels(
     # The evidence is that of the comparison among all kernels.
     known = replace(again.problem, evidence=start.problem.evidence)
     return landmarks, replace(again, problem=known)
+
+
+def screen_kernels(estimator: Any, data: TrainingData) -> Problem | None:
+    """Of many costly kernels, those that are of use to some samples; None if all are computed."""
+    n_kernels = data.bank.n_kernels if data.kernels is None else data.kernels.size
+    most = data.bank._most_kernels
+    if most is None:
+        return None
+    n_kept = SCREENED_KERNELS * max(most, estimator._max_kernels or 0)
+    n_samples = max(SCREENING_SAMPLES, SCREENING_PER_CLASS * data.classes.size)
+    if n_kernels <= n_kept or data.n_samples <= SCREENED_SAMPLES * n_samples:
+        return None
+    announce(type(estimator).__name__, f"screening {n_kernels} kernels on {n_samples} samples")
+    order = np.random.default_rng(0).permutation(data.n_samples)
+    by_class = [order[data.labels[order] == label] for label in range(data.classes.size)]
+    share = n_samples / data.n_samples
+    chosen = np.sort(
+        np.concatenate(
+            [some[: max(SCREENING_PER_CLASS, round(share * some.size))] for some in by_class]
+        )
+    )
+    part = replace(
+        data,
+        samples=data.kind.subset(data.bank, data.samples, chosen),
+        labels=data.labels[chosen],
+        sample_weight=data.sample_weight[chosen],
+        counts=data.counts[chosen],
+        wishes=data.wishes and data.wishes.take(chosen),
+    )
+    start: Start = estimator._prepare_start(estimator._build_problem(part))
+    return start(n_kept)[0]
 
 
 def learn_bandwidths(estimator: Any, data: TrainingData) -> tuple[TrainingData, int | None]:

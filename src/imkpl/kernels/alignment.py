@@ -1,4 +1,4 @@
-"""Global alignment kernels of time series, one per channel or group of channels."""
+"""Global alignment kernels of time series, of every channel or group of channels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import itertools
 import os
 import pathlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -38,7 +38,17 @@ from imkpl.kernels.per_feature import (
     root_mean_squared_difference,
 )
 from imkpl.kernels.precomputed import PackedKernels, Tabulated, unpack
-from imkpl.series import SeriesSet, difference, read_series, resample
+from imkpl.kernels.views import (
+    ALIGNED,
+    VIEWS,
+    WHOLE,
+    Window,
+    find_steps,
+    find_windows,
+    name_view,
+    view_series,
+)
+from imkpl.series import SeriesSet, read_series, resample
 
 loops = Loops("imkpl.kernels._alignment_loops")
 
@@ -47,6 +57,10 @@ loops = Loops("imkpl.kernels._alignment_loops")
 LENGTH_SPREAD = 2 * np.sqrt(2)
 # Lengths are made equal when they alone would lower the mean kernel by more than this.
 MOST_LOST = 0.05
+# Longer series are resampled to this length: the cost of an alignment grows with its square.
+MOST_STEPS = 100
+# The factor on the bandwidth of summaries: the local kernel falls twice as fast as a Gaussian.
+SUMMARY_SCALES = (2.0,)
 
 Groups = Mapping[str, Sequence[int | str]]
 # Numbers that may overflow, as mantissas and exponents of two.
@@ -75,8 +89,10 @@ class ChannelKernels(KernelTable):
     channels: tuple[tuple[int, ...], ...]  # the input channels that each kernel reads
     labels: tuple[str, ...]  # what each reads
     is_group: BoolArray  # whether the channels are a named group
-    is_difference: BoolArray  # whether the kernel compares first differences
+    views: tuple[str, ...]  # what of the channels each compares
+    windows: tuple[Window, ...]  # and in which part of the time
     scales: FloatArray  # the factor on its bandwidth
+    units: FloatArray  # a typical difference of two values of its channels
     rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
     # A typical value of each channel of a kernel. Distances do not depend on it, but numbers far
     # from zero would lose digits.
@@ -90,8 +106,8 @@ class ChannelKernels(KernelTable):
 
     def prepare(self, index: int, series: SeriesSet, dtype: Any) -> SeriesSet:
         """What one kernel compares: no value missing, and a local kernel ``exp(-(x - y)**2)``."""
-        is_difference = bool(self.is_difference[index])
-        part = prepare_channels(series, self.channels[index], self.length, is_difference)
+        part = prepare_channels(series, self.channels[index], self.length)
+        part = view_series(part, self.views[index], self.windows[index], self.units[index])
         center = np.array(self.centers[index])[:, np.newaxis]
         scaled = (part.values - center) * self.rates[index]
         return SeriesSet(scaled.astype(dtype, copy=False), part.starts)
@@ -121,9 +137,7 @@ def find_channels(
     return channels, [str(group) for group in groups]
 
 
-def prepare_channels(
-    series: SeriesSet, channels: Sequence[int], length: int | None, is_difference: bool
-) -> SeriesSet:
+def prepare_channels(series: SeriesSet, channels: Sequence[int], length: int | None) -> SeriesSet:
     """Some channels without missing values: at a common length, or at the steps observed."""
     part = series.channels(np.asarray(channels, dtype=np.intp))
     if length is not None and np.all(part.lengths > 0):
@@ -140,7 +154,7 @@ def prepare_channels(
             "at least one time step that is not NaN. Leave out the series, leave out the channel "
             "with SeriesSet.channels, or fill in its values."
         )
-    return difference(part) if is_difference else part
+    return part
 
 
 def find_length(series: SeriesSet, wanted: int | str | None, shares: FloatArray) -> int | None:
@@ -152,7 +166,7 @@ def find_length(series: SeriesSet, wanted: int | str | None, shares: FloatArray)
     # The mean of (n - m)**2 over pairs is twice the variance.
     spread = 2 * float(shares @ (lengths - mean) ** 2)
     is_uneven = spread > MOST_LOST * LENGTH_SPREAD * mean
-    return max(1, round(mean)) if is_uneven else None
+    return min(max(1, round(mean)), MOST_STEPS) if is_uneven or mean > MOST_STEPS else None
 
 
 def root_bandwidth(part: SeriesSet, sample_weight: Any) -> float:
@@ -164,14 +178,22 @@ def root_bandwidth(part: SeriesSet, sample_weight: Any) -> float:
     local kernels as a series has steps, and multiplies them.
     """
     shares = check_sample_weight(sample_weight, len(part))
+    return _typical_difference(part, shares) * float(np.sqrt(shares @ part.lengths))
+
+
+def find_unit(part: SeriesSet, shares: FloatArray) -> float:
+    """A typical difference of two values of some channels; 1 where there is none."""
+    return _typical_difference(part, shares) or 1.0
+
+
+def _typical_difference(part: SeriesSet, shares: FloatArray) -> float:
     per_step = np.repeat(shares / part.lengths, part.lengths)
-    roots = root_mean_squared_difference(part.values.T, per_step)
-    return float(np.hypot.reduce(roots) * np.sqrt(shares @ part.lengths))
+    return float(np.hypot.reduce(root_mean_squared_difference(part.values.T, per_step)))
 
 
 @dataclass(frozen=True, eq=False)
 class GlobalAlignment(BaseKernelBank):
-    """A global alignment kernel on each channel alone, so that a weight is a channel's weight.
+    """Global alignment kernels on each channel alone, so that a weight is a channel's weight.
 
     The kernel of Cuturi (2007, 2011) sums over all alignments of two series what the local kernels
     along the alignment multiply to,
@@ -187,24 +209,32 @@ class GlobalAlignment(BaseKernelBank):
     ----------
     scales : tuple of float
         One kernel per channel and scale, all scales of a channel side by side.
+    views : tuple of str
+        What of a channel is compared, each by kernels of its own. "values" and "differences", of
+        successive steps, are aligned at every scale. The others are numbers that sum a channel up,
+        compared at one scale, thousands of times faster: "level" (the mean), "trend" (the slope),
+        "spread" (the logarithm of the standard deviation), "spectrum" (logarithms of the power of
+        12 slow frequencies), "distribution" (10 quantiles) and "autocorrelation" (10 lags).
+    windows : tuple of int
+        Into how many parts time is divided. 1 is all of it; 2 adds kernels on three windows of half
+        the time, 4 on seven of a quarter, which slide by half their length. A weight then says when
+        something matters; series are aligned within the window.
     groups : mapping from names to channels, optional
         One kernel per group instead of one per channel; the squared distances of its channels,
         given by number or name, are summed. Give them one unit first.
-    differences : bool
-        Whether each channel, or group, gets further kernels that compare differences of successive
-        steps, after resampling or without the missing ones.
     length : "auto", int or None
         Resample every series to this number of steps, linearly. "auto" takes the mean length of the
-        training part if differences in length alone would lower the mean kernel by 5 %, and does
-        not resample otherwise. None never resamples: the kernel then mostly compares lengths.
+        training part if differences in length alone would lower the mean kernel by 5 %, 100 steps
+        if it is larger, and does not resample otherwise. None never resamples: the kernel then
+        mostly compares lengths.
     triangular : int, optional
         Width of the triangular kernel on time steps: a step is compared only with those fewer
         steps away than this, with weights that fall with the distance. Faster, and series whose
         lengths differ by as much have similarity 0.
     bandwidth : float or array, optional
         ``2 sigma**2``, the squared width in squared units of the channels; learned from the
-        training part when None. An array has one entry per channel or group, then one per
-        difference.
+        training part when None. An array has one entry per channel or group, for every window of
+        every view.
     dtype : {"float64", "float32"}
         The numbers to compute with; in single precision kernels are right to about six digits.
     table_dtype : {"float64", "float32"}
@@ -231,8 +261,9 @@ class GlobalAlignment(BaseKernelBank):
     """
 
     scales: tuple[float, ...] = (1.0,)
+    views: tuple[str, ...] = ("values",)
+    windows: tuple[int, ...] = (1,)
     groups: Groups | None = None
-    differences: bool = False
     length: int | str | None = "auto"
     triangular: int | None = None
     bandwidth: float | FloatArray | None = None
@@ -243,9 +274,20 @@ class GlobalAlignment(BaseKernelBank):
 
     reads = "series"
     _has_unit_diagonal = True
+    _most_kernels = 20
 
     def __post_init__(self) -> None:
         check_widths("GlobalAlignment", self.scales, self.bandwidth, "channel")
+        _require(
+            _lists(self.views, lambda view: view in VIEWS),
+            f"views={self.views!r}) must be a tuple of different names among {', '.join(VIEWS)}. "
+            "Use ('values',) to compare nothing else",
+        )
+        _require(
+            _lists(self.windows, lambda n_parts: n_parts is not None and _is_count(n_parts)),
+            f"windows={self.windows!r}) must be a tuple of different positive whole numbers, such "
+            "as (1, 2, 4). Use (1,) to compare whole series",
+        )
         _require(
             self.length == "auto" if isinstance(self.length, str) else _is_count(self.length),
             f"length={self.length!r}) must be a positive whole number, 'auto' or None. Use 'auto' "
@@ -291,8 +333,12 @@ class GlobalAlignment(BaseKernelBank):
             table = self._start_table(series)
         used = np.flatnonzero(shares)
         series, shares = series[used], shares[used]
-        table = replace(table, length=find_length(series, self.length, shares))
-        rates, centers = self._find_rates(table, series, shares)
+        length = find_length(series, self.length, shares)
+        read = functools.cache(lambda channels: prepare_channels(series, channels, length))
+        units = {each: find_unit(read(each), shares) for each in dict.fromkeys(table.channels)}
+        found = np.array([units[each] for each in table.channels])
+        table = replace(table, length=length, units=found)
+        rates, centers = self._find_rates(table, read, shares)
         return replace(self, kernels=replace(table, rates=rates, centers=centers))
 
     def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
@@ -339,9 +385,10 @@ class GlobalAlignment(BaseKernelBank):
         for index, label in enumerate(table.labels):
             if feature_names is not None and not table.is_group[index]:
                 label = str(feature_names[table.channels[index][0]])
-            label = f"{label} (difference)" if table.is_difference[index] else label
-            is_one = len(self.scales) == 1
-            names.append(label if is_one else f"{label} (width x{table.scales[index]:g})")
+            words = name_view(table.views[index], table.windows[index])
+            if len(self.scales) > 1 and table.views[index] in ALIGNED:
+                words.append(f"width x{table.scales[index]:g}")
+            names.append(f"{label} ({', '.join(words)})" if words else label)
         return names
 
     @property
@@ -392,46 +439,46 @@ class GlobalAlignment(BaseKernelBank):
 
     def _start_table(self, series: SeriesSet) -> ChannelKernels:
         channels, labels = find_channels(self.groups, series)
-        n_kinds, n_scales = 1 + int(self.differences), len(self.scales)
-        is_difference = np.repeat(np.arange(n_kinds) > 0, len(channels) * n_scales)
+        kernels = [
+            (*source, view, window, float(scale))
+            for view in self.views
+            for window in find_windows(self.windows)
+            for source in zip(channels, labels, strict=True)
+            for scale in (self.scales if view in ALIGNED else SUMMARY_SCALES)
+        ]
+        read, names, views, windows, scales = zip(*kernels, strict=True)
+        is_group = np.full(len(kernels), self.groups is not None)
+        unknown = np.zeros(len(kernels))
         return ChannelKernels(
-            tuple(each for each in channels * n_kinds for _ in range(n_scales)),
-            tuple(label for label in labels * n_kinds for _ in range(n_scales)),
-            np.full(is_difference.size, self.groups is not None),
-            is_difference,
-            np.tile(np.asarray(self.scales, dtype=np.float64), len(channels) * n_kinds),
-            np.zeros(is_difference.size),
-            (),
-            None,
+            read, names, is_group, views, windows, np.array(scales), unknown, unknown, (), None
         )
 
     def _find_rates(
-        self, table: ChannelKernels, series: SeriesSet, shares: FloatArray
+        self, table: ChannelKernels, read: Callable[[Any], SeriesSet], shares: FloatArray
     ) -> tuple[FloatArray, tuple[tuple[float, ...], ...]]:
         """One over the width of every kernel, and what its values are measured from."""
-        known: dict[tuple[tuple[int, ...], bool], tuple[float, tuple[float, ...]]] = {}
-        found = []
-        for channels, is_difference in zip(table.channels, table.is_difference, strict=True):
-            source = (channels, bool(is_difference))
-            if source not in known:
-                part = prepare_channels(series, channels, table.length, source[1])
-                center = tuple(np.median(part.values.astype(np.float64), axis=1).tolist())
-                known[source] = root_bandwidth(part, shares), center
-            found.append(known[source])
-        roots = np.array([root for root, _ in found])
+        sources = list(zip(table.channels, table.views, table.windows, table.units, strict=True))
+        known: dict[Any, tuple[float, tuple[float, ...]]] = {}
+        for source in dict.fromkeys(sources):
+            part = view_series(read(source[0]), *source[1:])
+            center = tuple(np.median(part.values.astype(np.float64), axis=1).tolist())
+            known[source] = root_bandwidth(part, shares), center
+        roots = np.array([known[source][0] for source in sources])
         if self.bandwidth is not None:
-            roots = np.sqrt(self._given_bandwidth(roots.size // len(self.scales)))
-        return invert_roots(np.sqrt(table.scales) * roots), tuple(center for _, center in found)
+            given = dict(zip(known, np.sqrt(self._given_bandwidth(len(known))), strict=True))
+            roots = np.array([given[source] for source in sources])
+        centers = tuple(known[source][1] for source in sources)
+        return invert_roots(np.sqrt(table.scales) * roots), centers
 
     def _given_bandwidth(self, n_sources: int) -> FloatArray:
         given = np.asarray(self.bandwidth, dtype=np.float64)
         if given.shape not in ((), (n_sources,)):
             raise ValueError(
                 f"GlobalAlignment(bandwidth=...) has shape {given.shape}, expected one number or "
-                f"({n_sources},): one per channel or group, then one per difference. Leave it out "
-                "to learn it."
+                f"({n_sources},): one per channel or group, for every window of every view. Leave "
+                "it out to learn it."
             )
-        return np.repeat(np.broadcast_to(given, (n_sources,)), len(self.scales))
+        return np.broadcast_to(given, (n_sources,))
 
     def _check_samples(self, X: Any, Y: Any) -> tuple[SeriesSet, SeriesSet]:
         # A set is taken as it is: channels that no kernel reads may hold anything.
@@ -448,6 +495,12 @@ def cache_alignments(bank: BaseKernelBank, folder: str | os.PathLike[str]) -> Ba
     if isinstance(bank, BaseWrapper):
         return bank._around(cache_alignments(bank.bank, folder))
     return bank
+
+
+def _lists(values: Any, is_right: Callable[[Any], bool]) -> bool:
+    """Whether these are different values, each of them right."""
+    is_list = isinstance(values, tuple | list) and len(values) > 0
+    return is_list and all(map(is_right, values)) and len(set(values)) == len(values)
 
 
 def _is_count(value: Any) -> bool:
@@ -770,7 +823,10 @@ def expected_alignment(
     single = bank.select([channel])
     table = single._table
     pair = [_read_one(series, name) for series, name in ((x, "x"), (y, "y"))]
+    times = [_find_times(table, series) for series in pair]
     left, right = (table.prepare(0, series, np.float64)[0] for series in pair)
+    if table.views[0] not in ALIGNED:
+        return _all_alike(float(single.evaluate(0, *pair)[0, 0]), *times)
     local = _log_local(left, right, bank.triangular)
     visits = loops._visits(local, loops._log_alignments(local))
     similarity = single.evaluate(0, *pair)[0, 0]
@@ -781,8 +837,14 @@ def expected_alignment(
         total = visits.sum(axis=axis)
         mean = losses.sum(axis=axis) / np.where(total > 0, total, 1.0)
         agreements.append(np.where(total > 0, np.exp(mean * total.size), 0.0))
-    times = (_find_times(table, series) for series in pair)
     return ExpectedAlignment(float(similarity), visits, *times, *agreements)
+
+
+def _all_alike(similarity: float, x_times: FloatArray, y_times: FloatArray) -> ExpectedAlignment:
+    """Two summaries: every step of one stands beside all of the other, and none agrees better."""
+    visits = np.full((x_times.size, y_times.size), 1 / min(x_times.size, y_times.size))
+    agreements = (np.full(times.size, similarity) for times in (x_times, y_times))
+    return ExpectedAlignment(similarity, visits, x_times, y_times, *agreements)
 
 
 def _read_one(series: Any, name: str) -> SeriesSet:
@@ -821,7 +883,10 @@ def _find_times(table: ChannelKernels, series: SeriesSet) -> FloatArray:
         times = np.array([(values.shape[1] - 1) / 2])
     else:
         times = np.linspace(0, values.shape[1] - 1, table.length)
-    if table.is_difference[0] and times.size > 1:
+    if table.windows[0] != WHOLE:
+        (first,), (last,) = find_steps(np.array([times.size]), table.windows[0])
+        times = times[first:last]
+    if table.views[0] == "differences" and times.size > 1:
         times = (times[1:] + times[:-1]) / 2
     return np.asarray(times)
 

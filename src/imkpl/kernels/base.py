@@ -343,6 +343,11 @@ class BaseKernelBank(ABC):
         return self._has_unit_diagonal
 
     @property
+    def _most_kernels(self) -> int | None:
+        """How many kernels a model keeps at most unless the user says so; None for any number."""
+        return None
+
+    @property
     def _default_sparsity(self) -> int | None:
         """How many samples a prototype is made of unless the user says so; None for any number."""
         return USUAL_SPARSITY
@@ -493,6 +498,10 @@ class BaseWrapper(BaseKernelBank):
     def select(self, indices: ArrayLike) -> Self:
         """The wrapper of the listed kernels, in that order."""
         return self._around(self.bank.select(indices))
+
+    @property
+    def _most_kernels(self) -> int | None:
+        return self.bank._most_kernels
 
     @property
     def _default_sparsity(self) -> int | None:

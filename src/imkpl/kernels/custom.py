@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from imkpl.kernels.base import (
 from imkpl.kernels.per_feature import PerFeatureGaussian, root_mean_squared_difference
 from imkpl.kernels.precomputed import Precomputed
 from imkpl.kernels.table import PerColumn
+from imkpl.kernels.views import VIEWS
 from imkpl.kernels.words import PerWord
 
 # scikit-learn's pairwise kernels that are positive semi-definite ("sigmoid" and "additive_chi2"
@@ -46,6 +48,7 @@ BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
     "per_word": PerWord,
     "precomputed": Precomputed,
     "global_alignment": GlobalAlignment,
+    "per_view": partial(GlobalAlignment, scales=(0.2, 1.0, 5.0), views=VIEWS),
 }
 # Largest error of a squared distance, in bandwidths, that the expanded square may make.
 DISTANCE_TOLERANCE = 1e-11
@@ -406,8 +409,9 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
     ----------
     kernels : str, BaseKernelBank, BaseKernel, callable, or list of kernels, callables and names
         "per_feature_gaussian", "per_column" for tables with categories or missing cells,
-        "per_word" for counts of words, "global_alignment" for time series, "precomputed", the name
-        of one of scikit-learn's pairwise kernels, a bank, or one or several kernels.
+        "per_word" for counts of words, "global_alignment" for time series, "per_view" for several
+        views of each channel, "precomputed", the name of one of scikit-learn's pairwise kernels, a
+        bank, or one or several kernels.
 
     Returns
     -------

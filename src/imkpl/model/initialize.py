@@ -86,7 +86,11 @@ class Start:
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """The problem with the chosen kernels, and their weights."""
         is_gated = self._is_gated(max_kernels)
-        return (self._among_passing if is_gated else self._among_all)(max_kernels)
+        found = (self._among_passing if is_gated else self._among_all)(max_kernels)
+        most = self.problem.most_kernels
+        if max_kernels is None and most is not None and found[1].size > most and self.has_gate:
+            return self(most)
+        return found
 
     def pool(self, max_kernels: int | None) -> Problem:
         """The kernels among which is chosen again; of very many those with most evidence."""

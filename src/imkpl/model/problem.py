@@ -45,6 +45,7 @@ class Problem:
     dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
     # Of every kernel at the start of the fit: how sure it is that it is more than chance.
     evidence: FloatArray = field(default_factory=lambda: np.zeros(0))
+    most_kernels: int | None = None  # without a limit by the user
     kernel_wishes: KernelWishes | None = None
     sample_wishes: SampleWishes | None = None
 

@@ -153,7 +153,7 @@ _ALL = (
         sparsity=5,
         max_kernels=14,
         n_prototypes=50,
-        kernels=Averaged(GlobalAlignment(differences=True, length=30), JOINTS),
+        kernels=Averaged(GlobalAlignment(views=("values", "differences"), length=30), JOINTS),
         note=(
             "Joints relative to the hips, facing one way, with the active arm on the right; one "
             "kernel per joint. The paper has kernels on motions between bones."
@@ -176,7 +176,7 @@ _ALL = (
         sparsity=12,
         max_kernels=21,
         n_prototypes=1140,
-        kernels=GlobalAlignment(differences=True, length=20, dtype="float32"),
+        kernels=GlobalAlignment(views=("values", "differences"), length=20, dtype="float32"),
         note="Table 1 of the paper has 128 features, the published data 22 channels.",
     ),
     *(
@@ -195,7 +195,7 @@ _ALL = (
         _stored("DodgerLoopDay"),
         kind="series",
         sparsity=20,
-        kernels=GlobalAlignment(differences=True),
+        kernels=GlobalAlignment(views=("values", "differences")),
         stands_for="PEMS",
     ),
     Study("wine", _embedded("wine")),

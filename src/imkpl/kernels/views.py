@@ -1,0 +1,136 @@
+"""Views of a channel: what a kernel of time series compares, and in which part of the time.
+
+A view makes series of series. Values and differences stay series, which are aligned. The others sum
+a series up in a few numbers, a series of one step, whose alignment kernel is nothing but a local
+kernel: they cost as little as a feature of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.series import SeriesSet, difference
+
+# What is added to spreads before their logarithm is taken, in units of the channel: where hardly
+# anything moves it does not matter how little.
+STILL = 1e-3
+# Numbers that a summary has at most: frequencies, quantiles, lags.
+N_FREQUENCIES = 12
+N_QUANTILES = 10
+N_LAGS = 10
+
+Window = tuple[float, float]
+WHOLE: Window = (0.0, 1.0)
+# From all series of one length, (n_series, n_channels, n_steps), to their numbers.
+Summary = Callable[[FloatArray], FloatArray]
+
+
+def _level(block: FloatArray) -> FloatArray:
+    return np.asarray(np.mean(block, axis=2, keepdims=True))
+
+
+def _trend(block: FloatArray) -> FloatArray:
+    """The slope of the line of least squares, over the whole time."""
+    n_steps = block.shape[2]
+    if n_steps == 1:
+        return np.zeros_like(block)
+    times = np.linspace(-0.5, 0.5, n_steps)
+    return np.asarray((block @ times / (times @ times))[..., np.newaxis])
+
+
+def _spread(block: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.std(block, axis=2, keepdims=True) + STILL))
+
+
+def _spectrum(block: FloatArray) -> FloatArray:
+    """Logarithms of the power of slow frequencies, in cycles per series."""
+    found = np.abs(np.fft.rfft(block, axis=2)[..., 1 : N_FREQUENCIES + 1]) / block.shape[2]
+    missing = N_FREQUENCIES - found.shape[2]
+    return np.log(np.pad(found, ((0, 0), (0, 0), (0, missing))) ** 2 + STILL**2)
+
+
+def _distribution(block: FloatArray) -> FloatArray:
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    return np.moveaxis(np.quantile(block, levels, axis=2), 0, 2)
+
+
+def _autocorrelation(block: FloatArray) -> FloatArray:
+    centered, found = block - _level(block), np.zeros((*block.shape[:2], N_LAGS))
+    for lag in range(1, min(N_LAGS + 1, block.shape[2])):
+        found[..., lag - 1] = np.sum(centered[..., lag:] * centered[..., :-lag], axis=2)
+    total = np.sum(centered**2, axis=2, keepdims=True)
+    return found / np.where(total > 0, total, 1.0)
+
+
+ALIGNED = ("values", "differences")
+SUMMARIES: dict[str, Summary] = {
+    "level": _level,
+    "trend": _trend,
+    "spread": _spread,
+    "spectrum": _spectrum,
+    "distribution": _distribution,
+    "autocorrelation": _autocorrelation,
+}
+VIEWS = (*ALIGNED, *SUMMARIES)
+
+
+def view_series(
+    series: SeriesSet, view: str, window: Window = WHOLE, unit: float = 1.0
+) -> SeriesSet:
+    """What a kernel compares of series without missing values; summaries are in the unit given."""
+    part = series if window == WHOLE else cut_window(series, window)
+    if view in ALIGNED:
+        return part if view == "values" else difference(part)
+    numbers, order = [], []
+    for length in np.unique(part.lengths):
+        chosen = np.flatnonzero(part.lengths == length)
+        steps = part.starts[chosen, np.newaxis] + np.arange(length)
+        block = np.moveaxis(part.values[:, steps].astype(np.float64), 0, 1) / unit
+        numbers.append(SUMMARIES[view](block).reshape(chosen.size, -1))
+        order.append(chosen)
+    found = np.concatenate(numbers)[np.argsort(np.concatenate(order))]
+    return SeriesSet(found.T.astype(part.dtype), np.arange(len(part) + 1))
+
+
+def cut_window(series: SeriesSet, window: Window) -> SeriesSet:
+    """The steps of every series in a part of its time, at least one."""
+    firsts, lasts = find_steps(series.lengths, window)
+    lengths = lasts - firsts
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    shifts = np.repeat(series.starts[:-1] + firsts - starts[:-1], lengths)
+    steps = np.arange(starts[-1]) + shifts
+    return SeriesSet(series.values[:, steps], starts, series.channel_names)
+
+
+def find_steps(lengths: IntArray, window: Window) -> tuple[IntArray, IntArray]:
+    """The first step in a window, and the first behind it."""
+    start, stop = window
+    # Products such as 0.1 * 30 may miss a whole number by their last bit.
+    firsts = np.minimum(np.floor(start * lengths + 1e-9).astype(np.intp), lengths - 1)
+    return firsts, np.maximum(np.ceil(stop * lengths - 1e-9).astype(np.intp), firsts + 1)
+
+
+def find_windows(parts: Sequence[int]) -> list[Window]:
+    """Windows that slide over time by half their length, for every length 1 / n.
+
+    Examples
+    --------
+    >>> find_windows([1, 2])
+    [(0.0, 1.0), (0.0, 0.5), (0.25, 0.75), (0.5, 1.0)]
+    """
+    return [
+        (float(Fraction(place, 2 * n)), float(Fraction(place + 2, 2 * n)))
+        for n in parts
+        for place in range(2 * n - 1)
+    ]
+
+
+def name_view(view: str, window: Window) -> list[str]:
+    """The words that tell a kernel from the one of the values at all times."""
+    words = [] if view == "values" else [view]
+    start, stop = window
+    return words if window == WHOLE else [*words, f"{100 * start:.3g}-{100 * stop:.3g} % of time"]
