@@ -137,7 +137,7 @@ class RawFile:
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
-    """Samples and labels from a file, with notes on what was guessed.
+    r"""Samples and labels from a file, with notes on what was guessed.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class DataFile:
     >>> from imkpl.readers import ReadOptions, read_training_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "pets.csv")
-    ...     _ = path.write_text("kg,legs,pet\\n4,4,cat\\n5,4,cat\\n0.1,2,bird\\n0.2,2,bird\\n")
+    ...     _ = path.write_text("kg,legs,pet\n4,4,cat\n5,4,cat\n0.1,2,bird\n0.2,2,bird\n")
     ...     data = read_training_file(path, ReadOptions(target="pet"))
     >>> data.target, data.y.tolist(), list(data.samples)
     ('pet', ['cat', 'cat', 'bird', 'bird'], ['kg', 'legs'])
