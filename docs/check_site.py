@@ -1,4 +1,4 @@
-"""Check a built site: links inside it, and its pages in Chromium.
+"""Check a built site: links inside it, and its pages in Chromium: errors, widths, lengths.
 
 ``python docs/check_site.py FOLDER [--pictures FOLDER]`` ends with 1 if something is wrong.
 """
@@ -30,6 +30,22 @@ SCREENS = (
 )
 
 
+# Screens of text that a page may have in a row, without picture or table, and how to count them.
+MOST_SCREENS = 4
+STRETCH = """() => {
+  const article = (document.querySelector("article") ?? document.head).getBoundingClientRect();
+  const shown = [...document.querySelectorAll("article :is(img, svg, table, iframe)")]
+    .map(one => one.getBoundingClientRect()).filter(box => box.height > 20)
+    .sort((one, other) => one.top - other.top);
+  let from = article.top, longest = 0;
+  for (const box of [...shown, {top: article.bottom, bottom: article.bottom}]) {
+    longest = Math.max(longest, box.top - from);
+    from = Math.max(from, box.bottom);
+  }
+  return longest / innerHeight;
+}"""
+
+
 class Page(HTMLParser):
     """The links of a page, and the places that one can link to."""
 
@@ -47,11 +63,15 @@ class Page(HTMLParser):
                 self.places.add(value)
 
 
+def find_pages(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The pages, without templates of the theme and the report, whose links its script makes."""
+    files = sorted(path for path in folder.rglob("*.html") if "_static" not in path.parts)
+    return [path for path in files if path.name != "live_report.html"]
+
+
 def find_broken_links(folder: pathlib.Path) -> list[str]:
     """Links to files or places of the site that are not there."""
-    # What the theme brings are templates; the report has links that its script makes.
-    files = [path for path in folder.rglob("*.html") if "_static" not in path.parts]
-    pages = {path: Page(path) for path in files if path.name != "live_report.html"}
+    pages = {path: Page(path) for path in find_pages(folder)}
     broken = []
     for path, page in pages.items():
         for link in sorted(page.links):
@@ -109,6 +129,13 @@ def look_at_pages(folder: pathlib.Path, pictures: pathlib.Path | None) -> list[s
             tab.goto(f"{home}/search.html?q=prototype", wait_until="load")
             tab.wait_for_selector("#search-results li", timeout=20_000)
             context.close()
+        tab = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+        for path in find_pages(folder):
+            name = path.relative_to(folder).as_posix()
+            tab.goto(f"{home}/{name}", wait_until="load")
+            screens = tab.evaluate(STRETCH)
+            if screens > MOST_SCREENS:
+                wrong.append(f"{name} has {screens:.1f} screens without a picture or table")
         browser.close()
     server.shutdown()
     return wrong

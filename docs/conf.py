@@ -49,6 +49,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 5,
     "matplotlib_animations": False,
+    "image_srcset": ["2x"],
     "abort_on_example_error": True,
 }
 

@@ -41,9 +41,9 @@ explanation = models["IMKPL"].explain(X_test)
 print(explanation[0])
 
 # %%
-# IMKPL and EBM are read directly: contributions to the votes add up to the lead of one class over the
-# other, terms to the score. SHAP looks at the forest from outside: its values add up to the forest's
-# probability minus its mean.
+# IMKPL and EBM are read directly: contributions to the votes add up to the lead of one class over
+# the other, terms to the score. SHAP looks at the forest from outside: its values add up to the
+# forest's probability minus its mean.
 votes = pd.DataFrame(0.0, X_test.index, X.columns)
 votes[list(explanation.feature_names)] = np.diff(explanation.feature_contributions())[..., 0]
 forest = shap.TreeExplainer(models["random forest"])(X_test)
