@@ -30,11 +30,13 @@ SCREENS = (
 )
 
 
-# Screens of text that a page may have in a row, without picture or table, and how to count them.
+# Screens of text that a page may have in a row without picture or table, and how to count them;
+# a list of parameters is a table.
 MOST_SCREENS = 4
 STRETCH = """() => {
   const article = (document.querySelector("article") ?? document.head).getBoundingClientRect();
-  const shown = [...document.querySelectorAll("article :is(img, svg, table, iframe)")]
+  const kinds = "article :is(img, svg, table, iframe, dl.field-list)";
+  const shown = [...document.querySelectorAll(kinds)]
     .map(one => one.getBoundingClientRect()).filter(box => box.height > 20)
     .sort((one, other) => one.top - other.top);
   let from = article.top, longest = 0;
