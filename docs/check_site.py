@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.server
 import pathlib
 import shutil
@@ -144,10 +145,15 @@ def look_at_pages(folder: pathlib.Path, pictures: pathlib.Path | None) -> list[s
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """A server without a log."""
+    """A server without a log, for a browser that may leave before a picture has arrived."""
 
     def log_message(self, *arguments: object) -> None:
         """Write nothing."""
+
+    def copyfile(self, source: object, outputfile: object) -> None:
+        """Send a file."""
+        with contextlib.suppress(ConnectionError):
+            super().copyfile(source, outputfile)  # type: ignore[type-var]
 
 
 def _note_error(wrong: list[str], message: object) -> None:
