@@ -1,4 +1,4 @@
-"""Check a built site: links inside it, and its pages in Chromium.
+"""Check a built site: links inside it, and its pages in Chromium: errors, widths, lengths.
 
 ``python docs/check_site.py FOLDER [--pictures FOLDER]`` ends with 1 if something is wrong.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.server
 import pathlib
 import shutil
@@ -30,6 +31,24 @@ SCREENS = (
 )
 
 
+# Screens of text that a page may have in a row without picture or table, and how to count them;
+# a list of parameters is a table.
+MOST_SCREENS = 4
+STRETCH = """() => {
+  const article = (document.querySelector("article") ?? document.head).getBoundingClientRect();
+  const kinds = "article :is(img, svg, table, iframe, dl.field-list)";
+  const shown = [...document.querySelectorAll(kinds)]
+    .map(one => one.getBoundingClientRect()).filter(box => box.height > 20)
+    .sort((one, other) => one.top - other.top);
+  let from = article.top, longest = 0;
+  for (const box of [...shown, {top: article.bottom, bottom: article.bottom}]) {
+    longest = Math.max(longest, box.top - from);
+    from = Math.max(from, box.bottom);
+  }
+  return longest / innerHeight;
+}"""
+
+
 class Page(HTMLParser):
     """The links of a page, and the places that one can link to."""
 
@@ -47,11 +66,15 @@ class Page(HTMLParser):
                 self.places.add(value)
 
 
+def find_pages(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The pages, without templates of the theme and the report, whose links its script makes."""
+    files = sorted(path for path in folder.rglob("*.html") if "_static" not in path.parts)
+    return [path for path in files if path.name != "live_report.html"]
+
+
 def find_broken_links(folder: pathlib.Path) -> list[str]:
     """Links to files or places of the site that are not there."""
-    # What the theme brings are templates; the report has links that its script makes.
-    files = [path for path in folder.rglob("*.html") if "_static" not in path.parts]
-    pages = {path: Page(path) for path in files if path.name != "live_report.html"}
+    pages = {path: Page(path) for path in find_pages(folder)}
     broken = []
     for path, page in pages.items():
         for link in sorted(page.links):
@@ -109,16 +132,28 @@ def look_at_pages(folder: pathlib.Path, pictures: pathlib.Path | None) -> list[s
             tab.goto(f"{home}/search.html?q=prototype", wait_until="load")
             tab.wait_for_selector("#search-results li", timeout=20_000)
             context.close()
+        tab = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+        for path in find_pages(folder):
+            name = path.relative_to(folder).as_posix()
+            tab.goto(f"{home}/{name}", wait_until="load")
+            screens = tab.evaluate(STRETCH)
+            if screens > MOST_SCREENS:
+                wrong.append(f"{name} has {screens:.1f} screens without a picture or table")
         browser.close()
     server.shutdown()
     return wrong
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """A server without a log."""
+    """A server without a log, for a browser that may leave before a picture has arrived."""
 
     def log_message(self, *arguments: object) -> None:
         """Write nothing."""
+
+    def copyfile(self, source: object, outputfile: object) -> None:
+        """Send a file."""
+        with contextlib.suppress(ConnectionError):
+            super().copyfile(source, outputfile)  # type: ignore[type-var]
 
 
 def _note_error(wrong: list[str], message: object) -> None:

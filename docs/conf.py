@@ -37,6 +37,7 @@ numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 add_module_names = False
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -49,6 +50,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 5,
     "matplotlib_animations": False,
+    "image_srcset": ["2x"],
     "abort_on_example_error": True,
 }
 
@@ -66,8 +68,6 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "monokai",
 }
 html_sidebars = {"index": []}
 project_copyright = "imkpl developers, BSD 3-Clause"

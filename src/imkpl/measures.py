@@ -36,6 +36,12 @@ class InterpretabilityParts(NamedTuple):
         Share of each prototype's coefficients in its own class.
     compactness : array of shape (n_prototypes,)
         ``exp(-sum_st u_s u_t ||phi_s - phi_t||^2)``: 1 for a single sample.
+
+    Examples
+    --------
+    >>> K = [[1.0, 1.0], [1.0, 1.0]]
+    >>> interpretability_score([[0.5, 0.5]], ["a", "b"], K, return_parts=True)
+    InterpretabilityParts(score=50.0, purity=array([0.5]), compactness=array([1.]))
     """
 
     score: float
@@ -151,6 +157,14 @@ class DiscriminationParts(NamedTuple):
         prototypes.
     used_share : float
         Share of prototypes used by at least one code.
+
+    Examples
+    --------
+    >>> parts = discrimination_score(
+    ...     [[1.0, 0.0], [1.0, 3.0]], ["a", "b"], ["a", "b"], return_parts=True
+    ... )
+    >>> parts.score, parts.exclusiveness, parts.used_share
+    (75.0, array([0.5, 1. ]), 1.0)
     """
 
     score: float
@@ -269,6 +283,11 @@ class SelectionStability(NamedTuple):
         all features, or none.
     interval : tuple (float, float)
         Its 95 % confidence interval, cut off at 1.
+
+    Examples
+    --------
+    >>> selection_stability([[1, 1, 0], [1, 1, 0]])
+    SelectionStability(score=1.0, interval=(1.0, 1.0))
     """
 
     score: float

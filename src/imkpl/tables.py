@@ -51,6 +51,11 @@ class Column:
         The categories for which the numbers 0, 1, ... stand; None for a column of numbers.
     is_whole : bool
         Whether to show the numbers as integers.
+
+    Examples
+    --------
+    >>> Column("age", is_whole=True).show(31.0), Column("sex", categories=("f", "m")).show(1.0)
+    (31, 'm')
     """
 
     name: str

@@ -62,7 +62,22 @@ STAGES: Mapping[str, Mapping[str, str]] = {
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the message names the file and says what to do."""
+    """A checkpoint that cannot be used; the message names the file and says what to do.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from imkpl import IMKPL
+    >>> X, y = [[0.0], [1.0], [9.0], [8.0]], ["low", "low", "high", "high"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = IMKPL(n_prototypes=2, checkpoint=folder).fit(X, y)
+    ...     for path in pathlib.Path(folder).iterdir():
+    ...         _ = path.write_bytes(b"something else")
+    ...     model.fit(X, y)
+    Traceback (most recent call last):
+        ...
+    imkpl.estimators._checkpoint.CheckpointError: ...round.checkpoint cannot be used: ...
+    """
 
 
 CHECKPOINT_FILE = FileKind(

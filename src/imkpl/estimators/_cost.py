@@ -27,6 +27,13 @@ class WishCost(Described):
     ----------
     with_wishes, without_wishes : array of shape (n_folds,)
         The scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = WishCost(np.array([0.90, 0.94]), np.array([0.95, 0.97]))
+    >>> round(found.cost, 3), round(found.standard_error, 3)
+    (0.04, 0.01)
     """
 
     _also = ("cost", "standard_error")

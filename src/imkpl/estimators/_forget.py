@@ -50,6 +50,15 @@ class Forgotten(Described):
         How many of the other records the new model puts into another class.
     largest_probability_change : float
         The largest change of the probability of a class, over these records.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from imkpl import IMKPL, forget
+    >>> X, y = np.r_[0:8.0, 20:28.0][:, None], np.repeat(["low", "high"], 8)
+    >>> found = forget(IMKPL(n_prototypes=2).fit(X, y), X, y, [3])
+    >>> found.n_rest, len(found.inside), found.n_decisions_changed
+    (15, 1, 0)
     """
 
     _also = ("changed_nothing",)

@@ -49,6 +49,15 @@ class Released(Described):
     membership : tuple (dict, dict) or None
         Before and after, for each attack ("similarity" and "confidence") the mean area under the
         curve by which training records are told from those of the other fold: 0.5 by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from imkpl import IMKPL, release
+    >>> X, y = np.r_[0:8.0, 20:28.0][:, None], np.repeat(["low", "high"], 8)
+    >>> found = release(IMKPL(n_prototypes=2).fit(X, y), X, y, k=3, cv=None)
+    >>> found.k, found.n_prototypes, found.n_records
+    (3, (2, 2), 6)
     """
 
     model: Any

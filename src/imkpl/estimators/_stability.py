@@ -73,6 +73,15 @@ class Stability:
         How much of the way from random samples to always the regions are found again, as Cohen's
         kappa: ``(f - c) / (1 - c)`` for the means f of frequencies and c of controls. NaN if random
         samples always find the regions, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from imkpl import IMKPL, stability
+    >>> X, y = np.r_[0:8.0, 20:28.0][:, None], np.repeat(["low", "high"], 8)
+    >>> found = stability(IMKPL(n_prototypes=2), X, y, n_repeats=2)
+    >>> found.kernel_frequencies
+    {'x0': 1.0}
     """
 
     reference: Any

@@ -58,6 +58,16 @@ class ModelFileError(ValueError):
     """A model that cannot be saved, or a file that does not hold a model.
 
     Its message says what was found, what was expected and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from imkpl import load
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     load(file.name)
+    Traceback (most recent call last):
+        ...
+    imkpl.files.store.ModelFileError: ... cannot be loaded: it is not a model file. ...
     """
 
 

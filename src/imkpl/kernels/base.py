@@ -32,6 +32,19 @@ class BaseKernel(ABC):
     """A similarity k(x, y) = <phi(x), phi(y)> between two samples, lifted to matrices.
 
     A kernel is a small immutable object. It holds parameters, never data.
+
+    Examples
+    --------
+    A kernel of one's own needs `__call__`, here for one column:
+
+    >>> class Laplace(BaseKernel):
+    ...     def __call__(self, X, Y=None):
+    ...         return np.exp(-abs(np.subtract.outer(X[:, 0], (X if Y is None else Y)[:, 0])))
+    >>> Laplace()(np.array([[0.0], [np.log(2)]])).round(3)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    >>> Laplace().label
+    'laplace'
     """
 
     @property
@@ -99,6 +112,19 @@ class BaseKernelBank(ABC):
 
     A new bank needs `n_kernels`, `adapt`, `evaluate`, `select` and `kernel_names`; the rest
     follows from `evaluate`, one kernel at a time. Override what can be done faster.
+
+    Examples
+    --------
+    The operator and its adjoint, for the bank of one kernel per feature:
+
+    >>> from imkpl.kernels import PerFeatureGaussian
+    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 5.0]])
+    >>> bank = PerFeatureGaussian().adapt(X)
+    >>> bank.kernel_names(["width", "height"])
+    ['width', 'height']
+    >>> a, M = np.array([0.3, 0.7]), np.ones((3, 3))
+    >>> bool(np.isclose(np.sum(bank.combine(a, X) * M), a @ bank.contract(M, X)))
+    True
     """
 
     @property

@@ -238,6 +238,17 @@ class ParquetColumns(ColumnSource):
     `fit` and `predict` of :class:`imkpl.IMKPL` read a file of more rows than columns, and of more
     than 10 000 rows, a block of rows at a time, otherwise a block of columns at a time. Neither
     holds the whole file in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/samples.parquet"
+    ...     pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "name": ["x", "y"]}).to_parquet(path)
+    ...     ParquetColumns(path, columns=["a", "b"])[:, [1]]
+    array([[3.],
+           [4.]])
     """
 
     def __init__(self, path: Any, columns: Any = None, rows: IntArray | None = None) -> None:

@@ -24,6 +24,14 @@ class InputError(ValueError):
     """A file, or a request about one, that cannot be used.
 
     Its message says what was found, what was expected and what to do.
+
+    Examples
+    --------
+    >>> from imkpl.readers import read_training_file
+    >>> read_training_file("nowhere.csv")
+    Traceback (most recent call last):
+        ...
+    imkpl.readers.data_file.InputError: nowhere.csv does not exist. Check the name and the folder.
     """
 
 
@@ -56,6 +64,12 @@ class ReadOptions:
         Cells that mean a missing value, such as "-999".
     known_names : tuple of str
         Columns that the file should have; a first line with one of them is a header.
+
+    Examples
+    --------
+    >>> options = ReadOptions(target="diagnosis", drop=("name",), missing=("-999",))
+    >>> options.target, options.group
+    ('diagnosis', None)
     """
 
     target: str | None = None
@@ -93,6 +107,12 @@ class Finding:
         Some of the cells concerned.
     needs_action : bool
         False if the file can be used as it is.
+
+    Examples
+    --------
+    >>> found = Finding("units", "weight has 2 units", "Convert them to one.", columns=("weight",))
+    >>> found.needs_action
+    True
     """
 
     kind: str
@@ -117,7 +137,7 @@ class RawFile:
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
-    """Samples and labels from a file, with notes on what was guessed.
+    r"""Samples and labels from a file, with notes on what was guessed.
 
     Parameters
     ----------
@@ -148,6 +168,17 @@ class DataFile:
         What deserves attention before a fit.
     style : pair of str
         Separator and decimal mark of the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from imkpl.readers import ReadOptions, read_training_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.csv")
+    ...     _ = path.write_text("kg,legs,pet\n4,4,cat\n5,4,cat\n0.1,2,bird\n0.2,2,bird\n")
+    ...     data = read_training_file(path, ReadOptions(target="pet"))
+    >>> data.target, data.y.tolist(), list(data.samples)
+    ('pet', ['cat', 'cat', 'bird', 'bird'], ['kg', 'legs'])
     """
 
     samples: Any

@@ -71,6 +71,12 @@ class ExpectedColumns:
         Categories of each live column of categories.
     reads_missing : bool
         Whether cells may be missing.
+
+    Examples
+    --------
+    >>> expected = ExpectedColumns(("kg", "color"), ("color",), {"color": ("red", "blue")}, True)
+    >>> expected.live, expected.categories["color"]
+    (('color',), ('red', 'blue'))
     """
 
     names: tuple[str, ...]

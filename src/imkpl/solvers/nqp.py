@@ -68,6 +68,12 @@ class SolverResult:
         Number of accepted steps.
     status : Status
         Why the solver stopped.
+
+    Examples
+    --------
+    >>> result = solve_nqp([[1.0, 0.0], [0.0, 1.0]], [-3.0, 1.0], sparsity=1)
+    >>> result.x, result.value, result.status.name
+    (array([3., 0.]), -4.5, 'SPARSITY')
     """
 
     x: FloatArray
@@ -91,6 +97,12 @@ class BatchResult:
         Number of steps of each problem.
     status : int8 array of shape (n_problems,)
         Codes of :class:`Status`; ``status == Status.SPARSITY`` is a mask.
+
+    Examples
+    --------
+    >>> batch = solve_nqp_batch([[1.0, 0.0], [0.0, 1.0]], [[-3.0, 1.0], [0.0, -1.0]], sparsity=1)
+    >>> batch.active
+    [array([0]), array([1])]
     """
 
     x: sp.csr_array
