@@ -1,14 +1,16 @@
-"""Accuracy on time series, beside the paper's figures and the nearest neighbour under DTW.
+"""Accuracy on time series, beside 1-NN DTW, ROCKET and an alignment-kernel SVM in the same run.
 
 ``make series`` measures what is missing, prints the table and writes docs/series.md. Rows are
 appended to results/series.csv, so that an interrupted run continues; our rows are measured again
 when the source changes. Data sets are read by `imkpl_paper.datasets.load` from the folder
 IMKPL_DATA and skipped with a note if missing.
 
-The split of the archive is used where there is one; other data sets are split at random ten times,
-80/20, stratified, with the split's number as seed. Everything is learned on the training part; if a
-study lists several banks, one is chosen by stratified cross-validation there. DTW is dependent,
-with squared differences and the full window, on the series as they are; aeon computes it.
+The split of the archive is used where there is one (split "archive"), and ten random stratified
+splits of the same size, 80/20 for other data sets, with the split's number as seed. Everything is
+learned on the training part. DTW is dependent, with the full window, on the series as they are.
+ROCKET has its 10,000 kernels and a ridge classifier; it divides every series by its own spread, so
+a second one does not. Both read series of one length, 100 steps. The support vector machine has the
+average of one alignment kernel per channel. aeon computes DTW and ROCKET.
 """
 
 from __future__ import annotations
@@ -21,14 +23,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import train_test_split
 
 from imkpl import IMKPL, TimeSeriesIMKPL
 from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment
 from imkpl.series import SeriesSet, read_series
 from imkpl_paper import datasets
 from imkpl_paper.datasets import Dataset
-from imkpl_paper.experiments.peers import NearestNeighborDTW
+from imkpl_paper.experiments.peers import AverageKernelSVM, NearestNeighborDTW, RawRocket, Rocket
 from imkpl_paper.experiments.studies import JOINTS, split_samples
 from imkpl_paper.skeletons import SkeletonNormalizer
 from shared import PEER, ROOT, add_row, as_table, fingerprint, read_rows, write_page
@@ -38,44 +40,47 @@ PAGE = ROOT / "docs" / "series.md"
 FIELDS = [
     "dataset", "method", "split", "fingerprint", "accuracy", "kernels", "per_class", "seconds"
 ]  # fmt: skip
-OURS, DTW = "TimeSeriesIMKPL", "1-NN DTW"
+OURS, ARCHIVE = "TimeSeriesIMKPL", "archive"
+PEERS: dict[str, Callable[[], Any]] = {
+    "1-NN DTW": NearestNeighborDTW,
+    "ROCKET": Rocket,
+    "ROCKET, not normalised": RawRocket,
+    "alignment SVM": lambda: AverageKernelSVM("global_alignment"),
+}
 N_SPLITS = 10
-N_FOLDS = 5
 
 
 @dataclass(frozen=True)
 class Study:
-    """How a data set is prepared, and the settings it is learned with."""
+    """How a data set is prepared, and the settings it is learned with; defaults where none."""
 
-    # Of several banks, the best in cross-validation on the training part is used.
-    banks: tuple[BaseKernelBank, ...] = (
-        GlobalAlignment(),
-        GlobalAlignment(views=("values", "differences")),
-    )
-    sparsity: int = 10  # the paper's, if it has the data set
+    kernels: BaseKernelBank | str = "per_view"
+    sparsity: int | None = None
     max_kernels: int | None = None
     prepare: Callable[[SeriesSet], SeriesSet] = read_series
     paper: str = ""  # accuracy and number of kernels
 
 
 STUDIES = {
+    "ArticularyWordRecognition": Study(),
+    "BasicMotions": Study(),
+    "JapaneseVowels": Study(),
+    "Libras": Study(),
+    "DodgerLoopDay": Study(),
+    "Cricket": Study(),
     "UTKinect": Study(
-        (Averaged(GlobalAlignment(views=("values", "differences"), length=30), JOINTS),),
+        Averaged(GlobalAlignment(views=("values", "differences"), length=30), JOINTS),
+        sparsity=10,
         max_kernels=14,
         prepare=SkeletonNormalizer().fit_transform,
         paper="98.82 (14)",
     ),
     "AUSLAN": Study(
-        (GlobalAlignment(views=("values", "differences"), length=20, dtype="float32"),),
+        GlobalAlignment(views=("values", "differences"), length=20, dtype="float32"),
+        sparsity=10,
         max_kernels=21,
         paper="95.81 (21)",
     ),
-    "ArticularyWordRecognition": Study(),
-    "BasicMotions": Study(),
-    "JapaneseVowels": Study(),
-    "Libras": Study(),
-    "Cricket": Study((GlobalAlignment(views=("values", "differences"), length=100),)),
-    "DodgerLoopDay": Study(),
 }
 
 
@@ -87,24 +92,20 @@ def load(name: str) -> Dataset | None:
         return None
 
 
-def find_split(data: Dataset, split: int) -> tuple[Any, Any]:
-    """Rows to train and to test on: those of the archive, or random ones."""
-    return (data.train, data.test) if data.train is not None else split_samples(data.y, split)
+def find_split(data: Dataset, split: int | str) -> tuple[Any, Any]:
+    """Rows to train and to test on: those of the archive, or as many random ones."""
+    if split == ARCHIVE:
+        return data.train, data.test
+    if data.train is None:
+        return split_samples(data.y, int(split))
+    rows = np.arange(len(data.y))
+    parts = train_test_split(
+        rows, train_size=len(data.train), stratify=data.y, random_state=int(split)
+    )
+    return np.asarray(parts[0]), np.asarray(parts[1])
 
 
-def choose_bank(study: Study, model: TimeSeriesIMKPL, series: SeriesSet, y: Any) -> GlobalAlignment:
-    """The bank that does best in folds of the training part, the first of equally good ones."""
-    if len(study.banks) == 1:
-        return study.banks[0]
-    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
-    search = GridSearchCV(model, {"kernels": list(study.banks)}, cv=folds, refit=False)
-    found = search.fit(series, y)
-    for bank, score in zip(study.banks, found.cv_results_["mean_test_score"], strict=True):
-        print(f"  differences={bank.differences}: {100 * score:.2f} % in {N_FOLDS} folds")
-    return found.best_params_["kernels"]
-
-
-def measure(name: str, method: str, split: int) -> dict[str, Any]:
+def measure(name: str, method: str, split: int | str) -> dict[str, Any]:
     """One row: fit on the training part, test on the rest."""
     data, study = load(name), STUDIES[name]
     assert data is not None
@@ -112,15 +113,14 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
     series, y = study.prepare(data.X), data.y
     row = {"dataset": name, "method": method, "split": split}
     start = time.perf_counter()
-    if method == DTW:
-        peer = NearestNeighborDTW().fit(series[train], y[train])
+    if method != OURS:
+        peer = PEERS[method]().fit(series[train], y[train])
         is_right = peer.predict(series[test]) == y[test]
         row |= {"fingerprint": PEER, "kernels": series.n_channels}
     else:
-        model = TimeSeriesIMKPL(sparsity=study.sparsity, max_kernels=study.max_kernels)
-        model.set_params(kernels=choose_bank(study, model, series[train], y[train]))
-        # Seconds are those of one fit and its predictions.
-        start = time.perf_counter()
+        model = TimeSeriesIMKPL(
+            study.kernels, sparsity=study.sparsity, max_kernels=study.max_kernels
+        )
         model.fit(series[train], y[train])
         is_right = model.predict(series[test]) == y[test]
         row |= {
@@ -168,15 +168,16 @@ def _clip(similarities: Any, train: Any) -> Any:
 
 def run(names: list[str], methods: list[str], n_splits: int) -> None:
     """Measure what is missing, one line per row."""
-    done = {(row["dataset"], row["method"], int(row["split"])) for row in read_rows(ROWS)}
+    done = {(row["dataset"], row["method"], row["split"]) for row in read_rows(ROWS)}
     for name in names:
         data = load(name)
         if data is None:
             print(f"Skipped {name}, which is not in the folder IMKPL_DATA")
             continue
-        for split in range(n_splits if data.train is None else 1):
+        splits = [*range(n_splits)] if data.train is None else [ARCHIVE, *range(n_splits)]
+        for split in splits:
             for method in methods:
-                if (name, method, split) in done:
+                if (name, method, str(split)) in done:
                     continue
                 row = measure(name, method, split)
                 add_row(ROWS, FIELDS, row)
@@ -188,48 +189,55 @@ def run(names: list[str], methods: list[str], n_splits: int) -> None:
 
 
 def table() -> str:
-    """The table as Markdown, from the rows on disk."""
+    """Two tables as Markdown, from the rows on disk: the archive's splits, and random ones."""
     rows = read_rows(ROWS)
-    lines = []
+    pages = []
+    for is_archive, heading in ((True, "Splits of the archive"), (False, "Random splits")):
+        some = [row for row in rows if (row["split"] == ARCHIVE) == is_archive]
+        pages.append(f"**{heading}**\n\n{_one_table(some, is_archive)}")
+    return "\n\n".join(pages)
+
+
+def _one_table(rows: list[dict[str, str]], is_archive: bool) -> str:
+    lines, means = [], []
     for name, study in STUDIES.items():
-        own = [row for row in rows if row["dataset"] == name]
-        found = {m: [row for row in own if row["method"] == m] for m in (OURS, DTW)}
-        if not found[OURS]:
+        found = {
+            method: [r for r in rows if r["dataset"] == name and r["method"] == method]
+            for method in (OURS, *PEERS)
+        }
+        own = found[OURS]
+        if not own:
             continue
-
-        def mean(method: str, field: str, found: Any = found) -> Any:
-            return np.mean([float(row[field]) for row in found[method]])
-
-        spread = np.std([float(row["accuracy"]) for row in found[OURS]])
-        accuracy = f"{mean(OURS, 'accuracy'):.2f}" + (f" ± {spread:.2f}" if spread else "")
-        peer = f"{mean(DTW, 'accuracy'):.2f}" if found[DTW] else ""
-        cells = [
-            name,
-            accuracy,
-            f"{mean(OURS, 'kernels'):.0f}",
-            f"{mean(OURS, 'per_class'):.1f}",
-            f"{mean(OURS, 'seconds'):.0f}",
-            str(len(found[OURS])),
-            study.paper,
-            peer,
-        ]
-        lines.append(cells)
-    header = [
-        "data set", OURS, "kernels", "prototypes a class", "seconds", "splits", "paper", DTW
-    ]  # fmt: skip
+        scores = {m: [float(r["accuracy"]) for r in some] for m, some in found.items()}
+        cells = [name]
+        for values in scores.values():
+            spread = f" ± {np.std(values):.1f}" if len(values) > 1 else ""
+            cells.append(f"{np.mean(values):.1f}{spread}" if values else "")
+        for field, digits in (("kernels", 0), ("per_class", 1), ("seconds", 0)):
+            cells.append(f"{np.mean([float(row[field]) for row in own]):.{digits}f}")
+        lines.append([*cells, *([] if is_archive else [str(len(own)), study.paper])])
+        if all(scores.values()):
+            means.append([np.mean(values) for values in scores.values()])
+    header = ["data set", OURS, *PEERS, "kernels", "prototypes a class", "seconds"]
+    header += [] if is_archive else ["splits", "paper"]
+    if len(means) > 1:
+        cells = [f"{value:.1f}" for value in np.mean(means, axis=0)]
+        rest = [""] * (len(header) - 1 - len(cells))
+        lines.append([f"mean of the {len(means)} with all methods", *cells, *rest])
     return as_table(header, lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    methods = [OURS, *PEERS]
     parser.add_argument("--datasets", nargs="*", default=list(STUDIES), choices=list(STUDIES))
-    parser.add_argument("--methods", nargs="*", default=[OURS, DTW], choices=[OURS, DTW])
+    parser.add_argument("--methods", nargs="*", default=methods, choices=methods)
     parser.add_argument("--splits", type=int, default=N_SPLITS)
     parser.add_argument("--write", action="store_true", help="write docs/series.md")
     arguments = parser.parse_args()
     methods = arguments.methods
-    if DTW in methods and not importlib.util.find_spec("aeon"):
-        print("DTW needs aeon, which is not installed: pip install aeon.")
+    if methods != [OURS] and not importlib.util.find_spec("aeon"):
+        print("DTW and ROCKET need aeon, which is not installed: pip install aeon.")
         methods = [OURS]
     run(arguments.datasets, methods, arguments.splits)
     page = table()

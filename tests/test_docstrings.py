@@ -36,7 +36,7 @@ def test_docstring_is_complete(name):
     module, _, last = name.rpartition(".")
     is_class = inspect.isclass(getattr(importlib.import_module(module), last))
     # Every class shows an example (EX01), which runs as a doctest.
-    shows_example = is_class and last != "ExpectedAlignment"
+    shows_example = is_class
     required = REQUIRED | ({"EX01"} if shows_example else set())
     problems = [text for code, text in validate(name)["errors"] if code in required]
     assert not problems

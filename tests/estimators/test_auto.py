@@ -60,7 +60,7 @@ def kernels_of(X):
         "per_feature_gaussian": PerFeatureGaussian,
         "per_column": PerColumn,
         "per_word": PerWord,
-        "global_alignment": GlobalAlignment,
+        "per_view": GlobalAlignment,
     }[look_at(X)[0]]
 
 
@@ -75,7 +75,7 @@ def test_a_fit_takes_these_kernels_and_says_so(case):
     X, expected = CASES[case]
     y, heard = np.arange(30) % 2, []
     with listening(heard.append):
-        model = IMKPL(sparsity=2, n_prototypes=6, max_iter=2).fit(X, y)
+        model = IMKPL(sparsity=2, n_prototypes=6).fit(X, y)
     assert type(model._predictor.bank) is expected
     said = [one.message for one in heard if one.message.startswith("kernels=")]
     assert said == [f"kernels='{look_at(X)[0]}' for {look_at(X)[1]}"]

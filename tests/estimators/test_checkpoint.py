@@ -64,7 +64,7 @@ CASES = {
     "a function": ("vectors", IMKPL([FunctionKernel(linear), "rbf"], **COMMON)),
     "precomputed": ("stack", IMKPL("precomputed", **COMMON)),
     "per column": ("table", IMKPL("per_column", **COMMON)),
-    "series": ("series", TimeSeriesIMKPL(**COMMON)),
+    "series": ("series", TimeSeriesIMKPL("global_alignment", **COMMON)),
     "from disk": ("columns", IMKPL(**COMMON)),
 }
 
@@ -166,7 +166,7 @@ def test_the_expensive_stages_are_not_repeated(case, module, name, samples, tmp_
 
 def test_alignments_are_kept_before_all_are_done(samples, tmp_path, monkeypatch):
     X, y = samples["series"]
-    model = TimeSeriesIMKPL(checkpoint=tmp_path, **COMMON)
+    model = TimeSeriesIMKPL("global_alignment", checkpoint=tmp_path, **COMMON)
     with cut_off(alignment, "align_triangle", 2):
         model.fit(X, y)
     n_calls, original = [], alignment.align_triangle
@@ -179,7 +179,7 @@ def test_alignments_are_kept_before_all_are_done(samples, tmp_path, monkeypatch)
     again = model.fit(X, y)
     # Of two channels the first was kept; the second was computed, but not kept.
     assert len(n_calls) == 1
-    assert everything(again) == everything(TimeSeriesIMKPL(**COMMON).fit(X, y))
+    assert everything(again) == everything(TimeSeriesIMKPL("global_alignment", **COMMON).fit(X, y))
     assert again._predictor.bank.cache_dir is None
 
 

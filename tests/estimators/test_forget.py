@@ -61,7 +61,13 @@ def test_tables_series_and_single_kernels_are_forgotten(table, wine):
     assert not {"p17", "p3"} & set(found.model.support_ids_)
     rest = np.delete(np.arange(len(y)), 5)
     check(ISKPL(sparsity=3), wine.X, wine.y, [5], rest)
-    check(TimeSeriesIMKPL(sparsity=2), wine.X[:, :12].reshape(-1, 2, 6), wine.y, [5], rest)
+    check(
+        TimeSeriesIMKPL("global_alignment", sparsity=2),
+        wine.X[:, :12].reshape(-1, 2, 6),
+        wine.y,
+        [5],
+        rest,
+    )
 
 
 def test_similarities_lose_a_row_and_a_column(stacks):

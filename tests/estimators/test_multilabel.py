@@ -118,7 +118,9 @@ def test_other_models_learn_several_labels_too(topics):
     X, y = topics
     assert MultiLabelIMKPL(ISKPL(sparsity=3, n_prototypes=9)).fit(X, y).predict(X).shape == y.shape
     series = X[:, :, np.newaxis] + np.sin(np.arange(6))
-    model = MultiLabelIMKPL(TimeSeriesIMKPL(sparsity=2, n_prototypes=6)).fit(series, y)
+    model = MultiLabelIMKPL(TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6)).fit(
+        series, y
+    )
     assert np.mean(model.predict(series) == y) > 0.8
 
 

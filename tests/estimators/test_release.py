@@ -110,7 +110,7 @@ def test_equal_records_count_once(wine):
 
 def test_what_has_no_means_is_refused(wine):
     series = wine.X[:, :12].reshape(-1, 2, 6)
-    model = TimeSeriesIMKPL(sparsity=2).fit(series, wine.y)
+    model = TimeSeriesIMKPL("global_alignment", sparsity=2).fit(series, wine.y)
     with pytest.raises(ValueError, match=r"makes means of numbers, but this .* reads series"):
         release(model, series, wine.y)
     model = IMKPL(sparsity=2).fit(wine.X, wine.y)

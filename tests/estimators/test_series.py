@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from contracts.estimator import check_prototype_estimator
 from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
+from imkpl.estimators import _landmarks
 from imkpl.kernels import GlobalAlignment
 from imkpl.kernels import alignment as numerics
 from imkpl.series import SeriesSet
@@ -82,7 +83,7 @@ def new():
 
 @pytest.fixture(scope="module")
 def model(train):
-    return TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(*train)
+    return TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(*train)
 
 
 def test_the_laws_of_prototype_classifiers_hold(model, train, new):
@@ -114,7 +115,7 @@ def test_the_channel_that_matters_is_found(model, new):
 @pytest.mark.parametrize("form", [np.asarray, list, lambda X: X])
 def test_all_forms_give_the_same_model(model, train, new, form):
     X, y = train
-    other = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(form(X), y)
+    other = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(form(X), y)
     assert_array_equal(other.kernel_weights_, model.kernel_weights_)
     expected = model.predict_proba(new[0])
     assert_array_equal(other.predict_proba(form(new[0])), expected)
@@ -130,13 +131,17 @@ def test_it_is_imkpl_with_alignment_kernels(model, train, new):
 def test_neither_the_order_of_rows_nor_copies_matter(model, train, new):
     X, y = train
     order = np.random.default_rng(0).permutation(len(y))
-    shuffled = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(X[order], y[order])
+    shuffled = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(
+        X[order], y[order]
+    )
     assert_array_equal(shuffled.predict_proba(new[0]), model.predict_proba(new[0]))
     counts = np.ones(len(y))
     counts[:5] = [2, 3, 0, 1, 2]
     rows = np.repeat(np.arange(len(y)), counts.astype(int))
-    copied = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(X[rows], y[rows])
-    weighted = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(X, y, sample_weight=counts)
+    copied = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X[rows], y[rows])
+    weighted = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(
+        X, y, sample_weight=counts
+    )
     assert_array_equal(copied.predict_proba(new[0]), weighted.predict_proba(new[0]))
 
 
@@ -156,7 +161,9 @@ def count_pairs(monkeypatch):
 def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
     X, y = train
     counted = count_pairs(monkeypatch)
-    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=9, max_iter=50, tol=1e-4).fit(X, y)
+    model = TimeSeriesIMKPL(
+        "global_alignment", sparsity=3, n_prototypes=9, max_iter=50, tol=1e-4
+    ).fit(X, y)
     n = len(y)
     assert model.n_iter_ > 1
     assert sum(counted) == 3 * n * (n - 1) // 2
@@ -164,7 +171,7 @@ def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
 
 def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch):
     X, y = train
-    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=9, max_kernels=1).fit(X, y)
+    model = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9, max_kernels=1).fit(X, y)
     counted = count_pairs(monkeypatch)
     model.predict(new[0])
     assert sum(counted) == len(new[0]) * model.support_.size
@@ -177,9 +184,9 @@ def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch
 def test_landmarks_never_compare_all_with_all(monkeypatch):
     X, y = make_series(2, n_per_class=60, n_classes=2, lengths=(8, 12))
     counted = count_pairs(monkeypatch)
-    model = TimeSeriesIMKPL(solver="landmarks", n_landmarks=12, sparsity=3, n_prototypes=9).fit(
-        X, y
-    )
+    model = TimeSeriesIMKPL(
+        "global_alignment", solver="landmarks", n_landmarks=12, sparsity=3, n_prototypes=9
+    ).fit(X, y)
     # Drawing, the table of landmarks, and codes and calibration against the support.
     assert sum(counted) < 3 * (3 * len(y) * 12 + 12 * 12)
     assert model.codes_.shape[0] == len(y)
@@ -209,7 +216,7 @@ def test_missing_values_are_allowed(train, new):
         np.where(np.arange(one.shape[1]) == 3, whole, one)
         for one, whole in zip(gaps, X, strict=True)
     ]
-    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=9).fit(gaps, y)
+    model = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(gaps, y)
     assert model.score(*new) > 0.9
     assert get_tags(model).input_tags.allow_nan
 
@@ -218,7 +225,7 @@ def test_missing_values_are_allowed(train, new):
 def test_searches_and_pipelines_index_series(train, form):
     X, y = train
     widths = [GlobalAlignment(scales=(s,)) for s in (0.1, 1.0)]
-    model = TimeSeriesIMKPL(sparsity=2, n_prototypes=6, max_iter=2, tol=1.0)
+    model = TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6, max_iter=2, tol=1.0)
     search = GridSearchCV(model, {"kernels": widths}, cv=2).fit(form(X), y)
     assert search.best_score_ > 0.8
     whole = make_pipeline(FunctionTransformer(), clone(model))
@@ -242,7 +249,9 @@ def test_groups_have_no_importances_of_channels(train):
 
 
 def test_progress_is_told(train, capsys):
-    TimeSeriesIMKPL(sparsity=2, n_prototypes=6, verbose=1, max_iter=1).fit(*train)
+    TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6, verbose=1, max_iter=1).fit(
+        *train
+    )
     told = capsys.readouterr().err
     assert "[kernels] 100 % of" in told
     assert "[TimeSeriesIMKPL] round 1/1" in told
@@ -264,7 +273,7 @@ def test_bad_input_is_told_what_is_wrong(model, train, new):
 
 def test_names_of_an_earlier_fit_are_forgotten(train):
     X, y = train
-    model = TimeSeriesIMKPL(sparsity=2, n_prototypes=6, max_iter=1).fit(X, y)
+    model = TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6, max_iter=1).fit(X, y)
     model.fit(np.asarray(X), y)
     assert not hasattr(model, "feature_names_in_")
     assert model.kernel_names_ == ["channel 0", "channel 1", "channel 2"]
@@ -283,3 +292,53 @@ def test_alignments_are_named_by_kernels_with_weight(model, train, new):
     other = IMKPL().fit(np.arange(12.0).reshape(6, 2) % 5, [0, 1] * 3)
     with pytest.raises(TypeError, match="PerFeatureGaussian"):
         TimeSeriesIMKPL.align(other, new[0][0], X[0])
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Many series of which the spread of channel 1 tells the class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 2, 12))
+    X[:, 1] *= 4.0 ** y[:, None]
+    return X, y
+
+
+def test_many_kernels_are_screened_on_some_series(planted, monkeypatch):
+    X, y = planted
+    whole = TimeSeriesIMKPL(n_prototypes=6, max_kernels=3).fit(X, y)
+    monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
+    monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
+    tabulated = []
+    tabulate = GlobalAlignment._tabulate
+    monkeypatch.setattr(
+        GlobalAlignment,
+        "_tabulate",
+        lambda bank, X: (tabulated.append((bank.n_kernels, len(X))), tabulate(bank, X))[1],
+    )
+    model = TimeSeriesIMKPL(n_prototypes=6).fit(X, y)
+    assert tabulated == [(26, 45), (8, 90)]
+    live = np.flatnonzero(model.kernel_weights_)
+    assert 1 <= live.size <= 4
+    assert all(model.kernel_names_[i].startswith("channel 1") for i in live)
+    assert model.kernel_weights_.size == model.kernel_evidence_.size == 26
+    # Kernels that were not computed for all series have the evidence of the screening.
+    assert_allclose(model.kernel_evidence_[live], 1.0, atol=0.1)
+    assert np.count_nonzero(model.kernel_evidence_ > 0.9) >= 4
+    assert model.score(X, y) > whole.score(X, y) - 0.05
+
+
+def test_what_is_required_survives_the_screening(planted, monkeypatch):
+    X, y = planted
+    monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
+    monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
+    wanted = "channel 0 (level)"
+    model = TimeSeriesIMKPL(n_prototypes=6, require=[wanted]).fit(X, y)
+    assert model.kernel_weights_[model.kernel_names_.index(wanted)] > 0
+
+
+def test_at_most_twenty_kernels_are_kept(planted):
+    X, y = planted
+    model = TimeSeriesIMKPL(n_prototypes=6).fit(np.concatenate([X, 2 * X + 1], axis=1), y)
+    assert model.kernel_weights_.size == 52
+    assert np.count_nonzero(model.kernel_weights_) <= 20

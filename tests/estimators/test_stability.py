@@ -170,7 +170,7 @@ def test_series_are_measured_in_every_form():
     index = pd.MultiIndex.from_product([range(24), range(8)])
     rows = X.transpose(0, 2, 1).reshape(-1, 2)
     long = pd.DataFrame(rows, columns=["channel 0", "channel 1"], index=index)
-    model = TimeSeriesIMKPL(n_prototypes=6)
+    model = TimeSeriesIMKPL("global_alignment", n_prototypes=6)
     found = stability(model, X, y, n_repeats=2)
     assert stability(model, long, y, n_repeats=2).to_dict() == found.to_dict()
     assert set(found.kernel_frequencies) <= {"channel 0", "channel 1"}

@@ -51,7 +51,7 @@ def voters(request):
         (IMKPL(["linear", "rbf"], n_prototypes=9), Z),
         (IMKPL("precomputed", n_prototypes=6), K),
         (IMKPL("per_column", n_prototypes=12), cells),
-        (TimeSeriesIMKPL(n_prototypes=6), series),
+        (TimeSeriesIMKPL("global_alignment", n_prototypes=6), series),
         (IMKPL("per_word", n_prototypes=6), sp.csr_array(np.maximum(Z, 0).round())),
     ][request.param]
     if data is K:

@@ -262,7 +262,9 @@ def test_a_series_says_when_it_decides():
     rng = np.random.default_rng(0)
     X = 0.3 * rng.standard_normal((30, 2, 40))
     X[15:, 1, 18:24] += 3
-    model = TimeSeriesIMKPL(n_prototypes=4, sparsity=3).fit(X, np.repeat(["flat", "bump"], 15))
+    model = TimeSeriesIMKPL("global_alignment", n_prototypes=4, sparsity=3).fit(
+        X, np.repeat(["flat", "bump"], 15)
+    )
     card = model.explain(X[20:21]).card()
     series = json.loads(json.dumps(card.to_dict()))["series"]
     assert sum(series["shares"]) == pytest.approx(1)

@@ -14,7 +14,7 @@ def series():
     y = np.repeat([0, 1], 15)
     X = 0.3 * rng.standard_normal((30, 2, 20))
     X[y == 1, 1, 8:12] += 3
-    model = TimeSeriesIMKPL(sparsity=3).fit(X, y)
+    model = TimeSeriesIMKPL("global_alignment", sparsity=3).fit(X, y)
     return model, X, y
 
 
@@ -66,6 +66,27 @@ def test_means_of_channels_are_explained_channel_by_channel(series):
     )
     found = [found.shares.sum() for found in shares.values()]
     assert_allclose(found, parts / parts.sum(), atol=1e-10)
+
+
+def test_a_window_says_when_and_a_summary_what(series):
+    _, X, y = series
+    bank = GlobalAlignment(views=("values", "level"), windows=(1, 4))
+    model = TimeSeriesIMKPL(bank, sparsity=3).fit(X, y)
+    best = model.kernel_names_[int(np.argmax(model.kernel_weights_))]
+    # The bump is in steps 8 to 11 of 20.
+    assert best.startswith("channel 1 (")
+    assert "37.5-62.5 % of time" in best
+    explanation = model.explain(X[20:21])
+    for name, found in explanation.time_shares(0).items():
+        if "37.5-62.5" in name:
+            assert found.times.min() >= 7
+            assert found.times.max() <= 12
+    level = TimeSeriesIMKPL(GlobalAlignment(views=("level",), windows=(4,)), sparsity=3).fit(X, y)
+    card = level.explain(X[20:21]).card(0)
+    assert card.series["summary"] == "level"
+    assert (card.series["from"], card.series["to"]) == (7, 12)
+    assert "alike in level" in str(card)
+    assert "the same part of the time" in card._repr_html_()
 
 
 def test_kernels_of_vectors_have_no_alignment():

@@ -322,7 +322,10 @@ def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path):
         (IMKPL(decision="share", sparsity=2).fit(X, y), "only Python can solve"),
         (IMKPL("rbf", n_prototypes=2).fit(X, y), "only Python can evaluate"),
         (IMKPL("per_word", n_prototypes=2).fit(csr_array(np.round(np.abs(X))), y), "about words"),
-        (TimeSeriesIMKPL(n_prototypes=2).fit(X[:, np.newaxis], y), "compares time series"),
+        (
+            TimeSeriesIMKPL("global_alignment", n_prototypes=2).fit(X[:, np.newaxis], y),
+            "compares time series",
+        ),
         (make_pipeline(StandardScaler(), IMKPL(n_prototypes=2)).fit(X, y), "last step"),
         (MultiLabelIMKPL(), "not a fitted classifier"),
         (IMKPL(), "not a fitted classifier"),

@@ -325,7 +325,7 @@ def fitted_models(two_blobs):
         *((IMKPL(bank, sparsity=2, max_iter=1).fit(X, y), X) for bank in list(BANKS.values())[::3]),
         (IMKPLSelector(IMKPL(sparsity=2)).fit(X, y), X),
         (IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=2).fit(X, y), X),
-        (TimeSeriesIMKPL(sparsity=2).fit(series, y), series),
+        (TimeSeriesIMKPL("global_alignment", sparsity=2).fit(series, y), series),
         (ISKPL("precomputed", sparsity=2).fit(K, y), K),
     ]
 

@@ -34,7 +34,9 @@ def files(two_blobs, tmp_path_factory):
         "groups": IMKPL(groups, sparsity=2, max_iter=1).fit(X, y),
         "table": IMKPL("per_column", sparsity=2, max_iter=1).fit(cells, y),
         "stack": IMKPL("precomputed", sparsity=2, max_iter=1).fit(K, y),
-        "series": TimeSeriesIMKPL(sparsity=2, max_iter=1).fit(X.reshape(40, 2, 2), y),
+        "series": TimeSeriesIMKPL("global_alignment", sparsity=2, max_iter=1).fit(
+            X.reshape(40, 2, 2), y
+        ),
         "path": IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=2).fit(X, y),
         "selector": IMKPLSelector(small).fit(X, y),
         "labels": MultiLabelIMKPL(small).fit(X, labels),

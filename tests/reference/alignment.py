@@ -1,7 +1,7 @@
 """The global alignment kernel in log space, and by summing over all alignments."""
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import ceil, floor
 
 import numpy as np
@@ -129,6 +129,17 @@ def autocorrelation(row):
     return found
 
 
+def patterns(row):
+    found = []
+    for share in (1, 2, 4, 8):
+        gap = max(1, row.size // (9 * share))
+        places = np.clip(np.arange(row.size) + gap * np.arange(-4, 5)[:, None], 0, row.size - 1)
+        for chosen in combinations(range(9), 3):
+            height = row[places[list(chosen)]].mean(axis=0) - row[places].mean(axis=0)
+            found += [np.mean(height > threshold) for threshold in (-0.05, 0.05)]
+    return np.array(found)
+
+
 VIEWS = {
     "values": lambda row: row,
     "differences": differences,
@@ -138,6 +149,7 @@ VIEWS = {
     "spectrum": spectrum,
     "distribution": lambda row: np.quantile(row, np.linspace(0.05, 0.95, 10)),
     "autocorrelation": autocorrelation,
+    "patterns": patterns,
 }
 
 

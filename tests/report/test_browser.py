@@ -376,7 +376,7 @@ def explain_series(names):
     X = rng.standard_normal((24, 8, 20))
     X += 4 * np.sin(np.arange(20) / (2 + (y == y[0])[:, np.newaxis, np.newaxis]))
     parts = [SeriesSet.from_list(list(rows), channel_names=channels) for rows in (X[:14], X[14:])]
-    model = TimeSeriesIMKPL(sparsity=2).fit(parts[0], y[:14])
+    model = TimeSeriesIMKPL("global_alignment", sparsity=2).fit(parts[0], y[:14])
     return render_report(summarize(model, parts[1], y[14:], train=(parts[0], y[:14])))
 
 

@@ -21,7 +21,7 @@ def series():
     X = rng.standard_normal((24, 3, 20))
     X[:, 1] += 4 * np.sin(np.arange(20) / (2 + y[:, None]))
     X[3, :, 15:] = np.nan
-    return TimeSeriesIMKPL(sparsity=2, max_kernels=2).fit(X[::2], y[::2]), X, y
+    return TimeSeriesIMKPL("global_alignment", sparsity=2, max_kernels=2).fit(X[::2], y[::2]), X, y
 
 
 def test_series_are_drawn_and_explained_over_time(series):

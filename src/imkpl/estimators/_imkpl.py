@@ -271,13 +271,13 @@ class TimeSeriesIMKPL(IMKPL):
     Parameters
     ----------
     kernels : str or kernel bank, default="per_view"
-        What compares series. "per_view" has twelve kernels for each channel: values and differences
-        of successive steps, each aligned at three widths, and level, trend, spread, spectrum,
-        distribution and autocorrelation. "global_alignment" has one, of the values. Others are a
-        :class:`imkpl.kernels.GlobalAlignment` with settings of its own, such as windows of time,
-        or anything that :class:`IMKPL` takes and that reads series. Many alignments of many series
-        are screened on some of the series first; at most 20 kernels are kept, unless `max_kernels`
-        says otherwise.
+        What compares series. "per_view" has 13 kernels for each channel: values and differences of
+        successive steps, each aligned at three widths, and level, trend, spread, spectrum,
+        distribution, autocorrelation and patterns. "global_alignment" has one, of the values.
+        Others are a :class:`imkpl.kernels.GlobalAlignment` with settings of its own, such as
+        windows of time, or anything that :class:`IMKPL` takes and that reads series. Many kernels
+        of many series are screened on some of the series first; at most 20 are kept, unless
+        `max_kernels` says otherwise.
     %(sparsity)s
     %(code_sparsity)s
     %(learning_code_sparsity)s

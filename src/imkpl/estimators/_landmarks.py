@@ -91,7 +91,10 @@ def screen_kernels(estimator: Any, data: TrainingData) -> Problem | None:
     most = data.bank._most_kernels
     if most is None:
         return None
-    n_kept = SCREENED_KERNELS * max(most, estimator._max_kernels or 0)
+    # A search over sizes has several limits, or none yet.
+    given = estimator._max_kernels
+    limits: Any = [] if given is None or isinstance(given, str) else np.atleast_1d(given)
+    n_kept = SCREENED_KERNELS * int(np.max([most, *limits]))
     n_samples = max(SCREENING_SAMPLES, SCREENING_PER_CLASS * data.classes.size)
     if n_kernels <= n_kept or data.n_samples <= SCREENED_SAMPLES * n_samples:
         return None

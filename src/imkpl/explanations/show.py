@@ -143,7 +143,8 @@ def _write_series(card: CaseCard) -> Iterator[str]:
     low, high = min(own.min(), other.min()), max(own.max(), other.max())
     is_inside = (times >= series["from"]) & (times <= series["to"])
     yield f"  {_spark(own, low, high)}  this case"
-    yield f"  {_spark(other, low, high)}  {series['case']}, aligned"
+    how = "aligned" if series["summary"] is None else f"alike in {series['summary']}"
+    yield f"  {_spark(other, low, high)}  {series['case']}, {how}"
     yield f"  {''.join('^' if inside else ' ' for inside in is_inside)}  {write_when(card)}"
 
 
@@ -293,7 +294,8 @@ def _series_html(card: CaseCard) -> Iterator[str]:
         f'<polyline points="{lines["supporting"]}" stroke="currentColor" stroke-width="1.4" '
         'fill="none"/></svg>'
         f'<div style="opacity:.7">above: this case; below: {escape(str(series["case"]))}; grey: '
-        "aligned steps; shaded: steps that tell it from the opposing case</div>"
+        f"{'aligned steps' if series['summary'] is None else 'the same part of the time'}; "
+        "shaded: steps that tell it from the opposing case</div>"
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from imkpl._json import to_json
 from imkpl._typing import FloatArray
 from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment, expected_alignment
+from imkpl.kernels.views import ALIGNED
 from imkpl.model.predictor import Predictor
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any
     """The channel that speaks most for the first of two support samples, step by step.
 
     A step has a share in the decision as large as it agrees better with the first than with the
-    second. The logarithm of an alignment kernel is about a sum over steps.
+    second. The logarithm of an alignment kernel is about a sum over steps. A view that sums a
+    channel up has no steps that say more than others.
     """
     bank, weights = unfold_means(one.evidence.predictor)
     used = [place for place in places if place is not None]
@@ -48,13 +50,21 @@ def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any
     logs = [np.log(np.maximum(one.x_agreement, SMALLEST)) for one in found]
     gains = np.maximum(logs[0] - logs[-1], 0.0) if len(used) > 1 else found[0].x_shares
     shares = gains / (gains.sum() or 1.0)
-    first, last = find_span(shares)
     channel, times = bank._table.channels[kernel][0], found[0].x_times
-    aligned = found[0].visits @ found[0].y_times / found[0].visits.sum(axis=1)
+    view = bank._table.views[kernel]
+    if view in ALIGNED:
+        first, last = find_span(shares)
+        aligned = found[0].visits @ found[0].y_times / found[0].visits.sum(axis=1)
+    else:
+        # All steps of a window are summed up together.
+        first, last = 0, times.size - 1
+        others = found[0].y_times
+        aligned = np.linspace(others[0], others[-1], times.size)
     edges = np.linspace(0, times.size, min(MOST_STEPS, times.size) + 1).astype(np.intp)[:-1]
     return {
         "case": str(one.support_ids[used[0]]),
         "channel": bank.kernel_names(one.evidence.samples.channel_names)[kernel],
+        "summary": None if view in ALIGNED else view,
         "from": int(np.floor(times[first])),
         "to": int(np.ceil(times[last])),
         "times": times[edges].tolist(),

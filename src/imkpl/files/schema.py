@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from imkpl.kernels.views import VIEWS, count_numbers
 from imkpl.model.objective import ObjectiveParts
 
 # The lengths of axes by name, learned from the first value that has them.
@@ -494,8 +495,14 @@ def _check_predictor(predictor: Any, where: str, sizes: Sizes) -> None:
     elif bank.reads == "series":
         _part("SeriesSet")(samples, f"{where}.samples", {})
         table, width = bank.kernels, samples.n_channels
-        sized = zip(table.channels, table.centers, strict=True)
-        require(all(len(a) == len(b) for a, b in sized), "has not one center per channel")
+        require(set(table.views) <= set(VIEWS), "has unknown views")
+        is_window = [len(w) == 2 and 0 <= w[0] < w[1] <= 1 for w in table.windows]
+        require(all(is_window), "has windows that are no parts of time")
+        sized = zip(table.channels, table.views, table.centers, strict=True)
+        require(
+            all(len(c) * count_numbers(v) == len(center) for c, v, center in sized),
+            "has not one center per number",
+        )
         used = np.array([channel for channels in table.channels for channel in channels])
     else:
         rules = {"tables": _part("Table"), "words": _part("Documents")}

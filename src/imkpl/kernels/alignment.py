@@ -214,7 +214,8 @@ class GlobalAlignment(BaseKernelBank):
         successive steps, are aligned at every scale. The others are numbers that sum a channel up,
         compared at one scale, thousands of times faster: "level" (the mean), "trend" (the slope),
         "spread" (the logarithm of the standard deviation), "spectrum" (logarithms of the power of
-        12 slow frequencies), "distribution" (10 quantiles) and "autocorrelation" (10 lags).
+        12 slow frequencies), "distribution" (10 quantiles), "autocorrelation" (10 lags) and
+        "patterns" (how often each of 84 short shapes occurs, at four widths).
     windows : tuple of int
         Into how many parts time is divided. 1 is all of it; 2 adds kernels on three windows of half
         the time, 4 on seven of a quarter, which slide by half their length. A weight then says when
@@ -761,6 +762,17 @@ class ExpectedAlignment:
     x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
         What the local kernels of an alignment would multiply to if all steps agreed as well as
         this one does with those it is aligned to; between 0 and 1.
+
+    Notes
+    -----
+    Of a view that sums a channel up, every step of one series stands beside all steps of the other,
+    and none agrees better than the others.
+
+    Examples
+    --------
+    >>> x, y = np.array([[0.0, 5.0, 0.0]]), np.array([[0.0, 5.0, 5.0, 0.0]])
+    >>> expected_alignment(GlobalAlignment(length=None).adapt([x, y]), 0, x, y)
+    ExpectedAlignment(similarity=0.731, 3 x 4 steps)
     """
 
     similarity: float

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
@@ -22,6 +23,10 @@ STILL = 1e-3
 N_FREQUENCIES = 12
 N_QUANTILES = 10
 N_LAGS = 10
+
+# Patterns span these parts of a series, and rise above these heights, in units of the channel.
+PATTERN_SPANS = (1, 2, 4, 8)
+PATTERN_HEIGHTS = (-0.05, 0.05)
 
 Window = tuple[float, float]
 WHOLE: Window = (0.0, 1.0)
@@ -66,6 +71,25 @@ def _autocorrelation(block: FloatArray) -> FloatArray:
     return found / np.where(total > 0, total, 1.0)
 
 
+def _patterns(block: FloatArray) -> FloatArray:
+    """How often patterns of three high values among nine occur, as in MINIROCKET.
+
+    The nine steps span the series, half of it and so on; a pattern occurs where the three exceed
+    the mean of the nine by more than a threshold, on average.
+    """
+    n_steps = block.shape[2]
+    found = []
+    for share in PATTERN_SPANS:
+        gap = max(1, n_steps // (9 * share))
+        padded = np.pad(block, ((0, 0), (0, 0), (4 * gap, 4 * gap)), mode="edge")
+        steps = [padded[..., place * gap : place * gap + n_steps] for place in range(9)]
+        mean = np.mean(steps, axis=0)
+        for first, second, third in combinations(steps, 3):
+            height = (first + second + third) / 3 - mean
+            found += [np.mean(height > threshold, axis=2) for threshold in PATTERN_HEIGHTS]
+    return np.stack(found, axis=2)
+
+
 ALIGNED = ("values", "differences")
 SUMMARIES: dict[str, Summary] = {
     "level": _level,
@@ -74,8 +98,14 @@ SUMMARIES: dict[str, Summary] = {
     "spectrum": _spectrum,
     "distribution": _distribution,
     "autocorrelation": _autocorrelation,
+    "patterns": _patterns,
 }
 VIEWS = (*ALIGNED, *SUMMARIES)
+
+
+def count_numbers(view: str) -> int:
+    """How many numbers stand for a step of a channel."""
+    return 1 if view in ALIGNED else SUMMARIES[view](np.zeros((1, 1, 1))).shape[2]
 
 
 def view_series(

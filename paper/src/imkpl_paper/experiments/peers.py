@@ -11,13 +11,14 @@ import os
 import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -265,16 +266,28 @@ class NearestNeighborDTW(BasePeer):
 
 
 class Rocket(BasePeer):
-    """ROCKET of the package aeon, on series of one length."""
+    """ROCKET of the package aeon, on series of one length, each divided by its own spread."""
+
+    normalizes: ClassVar[bool] = True
 
     def _learn(self, X: SeriesSet, labels: Any) -> None:
-        from aeon.classification.convolution_based import RocketClassifier
+        from aeon.transformations.collection.convolution_based import Rocket as Transformer
 
-        model = RocketClassifier(random_state=self.random_state, n_jobs=1)
-        self.model_ = model.fit(_as_block(X), labels)
+        # As aeon's RocketClassifier.
+        self.model_ = make_pipeline(
+            Transformer(normalise=self.normalizes, random_state=self.random_state, n_jobs=1),
+            StandardScaler(with_mean=False),
+            RidgeClassifierCV(alphas=np.logspace(-3, 3, 10)),
+        ).fit(_as_block(X), labels)
 
     def _classify(self, X: SeriesSet) -> Any:
         return self.model_.predict(_as_block(X))
+
+
+class RawRocket(Rocket):
+    """ROCKET on series as they are, where levels and sizes count."""
+
+    normalizes = False
 
 
 @contextlib.contextmanager

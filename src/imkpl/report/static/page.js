@@ -196,8 +196,9 @@
       svg.append(draw("rect", { ...box, "fill-opacity": ((0.6 * series.shares[step]) / largest).toFixed(3) }));
     });
     svg.append(draw("path", { d: line(other), class: "other" }), draw("path", { d: line(own), class: "line" }));
+    const how = series.summary ? `, compared by one summary, the ${series.summary}` : ", aligned step by step";
     return make("figure", {}, svg, make("figcaption", {}, isolate(series.channel), ": this case (thin) over ", isolate(supporting.case),
-      ` (wide), aligned step by step. It decides ${when}, where it is more like that than like the other class.`));
+      ` (wide)${how}. It decides ${when}, where it is more like that than like the other class.`));
   };
 
   const showCard = (card, row) => {
