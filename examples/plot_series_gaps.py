@@ -4,7 +4,8 @@ Series with gaps and unequal lengths: which channel, and when?
 
 My recordings have different lengths, and sensors drop out. Can they be compared without cutting
 and filling them? Series are aligned, steps without a value are skipped, and a card says which
-channel decided and at which steps. Here the pressure of machines that will fail dips for a moment.
+channel decided and at which steps. Here the pressure of machines that will fail dips for a moment,
+somewhere: alignment alone finds it, so the other views of a channel are left out.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +33,7 @@ series = SeriesSet.from_list(recordings, ["pressure", "temperature", "vibration"
 state = np.where(fails, "fails", "works")
 
 train, test = np.arange(80), np.arange(80, 120)
-model = TimeSeriesIMKPL().fit(series[train], state[train])
+model = TimeSeriesIMKPL("global_alignment").fit(series[train], state[train])
 largest = DummyClassifier().fit(train[:, None], state[train]).score(test[:, None], state[test])
 print(f"IMKPL {model.score(series[test], state[test]):.2f}, always one class {largest:.2f}")
 for channel in zip(model.kernel_names_, model.kernel_weights_, model.kernel_evidence_, strict=True):
