@@ -561,3 +561,44 @@ def test_a_bad_pair_is_explained(pair):
         expected_alignment(bank, 0, x, SeriesSet.from_list([y, y]))
     with pytest.raises(ValueError, match="Call adapt"):
         expected_alignment(GlobalAlignment(), 0, x, y)
+
+
+def test_no_view_depends_on_the_units_of_a_channel(rng):
+    X = rng.standard_normal((9, 2, 30)).cumsum(axis=2)
+    bank = GlobalAlignment(views=VIEWS, windows=(1, 4))
+    here, there = bank.adapt(X), bank.adapt(1000 * X + 5)
+    for index in range(here.n_kernels):
+        assert_allclose(
+            here.evaluate(index, X), there.evaluate(index, 1000 * X + 5), rtol=1e-6, atol=1e-9
+        )
+
+
+def test_names_tell_view_and_window(rng):
+    bank = GlobalAlignment(views=("values", "level"), windows=(1, 2), groups={"left": [0]})
+    names = bank.adapt(rng.standard_normal((5, 1, 8))).kernel_names()
+    halves = ["0-50 % of time", "25-75 % of time", "50-100 % of time"]
+    assert names[:4] == ["left", *(f"left ({half})" for half in halves)]
+    assert names[4:] == ["left (level)", *(f"left (level, {half})" for half in halves)]
+
+
+def test_windows_of_a_single_step_keep_it():
+    single = SeriesSet.from_list([[[3.0]], [[5.0]]])
+    bank = GlobalAlignment(length=None, views=VIEWS, windows=(4,)).adapt(single)
+    values = bank.pairs(single, [0], [1])
+    assert np.all((values > 0) & (values <= 1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"views": "values"}, "must be a tuple of different names among values, differences"),
+        ({"views": ("values", "mood")}, "must be a tuple of different names"),
+        ({"views": ()}, "must be a tuple of different names"),
+        ({"windows": (2, 2)}, r"positive whole numbers, such as \(1, 2, 4\)"),
+        ({"windows": (0,)}, "positive whole numbers"),
+        ({"windows": (None,)}, "positive whole numbers"),
+    ],
+)
+def test_views_and_windows_that_make_no_sense_are_refused(settings, problem):
+    with pytest.raises(ValueError, match=problem):
+        GlobalAlignment(**settings)
