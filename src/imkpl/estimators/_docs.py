@@ -14,9 +14,10 @@ kernels : str, kernel, kernel bank or list, default="auto"
     "per_column" for tables with text, categories or missing cells
     (:class:`imkpl.kernels.PerColumn`), "per_word" for sparse matrices and for counts of which
     more than 90 % are 0 in 100 columns or more (:class:`imkpl.kernels.PerWord`), and
-    "global_alignment" for time series, which are arrays of three axes or lists of arrays;
-    ``verbose=1`` says what it took. Otherwise one of these names, "precomputed", the name of a
-    scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
+    "per_view" for time series, which are arrays of three axes or lists of arrays
+    (:class:`TimeSeriesIMKPL`); ``verbose=1`` says what it took. Otherwise one of these names,
+    "global_alignment", "precomputed", the name of a scikit-learn pairwise kernel, a kernel, a
+    callable, a list of these, or a bank.
 """,
     "sparsity": """
 sparsity : int, default=None
@@ -70,8 +71,8 @@ max_kernels : int, default=None
     copies of them are left aside, unless more are asked for than the others are. By default
     "margin" keeps as many of the others as are needed to reach most of the decrease of the loss
     that they reach together: 97 % where there are many more kernels than samples, up to 99.5 %
-    where there are few, and never more than 2000. "ridge" keeps half of those that separate at
-    all. "lp" ignores the limit: it keeps one, or a few with ``decision="votes"``.
+    where there are few, and never more than 2000, of time series 20. "ridge" keeps half of those
+    that separate at all. "lp" ignores the limit: it keeps one, or a few with ``decision="votes"``.
 """,
     "decision": """
 decision : {"votes", "share"}, default="votes"
