@@ -34,7 +34,12 @@ for row in range(40):
     if row % 2:
         beats[row, 0, start + 18 : start + 26] += 1.6
 labels = np.array(["normal", "double"])[np.arange(40) % 2]
-series = TimeSeriesIMKPL("global_alignment", n_prototypes=4).fit(beats[:30], labels[:30]).explain(beats[30:]).card(1)
+series = (
+    TimeSeriesIMKPL("global_alignment", n_prototypes=4)
+    .fit(beats[:30], labels[:30])
+    .explain(beats[30:])
+    .card(1)
+)
 
 command = f"$ imkpl explain model.imkpl patients.csv --row {card.case}"
 pages = {
