@@ -233,10 +233,11 @@ class MKLDPL(BaseDictionary):
 
 def _sweep(pair: Pair, kernel: FloatArray, coordinates: Coordinates, strengths: Strengths) -> Pair:
     """Rounds of codes, analysis and synthesis of one class."""
-    points = coordinates.points
+    own = coordinates.points[:, pair.members]
+    system = AnalysisSystem(coordinates.variances, own, strengths)
     for _ in range(SWEEPS):
-        pair = update_pair_codes(pair, kernel, points, strengths.fidelity)
-        pair = update_analysis(pair, coordinates, strengths)
+        pair = update_pair_codes(pair, kernel, own, strengths.fidelity)
+        pair = update_analysis(pair, system, strengths)
         pair = update_synthesis(pair, kernel)
     return pair
 
@@ -314,11 +315,11 @@ def pair_cost(pair: Pair, kernel: FloatArray, points: FloatArray, strengths: Str
     )
 
 
-def update_pair_codes(pair: Pair, kernel: FloatArray, points: FloatArray, fidelity: float) -> Pair:
+def update_pair_codes(pair: Pair, kernel: FloatArray, own: FloatArray, fidelity: float) -> Pair:
     """The exact minimiser in the codes, between reconstruction and analysis."""
     similarities = pair.atoms.T @ kernel[np.ix_(pair.members, pair.members)]
     system = similarities @ pair.atoms + fidelity * np.eye(pair.atoms.shape[1])
-    target = similarities + fidelity * pair.analysis @ points[:, pair.members]
+    target = similarities + fidelity * pair.analysis @ own
     return replace(pair, codes=np.linalg.solve(system, target))
 
 
@@ -329,11 +330,10 @@ class AnalysisSystem:
     inverted by the Woodbury formula. Here w are `variances`, Z_q is `own` and r the `penalty`.
     """
 
-    def __init__(
-        self, variances: FloatArray, own: FloatArray, strengths: Strengths, penalty: float
-    ) -> None:
+    def __init__(self, variances: FloatArray, own: FloatArray, strengths: Strengths) -> None:
         factor = 2 * (strengths.fidelity - strengths.suppression)
-        self.diagonal = 2 * strengths.suppression * variances + penalty
+        self.penalty = float(np.clip(10 * strengths.rank, 1e-3, 1e-2))
+        self.diagonal = 2 * strengths.suppression * variances + self.penalty
         self.own = own
         scaled = own.T / self.diagonal
         inner = np.eye(own.shape[1]) + factor * scaled @ own
@@ -345,12 +345,10 @@ class AnalysisSystem:
         return np.asarray(scaled - (scaled @ self.own) @ self.correction)
 
 
-def update_analysis(pair: Pair, coordinates: Coordinates, strengths: Strengths) -> Pair:
+def update_analysis(pair: Pair, system: AnalysisSystem, strengths: Strengths) -> Pair:
     """The analysis dictionary, by alternating directions of multipliers."""
-    penalty = float(np.clip(10 * strengths.rank, 1e-3, 1e-2))
-    own = coordinates.points[:, pair.members]
-    system = AnalysisSystem(coordinates.variances, own, strengths, penalty)
-    target = 2 * strengths.fidelity * pair.codes @ own.T
+    penalty = system.penalty
+    target = 2 * strengths.fidelity * pair.codes @ system.own.T
     low_rank, multiplier = pair.analysis, np.zeros_like(pair.analysis)
     for _ in range(ANALYSIS_STEPS):
         analysis = system.solve(target + penalty * (low_rank - multiplier))
@@ -360,9 +358,11 @@ def update_analysis(pair: Pair, coordinates: Coordinates, strengths: Strengths) 
 
 
 def shrink_singular_values(matrix: FloatArray, threshold: float) -> FloatArray:
-    """The proximal map of the nuclear norm."""
-    left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    return np.asarray((left * np.maximum(values - threshold, 0.0)) @ right)
+    """The proximal map of the nuclear norm, for a matrix of few rows."""
+    squares, left = np.linalg.eigh(matrix @ matrix.T)
+    values = np.sqrt(np.maximum(squares, 0.0))
+    kept = np.maximum(values - threshold, 0.0) / np.where(values > 0, values, 1.0)
+    return np.asarray((left * kept) @ (left.T @ matrix))
 
 
 def update_synthesis(pair: Pair, kernel: FloatArray) -> Pair:

@@ -32,8 +32,8 @@ from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
 Row = dict[str, Any]
 N_FOLDS = 5
 # Settings are searched on this many samples of the training part, or so many per class.
-MOST_SEARCHED = 500
-MOST_PER_CLASS = 6
+MOST_SEARCHED = 400
+MOST_PER_CLASS = 5
 # Rows hold the weights of all kernels if there are no more than this many.
 FEW_KERNELS = 50
 

@@ -11,7 +11,7 @@ SETTINGS = (
     "paper's T0: at most T0 samples per prototype for IMKPL tuned and ISKPL, T0 prototypes per "
     "class for the dictionary methods; IMKPL tuned and ISKPL start with the paper's number of "
     "prototypes, and IMKPL tuned has at most the paper's number of kernels. The rest is found by "
-    "5-fold cross-validation inside the training part, on 500 of its samples or six per class "
+    "5-fold cross-validation inside the training part, on 400 of its samples or five per class "
     "where it has more. IMKPL tuned and ISKPL: votes or the paper's shares of codes to decide, T0 "
     "or 3, lambda of 0.1 and 0.5, tau of 1.2 and 3; IMKPL tuned: mu of 10, 100 and 1000; MKLDPL "
     "and MIDL: a ridge of 0.03 and 0.3; DKMLD: reg of 0.1, 1 and 10; AKGLVQ: 10, 20 or 50 samples "
@@ -36,8 +36,8 @@ TABLE_1 = Item(
     measures=("tuned",),
     view="settings",
     notes=(
-        "One value per split, chosen by 5-fold cross-validation in the training part, on 500 of "
-        "its samples or six per class where it has more, from votes, the paper's T0, mu 100, "
+        "One value per split, chosen by 5-fold cross-validation in the training part, on 400 of "
+        "its samples or five per class where it has more, from votes, the paper's T0, mu 100, "
         "lambda 0.5 and tau 1.2: votes or shares of codes (the paper's rule) to decide, T0 or 3, "
         "then mu of 10, 100 and 1000, lambda of 0.1 and 0.5, tau of 1.2 and 3, one after the "
         "other; seven candidates, 35 fits per split. The numbers of kernels and of prototypes are "
