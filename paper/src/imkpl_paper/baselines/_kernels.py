@@ -16,7 +16,7 @@ from imkpl_paper._imkpl import FloatArray, IntArray
 MAX_ROUNDS = 50
 MAX_WEIGHT_STEPS = 200
 # Relative duality gap at which the kernel weights are taken as optimal.
-WEIGHT_TOL = 1e-3
+WEIGHT_TOL = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
