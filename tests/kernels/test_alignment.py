@@ -57,7 +57,7 @@ def scaled(*arrays):
         {"length": None, "scales": (0.1, 1.0), "views": ("values", "differences")},
         {"length": None, "groups": {"a": [0, 2], "b": [1]}},
         {"length": None, "triangular": 6},
-        {"length": None, "views": VIEWS, "windows": (2,), "groups": {"a": [1]}},
+        {"length": None, "views": ("level", "patterns"), "windows": (2,), "groups": {"a": [1]}},
         {"length": 9, "views": ("spectrum", "trend"), "groups": {"a": [0, 2]}, "windows": (4,)},
     ],
 )

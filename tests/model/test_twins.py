@@ -75,9 +75,9 @@ def test_features_that_matter_only_together_have_evidence():
 def test_without_structure_nothing_passes():
     found = [
         compare(make_noise(rng), rng.integers(0, 2, 200))
-        for rng in (np.random.default_rng(seed) for seed in range(40))
+        for rng in (np.random.default_rng(seed) for seed in range(20))
     ]
-    assert sum(one.has_structure for one in found) <= 5
+    assert sum(one.has_structure for one in found) <= 3
     assert all(one.passing.size == 0 for one in found if not one.has_structure)
 
 
