@@ -113,11 +113,13 @@ def _write_table(card: CaseCard) -> Iterator[str]:
             cells.append(mark + show_cell(feature[key]))
         rows.append([feature["name"], *(shorten(cell, LONGEST_CELL) for cell in cells)])
     rows.append(["everything else", *[""] * (len(head) - 1)])
-    rows = [[shorten(row[0], LONGEST_NAME), *row[1:]] for row in (head, *rows)]
+    # Names of kernels of series say most at their end, and have no values beside them.
+    longest = LONGEST_NAME if has_values else 2 * LONGEST_NAME
+    rows = [[shorten(row[0], longest), *row[1:]] for row in (head, *rows)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     adds = [*(feature["for"] for feature in card.features), card.rest]
-    longest = max(abs(add) for add in adds) or 1.0
-    bars = [f"{'':{BAR}} for {card.answer}", *(_draw_bar(add, longest) for add in adds)]
+    largest = max(abs(add) for add in adds) or 1.0
+    bars = [f"{'':{BAR}} for {card.answer}", *(_draw_bar(add, largest) for add in adds)]
     for row, bar in zip(rows, bars, strict=True):
         cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield f"  {'   '.join([f'{row[0]:<{widths[0]}}', *cells, bar])}".rstrip()
@@ -162,7 +164,8 @@ def _spark(values: Any, low: float, high: float) -> str:
 def write_when(card: CaseCard) -> str:
     """When a series decides, as a phrase."""
     one = card.series or {}
-    return f"mostly in steps {one['from']} to {one['to']} of {one['channel']}"
+    how = "mostly in" if one["summary"] is None else "in"
+    return f"{how} steps {one['from']} to {one['to']} of {one['channel']}"
 
 
 def write_html(card: CaseCard) -> str:

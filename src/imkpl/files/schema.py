@@ -248,7 +248,6 @@ FLAG = _rule("true or false", lambda value, _: isinstance(value, bool | np.bool_
 CELL = _rule("a number or text", lambda value, _: isinstance(value, CELLS))
 KEY = _rule("a name or a whole number", lambda value, _: isinstance(value, str) or _is_whole(value))
 NUMBER_TYPE = _rule("a type of numbers", lambda value, _: isinstance(value, SETTING_TYPES))
-TEXTS = _listed(tuple, TEXT)
 PLAIN = _rule(
     "names with plain values", lambda value, _: isinstance(value, dict) and _is_plain(value)
 )

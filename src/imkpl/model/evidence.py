@@ -70,13 +70,6 @@ class Evidence:
         factors = self.factors(row)
         return factors if self.predictor.votes is None else factors * self.encoding.scores[row]
 
-    def beyond_similarity(self, row: int) -> FloatArray:
-        """What class scores have beyond a mean of similarities: bonuses, and many that agree."""
-        scores = self.encoding.scores[row]
-        if self.predictor.votes is None:
-            return np.zeros_like(scores)
-        return np.asarray(scores - self.similarities[row] @ self.factors(row))
-
     def by_kernel(self) -> FloatArray:
         """What each kernel adds to each class score."""
         n_samples, n_classes = self.encoding.scores.shape
