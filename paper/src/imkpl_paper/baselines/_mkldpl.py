@@ -403,11 +403,12 @@ def response_gradient(
     pairs: list[Pair], mixes: list[FloatArray], strengths: Strengths, kernel: FloatArray
 ) -> FloatArray:
     """The derivative of the two analysis terms with respect to the kernel."""
-    matrix = np.zeros_like(kernel)
-    for pair, mix in zip(pairs, mixes, strict=True):
-        errors = mix @ kernel
-        errors[:, pair.members] -= pair.codes
-        factors = np.full(kernel.shape[0], strengths.suppression)
-        factors[pair.members] = strengths.fidelity
-        matrix += 2 * mix.T @ (factors * errors)
-    return matrix
+    mix = np.concatenate(mixes)
+    errors, start = mix @ kernel, 0
+    for pair in pairs:
+        block = errors[start : start + len(pair.codes)]
+        own = strengths.fidelity * (block[:, pair.members] - pair.codes)
+        block *= strengths.suppression
+        block[:, pair.members] = own
+        start += len(pair.codes)
+    return np.asarray(2 * mix.T @ errors)
