@@ -58,7 +58,8 @@ def test_features_are_those_of_the_table_of_contributions(patients):
     model, X = patients
     explanation, votes = model.explain(X), model._predictor.votes
     table, one = explanation.contributions(3), explanation[3]
-    beyond = one.evidence.beyond_similarity(0)
+    evidence = one.evidence
+    beyond = evidence.encoding.scores[0] - evidence.similarities[0] @ evidence.factors(0)
     winner, second = one.winners[0], one.runners_up[0]
     lead = table[:, :, winner].sum(axis=0) - table[:, :, second].sum(axis=0)
     lead -= (beyond[winner] - beyond[second]) * explanation.feature_weights
