@@ -20,6 +20,7 @@ from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
 from imkpl.estimators import _landmarks
 from imkpl.kernels import GlobalAlignment
 from imkpl.kernels import alignment as numerics
+from imkpl.kernels.views import VIEWS
 from imkpl.series import SeriesSet
 from reference.alignment import alignment_stack
 
@@ -304,9 +305,12 @@ def planted():
     return X, y
 
 
+EACH_CHANNEL = GlobalAlignment(scales=(0.2, 1.0, 5.0), views=VIEWS)
+
+
 def test_many_kernels_are_screened_on_some_series(planted, monkeypatch):
     X, y = planted
-    whole = TimeSeriesIMKPL(n_prototypes=6, max_kernels=3).fit(X, y)
+    whole = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6, max_kernels=3).fit(X, y)
     monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
     monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
     tabulated = []
@@ -316,7 +320,7 @@ def test_many_kernels_are_screened_on_some_series(planted, monkeypatch):
         "_tabulate",
         lambda bank, X: (tabulated.append((bank.n_kernels, len(X))), tabulate(bank, X))[1],
     )
-    model = TimeSeriesIMKPL(n_prototypes=6).fit(X, y)
+    model = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6).fit(X, y)
     assert tabulated == [(26, 45), (8, 90)]
     live = np.flatnonzero(model.kernel_weights_)
     assert 1 <= live.size <= 4
@@ -333,12 +337,109 @@ def test_what_is_required_survives_the_screening(planted, monkeypatch):
     monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
     monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
     wanted = "channel 0 (level)"
-    model = TimeSeriesIMKPL(n_prototypes=6, require=[wanted]).fit(X, y)
+    model = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6, require=[wanted]).fit(X, y)
     assert model.kernel_weights_[model.kernel_names_.index(wanted)] > 0
 
 
 def test_at_most_twenty_kernels_are_kept(planted):
     X, y = planted
-    model = TimeSeriesIMKPL(n_prototypes=6).fit(np.concatenate([X, 2 * X + 1], axis=1), y)
+    more = np.concatenate([X, 2 * X + 1], axis=1)
+    model = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6).fit(more, y)
     assert model.kernel_weights_.size == 52
     assert np.count_nonzero(model.kernel_weights_) <= 20
+
+
+def test_channels_are_weighed_and_noise_is_left_out(train, new):
+    X, y = train
+    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=6).fit(X, y)
+    assert_array_equal(np.flatnonzero(model.feature_importances_), [1])
+    assert model.channel_evidence_[1] > 0.9
+    assert max(model.channel_evidence_[[0, 2]]) < 0.75
+    assert model.kernel_names_[0] == "b (width x0.2)"
+    assert model.score(*new) > 0.9
+    # What is left out may hold anything, in prediction too.
+    noise = np.asarray(new[0])
+    noise[:, [0, 2]] = np.where(np.isnan(noise[:, [0, 2]]), np.nan, 7.0)
+    assert_array_equal(model.predict_proba(noise), model.predict_proba(new[0]))
+
+
+@pytest.fixture(scope="module")
+def both():
+    """Channels 0 and 1 tell two of four classes apart each, channel 2 is noise."""
+
+    def make(seed):
+        rng = np.random.default_rng(seed)
+        y = np.arange(60) % 4
+        X = rng.standard_normal((60, 3, 15))
+        X[:, 0] += 3 * (y % 2)[:, np.newaxis]
+        X[:, 1, 5:] += 3 * (y // 2)[:, np.newaxis]
+        return X, y
+
+    return make(0), make(1)
+
+
+def test_channels_that_matter_together_share_the_weight(both):
+    (X, y), new = both
+    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
+    assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
+    assert_allclose(model.feature_importances_.sum(), 1.0)
+    assert all(name.startswith("all channels (") for name in model.kernel_names_)
+    assert len(model.kernel_names_) == 13
+    assert model.score(*new) > 0.95
+    # The card names the channel that tells the answer from the runner-up.
+    names = {model.explain(one[np.newaxis]).card(0).series["channel"] for one in new[0][:12]}
+    assert {name.split(" (")[0] for name in names} == {"channel 0", "channel 1"}
+
+
+def test_units_of_channels_do_not_matter(both):
+    (X, y), (other, _) = both
+    units, levels = np.array([1e3, 1e-2, 5.0])[:, np.newaxis], np.array([[3.0], [-1.0], [1e4]])
+    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
+    changed = TimeSeriesIMKPL(n_prototypes=4).fit(units * X + levels, y)
+    assert_allclose(changed.feature_importances_, model.feature_importances_, rtol=1e-4)
+    assert_allclose(
+        changed.predict_proba(units * other + levels), model.predict_proba(other), atol=1e-4
+    )
+
+
+def test_wishes_are_about_channels_where_channels_are_weighed(both):
+    (X, y), _ = both
+    named = SeriesSet.from_list(list(X), ["u", "v", "w"])
+    without = TimeSeriesIMKPL(n_prototypes=4, exclude=["u"]).fit(named, y)
+    assert without.feature_importances_[0] == 0.0
+    wanted = TimeSeriesIMKPL(n_prototypes=4, require=["w"]).fit(named, y)
+    assert wanted.feature_importances_[2] > 0.0
+    with pytest.raises(ValueError, match="Did you mean 'u'"):
+        TimeSeriesIMKPL(n_prototypes=4, exclude=["uu"]).fit(named, y)
+
+
+def test_many_series_are_weighed_on_some(both, monkeypatch):
+    (X, y), new = both
+    monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 24)
+    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
+    assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
+    assert model.score(*new) > 0.95
+
+
+def test_weights_of_noise_are_not_called_more_than_chance(both):
+    (X, y), _ = both
+    shuffled = np.random.default_rng(1).permutation(y)
+    with pytest.warns(UserWarning, match="No kernel tells the classes apart"):
+        model = TimeSeriesIMKPL(n_prototypes=4).fit(X, shuffled)
+    assert model.channel_evidence_.max() < 0.95
+
+
+def test_gaps_and_unequal_lengths_of_weighed_channels(both):
+    (X, y), new = both
+    rng = np.random.default_rng(0)
+    series = [one[:, : int(rng.integers(12, 16))].copy() for one in X]
+    for one in series:
+        one[rng.integers(0, 3), rng.integers(1, 10)] = np.nan
+    model = TimeSeriesIMKPL(n_prototypes=4).fit(series, y)
+    assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
+    assert model.score(*new) > 0.95
+
+
+def test_only_weighed_channels_have_evidence(model):
+    with pytest.raises(AttributeError, match="kernel_evidence_"):
+        model.channel_evidence_  # noqa: B018

@@ -100,8 +100,11 @@ def prepared(table, index, series):
         first = min(floor(start), part.shape[1] - 1)
         part = part[:, first : max(ceil(stop), first + 1)]
         is_aligned = table.views[index] in ("values", "differences")
-        unit = 1.0 if is_aligned else table.units[index]
-        rows = [VIEWS[table.views[index]](row / unit) for row in part]
+        units = np.ones(len(part)) if is_aligned else table.units[index]
+        rows = [
+            factor * np.asarray(VIEWS[table.views[index]](row / unit))
+            for row, unit, factor in zip(part, units, table.factors[index], strict=True)
+        ]
         result.append(np.array(rows) if is_aligned else np.concatenate(rows)[:, np.newaxis])
     return result
 

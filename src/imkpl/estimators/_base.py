@@ -432,11 +432,14 @@ class BasePrototypeClassifier(
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The kernel weights summed per feature; they sum to one.
+        """The kernel weights summed per feature, or the weights of channels; they sum to one.
 
-        Only banks whose kernels read one feature each have it.
+        Only banks whose kernels read one feature each, or weigh channels, have it.
         """
         check_is_fitted(self)
+        weights: FloatArray | None = self._channel_weights
+        if weights is not None:
+            return weights.copy()
         if self._kernel_columns is None:
             raise AttributeError(
                 "feature_importances_ is defined when every kernel reads one feature, as with "
@@ -444,6 +447,21 @@ class BasePrototypeClassifier(
             )
         totals = np.bincount(self._kernel_columns, self.kernel_weights_, self.n_features_in_)
         return totals.astype(np.float64)
+
+    @property
+    def channel_evidence_(self) -> FloatArray:
+        """From 0 to 1: how sure it is that each channel of series is more than chance.
+
+        Only models whose kernels weigh channels have it.
+        """
+        check_is_fitted(self)
+        evidence: FloatArray | None = self._channel_evidence
+        if evidence is None:
+            raise AttributeError(
+                "channel_evidence_ is defined when kernels weigh channels, as with "
+                "kernels='per_view'. Use kernel_evidence_ for these kernels."
+            )
+        return evidence.copy()
 
     @property
     def support_values_(self) -> list[dict[str, Any]]:

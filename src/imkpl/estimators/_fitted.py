@@ -67,6 +67,8 @@ def describe_fit(
         "sample_wishes_": name_wishes(data.given_wishes),
         "_predictor": replace(predictor, ranges=find_ranges(data, predictor)),
         "_kernel_columns": bank.kernel_columns,
+        "_channel_weights": data.channels and data.channels.weights,
+        "_channel_evidence": data.channels and data.channels.found.shares,
     }
 
 

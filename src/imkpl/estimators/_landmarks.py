@@ -15,7 +15,7 @@ from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
-from imkpl.estimators._training import TrainingData, adapt_kernels
+from imkpl.estimators._training import ChannelWeights, TrainingData, adapt_kernels
 from imkpl.estimators._wishes import find_kernel_wishes
 from imkpl.kernels.base import block_rows
 from imkpl.kernels.sharded import MAX_EXACT, Found, RowBlocks, ShardedSamples, join_rows
@@ -58,6 +58,9 @@ def learn_kernels(
                 data, kernels=screened.kernel_indices, kernel_wishes=screened.kernel_wishes
             )
         start: Start = estimator._prepare_start(estimator._build_problem(data))
+        if data.channels is not None and not data.channels.found.has_structure:
+            # Weights that were learned from the classes are better than chance in any case.
+            start = replace(start, found=replace(start.found, has_structure=False))
         if screened is None:
             return start
         # The evidence of kernels that do not stay is that of the screening.
@@ -99,6 +102,12 @@ def screen_kernels(estimator: Any, data: TrainingData) -> Problem | None:
     if n_kernels <= n_kept or data.n_samples <= SCREENED_SAMPLES * n_samples:
         return None
     announce(type(estimator).__name__, f"screening {n_kernels} kernels on {n_samples} samples")
+    start: Start = estimator._prepare_start(estimator._build_problem(take_some(data, n_samples)))
+    return start(n_kept)[0]
+
+
+def take_some(data: TrainingData, n_samples: int) -> TrainingData:
+    """About this number of samples, in the proportions of the classes."""
     order = np.random.default_rng(0).permutation(data.n_samples)
     by_class = [order[data.labels[order] == label] for label in range(data.classes.size)]
     share = n_samples / data.n_samples
@@ -107,7 +116,7 @@ def screen_kernels(estimator: Any, data: TrainingData) -> Problem | None:
             [some[: max(SCREENING_PER_CLASS, round(share * some.size))] for some in by_class]
         )
     )
-    part = replace(
+    return replace(
         data,
         samples=data.kind.subset(data.bank, data.samples, chosen),
         labels=data.labels[chosen],
@@ -115,8 +124,31 @@ def screen_kernels(estimator: Any, data: TrainingData) -> Problem | None:
         counts=data.counts[chosen],
         wishes=data.wishes and data.wishes.take(chosen),
     )
+
+
+def weigh_channels(estimator: Any, data: TrainingData) -> TrainingData:
+    """The data with kernels that compare channels together, weighed as features are.
+
+    There is one kernel per channel for that, and some samples are enough.
+    """
+    each = data.bank._by_channel()
+    if each is None:
+        return data
+    n_samples = max(SCREENING_SAMPLES, SCREENING_PER_CLASS * data.classes.size)
+    is_many = data.n_samples > SCREENED_SAMPLES * n_samples
+    part = take_some(data, n_samples) if is_many else data
+    bank = each.adapt(part.samples, part.sample_weight)
+    kernels, wishes = find_kernel_wishes(estimator, bank, data.input)
+    part = replace(part, bank=bank, kernels=kernels, kernel_wishes=wishes)
     start: Start = estimator._prepare_start(estimator._build_problem(part))
-    return start(n_kept)[0]
+    problem, weights = start(None)
+    learned, evidence = np.zeros(bank.n_kernels), np.zeros(bank.n_kernels)
+    learned[problem.kernel_indices] = weights * problem.diagonals
+    evidence[start.problem.kernel_indices] = start.found.shares
+    learned /= learned.sum()
+    bank = data.bank._weigh(learned).adapt(data.samples, data.sample_weight)
+    found = replace(start.found, shares=evidence)
+    return replace(data, bank=bank, channels=ChannelWeights(learned, found))
 
 
 def learn_bandwidths(estimator: Any, data: TrainingData) -> tuple[TrainingData, int | None]:
@@ -139,8 +171,10 @@ def learn_bandwidths(estimator: Any, data: TrainingData) -> tuple[TrainingData, 
     if is_sharded:
         data = replace(data, bank=data.X.distribute(data.bank))
     data = adapt_kernels(data, in_parts=n_landmarks is not None)
-    kernels, wishes = find_kernel_wishes(estimator, data.bank, data.input)
-    data = replace(data, kernels=kernels, kernel_wishes=wishes)
+    data = weigh_channels(estimator, data)
+    if data.channels is None:
+        kernels, wishes = find_kernel_wishes(estimator, data.bank, data.input)
+        data = replace(data, kernels=kernels, kernel_wishes=wishes)
     if is_sharded and n_landmarks is None:
         data = replace(data, samples=data.samples.gather(np.arange(len(data.samples))))
     return data, n_landmarks

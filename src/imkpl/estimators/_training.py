@@ -24,6 +24,7 @@ from imkpl.estimators._partitions import in_memory
 from imkpl.estimators._wishes import check_sample_wishes, merge_wishes, read_sample_wishes
 from imkpl.kernels import ArrayColumns, BaseKernelBank, Normalized
 from imkpl.kernels.sharded import RowBlocks, ShardedSamples
+from imkpl.model.twins import KernelEvidence
 from imkpl.model.wishes import KernelWishes, SampleWishes
 
 LABEL_TYPES = (str, bytes, Number, np.generic)
@@ -34,6 +35,14 @@ NEGLIGIBLE = 1e-6
 SMALLEST, LARGEST = 1e-15, 1e15
 # How numpy puts it when something else is converted to numbers.
 NOT_NUMBERS = re.compile(r"could not convert string|float\(\) argument|setting an array element")
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelWeights:
+    """The weights of channels inside the kernels."""
+
+    weights: FloatArray  # (n_channels,), sum to one
+    found: KernelEvidence  # how sure it is that channels are more than chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +73,7 @@ class TrainingData:
     wishes: SampleWishes | None = None  # about the distinct ones
     kernels: IntArray | None = None  # those that are not excluded; None for all
     kernel_wishes: KernelWishes | None = None  # about these
+    channels: ChannelWeights | None = None  # where kernels weigh channels
 
     @property
     def n_samples(self) -> int:

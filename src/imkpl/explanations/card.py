@@ -13,7 +13,7 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
 from imkpl.explanations.letter import CODE_NOTE, write_letter
 from imkpl.explanations.show import draw_picture, percent, show_cell, write_html, write_text
-from imkpl.explanations.time import describe_series
+from imkpl.explanations.time import describe_series, weigh_channels
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -70,7 +70,8 @@ class CaseCard(Described):
         The rule that decided.
     series : dict or None
         For series, the channel that speaks most for the supporting case: the share of each step in
-        that, and the step of the supporting case that it is aligned with.
+        that, and the step of the supporting case that it is aligned with. "channels" has what the
+        channels add to the similarity to the supporting prototype, over that to the opposing one.
     pictures : dict or None
         The case, the supporting and the opposing one, as `render` of `explain` shows them: text, or
         HTML if it begins with "<".
@@ -185,6 +186,8 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         _describe_speaker(one, shares, prototype, place)
         for prototype, place in zip(speakers, places, strict=True)
     )
+    series = describe_series(one, places)
+    channels = [] if series is None else weigh_channels(one, speakers)
     return CaseCard(
         case=str(one.sample_ids[0]),
         answer=to_label(one.classes[winner]),
@@ -203,9 +206,10 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
             *_note_values(comparison, cells, outside),
             *_note_missing(comparison, cells),
             *_note_code(one, doubt),
+            *_note_channels(channels),
         ],
         decision=one.decision,
-        series=describe_series(one, places),
+        series=series and {**series, "channels": channels},
         pictures=comparison.draw(one, places),
     )
 
@@ -314,6 +318,14 @@ def _note_code(one: Explanation, doubt: str) -> list[str]:
         f"{CODE_NOTE}: {shares[most]:.1%} of it is {one.classes[most]}, "
         f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
     ]
+
+
+def _note_channels(channels: list[dict[str, Any]]) -> list[str]:
+    """A sentence about the channels in which the supporting prototype is nearer."""
+    if not channels:
+        return []
+    named = ", ".join(f"{one['name']} {round(one['for'], 3) + 0.0:+.3f}" for one in channels)
+    return [f"Nearer to the supporting than to the opposing prototype, by channel: {named}."]
 
 
 class Comparison:

@@ -9,6 +9,7 @@ import numpy as np
 from imkpl._json import to_json
 from imkpl._typing import FloatArray
 from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment, expected_alignment
+from imkpl.kernels.alignment import split_losses
 from imkpl.kernels.views import ALIGNED
 from imkpl.model.predictor import Predictor
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 SMALLEST = 1e-300
 # A series decides in the shortest span of steps with this part of what tells it apart.
 MOST = 2 / 3
+# Channels that are named.
+MOST_CHANNELS = 5
 # Points of a series that are kept.
 MOST_STEPS = 200
 
@@ -29,6 +32,37 @@ def unfold_means(predictor: Predictor) -> tuple[BaseKernelBank, FloatArray]:
     if not isinstance(bank, Averaged):
         return bank, weights
     return bank.bank, np.asarray(weights @ bank.shares)
+
+
+def name_channels(predictor: Predictor) -> list[str]:
+    """The names of the channels that a model reads."""
+    names, columns = predictor.samples.channel_names, predictor.columns
+    if columns is None:
+        columns = np.arange(predictor.samples.n_channels)
+    return [f"channel {column}" for column in columns] if names is None else list(names)
+
+
+def weigh_channels(one: Explanation, prototypes: list[int | None]) -> list[dict[str, Any]]:
+    """What every channel adds to the similarity to the first of two prototypes, over the second.
+
+    A similarity is what its kernels have where all is equal, less what each channel costs; the
+    first prototype is nearer in a channel that costs less.
+    """
+    predictor = one.evidence.predictor
+    bank, weights = unfold_means(predictor)
+    names = name_channels(predictor)
+    if not isinstance(bank, GlobalAlignment) or len(names) < 2:
+        return []
+    adds = np.zeros(len(names))
+    for sign, prototype in zip((-1, 1), prototypes, strict=True):
+        if prototype is not None:
+            own = slice(*predictor.mixes.indptr[prototype : prototype + 2])
+            amounts, places = predictor.mixes.data[own], predictor.mixes.indices[own]
+            for kernel, channels in enumerate(bank._table.channels):
+                lost = split_losses(bank, kernel, one.evidence.samples, predictor.samples[places])
+                adds[list(channels)] += sign * weights[kernel] * (amounts @ lost)
+    order = np.argsort(-np.abs(adds), kind="stable")[:MOST_CHANNELS]
+    return [{"name": names[channel], "for": float(adds[channel])} for channel in order]
 
 
 def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any] | None:
@@ -50,7 +84,9 @@ def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any
     logs = [np.log(np.maximum(one.x_agreement, SMALLEST)) for one in found]
     gains = np.maximum(logs[0] - logs[-1], 0.0) if len(used) > 1 else found[0].x_shares
     shares = gains / (gains.sum() or 1.0)
-    channel, times = bank._table.channels[kernel][0], found[0].x_times
+    # Of channels that are compared together, the one that tells the two apart best.
+    nearer = (found[1].distances if len(used) > 1 else 0.0) - found[0].distances
+    channel, times = bank._table.channels[kernel][int(np.argmax(nearer))], found[0].x_times
     view = bank._table.views[kernel]
     if view in ALIGNED:
         first, last = find_span(shares)
@@ -63,7 +99,7 @@ def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any
     edges = np.linspace(0, times.size, min(MOST_STEPS, times.size) + 1).astype(np.intp)[:-1]
     return {
         "case": str(one.support_ids[used[0]]),
-        "channel": bank.kernel_names(one.evidence.samples.channel_names)[kernel],
+        "channel": bank._add_view(kernel, name_channels(one.evidence.predictor)[channel]),
         "summary": None if view in ALIGNED else view,
         "from": int(np.floor(times[first])),
         "to": int(np.ceil(times[last])),

@@ -176,6 +176,14 @@ def _or_none(rule: Rule) -> Rule:
     return check
 
 
+def _text_or(rule: Rule) -> Rule:
+    def check(value: Any, where: str, sizes: Sizes) -> None:
+        if not isinstance(value, str):
+            rule(value, where, sizes)
+
+    return check
+
+
 def _listed(kinds: type | tuple[type, ...], rule: Rule, axis: str = "any") -> Rule:
     """A list of values that follow a rule."""
 
@@ -267,6 +275,7 @@ WIDTHS = _rule(
 )
 COLUMNS = _listed(SEQUENCE, KEY)
 BANK = _part(*BANKS)
+PER_CHANNEL = _listed(tuple, _listed(tuple, NUMBER), "kernels")
 
 # The fields of the parts of a model, in an order in which sizes are known before they are needed.
 PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
@@ -283,9 +292,11 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "views": _listed(tuple, TEXT, "kernels"),
         "windows": _listed(tuple, _listed(tuple, NUMBER), "kernels"),
         "scales": _numbers("kernels"),
-        "units": _numbers("kernels", low=0),
+        "shares": PER_CHANNEL,
+        "units": PER_CHANNEL,
         "rates": _numbers("kernels", low=0),
-        "centers": _listed(tuple, _listed(tuple, NUMBER), "kernels"),
+        "factors": PER_CHANNEL,
+        "centers": PER_CHANNEL,
         "length": _or_none(POSITIVE),
     },
     "Column": {"name": TEXT, "categories": _or_none(_listed(tuple, CELL)), "is_whole": FLAG},
@@ -317,7 +328,7 @@ PART_FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "scales": SCALES,
         "views": _listed(SEQUENCE, TEXT),
         "windows": _listed(SEQUENCE, POSITIVE),
-        "groups": _or_none(_named(COLUMNS)),
+        "groups": _or_none(_text_or(_named(COLUMNS))),
         "length": _or_none(KEY),
         "triangular": _or_none(POSITIVE),
         "bandwidth": _or_none(WIDTHS),
@@ -416,6 +427,8 @@ MODEL: Mapping[str, Rule] = {
     "n_iter_": _count("rounds"),
     "sample_wishes_": _or_none(_mapping(dict.fromkeys(WISHES, _flags("train")))),
     "_kernel_columns": _or_none(_indices("kernels", "features")),
+    "_channel_weights": _or_none(_numbers("features", low=0)),
+    "_channel_evidence": _or_none(_numbers("features", low=0)),
     "provenance_": PLAIN,
     "_predictor": _part("Predictor", shares_sizes=True),
 }
@@ -502,6 +515,9 @@ def _check_predictor(predictor: Any, where: str, sizes: Sizes) -> None:
             all(len(c) * count_numbers(v) == len(center) for c, v, center in sized),
             "has not one center per number",
         )
+        counts = [len(channels) for channels in table.channels]
+        for each in (table.units, table.factors):
+            require([*map(len, each)] == counts, "has not one number per channel")
         used = np.array([channel for channels in table.channels for channel in channels])
     else:
         rules = {"tables": _part("Table"), "words": _part("Documents")}

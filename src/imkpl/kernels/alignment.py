@@ -31,6 +31,7 @@ from imkpl.kernels.base import (
     find_columns,
     require_columns,
 )
+from imkpl.kernels.normalize import Averaged
 from imkpl.kernels.per_feature import (
     check_widths,
     invert_rates,
@@ -62,6 +63,8 @@ MOST_STEPS = 100
 # The factor on the bandwidth of summaries: the local kernel falls twice as fast as a Gaussian.
 SUMMARY_SCALES = (2.0,)
 
+# The name of the group of all channels, and the groups that have it.
+TOGETHER, WEIGHED = "all channels", "weighed"
 Groups = Mapping[str, Sequence[int | str]]
 # Numbers that may overflow, as mantissas and exponents of two.
 Powers: TypeAlias = tuple[FloatArray, IntArray]
@@ -92,8 +95,11 @@ class ChannelKernels(KernelTable):
     views: tuple[str, ...]  # what of the channels each compares
     windows: tuple[Window, ...]  # and in which part of the time
     scales: FloatArray  # the factor on its bandwidth
-    units: FloatArray  # a typical difference of two values of its channels
+    # The weight of each channel in squared distances; none where all have one unit.
+    shares: tuple[tuple[float, ...], ...]
+    units: tuple[tuple[float, ...], ...]  # a typical difference of two values, for each channel
     rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
+    factors: tuple[tuple[float, ...], ...]  # on what is compared of each channel
     # A typical value of each channel of a kernel. Distances do not depend on it, but numbers far
     # from zero would lose digits.
     centers: tuple[tuple[float, ...], ...]
@@ -108,19 +114,23 @@ class ChannelKernels(KernelTable):
         """What one kernel compares: no value missing, and a local kernel ``exp(-(x - y)**2)``."""
         part = prepare_channels(series, self.channels[index], self.length)
         part = view_series(part, self.views[index], self.windows[index], self.units[index])
-        center = np.array(self.centers[index])[:, np.newaxis]
-        scaled = (part.values - center) * self.rates[index]
+        center = np.array(self.centers[index])
+        factors = self.rates[index] * np.array(self.factors[index])
+        factors = np.repeat(factors, center.size // factors.size)
+        scaled = (part.values - center[:, np.newaxis]) * factors[:, np.newaxis]
         return SeriesSet(scaled.astype(dtype, copy=False), part.starts)
 
 
 def find_channels(
-    groups: Groups | None, series: SeriesSet
+    groups: Groups | str | None, series: SeriesSet
 ) -> tuple[list[tuple[int, ...]], list[str]]:
     """The channels of every group, or each channel on its own."""
     names = series.channel_names
     if groups is None:
         labels = [f"channel {c}" for c in range(series.n_channels)] if names is None else names
         return [(c,) for c in range(series.n_channels)], list(labels)
+    if isinstance(groups, str):
+        return [tuple(range(series.n_channels))], [TOGETHER]
     places = {} if names is None else {name: place for place, name in enumerate(names)}
     channels = []
     for group, members in groups.items():
@@ -157,8 +167,10 @@ def prepare_channels(series: SeriesSet, channels: Sequence[int], length: int | N
     return part
 
 
-def find_length(series: SeriesSet, wanted: int | str | None, shares: FloatArray) -> int | None:
-    """The common length to resample to, if any."""
+def find_length(
+    series: SeriesSet, wanted: int | str | None, shares: FloatArray, *, fills_gaps: bool = False
+) -> int | None:
+    """The common length to resample to, if any; series with gaps have one where they are filled."""
     if not isinstance(wanted, str):
         return wanted
     lengths = series.lengths.astype(np.float64)
@@ -166,29 +178,36 @@ def find_length(series: SeriesSet, wanted: int | str | None, shares: FloatArray)
     # The mean of (n - m)**2 over pairs is twice the variance.
     spread = 2 * float(shares @ (lengths - mean) ** 2)
     is_uneven = spread > MOST_LOST * LENGTH_SPREAD * mean
-    return min(max(1, round(mean)), MOST_STEPS) if is_uneven or mean > MOST_STEPS else None
+    is_filled = fills_gaps and bool(np.isnan(series.values).any())
+    is_changed = is_uneven or mean > MOST_STEPS or is_filled
+    return min(max(1, round(mean)), MOST_STEPS) if is_changed else None
 
 
-def root_bandwidth(part: SeriesSet, sample_weight: Any) -> float:
-    """The root of the squared width that suits some channels.
+def root_widths(part: SeriesSet, shares: FloatArray) -> FloatArray:
+    """The roots of the squared widths that suit the rows of what is compared.
 
     ``mean squared difference * mean length``, the mean taken over all pairs of series and of their
-    time steps, and summed over the channels: ``2 sigma**2`` for
+    time steps; those of several rows are summed: ``2 sigma**2`` for
     ``sigma = sqrt(mean squared difference / 2) * sqrt(length)``. An alignment has about as many
     local kernels as a series has steps, and multiplies them.
     """
-    shares = check_sample_weight(sample_weight, len(part))
-    return _typical_difference(part, shares) * float(np.sqrt(shares @ part.lengths))
+    return _typical_differences(part, shares) * np.sqrt(shares @ part.lengths)
 
 
-def find_unit(part: SeriesSet, shares: FloatArray) -> float:
-    """A typical difference of two values of some channels; 1 where there is none."""
-    return _typical_difference(part, shares) or 1.0
+def find_units(part: SeriesSet, shares: FloatArray, is_weighed: bool) -> tuple[float, ...]:
+    """A typical difference of two values for every channel, 1 where there is none.
+
+    It is one for all channels, unless they are weighed.
+    """
+    found = _typical_differences(part, shares)
+    if not is_weighed:
+        found = np.full(found.size, np.hypot.reduce(found))
+    return tuple(np.where(found > 0, found, 1.0).tolist())
 
 
-def _typical_difference(part: SeriesSet, shares: FloatArray) -> float:
+def _typical_differences(part: SeriesSet, shares: FloatArray) -> FloatArray:
     per_step = np.repeat(shares / part.lengths, part.lengths)
-    return float(np.hypot.reduce(root_mean_squared_difference(part.values.T, per_step)))
+    return root_mean_squared_difference(part.values.T, per_step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +239,11 @@ class GlobalAlignment(BaseKernelBank):
         Into how many parts time is divided. 1 is all of it; 2 adds kernels on three windows of half
         the time, 4 on seven of a quarter, which slide by half their length. A weight then says when
         something matters; series are aligned within the window.
-    groups : mapping from names to channels, optional
+    groups : mapping from names to channels, or "weighed", optional
         One kernel per group instead of one per channel; the squared distances of its channels,
-        given by number or name, are summed. Give them one unit first.
+        given by number or name, are summed. Give them one unit first. "weighed" is a single group
+        of all channels, each in its own unit and with a weight of its own, which `fit` learns as it
+        learns those of features; before, all have the same.
     length : "auto", int or None
         Resample every series to this number of steps, linearly. "auto" takes the mean length of the
         training part if differences in length alone would lower the mean kernel by 5 %, 100 steps
@@ -264,7 +285,7 @@ class GlobalAlignment(BaseKernelBank):
     scales: tuple[float, ...] = (1.0,)
     views: tuple[str, ...] = ("values",)
     windows: tuple[int, ...] = (1,)
-    groups: Groups | None = None
+    groups: Groups | str | None = None
     length: int | str | None = "auto"
     triangular: int | None = None
     bandwidth: float | FloatArray | None = None
@@ -304,6 +325,16 @@ class GlobalAlignment(BaseKernelBank):
             "groups={}) has no groups, expected at least one. Leave it out for one kernel per "
             "channel",
         )
+        _require(
+            not isinstance(self.groups, str) or self.groups == WEIGHED,
+            f"groups={self.groups!r}) must be 'weighed' or a mapping from names to channels. Leave "
+            "it out for one kernel per channel",
+        )
+        _require(
+            self.groups != WEIGHED or self.bandwidth is None,
+            f"groups='weighed', bandwidth={self.bandwidth!r}) has two rules for widths: weighed "
+            "channels have their own. Leave out one of them",
+        )
         for name in ("dtype", "table_dtype"):
             _require(
                 getattr(self, name) in DTYPES,
@@ -334,13 +365,12 @@ class GlobalAlignment(BaseKernelBank):
             table = self._start_table(series)
         used = np.flatnonzero(shares)
         series, shares = series[used], shares[used]
-        length = find_length(series, self.length, shares)
+        length = find_length(series, self.length, shares, fills_gaps=self.groups == WEIGHED)
         read = functools.cache(lambda channels: prepare_channels(series, channels, length))
-        units = {each: find_unit(read(each), shares) for each in dict.fromkeys(table.channels)}
-        found = np.array([units[each] for each in table.channels])
-        table = replace(table, length=length, units=found)
-        rates, centers = self._find_rates(table, read, shares)
-        return replace(self, kernels=replace(table, rates=rates, centers=centers))
+        find = functools.cache(lambda each, own: find_units(read(each), shares, own))
+        sources = zip(table.channels, map(bool, table.shares), strict=True)
+        table = replace(table, length=length, units=tuple(find(*source) for source in sources))
+        return replace(self, kernels=self._find_rates(table, read, shares))
 
     def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
         """The matrix of one base kernel."""
@@ -386,11 +416,40 @@ class GlobalAlignment(BaseKernelBank):
         for index, label in enumerate(table.labels):
             if feature_names is not None and not table.is_group[index]:
                 label = str(feature_names[table.channels[index][0]])
-            words = name_view(table.views[index], table.windows[index])
-            if len(self.scales) > 1 and table.views[index] in ALIGNED:
-                words.append(f"width x{table.scales[index]:g}")
-            names.append(f"{label} ({', '.join(words)})" if words else label)
+            names.append(self._add_view(index, label))
         return names
+
+    def _add_view(self, index: int, label: str) -> str:
+        """A label with what one kernel compares."""
+        table = self._table
+        words = name_view(table.views[index], table.windows[index])
+        if len(self.scales) > 1 and table.views[index] in ALIGNED:
+            words.append(f"width x{table.scales[index]:g}")
+        return f"{label} ({', '.join(words)})" if words else label
+
+    def _by_channel(self) -> Averaged | None:
+        """One kernel per channel, the mean of its views, by which channels are weighed."""
+        if self.groups != WEIGHED:
+            return None
+        channels = self._columns.tolist()
+        each = replace(self, scales=(float(np.median(self.scales)),), groups=None, kernels=None)
+        return Averaged(each, {f"channel {channel}": [channel] for channel in channels})
+
+    def _weigh(self, weights: FloatArray) -> Self:
+        """The bank with these weights of all channels, those without one left out; not adapted."""
+        kept = np.flatnonzero(weights)
+        table, shares = self._table, weights[kept] / weights[kept].sum()
+        n_kernels, is_lone = self.n_kernels, kept.size == 1
+        return replace(
+            self,
+            kernels=replace(
+                table,
+                channels=(tuple(kept.tolist()),) * n_kernels,
+                labels=(f"channel {kept[0]}" if is_lone else TOGETHER,) * n_kernels,
+                is_group=np.full(n_kernels, not is_lone),
+                shares=(tuple(shares.tolist()),) * n_kernels,
+            ),
+        )
 
     @property
     def _columns(self) -> IntArray:
@@ -448,28 +507,48 @@ class GlobalAlignment(BaseKernelBank):
             for scale in (self.scales if view in ALIGNED else SUMMARY_SCALES)
         ]
         read, names, views, windows, scales = zip(*kernels, strict=True)
-        is_group = np.full(len(kernels), self.groups is not None)
-        unknown = np.zeros(len(kernels))
+        n_kernels, n_read = len(kernels), len(channels[0])
+        is_weighed = self.groups == WEIGHED
         return ChannelKernels(
-            read, names, is_group, views, windows, np.array(scales), unknown, unknown, (), None
+            channels=read,
+            labels=names,
+            is_group=np.full(n_kernels, self.groups is not None),
+            views=views,
+            windows=windows,
+            scales=np.array(scales),
+            shares=((1 / n_read,) * n_read if is_weighed else (),) * n_kernels,
+            units=(),
+            rates=np.zeros(n_kernels),
+            factors=(),
+            centers=(),
+            length=None,
         )
 
     def _find_rates(
         self, table: ChannelKernels, read: Callable[[Any], SeriesSet], shares: FloatArray
-    ) -> tuple[FloatArray, tuple[tuple[float, ...], ...]]:
-        """One over the width of every kernel, and what its values are measured from."""
-        sources = list(zip(table.channels, table.views, table.windows, table.units, strict=True))
-        known: dict[Any, tuple[float, tuple[float, ...]]] = {}
+    ) -> ChannelKernels:
+        """The table with the widths of kernels and channels, and what values are measured from."""
+        sources = list(
+            zip(table.channels, table.views, table.windows, table.units, table.shares, strict=True)
+        )
+        known: dict[Any, tuple[float, tuple[float, ...], tuple[float, ...]]] = {}
         for source in dict.fromkeys(sources):
-            part = view_series(read(source[0]), *source[1:])
+            channels, view, window, units, weights = source
+            part = view_series(read(channels), view, window, units)
             center = tuple(np.median(part.values.astype(np.float64), axis=1).tolist())
-            known[source] = root_bandwidth(part, shares), center
-        roots = np.array([known[source][0] for source in sources])
+            widths = np.hypot.reduce(root_widths(part, shares).reshape(len(channels), -1), axis=1)
+            root, factors = float(np.hypot.reduce(widths)), np.ones(len(channels))
+            if weights:
+                # A channel that does not vary has no part.
+                factors = np.sqrt(weights) * invert_roots(widths)
+                root = float(np.sqrt(np.sum(weights, where=factors > 0)))
+            known[source] = root, tuple(factors.tolist()), center
+        roots, every_factor, centers = zip(*(known[source] for source in sources), strict=True)
         if self.bandwidth is not None:
             given = dict(zip(known, np.sqrt(self._given_bandwidth(len(known))), strict=True))
-            roots = np.array([given[source] for source in sources])
-        centers = tuple(known[source][1] for source in sources)
-        return invert_roots(np.sqrt(table.scales) * roots), centers
+            roots = tuple(given[source] for source in sources)
+        rates = invert_roots(np.sqrt(table.scales) * np.array(roots))
+        return replace(table, rates=rates, factors=every_factor, centers=centers)
 
     def _given_bandwidth(self, n_sources: int) -> FloatArray:
         given = np.asarray(self.bandwidth, dtype=np.float64)
@@ -762,6 +841,9 @@ class ExpectedAlignment:
     x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
         What the local kernels of an alignment would multiply to if all steps agreed as well as
         this one does with those it is aligned to; between 0 and 1.
+    distances : array of shape (n_channels,)
+        The squared distance of the two series along the alignment, in each channel that the kernel
+        reads, in squared widths of the kernel.
 
     Notes
     -----
@@ -781,6 +863,7 @@ class ExpectedAlignment:
     y_times: FloatArray
     x_agreement: FloatArray
     y_agreement: FloatArray
+    distances: FloatArray
 
     def __repr__(self) -> str:
         n_x, n_y = self.visits.shape
@@ -838,7 +921,9 @@ def expected_alignment(
     times = [_find_times(table, series) for series in pair]
     left, right = (table.prepare(0, series, np.float64)[0] for series in pair)
     if table.views[0] not in ALIGNED:
-        return _all_alike(float(single.evaluate(0, *pair)[0, 0]), *times)
+        distances = _find_distances(table, 0, left, right, np.ones((1, 1)))
+        similarity = float(single.evaluate(0, *pair)[0, 0])
+        return _all_alike(similarity, times[0], times[1], distances)
     local = _log_local(left, right, bank.triangular)
     visits = loops._visits(local, loops._log_alignments(local))
     similarity = single.evaluate(0, *pair)[0, 0]
@@ -849,14 +934,60 @@ def expected_alignment(
         total = visits.sum(axis=axis)
         mean = losses.sum(axis=axis) / np.where(total > 0, total, 1.0)
         agreements.append(np.where(total > 0, np.exp(mean * total.size), 0.0))
-    return ExpectedAlignment(float(similarity), visits, *times, *agreements)
+    x_times, y_times = times
+    x_agreement, y_agreement = agreements
+    return ExpectedAlignment(
+        similarity=float(similarity),
+        visits=visits,
+        x_times=x_times,
+        y_times=y_times,
+        x_agreement=x_agreement,
+        y_agreement=y_agreement,
+        distances=_find_distances(table, 0, left, right, visits),
+    )
 
 
-def _all_alike(similarity: float, x_times: FloatArray, y_times: FloatArray) -> ExpectedAlignment:
+def split_losses(bank: GlobalAlignment, index: int, x: SeriesSet, Y: SeriesSet) -> FloatArray:
+    """What the similarity of one series to others lacks to 1, by the channels of one kernel.
+
+    A channel has as large a part in it as in the squared distance along the alignment. An array of
+    shape (n_series, n_channels).
+    """
+    table = bank._table
+    (left,) = table.prepare(index, x, np.float64)
+    lacks, found = 1 - bank.evaluate(index, x, Y)[0], []
+    for right in table.prepare(index, Y, np.float64):
+        visits = np.ones((1, 1))
+        if table.views[index] in ALIGNED:
+            local = _log_local(left, right, bank.triangular)
+            visits = loops._visits(local, loops._log_alignments(local))
+        found.append(_find_distances(table, index, left, right, visits))
+    distances = np.array(found)
+    totals = distances.sum(axis=1, keepdims=True)
+    equal = np.full_like(distances, 1 / distances.shape[1])
+    shares = np.divide(distances, totals, out=equal, where=totals > 0)
+    return np.asarray(lacks[:, np.newaxis] * shares)
+
+
+def _find_distances(
+    table: ChannelKernels, index: int, left: FloatArray, right: FloatArray, visits: FloatArray
+) -> FloatArray:
+    """The squared distance of two prepared series in every channel, along their alignment."""
+    # Steps that no alignment passes are at no distance, however far they are.
+    by_row = [
+        np.sum(visits * np.subtract.outer(own, other) ** 2, where=visits > 0)
+        for own, other in zip(left, right, strict=True)
+    ]
+    return np.asarray(np.reshape(by_row, (len(table.channels[index]), -1)).sum(axis=1))
+
+
+def _all_alike(
+    similarity: float, x_times: FloatArray, y_times: FloatArray, distances: FloatArray
+) -> ExpectedAlignment:
     """Two summaries: every step of one stands beside all of the other, and none agrees better."""
     visits = np.full((x_times.size, y_times.size), 1 / min(x_times.size, y_times.size))
-    agreements = (np.full(times.size, similarity) for times in (x_times, y_times))
-    return ExpectedAlignment(similarity, visits, x_times, y_times, *agreements)
+    own, other = (np.full(times.size, similarity) for times in (x_times, y_times))
+    return ExpectedAlignment(similarity, visits, x_times, y_times, own, other, distances)
 
 
 def _read_one(series: Any, name: str) -> SeriesSet:

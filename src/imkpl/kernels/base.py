@@ -383,6 +383,14 @@ class BaseKernelBank(ABC):
         """The sorted input columns that the kernels read; None when they read everything."""
         return None
 
+    def _by_channel(self) -> BaseKernelBank | None:
+        """A bank by which channels are weighed, a kernel for each; None when they are not."""
+        return None
+
+    def _weigh(self, weights: FloatArray) -> Self:
+        """The bank with these weights of its channels, to be adapted."""
+        raise ValueError(f"The kernels of {type(self).__name__} have no weights inside.")
+
     def _on_columns(self, columns: ArrayLike) -> Self:
         """The same kernels, reading data that was cut down to ``X[:, columns]``."""
         raise ValueError(
@@ -536,6 +544,13 @@ class BaseWrapper(BaseKernelBank):
     @property
     def _columns(self) -> IntArray | None:
         return self.bank._columns
+
+    def _by_channel(self) -> BaseKernelBank | None:
+        each = self.bank._by_channel()
+        return None if each is None else self._around(each)
+
+    def _weigh(self, weights: FloatArray) -> Self:
+        return self._around(self.bank._weigh(weights))
 
     def _on_columns(self, columns: ArrayLike) -> Self:
         return self._around(self.bank._on_columns(columns))

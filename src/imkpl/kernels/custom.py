@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from imkpl._typing import FloatArray
-from imkpl.kernels.alignment import GlobalAlignment
+from imkpl.kernels.alignment import WEIGHED, GlobalAlignment
 from imkpl.kernels.base import (
     BaseKernel,
     BaseKernelBank,
@@ -48,7 +48,7 @@ BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
     "per_word": PerWord,
     "precomputed": Precomputed,
     "global_alignment": GlobalAlignment,
-    "per_view": partial(GlobalAlignment, scales=(0.2, 1.0, 5.0), views=VIEWS),
+    "per_view": partial(GlobalAlignment, scales=(0.2, 1.0, 5.0), views=VIEWS, groups=WEIGHED),
 }
 # Largest error of a squared distance, in bandwidths, that the expanded square may make.
 DISTANCE_TOLERANCE = 1e-11

@@ -272,8 +272,9 @@ class Averaged(BaseLinear):
 
     @property
     def kernel_columns(self) -> IntArray | None:
-        """None, because a group has several columns."""
-        return None
+        """The column of each group; None when one has several."""
+        columns = [self.groups[name] for name in self._names]
+        return None if any(len(c) > 1 for c in columns) else np.array(columns, dtype=np.intp)[:, 0]
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Averaged:
         """The means of the adapted kernels."""

@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.series import SeriesSet, difference
@@ -109,9 +110,13 @@ def count_numbers(view: str) -> int:
 
 
 def view_series(
-    series: SeriesSet, view: str, window: Window = WHOLE, unit: float = 1.0
+    series: SeriesSet, view: str, window: Window = WHOLE, units: ArrayLike = 1.0
 ) -> SeriesSet:
-    """What a kernel compares of series without missing values; summaries are in the unit given."""
+    """What a kernel compares of series without missing values.
+
+    Summaries are in the units given, one for all channels or one for each, and come channel by
+    channel.
+    """
     part = series if window == WHOLE else cut_window(series, window)
     if view in ALIGNED:
         return part if view == "values" else difference(part)
@@ -119,7 +124,8 @@ def view_series(
     for length in np.unique(part.lengths):
         chosen = np.flatnonzero(part.lengths == length)
         steps = part.starts[chosen, np.newaxis] + np.arange(length)
-        block = np.moveaxis(part.values[:, steps].astype(np.float64), 0, 1) / unit
+        block = np.moveaxis(part.values[:, steps].astype(np.float64), 0, 1)
+        block = block / np.reshape(units, (-1, 1))
         numbers.append(SUMMARIES[view](block).reshape(chosen.size, -1))
         order.append(chosen)
     found = np.concatenate(numbers)[np.argsort(np.concatenate(order))]

@@ -362,7 +362,7 @@ def _sort_columns(estimator: Any) -> tuple[IntArray, list[str]]:
     if columns is None:
         columns = np.arange(predictor.samples.shape[1])
     weights = np.zeros(columns.size)
-    if estimator._kernel_columns is not None:
+    if hasattr(estimator, "feature_importances_"):
         weights = estimator.feature_importances_[columns]
     order = np.argsort(-weights, kind="stable")
     known = getattr(estimator, "feature_names_in_", None)

@@ -205,7 +205,10 @@ def describe_size(subject: Subject) -> dict[str, Any]:
     """How many prototypes, samples and features the model keeps."""
     model = subject.model
     columns, weights = model._kernel_columns, model.kernel_weights_
-    if columns is None:
+    if model._channel_weights is not None:
+        kept, total = int(np.count_nonzero(model._channel_weights)), model.n_features_in_
+        word = "channel"
+    elif columns is None:
         kept, total, word = int(np.count_nonzero(weights)), weights.size, "kernel"
     else:
         kept, total = np.unique(columns[weights > 0]).size, model.n_features_in_
