@@ -261,7 +261,7 @@ class ISKPL(BasePrototypeClassifier):
 
 @fill_doc
 class TimeSeriesIMKPL(IMKPL):
-    """:class:`IMKPL` for time series, with an alignment kernel per channel.
+    """:class:`IMKPL` for time series, with kernels that align channels or sum them up.
 
     Series may have unequal lengths and gaps. They are given as an array of shape (n_series,
     n_channels, n_steps), in which NaN at the end is padding, as a list of arrays of shape
@@ -271,13 +271,15 @@ class TimeSeriesIMKPL(IMKPL):
     Parameters
     ----------
     kernels : str or kernel bank, default="per_view"
-        What compares series. "per_view" has 13 kernels for each channel: values and differences of
-        successive steps, each aligned at three widths, and level, trend, spread, spectrum,
-        distribution, autocorrelation and patterns. "global_alignment" has one, of the values.
-        Others are a :class:`imkpl.kernels.GlobalAlignment` with settings of its own, such as
-        windows of time, or anything that :class:`IMKPL` takes and that reads series. Many kernels
-        of many series are screened on some of the series first; at most 20 are kept, unless
-        `max_kernels` says otherwise.
+        What compares series. "per_view" has 13 kernels: values and differences of successive
+        steps, each aligned at three widths, and level, trend, spread, spectrum, distribution,
+        autocorrelation and patterns. Each compares all channels together, which are weighed first,
+        as features of a table are; those that are not more than chance are left out.
+        "global_alignment" has one kernel for each channel, of its values. Others are a
+        :class:`imkpl.kernels.GlobalAlignment` with settings of its own, such as windows of time, or
+        anything that :class:`IMKPL` takes and that reads series. Many kernels of many series are
+        screened on some of the series first; at most 20 are kept, unless `max_kernels` says
+        otherwise.
     %(sparsity)s
     %(code_sparsity)s
     %(learning_code_sparsity)s
@@ -310,7 +312,10 @@ class TimeSeriesIMKPL(IMKPL):
     %(prototypes_)s
     %(kernel_weights_)s
     feature_importances_ : array of shape (n_channels,)
-        The weights summed per channel, where each kernel reads one channel.
+        The weights of the channels; summed per channel, where each kernel reads one channel.
+    channel_evidence_ : array of shape (n_channels,)
+        From 0 to 1: how sure it is that each channel is more than chance, where channels are
+        weighed.
     %(support_)s
 
     Examples

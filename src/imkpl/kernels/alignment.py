@@ -451,6 +451,15 @@ class GlobalAlignment(BaseKernelBank):
             ),
         )
 
+    def _share_out(self, weights: FloatArray, n_channels: int) -> FloatArray:
+        """Weights of kernels as weights of channels; those of a group without weights are equal."""
+        totals = np.zeros(n_channels)
+        for weight, channels, shares in zip(
+            weights, self._table.channels, self._table.shares, strict=True
+        ):
+            totals[list(channels)] += weight * np.array(shares or 1 / len(channels))
+        return totals
+
     @property
     def _columns(self) -> IntArray:
         return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *self._table.channels]))
@@ -713,7 +722,8 @@ def _align(
 
 def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> IntArray:
     """How near to each other all steps of two series are, by the ranges of their values."""
-    if left.values.itemsize == 4:
+    if left.values.itemsize == 4 or max(left.lengths.max(), right.lengths.max()) == 1:
+        # Of two single steps, the ranges would take longer than the kernel.
         return np.zeros(rows.size, dtype=np.int64)
     lows, highs = (
         [find.reduceat(part.values, part.starts[:-1], axis=1) for part in (left, right)]
@@ -973,12 +983,13 @@ def _find_distances(
     table: ChannelKernels, index: int, left: FloatArray, right: FloatArray, visits: FloatArray
 ) -> FloatArray:
     """The squared distance of two prepared series in every channel, along their alignment."""
-    # Steps that no alignment passes are at no distance, however far they are.
-    by_row = [
-        np.sum(visits * np.subtract.outer(own, other) ** 2, where=visits > 0)
-        for own, other in zip(left, right, strict=True)
-    ]
-    return np.asarray(np.reshape(by_row, (len(table.channels[index]), -1)).sum(axis=1))
+    if visits.size == 1:
+        by_row = (left[:, 0] - right[:, 0]) ** 2
+    else:
+        # Steps that no alignment passes are at no distance, however far they are.
+        squares = (left[:, :, np.newaxis] - right[:, np.newaxis]) ** 2
+        by_row = np.sum(squares * visits, axis=(1, 2), where=visits > 0)
+    return np.asarray(by_row.reshape(len(table.channels[index]), -1).sum(axis=1))
 
 
 def _all_alike(

@@ -410,7 +410,7 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
     kernels : str, BaseKernelBank, BaseKernel, callable, or list of kernels, callables and names
         "per_feature_gaussian", "per_column" for tables with categories or missing cells,
         "per_word" for counts of words, "global_alignment" for time series, "per_view" for several
-        views of each channel, "precomputed", the name of one of scikit-learn's pairwise kernels, a
+        views of all channels, "precomputed", the name of one of scikit-learn's pairwise kernels, a
         bank, or one or several kernels.
 
     Returns

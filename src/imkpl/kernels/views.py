@@ -87,8 +87,8 @@ def _patterns(block: FloatArray) -> FloatArray:
         mean = np.mean(steps, axis=0)
         for first, second, third in combinations(steps, 3):
             height = (first + second + third) / 3 - mean
-            found += [np.mean(height > threshold, axis=2) for threshold in PATTERN_HEIGHTS]
-    return np.stack(found, axis=2)
+            found += [np.count_nonzero(height > low, axis=2) for low in PATTERN_HEIGHTS]
+    return np.asarray(np.stack(found, axis=2) / n_steps)
 
 
 ALIGNED = ("values", "differences")

@@ -10,7 +10,8 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
-from imkpl.explanations.time import unfold_means
+from imkpl.explanations.time import name_channels, unfold_means
+from imkpl.kernels import GlobalAlignment
 from imkpl.measures import interpretability_score
 from imkpl.model.predictor import Predictor
 from imkpl.plots.embedding import embed_kernel, learned_kernel
@@ -329,13 +330,13 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
 
 
 def _find_channels(predictor: Predictor) -> dict[str, int]:
-    """The channel that each kernel reads, by name, largest weight first."""
+    """The channels that kernels read, by name, largest weight first."""
     bank, weights = unfold_means(predictor)
-    columns = bank.kernel_columns
-    if columns is None:
+    if not isinstance(bank, GlobalAlignment):
         return {}
-    names = bank.kernel_names(predictor.samples.channel_names)
-    return {names[kernel]: int(columns[kernel]) for kernel in np.argsort(-weights, kind="stable")}
+    names = name_channels(predictor)
+    totals = bank._share_out(weights, len(names))
+    return {names[channel]: int(channel) for channel in np.argsort(-totals, kind="stable")}
 
 
 def thin_out(values: FloatArray) -> dict[str, Any]:
