@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from imkpl import IMKPL, TimeSeriesIMKPL
-from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment
+from imkpl.kernels import BaseKernelBank, GlobalAlignment
 from imkpl.series import SeriesSet, read_series
 from imkpl_paper import datasets
 from imkpl_paper.datasets import Dataset
@@ -55,8 +55,6 @@ class Study:
     """How a data set is prepared, and the settings it is learned with; defaults where none."""
 
     kernels: BaseKernelBank | str = "per_view"
-    sparsity: int | None = None
-    max_kernels: int | None = None
     prepare: Callable[[SeriesSet], SeriesSet] = read_series
     paper: str = ""  # accuracy and number of kernels
 
@@ -69,9 +67,9 @@ STUDIES = {
     "DodgerLoopDay": Study(),
     "Cricket": Study(),
     "UTKinect": Study(
-        Averaged(GlobalAlignment(views=("values", "differences"), length=30), JOINTS),
-        sparsity=10,
-        max_kernels=14,
+        GlobalAlignment(
+            views=("values", "differences", "distribution", "patterns"), groups=JOINTS, length=30
+        ),
         prepare=SkeletonNormalizer().fit_transform,
         paper="98.82 (14)",
     ),
@@ -113,9 +111,7 @@ def measure(name: str, method: str, split: int | str) -> dict[str, Any]:
         is_right = peer.predict(series[test]) == y[test]
         row |= {"fingerprint": PEER, "kernels": series.n_channels}
     else:
-        model = TimeSeriesIMKPL(
-            study.kernels, sparsity=study.sparsity, max_kernels=study.max_kernels
-        )
+        model = TimeSeriesIMKPL(study.kernels)
         model.fit(series[train], y[train])
         is_right = model.predict(series[test]) == y[test]
         row |= {

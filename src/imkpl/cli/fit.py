@@ -504,10 +504,14 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
             echo(f"{said[0].upper()}{said[1:]}")
     word, features = what.lower()[:-1], answer["features"]
     echo(f"{what} kept: {answer['n_features_kept']} of {answer['n_features']}.")
-    kind = word if len(features) == answer["n_features_kept"] else "kernel"
+    channels = fitted.model._describe_channels()
+    if channels:
+        echo(channels)
+    is_each = len(features) == answer["n_features_kept"] and not channels
+    kind = word if is_each else "kernel"
     echo(f"{write_chance(len(features), answer['expected_false_features'], kind)}\n")
     rows = [(f"{one['weight']:.1%}", f"{one['evidence']:.0%}", one["name"]) for one in features]
-    echo_table(("weight", "evidence", word), rows[:MAX_SHOWN])
+    echo_table(("weight", "evidence", kind if channels else word), rows[:MAX_SHOWN])
     if len(rows) > MAX_SHOWN:
         echo(f"... and {len(rows) - MAX_SHOWN} more (see --json)")
     echo()

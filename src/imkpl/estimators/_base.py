@@ -63,6 +63,8 @@ from imkpl.model.voters import update_voters
 
 # Features in a short description.
 MOST_NAMED = 5
+# Channels whose weights are named.
+MOST_WEIGHED = 12
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
 CONSTANT = 1 - 1e-12
 
@@ -505,7 +507,20 @@ class BasePrototypeClassifier(
             f"Learned {n_prototypes} prototypes of {self.classes_.size} classes from {n_train} "
             f"samples; they are made of {self.support_.size} of these. {live.size} of "
             f"{weights.size} features are in use, mostly {largest}. "
-            f"{write_chance(live.size, self.expected_false_kernels_)}"
+            f"{write_chance(live.size, self.expected_false_kernels_)} {self._describe_channels()}"
+        ).rstrip()
+
+    def _describe_channels(self) -> str:
+        """The weights of channels that are compared together, in a sentence; empty for others."""
+        if self._channel_weights is None:
+            return ""
+        weights, evidence = self.feature_importances_, self.channel_evidence_
+        names = getattr(self, "feature_names_in_", [f"channel {c}" for c in range(weights.size)])
+        order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        named = [f"{names[c]} {weights[c]:.0%} (evidence {evidence[c]:.0%})" for c in order]
+        more = f" and {len(named) - MOST_WEIGHED} more" if len(named) > MOST_WEIGHED else ""
+        return (
+            f"All compare channels together, which weigh: {', '.join(named[:MOST_WEIGHED])}{more}."
         )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -140,7 +140,9 @@ def weigh_channels(estimator: Any, data: TrainingData) -> TrainingData:
     bank = each.adapt(part.samples, part.sample_weight)
     kernels, wishes = find_kernel_wishes(estimator, bank, data.input)
     part = replace(part, bank=bank, kernels=kernels, kernel_wishes=wishes)
-    start: Start = estimator._prepare_start(estimator._build_problem(part))
+    # A limit on kernels is not one on channels.
+    whole = replace(estimator._build_problem(part), most_kernels=None)
+    start: Start = estimator._prepare_start(whole)
     problem, weights = start(None)
     learned, evidence = np.zeros(bank.n_kernels), np.zeros(bank.n_kernels)
     learned[problem.kernel_indices] = weights * problem.diagonals

@@ -225,14 +225,16 @@ def describe_features(subject: Subject) -> dict[str, Any]:
         for place in order
     ]
     n_kernels, expected = len(explanation.feature_names), explanation.expected_false_features
-    word = describe_size(subject)["feature_word"] if n_kernels == len(features) else "kernel"
+    channels = subject.model._describe_channels()
+    is_feature = n_kernels == len(features) and not channels
+    word = describe_size(subject)["feature_word"] if is_feature else "kernel"
     found = {
         "features": features,
         "expected_false": expected,
         "chance": write_chance(n_kernels, expected, word),
         "described_on": None,
         "n_described": 0,
-        "why_absent": WHY_NO_VALUES.get(subject.kind),
+        "why_absent": channels or WHY_NO_VALUES.get(subject.kind),
     }
     values = subject.values
     if values is not None:
