@@ -37,6 +37,7 @@ from imkpl.kernels.per_feature import (
     invert_rates,
     invert_roots,
     root_mean_squared_difference,
+    squared_distances,
 )
 from imkpl.kernels.precomputed import PackedKernels, Tabulated, unpack
 from imkpl.kernels.views import (
@@ -126,7 +127,7 @@ def find_channels(
 ) -> tuple[list[tuple[int, ...]], list[str]]:
     """The channels of every group, or each channel on its own."""
     names = series.channel_names
-    if groups is None:
+    if groups is None or (isinstance(groups, str) and series.n_channels == 1):
         labels = [f"channel {c}" for c in range(series.n_channels)] if names is None else names
         return [(c,) for c in range(series.n_channels)], list(labels)
     if isinstance(groups, str):
@@ -365,7 +366,7 @@ class GlobalAlignment(BaseKernelBank):
             table = self._start_table(series)
         used = np.flatnonzero(shares)
         series, shares = series[used], shares[used]
-        length = find_length(series, self.length, shares, fills_gaps=self.groups == WEIGHED)
+        length = find_length(series, self.length, shares, fills_gaps=any(table.shares))
         read = functools.cache(lambda channels: prepare_channels(series, channels, length))
         find = functools.cache(lambda each, own: find_units(read(each), shares, own))
         sources = zip(table.channels, map(bool, table.shares), strict=True)
@@ -429,9 +430,9 @@ class GlobalAlignment(BaseKernelBank):
 
     def _by_channel(self) -> Averaged | None:
         """One kernel per channel, the mean of its views, by which channels are weighed."""
-        if self.groups != WEIGHED:
-            return None
         channels = self._columns.tolist()
+        if self.groups != WEIGHED or len(channels) == 1:
+            return None
         each = replace(self, scales=(float(np.median(self.scales)),), groups=None, kernels=None)
         return Averaged(each, {f"channel {channel}": [channel] for channel in channels})
 
@@ -517,11 +518,11 @@ class GlobalAlignment(BaseKernelBank):
         ]
         read, names, views, windows, scales = zip(*kernels, strict=True)
         n_kernels, n_read = len(kernels), len(channels[0])
-        is_weighed = self.groups == WEIGHED
+        is_weighed = self.groups == WEIGHED and n_read > 1
         return ChannelKernels(
             channels=read,
             labels=names,
-            is_group=np.full(n_kernels, self.groups is not None),
+            is_group=np.full(n_kernels, is_weighed or isinstance(self.groups, Mapping)),
             views=views,
             windows=windows,
             scales=np.array(scales),
@@ -664,8 +665,21 @@ def _find_reaches(
     return np.where((own > 0) & (other > 0) & (apart < reaches), reaches, 0)
 
 
+def are_points(series: SeriesSet) -> bool:
+    """Whether all series have one step, as summaries have: their alignment is a local kernel."""
+    return bool(series.lengths.max(initial=0) == 1)
+
+
+def compare_points(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Local kernels between the columns of two arrays."""
+    e = np.exp(-squared_distances(left.T.astype(np.float64), right.T.astype(np.float64)))
+    return np.asarray(e / (2 - e))
+
+
 def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
     """Normalised kernels between two sets."""
+    if are_points(left) and are_points(right):
+        return compare_points(left.values, right.values)
     norms = find_self_similarities(left, width), find_self_similarities(right, width)
     values = np.empty((len(left), len(right)))
     step = max(1, MOST_PAIRS // max(1, len(right)))
@@ -682,6 +696,9 @@ def align_triangle(
 ) -> FloatArray:
     """Normalised kernels of some rows with all series before them: a band of a triangle."""
     counts = np.arange(first, last)
+    if are_points(series):
+        values = compare_points(series.values[:, first:last], series.values[:, :last])
+        return np.concatenate([row[:count] for row, count in zip(values, counts, strict=True)])
     rows = np.repeat(counts, counts)
     columns = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return align_pairs(series, series, rows, columns, width, (norms, norms))
@@ -722,7 +739,7 @@ def _align(
 
 def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> IntArray:
     """How near to each other all steps of two series are, by the ranges of their values."""
-    if left.values.itemsize == 4 or max(left.lengths.max(), right.lengths.max()) == 1:
+    if left.values.itemsize == 4 or (are_points(left) and are_points(right)):
         # Of two single steps, the ranges would take longer than the kernel.
         return np.zeros(rows.size, dtype=np.int64)
     lows, highs = (

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from imkpl._typing import FloatArray
 from imkpl.kernels.alignment import WEIGHED, GlobalAlignment
@@ -21,7 +20,11 @@ from imkpl.kernels.base import (
     check_vectors,
     count_samples,
 )
-from imkpl.kernels.per_feature import PerFeatureGaussian, root_mean_squared_difference
+from imkpl.kernels.per_feature import (
+    PerFeatureGaussian,
+    root_mean_squared_difference,
+    squared_distances,
+)
 from imkpl.kernels.precomputed import Precomputed
 from imkpl.kernels.table import PerColumn
 from imkpl.kernels.views import VIEWS
@@ -50,8 +53,6 @@ BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
     "global_alignment": GlobalAlignment,
     "per_view": partial(GlobalAlignment, scales=(0.2, 1.0, 5.0), views=VIEWS, groups=WEIGHED),
 }
-# Largest error of a squared distance, in bandwidths, that the expanded square may make.
-DISTANCE_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True)
@@ -116,27 +117,12 @@ class Gaussian(BaseKernel):
             return np.ones((left.shape[0], right.shape[0]))
         for array, name in ((left, "X"), (right, "Y")):
             check_magnitude(float(np.abs(array).max(initial=0.0)), name)
-        distances = _squared_distances(left, right, self.bandwidth)
+        distances = squared_distances(left, right, self.bandwidth)
         if Y is None:
             np.fill_diagonal(distances, 0.0)
         # An infinite quotient is a kernel value of 0.
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(-distances / self.bandwidth))
-
-
-def _squared_distances(left: FloatArray, right: FloatArray, bandwidth: float) -> FloatArray:
-    # Distances do not change with the origin, and the expanded square is exact near it.
-    center = right.mean(axis=0)
-    left, right = left - center, right - center
-    left_norms = np.einsum("ij,ij->i", left, left)
-    right_norms = np.einsum("ij,ij->i", right, right)
-    largest = max(left_norms.max(initial=0.0), right_norms.max(initial=0.0))
-    if largest * np.finfo(np.float64).eps > DISTANCE_TOLERANCE * bandwidth:
-        return np.asarray(cdist(left, right, "sqeuclidean"))
-    distances = left @ (-2.0 * right.T)
-    distances += left_norms[:, np.newaxis]
-    distances += right_norms
-    return np.maximum(distances, 0.0, out=distances)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ loops = Loops("imkpl.kernels._gaussian_loops")
 
 # A finer tolerance than this is below the rounding of long sums.
 FINEST_TOLERANCE = 1e-13
+# Largest error of a squared distance, in bandwidths, that the expanded square may make.
+DISTANCE_TOLERANCE = 1e-11
 # Below it numbers lose digits, and the inverse of most is infinite.
 SMALLEST_ROOT = float(np.finfo(np.float64).tiny)
 # Rows of a symmetric matrix that are mirrored at a time.
@@ -377,6 +379,24 @@ def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None)
         variance = squares - rest**2
         roots[block] = np.where(largest > 0, largest * np.sqrt(2.0 * np.maximum(variance, 0)), 0)
     return roots
+
+
+def squared_distances(left: FloatArray, right: FloatArray, bandwidth: float = 1.0) -> FloatArray:
+    """Squared distances of all rows to all others, right to a small part of a bandwidth."""
+    # Distances do not change with the origin, and the expanded square is exact near it.
+    center = right.mean(axis=0)
+    left, right = left - center, right - center
+    left_norms = np.einsum("ij,ij->i", left, left)
+    right_norms = np.einsum("ij,ij->i", right, right)
+    largest = max(left_norms.max(initial=0.0), right_norms.max(initial=0.0))
+    if largest * np.finfo(np.float64).eps > DISTANCE_TOLERANCE * bandwidth:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(left, right, "sqeuclidean"))
+    distances = left @ (-2.0 * right.T)
+    distances += left_norms[:, np.newaxis]
+    distances += right_norms
+    return np.maximum(distances, 0.0, out=distances)
 
 
 def invert_roots(roots: FloatArray) -> FloatArray:
