@@ -467,5 +467,5 @@ def test_a_single_channel_needs_no_weights(both):
     model = TimeSeriesIMKPL(n_prototypes=4).fit(X[:, :1], y)
     each = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=4).fit(X[:, :1], y)
     assert model.kernel_names_ == each.kernel_names_
-    assert_array_equal(model.feature_importances_, [1.0])
+    assert_allclose(model.feature_importances_, [1.0])
     assert_array_equal(model.predict_proba(other[:, :1]), each.predict_proba(other[:, :1]))
