@@ -16,6 +16,7 @@ from imkpl.kernels.alignment import (
     align_cross,
     align_pairs,
     find_self_similarities,
+    split_losses,
 )
 from imkpl.kernels.views import VIEWS
 from imkpl.series import SeriesSet
@@ -59,6 +60,7 @@ def scaled(*arrays):
         {"length": None, "triangular": 6},
         {"length": None, "views": ("level", "patterns"), "windows": (2,), "groups": {"a": [1]}},
         {"length": 9, "views": ("spectrum", "trend"), "groups": {"a": [0, 2]}, "windows": (4,)},
+        {"length": 9, "views": ("values", "spread"), "groups": "weighed", "scales": (0.5, 2.0)},
     ],
 )
 def test_the_laws_of_banks_hold(rng, settings):
@@ -66,6 +68,58 @@ def test_the_laws_of_banks_hold(rng, settings):
     X, Y = random_series(rng, lengths), random_series(rng, [4, 6, 50])
     bank = GlobalAlignment(**settings).adapt(X)
     check_bank(bank, X, Y, lambda A, B: alignment_stack(bank, A, B))
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 0.0], [0.2, 0.0, 0.8], [0.5, 0.3, 0.2]])
+def test_weighed_channels_add_up_their_distances(rng, weights):
+    X = random_series(rng, [9] * 8)
+    views = ("level", "distribution", "patterns")
+    each = GlobalAlignment(views=views, length=9).adapt(X)
+    bank = GlobalAlignment(views=views, length=9, groups="weighed").adapt(X)
+    bank = bank._weigh(np.array(weights)).adapt(X)
+
+    def distances(values):
+        return -np.log(2 * values / (1 + values))
+
+    for index in range(bank.n_kernels):
+        channels = [distances(each.evaluate(3 * index + c, X)) for c in range(3)]
+        expected = np.tensordot(weights, channels, axes=1)
+        assert_allclose(distances(bank.evaluate(index, X)), expected, atol=1e-10)
+
+
+def test_a_weighed_channel_alone_is_aligned_as_ever(rng):
+    X = random_series(rng, LENGTHS[:8])
+    settings = {"scales": (0.2, 1.0), "views": ("values", "differences"), "length": 12}
+    bank = GlobalAlignment(groups="weighed", **settings).adapt(X)
+    alone = bank._weigh(np.array([0.0, 1.0, 0.0])).adapt(X)
+    each = GlobalAlignment(**settings).adapt(X)
+    assert alone.kernel_names() == [name for name in each.kernel_names() if "channel 1" in name]
+    own = np.flatnonzero(each.kernel_columns == 1)
+    for index, kernel in enumerate(own):
+        assert_allclose(alone.evaluate(index, X), each.evaluate(kernel, X), atol=1e-12)
+
+
+def test_what_similarities_lack_is_shared_among_channels(rng):
+    X = random_series(rng, [9] * 6, missing=0.0)
+    bank = GlobalAlignment(views=("differences", "level"), groups="weighed").adapt(X)
+    for index in range(2):
+        parts = split_losses(bank, index, X[:1], X)
+        assert parts.shape == (6, 3)
+        assert np.all(parts >= 0)
+        assert_allclose(parts.sum(axis=1), 1 - bank.evaluate(index, X[:1], X)[0], atol=1e-12)
+        # The only channel that differs has all of it.
+        other = X[0].copy()
+        other[2] += np.arange(9)
+        (parts,) = split_losses(bank, index, X[:1], SeriesSet.from_list([other]))
+        assert_allclose(parts[:2], 0.0, atol=1e-12)
+        assert parts[2] > 0.01
+
+
+def test_weighed_groups_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="must be 'weighed' or a mapping"):
+        GlobalAlignment(groups="all")
+    with pytest.raises(ValueError, match="two rules for widths"):
+        GlobalAlignment(groups="weighed", bandwidth=2.0)
 
 
 def test_the_recursion_sums_over_all_alignments(rng):
