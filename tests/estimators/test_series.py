@@ -424,8 +424,10 @@ def test_wishes_are_about_channels_where_channels_are_weighed(both):
     named = SeriesSet.from_list(list(X), ["u", "v", "w"])
     without = TimeSeriesIMKPL(n_prototypes=4, exclude=["u"]).fit(named, y)
     assert without.feature_importances_[0] == 0.0
-    wanted = TimeSeriesIMKPL(n_prototypes=4, require=["w"]).fit(named, y)
-    assert wanted.feature_importances_[2] > 0.0
+    # The limit is on kernels, not on channels.
+    wanted = TimeSeriesIMKPL(n_prototypes=4, require=["v", "w"], max_kernels=1).fit(named, y)
+    assert np.all(wanted.feature_importances_[1:] > 0.0)
+    assert np.count_nonzero(wanted.kernel_weights_) == 1
     with pytest.raises(ValueError, match="Did you mean 'u'"):
         TimeSeriesIMKPL(n_prototypes=4, exclude=["uu"]).fit(named, y)
 

@@ -107,12 +107,11 @@ def test_what_similarities_lack_is_shared_among_channels(rng):
         assert parts.shape == (6, 3)
         assert np.all(parts >= 0)
         assert_allclose(parts.sum(axis=1), 1 - bank.evaluate(index, X[:1], X)[0], atol=1e-12)
-        # The only channel that differs has all of it.
+        # The only channel that differs has nearly all of it; alignments change with it.
         other = X[0].copy()
         other[2] += np.arange(9)
         (parts,) = split_losses(bank, index, X[:1], SeriesSet.from_list([other]))
-        assert_allclose(parts[:2], 0.0, atol=1e-12)
-        assert parts[2] > 0.01
+        assert parts[2] > 0.9 * parts.sum() > 0.01
 
 
 def test_weighed_groups_that_cannot_be_are_refused():

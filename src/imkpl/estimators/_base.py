@@ -519,9 +519,8 @@ class BasePrototypeClassifier(
         order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
         named = [f"{names[c]} {weights[c]:.0%} (evidence {evidence[c]:.0%})" for c in order]
         more = f" and {len(named) - MOST_WEIGHED} more" if len(named) > MOST_WEIGHED else ""
-        return (
-            f"All compare channels together, which weigh: {', '.join(named[:MOST_WEIGHED])}{more}."
-        )
+        listed = ", ".join(named[:MOST_WEIGHED])
+        return f"The kernels compare channels together, which weigh: {listed}{more}."
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has come to its end."""

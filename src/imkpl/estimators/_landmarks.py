@@ -138,9 +138,9 @@ def weigh_channels(estimator: Any, data: TrainingData) -> TrainingData:
     is_many = data.n_samples > SCREENED_SAMPLES * n_samples
     part = take_some(data, n_samples) if is_many else data
     bank = each.adapt(part.samples, part.sample_weight)
-    kernels, wishes = find_kernel_wishes(estimator, bank, data.input)
-    part = replace(part, bank=bank, kernels=kernels, kernel_wishes=wishes)
     # A limit on kernels is not one on channels.
+    kernels, wishes = find_kernel_wishes(estimator, bank, data.input, has_limit=False)
+    part = replace(part, bank=bank, kernels=kernels, kernel_wishes=wishes)
     whole = replace(estimator._build_problem(part), most_kernels=None)
     start: Start = estimator._prepare_start(whole)
     problem, weights = start(None)

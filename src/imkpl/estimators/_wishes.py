@@ -84,9 +84,12 @@ def merge_wishes(
 
 
 def find_kernel_wishes(
-    estimator: Any, bank: BaseKernelBank, learned: dict[str, Any]
+    estimator: Any, bank: BaseKernelBank, learned: dict[str, Any], *, has_limit: bool = True
 ) -> tuple[IntArray | None, KernelWishes | None]:
-    """The kernels that are not excluded, None for all, and what is wished of them."""
+    """The kernels that are not excluded, None for all, and what is wished of them.
+
+    `has_limit` is whether `max_kernels` is about these kernels.
+    """
     given = {name: getattr(estimator, name, None) for name in FEATURE_WISHES}
     if all(value is None for value in given.values()):
         return None, None
@@ -122,7 +125,7 @@ def find_kernel_wishes(
             "exclude names every feature, expected at least one to learn from. Exclude fewer."
         )
     wishes = KernelWishes(required[kept], groups[kept])
-    _check_room(estimator, wishes)
+    _check_room(estimator, wishes, has_limit)
     return kept, wishes
 
 
@@ -199,7 +202,7 @@ def check_required(data: Any, varying: IntArray) -> None:
         )
 
 
-def _check_room(estimator: Any, wishes: KernelWishes) -> None:
+def _check_room(estimator: Any, wishes: KernelWishes, has_limit: bool) -> None:
     """Raise if the limit on kernels leaves no room, or the weight rule cannot keep groups."""
     if getattr(estimator, "weight_rule", None) == "lp":
         if np.any(wishes.groups >= 0):
@@ -208,7 +211,7 @@ def _check_room(estimator: Any, wishes: KernelWishes) -> None:
                 "'margin' or 'ridge'. Leave weight_rule out."
             )
         return
-    limits = getattr(estimator, "max_kernels", None)
+    limits = getattr(estimator, "max_kernels", None) if has_limit else None
     if limits is None or isinstance(limits, str):
         return
     smallest = int(np.min(limits))

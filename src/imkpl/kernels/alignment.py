@@ -83,7 +83,7 @@ BLOCK_CELLS = 2**31
 # Pairs in a block at most, for the memory of their indices.
 BLOCK_PAIRS = 2**22
 # Changes whenever the same series would give other kernel values.
-ALIGNMENT_VERSION = "global alignment 3"
+ALIGNMENT_VERSION = "global alignment 4"
 
 
 @dataclass(frozen=True, eq=False)
@@ -977,18 +977,25 @@ def expected_alignment(
 def split_losses(bank: GlobalAlignment, index: int, x: SeriesSet, Y: SeriesSet) -> FloatArray:
     """What the similarity of one series to others lacks to 1, by the channels of one kernel.
 
-    A channel has as large a part in it as in the squared distance along the alignment. An array of
-    shape (n_series, n_channels).
+    A channel has as large a part in it as in the squared distance along the alignment, less what
+    series are away from themselves, as their alignments pass unequal steps too. An array of shape
+    (n_series, n_channels).
     """
     table = bank._table
     (left,) = table.prepare(index, x, np.float64)
     lacks, found = 1 - bank.evaluate(index, x, Y)[0], []
+
+    def measure(one: FloatArray, other: FloatArray) -> FloatArray:
+        if table.views[index] not in ALIGNED:
+            return _find_distances(table, index, one, other, np.ones((1, 1)))
+        local = _log_local(one, other, bank.triangular)
+        visits = loops._visits(local, loops._log_alignments(local))
+        return _find_distances(table, index, one, other, visits)
+
+    own = measure(left, left)
     for right in table.prepare(index, Y, np.float64):
-        visits = np.ones((1, 1))
-        if table.views[index] in ALIGNED:
-            local = _log_local(left, right, bank.triangular)
-            visits = loops._visits(local, loops._log_alignments(local))
-        found.append(_find_distances(table, index, left, right, visits))
+        apart = measure(left, right) - (own + measure(right, right)) / 2
+        found.append(np.maximum(apart, 0.0))
     distances = np.array(found)
     totals = distances.sum(axis=1, keepdims=True)
     equal = np.full_like(distances, 1 / distances.shape[1])
