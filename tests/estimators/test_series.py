@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from contracts.estimator import check_prototype_estimator
-from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL
+from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL, load, save
 from imkpl.estimators import _landmarks
 from imkpl.kernels import GlobalAlignment
 from imkpl.kernels import alignment as numerics
@@ -471,3 +471,19 @@ def test_a_single_channel_needs_no_weights(both):
     assert model.kernel_names_ == each.kernel_names_
     assert_allclose(model.feature_importances_, [1.0])
     assert_array_equal(model.predict_proba(other[:, :1]), each.predict_proba(other[:, :1]))
+
+
+def test_weighed_channels_are_saved_resumed_and_learned_from_landmarks(both, tmp_path):
+    (X, y), (other, classes) = both
+    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
+    save(model, tmp_path / "model.imkpl")
+    loaded = load(tmp_path / "model.imkpl")
+    assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+    assert_array_equal(loaded.channel_evidence_, model.channel_evidence_)
+    killed = TimeSeriesIMKPL(n_prototypes=4, max_iter=1, checkpoint=tmp_path / "rounds").fit(X, y)
+    resumed = killed.set_params(max_iter=20).fit(X, y)
+    for same in (loaded, resumed):
+        assert_array_equal(same.predict_proba(other), model.predict_proba(other))
+    few = TimeSeriesIMKPL(n_prototypes=4, solver="landmarks", n_landmarks=24).fit(X, y)
+    assert_array_equal(np.flatnonzero(few.feature_importances_), [0, 1])
+    assert few.score(other, classes) > 0.95

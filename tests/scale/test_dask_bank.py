@@ -81,13 +81,15 @@ def test_a_fit_with_the_bank_is_the_fit_without(
     assert isinstance(model._predictor.bank, PerFeatureGaussian)
 
 
-def test_a_fit_of_series_with_the_bank_is_the_fit_without(local_client, rng):
+@pytest.mark.parametrize("groups", [None, "weighed"])
+def test_a_fit_of_series_with_the_bank_is_the_fit_without(local_client, rng, groups):
     X = series(rng, (6,) * 12)
     y = np.arange(12) % 2
     options = {"sparsity": 2, "n_neighbors": 2}
-    bank = DaskBank(GlobalAlignment(), least_values=0)
-    model = IMKPL(bank, **options).fit(X, y)
-    expected = IMKPL(GlobalAlignment(), **options).fit(X, y)
+    inner = GlobalAlignment(groups=groups)
+    model = IMKPL(DaskBank(inner, least_values=0), **options).fit(X, y)
+    expected = IMKPL(inner, **options).fit(X, y)
+    assert_allclose(model.feature_importances_, expected.feature_importances_, rtol=1e-8)
     assert_allclose(model.kernel_weights_, expected.kernel_weights_, rtol=1e-8)
     assert_array_equal(model.predict(X), expected.predict(X))
 
