@@ -398,6 +398,8 @@ def test_a_card_says_which_channel_tells_the_answer_from_the_runner_up(both):
         first = card.series["channels"][0]
         assert (card.answer ^ card.runner_up) & telling[first["name"]]
         assert first["for"] > 0
+        # It is also the one that is drawn.
+        assert card.series["channel"].startswith(f"{first['name']} (")
         # One prototype a class: what channels add is the difference of the similarities, but for
         # the sums of their coefficients.
         sizes = np.asarray(explanation.evidence.predictor.mixes.sum(axis=1)).ravel()

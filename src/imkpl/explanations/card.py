@@ -13,7 +13,7 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
 from imkpl.explanations.letter import CODE_NOTE, write_letter
 from imkpl.explanations.show import draw_picture, percent, show_cell, write_html, write_text
-from imkpl.explanations.time import describe_series, weigh_channels
+from imkpl.explanations.time import describe_series
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -186,8 +186,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         _describe_speaker(one, shares, prototype, place)
         for prototype, place in zip(speakers, places, strict=True)
     )
-    series = describe_series(one, places)
-    channels = [] if series is None else weigh_channels(one, speakers)
+    series = describe_series(one, speakers, places)
     return CaseCard(
         case=str(one.sample_ids[0]),
         answer=to_label(one.classes[winner]),
@@ -206,10 +205,10 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
             *_note_values(comparison, cells, outside),
             *_note_missing(comparison, cells),
             *_note_code(one, doubt),
-            *_note_channels(channels),
+            *_note_channels(series),
         ],
         decision=one.decision,
-        series=series and {**series, "channels": channels},
+        series=series,
         pictures=comparison.draw(one, places),
     )
 
@@ -320,11 +319,13 @@ def _note_code(one: Explanation, doubt: str) -> list[str]:
     ]
 
 
-def _note_channels(channels: list[dict[str, Any]]) -> list[str]:
+def _note_channels(series: dict[str, Any] | None) -> list[str]:
     """A sentence about the channels in which the supporting prototype is nearer."""
-    if not channels:
+    if series is None or not series["channels"]:
         return []
-    named = ", ".join(f"{one['name']} {round(one['for'], 3) + 0.0:+.3f}" for one in channels)
+    named = ", ".join(
+        f"{one['name']} {round(one['for'], 3) + 0.0:+.3f}" for one in series["channels"]
+    )
     return [f"Nearer to the supporting than to the opposing prototype, by channel: {named}."]
 
 

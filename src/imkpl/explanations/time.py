@@ -42,7 +42,7 @@ def name_channels(predictor: Predictor) -> list[str]:
     return [f"channel {column}" for column in columns] if names is None else list(names)
 
 
-def weigh_channels(one: Explanation, prototypes: list[int | None]) -> list[dict[str, Any]]:
+def split_by_channel(one: Explanation, prototypes: list[int | None]) -> FloatArray:
     """What every channel adds to the similarity to the first of two prototypes, over the second.
 
     A similarity is what its kernels have where all is equal, less what each channel costs; the
@@ -50,10 +50,9 @@ def weigh_channels(one: Explanation, prototypes: list[int | None]) -> list[dict[
     """
     predictor = one.evidence.predictor
     bank, weights = unfold_means(predictor)
-    names = name_channels(predictor)
-    if not isinstance(bank, GlobalAlignment) or len(names) < 2:
-        return []
-    adds = np.zeros(len(names))
+    adds = np.zeros(len(name_channels(predictor)))
+    if not isinstance(bank, GlobalAlignment) or adds.size < 2:
+        return adds
     for sign, prototype in zip((-1, 1), prototypes, strict=True):
         if prototype is not None:
             own = slice(*predictor.mixes.indptr[prototype : prototype + 2])
@@ -61,11 +60,12 @@ def weigh_channels(one: Explanation, prototypes: list[int | None]) -> list[dict[
             for kernel, channels in enumerate(bank._table.channels):
                 lost = split_losses(bank, kernel, one.evidence.samples, predictor.samples[places])
                 adds[list(channels)] += sign * weights[kernel] * (amounts @ lost)
-    order = np.argsort(-np.abs(adds), kind="stable")[:MOST_CHANNELS]
-    return [{"name": names[channel], "for": float(adds[channel])} for channel in order]
+    return adds
 
 
-def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any] | None:
+def describe_series(
+    one: Explanation, prototypes: list[int | None], places: list[int | None]
+) -> dict[str, Any] | None:
     """The channel that speaks most for the first of two support samples, step by step.
 
     A step has a share in the decision as large as it agrees better with the first than with the
@@ -84,9 +84,12 @@ def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any
     logs = [np.log(np.maximum(one.x_agreement, SMALLEST)) for one in found]
     gains = np.maximum(logs[0] - logs[-1], 0.0) if len(used) > 1 else found[0].x_shares
     shares = gains / (gains.sum() or 1.0)
-    # Of channels that are compared together, the one that tells the two apart best.
-    nearer = (found[1].distances if len(used) > 1 else 0.0) - found[0].distances
-    channel, times = bank._table.channels[kernel][int(np.argmax(nearer))], found[0].x_times
+    names, adds = name_channels(one.evidence.predictor), split_by_channel(one, prototypes)
+    n_named = MOST_CHANNELS if adds.size > 1 else 0
+    order = np.argsort(-np.abs(adds), kind="stable")[:n_named]
+    # Of channels that are compared together, the one that tells the two prototypes apart best.
+    read = bank._table.channels[kernel]
+    channel, times = read[int(np.argmax(adds[list(read)]))], found[0].x_times
     view = bank._table.views[kernel]
     if view in ALIGNED:
         first, last = find_span(shares)
@@ -99,7 +102,8 @@ def describe_series(one: Explanation, places: list[int | None]) -> dict[str, Any
     edges = np.linspace(0, times.size, min(MOST_STEPS, times.size) + 1).astype(np.intp)[:-1]
     return {
         "case": str(one.support_ids[used[0]]),
-        "channel": bank._add_view(kernel, name_channels(one.evidence.predictor)[channel]),
+        "channel": bank._add_view(kernel, names[channel]),
+        "channels": [{"name": names[each], "for": float(adds[each])} for each in order],
         "summary": None if view in ALIGNED else view,
         "from": int(np.floor(times[first])),
         "to": int(np.ceil(times[last])),

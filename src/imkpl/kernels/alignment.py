@@ -868,9 +868,6 @@ class ExpectedAlignment:
     x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
         What the local kernels of an alignment would multiply to if all steps agreed as well as
         this one does with those it is aligned to; between 0 and 1.
-    distances : array of shape (n_channels,)
-        The squared distance of the two series along the alignment, in each channel that the kernel
-        reads, in squared widths of the kernel.
 
     Notes
     -----
@@ -890,7 +887,6 @@ class ExpectedAlignment:
     y_times: FloatArray
     x_agreement: FloatArray
     y_agreement: FloatArray
-    distances: FloatArray
 
     def __repr__(self) -> str:
         n_x, n_y = self.visits.shape
@@ -948,9 +944,7 @@ def expected_alignment(
     times = [_find_times(table, series) for series in pair]
     left, right = (table.prepare(0, series, np.float64)[0] for series in pair)
     if table.views[0] not in ALIGNED:
-        distances = _find_distances(table, 0, left, right, np.ones((1, 1)))
-        similarity = float(single.evaluate(0, *pair)[0, 0])
-        return _all_alike(similarity, times[0], times[1], distances)
+        return _all_alike(float(single.evaluate(0, *pair)[0, 0]), *times)
     local = _log_local(left, right, bank.triangular)
     visits = loops._visits(local, loops._log_alignments(local))
     similarity = single.evaluate(0, *pair)[0, 0]
@@ -961,17 +955,7 @@ def expected_alignment(
         total = visits.sum(axis=axis)
         mean = losses.sum(axis=axis) / np.where(total > 0, total, 1.0)
         agreements.append(np.where(total > 0, np.exp(mean * total.size), 0.0))
-    x_times, y_times = times
-    x_agreement, y_agreement = agreements
-    return ExpectedAlignment(
-        similarity=float(similarity),
-        visits=visits,
-        x_times=x_times,
-        y_times=y_times,
-        x_agreement=x_agreement,
-        y_agreement=y_agreement,
-        distances=_find_distances(table, 0, left, right, visits),
-    )
+    return ExpectedAlignment(float(similarity), visits, *times, *agreements)
 
 
 def split_losses(bank: GlobalAlignment, index: int, x: SeriesSet, Y: SeriesSet) -> FloatArray:
@@ -1016,13 +1000,11 @@ def _find_distances(
     return np.asarray(by_row.reshape(len(table.channels[index]), -1).sum(axis=1))
 
 
-def _all_alike(
-    similarity: float, x_times: FloatArray, y_times: FloatArray, distances: FloatArray
-) -> ExpectedAlignment:
+def _all_alike(similarity: float, x_times: FloatArray, y_times: FloatArray) -> ExpectedAlignment:
     """Two summaries: every step of one stands beside all of the other, and none agrees better."""
     visits = np.full((x_times.size, y_times.size), 1 / min(x_times.size, y_times.size))
     own, other = (np.full(times.size, similarity) for times in (x_times, y_times))
-    return ExpectedAlignment(similarity, visits, x_times, y_times, own, other, distances)
+    return ExpectedAlignment(similarity, visits, x_times, y_times, own, other)
 
 
 def _read_one(series: Any, name: str) -> SeriesSet:
