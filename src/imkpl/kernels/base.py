@@ -1,11 +1,16 @@
-"""What a kernel and a bank of kernels promise, and the checks that all of them share."""
+"""What a kernel, a bank of kernels and kernels on given samples promise.
+
+A bank holds parameters and is what users write. ``bank.on(X)`` learns from the training part what
+depends on it, such as bandwidths, and gives `Kernels`: the bank bound to its samples. Everything
+above this folder works with `Kernels` alone and never asks what samples are.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
-from typing import Any, Self, TypeVar, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._checks import LARGEST
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.columns import ColumnSource
-from imkpl.kernels.sharded import ShardedSamples
+from imkpl.kernels.forms import Form
 
 # Maximum number of samples in a prototype, unless the user or the kernels say otherwise.
 USUAL_SPARSITY = 10
@@ -25,7 +29,8 @@ PAIR_ROWS = 256
 # Kernel values held at a time by `contract_pairs`.
 PAIR_VALUES = 2**20
 
-T = TypeVar("T")
+# Places of some samples among those asked for, and the result of a function of them.
+Found: TypeAlias = tuple[IntArray, Any]
 
 
 class BaseKernel(ABC):
@@ -104,14 +109,9 @@ class BaseKernel(ABC):
 
 
 class BaseKernelBank(ABC):
-    """Many base kernels K_l, used as one linear operator and its adjoint.
+    """Parameters of many base kernels K_l; `on` binds them to samples.
 
-    ``combine(a) = sum_l a_l K_l`` and ``contract(M)_l = <K_l, M>`` satisfy
-    ``<combine(a), M> = a . contract(M)``. Nothing of size n_kernels x n_samples x n_samples is ever
-    built. A bank holds parameters, never data, and every method returns new objects.
-
-    A new bank needs `n_kernels`, `adapt`, `evaluate`, `select` and `kernel_names`; the rest
-    follows from `evaluate`, one kernel at a time. Override what can be done faster.
+    A bank is a small frozen object. It holds parameters, never data.
 
     Examples
     --------
@@ -119,34 +119,89 @@ class BaseKernelBank(ABC):
 
     >>> from imkpl.kernels import PerFeatureGaussian
     >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 5.0]])
-    >>> bank = PerFeatureGaussian().adapt(X)
-    >>> bank.kernel_names(["width", "height"])
+    >>> kernels = PerFeatureGaussian().on(X)
+    >>> kernels.kernel_names(["width", "height"])
     ['width', 'height']
     >>> a, M = np.array([0.3, 0.7]), np.ones((3, 3))
-    >>> bool(np.isclose(np.sum(bank.combine(a, X) * M), a @ bank.contract(M, X)))
+    >>> bool(np.isclose(np.sum(kernels.combine(a) * M), a @ kernels.contract(M)))
     True
     """
 
     @property
-    def reads(self) -> str:
-        """The kind of samples that the bank reads.
+    @abstractmethod
+    def kind(self) -> type[Kernels]:
+        """The class of the kernels that `on` returns: it reads samples and knows equal ones."""
 
-        "vectors" are rows of a numeric 2-D array; "columns" are the same, but the bank reads X by
-        ``X[:, columns]`` alone, so that X may be a column source on disk; "tables" and "series" are
-        what `read_table` and `read_series` read; "words" are sparse rows or numbers that are mostly
-        0; "similarities" are kernel values with all training samples; "anything" is not checked.
+    @abstractmethod
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> Kernels:
+        """Learn what depends on the training part, and bind the kernels to its samples.
+
+        Parameters
+        ----------
+        X : samples
+            The training part.
+        sample_weight : array of shape (n_samples,), optional
+            An integer weight counts as that many copies of the sample.
+
+        Returns
+        -------
+        Kernels
+            The kernels between these samples.
         """
-        return "vectors"
+
+    def by_channel(self, n_channels: int) -> BaseKernelBank | None:
+        """A bank by which channels are weighed, a kernel for each; None when they are not."""
+        return None
+
+    def weighed(self, weights: FloatArray) -> BaseKernelBank:
+        """The bank with these weights of its channels."""
+        raise ValueError(f"The kernels of {type(self).__name__} have no weights inside.")
+
+
+class Kernels(ABC):
+    """Base kernels K_l between given samples, used as one linear operator and its adjoint.
+
+    ``combine(a) = sum_l a_l K_l`` and ``contract(M)_l = <K_l, M>`` satisfy
+    ``<combine(a), M> = a . contract(M)``. Nothing of size n_kernels x n_rows x n_columns is ever
+    built. The matrices are square and symmetric, of samples with themselves, unless `between` or
+    `cross` made them. Kernels are frozen: every method returns new objects.
+
+    New kernels need `n_kernels`, `shape`, `kernel_names`, `evaluate`, `select`, `take`, `between`,
+    `cross` and `read`; the rest follows from `evaluate`, one kernel at a time. Override what can be
+    done faster.
+    """
+
+    # What samples are, in one word: "vectors" (rows of numbers), "columns" (the same, read by
+    # columns alone, so that they may stay on disk), "tables", "words", "series", "similarities"
+    # (kernel values with all training samples) or "anything".
+    input_kind: ClassVar[str] = "vectors"
+    # What a cell holds where there is nothing.
+    absent: ClassVar[Any] = None
+    # Whether a cell can be changed without changing what other kernels read.
+    has_free_cells: ClassVar[bool] = True
+    # Whether K_l(x, x) = 1 for every x and l by construction.
+    has_unit_diagonal: bool = False
+    # How many kernels a model keeps at most unless the user says so; None for any number.
+    most_kernels: int | None = None
+    # How many samples a prototype is made of unless the user says so; None for any number.
+    default_sparsity: int | None = USUAL_SPARSITY
+
+    # What kernels are
 
     @property
     @abstractmethod
     def n_kernels(self) -> int:
-        """The number of base kernels; known after `adapt`."""
+        """The number of base kernels."""
 
     @property
-    def kernel_columns(self) -> IntArray | None:
-        """The one input column that each kernel reads; None when kernels read several."""
-        return None
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """The number of samples in the rows and in the columns of the matrices."""
+
+    @property
+    def is_square(self) -> bool:
+        """Whether these are kernels of samples with themselves."""
+        return getattr(self, "others", None) is None
 
     @abstractmethod
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
@@ -163,107 +218,71 @@ class BaseKernelBank(ABC):
             One name per kernel.
         """
 
-    @abstractmethod
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernelBank:
-        """Learn the data-dependent parameters from X.
+    @property
+    def kernel_columns(self) -> IntArray | None:
+        """The one input column that each kernel reads; None when kernels read several."""
+        return None
 
-        Parameters
-        ----------
-        X : samples
-            The training part.
-        sample_weight : array of shape (n_samples,), optional
-            An integer weight counts as that many copies of the sample.
+    @property
+    def input_columns(self) -> IntArray | None:
+        """The sorted input columns that the kernels read; None when they read everything."""
+        return None
 
-        Returns
-        -------
-        BaseKernelBank
-            A bank with all parameters known.
-        """
+    @property
+    def has_unit_norms(self) -> bool:
+        """Whether K_l(x, x) is 1 on average over the training part; then nothing is rescaled."""
+        return self.has_unit_diagonal
 
-    @abstractmethod
-    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
-        """Compute the matrix of one base kernel.
-
-        Parameters
-        ----------
-        index : int
-            Which kernel.
-        X : samples
-            The rows of the result.
-        Y : samples, optional
-            The columns of the result; those of X by default, and then it is exactly symmetric.
-
-        Returns
-        -------
-        array of shape (n_samples_X, n_samples_Y)
-            K_index(X, Y).
-        """
+    # The operator and its adjoint
 
     @abstractmethod
-    def select(self, indices: ArrayLike) -> Self:
-        """Keep the listed kernels, in that order; the bank still reads full-width X.
+    def evaluate(self, index: int) -> FloatArray:
+        """The matrix of one base kernel; exactly symmetric if the kernels are square."""
 
-        Parameters
-        ----------
-        indices : array of shape (n_selected,)
-            Which kernels.
-
-        Returns
-        -------
-        BaseKernelBank
-            The smaller bank.
-        """
-
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l(X, Y)``; kernels of zero weight are never evaluated.
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated.
 
         Parameters
         ----------
         weights : array of shape (n_kernels,)
             The coefficients.
-        X : samples
-            The rows of the result.
-        Y : samples, optional
-            The columns of the result; those of X by default, and then it is exactly symmetric.
 
         Returns
         -------
-        array of shape (n_samples_X, n_samples_Y)
+        array of shape (n_rows, n_columns)
             The combined kernel.
         """
-        weights = self._check_weights(weights)
-        total = np.zeros(self._shape(X, Y))
+        weights = self.check_weights(weights)
+        total = np.zeros(self.shape)
         for index in np.flatnonzero(weights):
-            total += weights[index] * self.evaluate(int(index), X, Y)
+            total += weights[index] * self.evaluate(int(index))
         return total
 
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`.
+    def combine_few(self, weights: FloatArray) -> FloatArray:
+        """`combine` for few samples, without compiled loops; the same to 1e-12."""
+        return self.combine(weights)
+
+    def contract(self, M: ArrayLike) -> FloatArray:
+        """``<K_l, M>`` for every l: the adjoint of `combine`.
 
         Parameters
         ----------
-        M : array of shape (n_samples_X, n_samples_Y)
+        M : array of shape (n_rows, n_columns)
             The matrix, dense; it need not be symmetric.
-        X : samples
-            The rows of the kernels.
-        Y : samples, optional
-            The columns of the kernels; those of X by default.
 
         Returns
         -------
         array of shape (n_kernels,)
             One inner product per kernel.
         """
-        matrix = self._check_matrix(M, X, Y)
-        products = [np.vdot(self.evaluate(i, X, Y), matrix) for i in range(self.n_kernels)]
+        matrix = self.check_matrix(M)
+        products = [np.vdot(self.evaluate(i), matrix) for i in range(self.n_kernels)]
         return np.array(products, dtype=np.float64)
 
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
+    def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
         """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples.
 
-        It is ``contract(rows' diag(row_weights) rows, X)``.
+        It is ``contract(rows' diag(row_weights) rows)``, of square kernels.
 
         Parameters
         ----------
@@ -271,8 +290,6 @@ class BaseKernelBank(ABC):
             The rows r_i.
         row_weights : array of shape (n_rows,) or (n_rows, n_sums)
             A factor for each row, of any sign; or several, for as many sums.
-        X : samples
-            The samples that the columns of `rows` point to.
         mixes : sparse array of shape (n_mixes, n_samples), optional
             Mixes of samples that many rows share. The last n_mixes columns of `rows` then count
             mixes instead of samples, ``r = rows[:, :n_samples] + rows[:, n_samples:] @ mixes``.
@@ -282,26 +299,22 @@ class BaseKernelBank(ABC):
         array of shape (n_kernels,) or (n_kernels, n_sums)
             One sum per kernel, or several.
         """
-        rows, factors, mixes = check_rows(rows, row_weights, self._shape(X, None)[0], mixes)
+        rows, factors, mixes = check_rows(rows, row_weights, self.shape[0], mixes)
         if factors.ndim == 2:
             parts = [(np.flatnonzero(one), one) for one in factors.T]
             return np.stack(
-                [self.contract_rows(rows[used], one[used], X, mixes) for used, one in parts], axis=1
+                [self.contract_rows(rows[used], one[used], mixes) for used, one in parts], axis=1
             )
         whole = join_mixes(rows, mixes)
-        return self.contract((whole.T @ (whole * factors[:, np.newaxis])).toarray(), X)
+        return self.contract((whole.T @ (whole * factors[:, np.newaxis])).toarray())
 
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l.
+    def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l, of square kernels.
 
         Parameters
         ----------
         values : array of shape (n_pairs,)
             A factor for each pair.
-        X : samples
-            The samples that the indices point to.
         rows, columns : array of shape (n_pairs,)
             The two samples of each pair; a pair may be listed more than once.
 
@@ -310,7 +323,7 @@ class BaseKernelBank(ABC):
         array of shape (n_kernels,)
             One sum per kernel.
         """
-        rows, columns = check_pairs(rows, columns, self._shape(X, None)[0])
+        rows, columns = check_pairs(rows, columns, self.shape[0])
         factors = check_pair_values(values, rows.size)
         # Neighbouring pairs share their rows, which `pairs` evaluates together.
         order = np.argsort(rows, kind="stable")
@@ -318,18 +331,16 @@ class BaseKernelBank(ABC):
         products = np.zeros(self.n_kernels)
         for start in range(0, rows.size, step):
             chosen = order[start : start + step]
-            products += factors[chosen] @ self.pairs(X, rows[chosen], columns[chosen])
+            products += factors[chosen] @ self.pairs(rows[chosen], columns[chosen])
         return products
 
     def pairs(
-        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only.
+        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only, of square kernels.
 
         Parameters
         ----------
-        X : samples
-            The samples that the indices point to.
         rows, columns : array of shape (n_pairs,)
             The two samples of each pair.
         dtype : dtype
@@ -341,130 +352,136 @@ class BaseKernelBank(ABC):
             The kernel values.
         """
         # Cut out of the matrices of the samples that occur in some pairs.
-        rows, columns = check_pairs(rows, columns)
+        rows, columns = check_pairs(rows, columns, self.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         order = np.argsort(rows, kind="stable")
         left, row_positions = np.unique(rows[order], return_inverse=True)
         for start in range(0, left.size, PAIR_ROWS):
             chosen = (row_positions >= start) & (row_positions < start + PAIR_ROWS)
             right, column_positions = np.unique(columns[order[chosen]], return_inverse=True)
-            block = take_samples(X, left[start : start + PAIR_ROWS])
-            others = self._take(X, right)
+            block = self.between(left[start : start + PAIR_ROWS], right)
             for index in range(self.n_kernels):
-                values = self.evaluate(index, block, others)
+                values = block.evaluate(index)
                 out[order[chosen], index] = values[row_positions[chosen] - start, column_positions]
         return out
 
-    # Hooks between the library's own parts, with working defaults. A bank of your own needs none
-    # of them; override one where it can be done faster or where samples need another treatment.
-
-    @property
-    def _has_unit_diagonal(self) -> bool:
-        """Whether K_l(x, x) = 1 for every x and l by construction."""
-        return False
-
-    @property
-    def _has_unit_norms(self) -> bool:
-        """Whether K_l(x, x) is 1 on average over the training part; then nothing is rescaled."""
-        return self._has_unit_diagonal
-
-    @property
-    def _most_kernels(self) -> int | None:
-        """How many kernels a model keeps at most unless the user says so; None for any number."""
-        return None
-
-    @property
-    def _default_sparsity(self) -> int | None:
-        """How many samples a prototype is made of unless the user says so; None for any number."""
-        return USUAL_SPARSITY
-
-    @property
-    def _columns(self) -> IntArray | None:
-        """The sorted input columns that the kernels read; None when they read everything."""
-        return None
-
-    def _by_channel(self) -> BaseKernelBank | None:
-        """A bank by which channels are weighed, a kernel for each; None when they are not."""
-        return None
-
-    def _weigh(self, weights: FloatArray) -> Self:
-        """The bank with these weights of its channels, to be adapted."""
-        raise ValueError(f"The kernels of {type(self).__name__} have no weights inside.")
-
-    def _on_columns(self, columns: ArrayLike) -> Self:
-        """The same kernels, reading data that was cut down to ``X[:, columns]``."""
-        raise ValueError(
-            f"_on_columns() got {np.size(columns)} columns, but the kernels of "
-            f"{type(self).__name__} read every column. Keep X whole; the property `_columns` is "
-            "None for such a bank."
-        )
-
-    def _diagonal(self, X: Any) -> FloatArray:
+    def diagonal(self) -> FloatArray:
         """``K_l(x, x)``, shape (n_samples, n_kernels); a read-only broadcast where all are 1."""
-        n_samples = count_samples(X)
-        if self._has_unit_diagonal:
+        n_samples = self.shape[0]
+        if self.has_unit_diagonal:
             return np.broadcast_to(np.float64(1.0), (n_samples, self.n_kernels))
-        everyone = np.arange(n_samples)
-        return self.pairs(X, everyone, everyone)
+        return self.pairs(np.arange(n_samples), np.arange(n_samples))
 
-    def _squared_norms(self, weights: ArrayLike, X: Any) -> FloatArray:
-        """``sum_l weights_l K_l(x, x)`` of every sample."""
-        if self._has_unit_diagonal:
-            return np.full(count_samples(X), self._check_weights(weights).sum())
-        return np.asarray(self._diagonal(X) @ self._check_weights(weights))
-
-    def _mean_diagonal(self, shares: FloatArray, X: Any) -> FloatArray:
+    def mean_diagonal(self, shares: FloatArray) -> FloatArray:
         """``K_l(x, x)`` of every kernel on average; `shares` of the samples sum to one."""
-        if self._has_unit_diagonal:
+        if self.has_unit_diagonal:
             return np.ones(self.n_kernels)
-        return np.asarray(shares @ self._diagonal(X))
+        return np.asarray(shares @ self.diagonal())
 
-    def _take(self, X: Any, indices: ArrayLike) -> Any:
-        """Samples as `Y`: ``combine(w, X, _take(X, i))`` is ``combine(w, X)[:, i]``."""
-        return take_samples(X, np.asarray(indices, dtype=np.intp))
-
-    def _subset(self, X: Any, indices: ArrayLike) -> Any:
-        """Samples as `X`: ``combine(w, _subset(X, i))`` is ``combine(w, X)[np.ix_(i, i)]``."""
-        return take_samples(X, np.asarray(indices, dtype=np.intp))
-
-    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
-        """`combine` for new samples; few of them without compiled loops, the same to 1e-12."""
-        return self.combine(weights, X, Y)
-
-    def _compare_mixes(self, X: Any, Y: Any, mixes: Any) -> FloatArray:
-        """``sum_j mixes_mj K_l(x, y_j)``, of shape (n_samples_X, n_mixes, n_kernels)."""
+    def compare_mixes(self, mixes: Any) -> FloatArray:
+        """``sum_j mixes_mj K_l(x, y_j)``, of shape (n_rows, n_mixes, n_kernels)."""
         singles = (self.select([kernel]) for kernel in range(self.n_kernels))
-        values = [(mixes @ bank._compare_new(np.ones(1), X, Y).T).T for bank in singles]
+        values = [(mixes @ one.combine_few(np.ones(1)).T).T for one in singles]
         return np.stack(values, axis=2)
 
-    def _with_mixes(self, X: Any, mixes: Any) -> Any:
+    # The same kernels on other samples, and some of the kernels
+
+    @abstractmethod
+    def select(self, indices: ArrayLike) -> Self:
+        """The listed kernels, in that order, on the same samples."""
+
+    @abstractmethod
+    def take(self, rows: ArrayLike) -> Kernels:
+        """The square kernels among the listed samples, in that order."""
+
+    @abstractmethod
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Kernels:
+        """The kernels between the listed samples, all when None, and others of these samples."""
+
+    @abstractmethod
+    def cross(self, samples: Any) -> Kernels:
+        """The kernels between other samples, as `read` returns them, and these."""
+
+    def with_mixes(self, mixes: Any) -> Kernels:
         """The samples and mixes of them, for kernels that are linear in the samples.
 
-        ``pairs(_with_mixes(X, M), i, n + m)`` is ``sum_j M_mj pairs(X, i, j)``; rows of the mixes
-        sum to one.
+        ``with_mixes(M).pairs(i, n + m)`` is ``sum_j M_mj pairs(i, j)``; rows of the mixes sum to
+        one.
         """
         raise ValueError(
-            f"_with_mixes() got {np.shape(mixes)[0]} mixes, but the kernels of "
-            f"{type(self).__name__} are not linear in the samples. Use contract_rows()."
+            f"with_mixes() got {np.shape(mixes)[0]} mixes, but {type(self).__name__} are not "
+            "linear in the samples. Use contract_rows()."
         )
 
-    def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
-        """Bank and samples of the same kernels, expensive ones evaluated once for a whole fit."""
-        return self, X
+    def narrowed(self) -> Kernels:
+        """The same kernels without input columns that none of them reads, to be kept."""
+        return self
 
-    def _in_single_precision(self) -> Self:
+    def tabulated(self) -> Kernels:
+        """The same square kernels, expensive ones evaluated once for a whole fit."""
+        return self
+
+    def local(self) -> Kernels:
+        """The same kernels without a cluster, to be kept and used anywhere."""
+        return self
+
+    def in_single_precision(self) -> Kernels:
         """The same kernels, with a `combine` that is faster and right to 1e-6 where possible."""
         return self
 
-    def _plain(self) -> BaseKernelBank:
-        """The same kernels without a cluster: a bank that can be kept, and used anywhere."""
-        return self
+    def share_out(self, weights: FloatArray, n_features: int) -> FloatArray | None:
+        """Weights of kernels as weights of features or channels; None where kernels mix them."""
+        if self.kernel_columns is None:
+            return None
+        return np.bincount(self.kernel_columns, weights, n_features).astype(np.float64)
 
-    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
-        n_rows = count_samples(X)
-        return n_rows, n_rows if Y is None else count_samples(Y)
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, `step` of them at a time, with their places."""
+        raise ValueError(f"{type(self).__name__} hold no samples to apply a function to.")
 
-    def _check_weights(self, weights: ArrayLike) -> FloatArray:
+    # Samples: how they are read, which of them are equal, how they are shown
+
+    @classmethod
+    @abstractmethod
+    def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
+        """Samples as these kernels compare them, and what is known about their form.
+
+        A form that is not known yet is that of a training part, which is learned; one that is
+        known is checked.
+        """
+
+    @classmethod
+    def find_equal(
+        cls, samples: Any, rows: IntArray, labels: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
+        everyone = np.arange(rows.size)
+        return everyone, everyone
+
+    def cells(self, row: int) -> list[Any] | None:
+        """What each kernel reads in one sample, or None where that is not a single value."""
+        return None
+
+    def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
+        """One sample as plain values by the names of its columns; empty if it has no columns."""
+        return {}
+
+    def vocabularies(self) -> Sequence[Any] | None:
+        """The categories that each kernel knows, None for those of numbers."""
+        return None
+
+    def ranges(self) -> FloatArray | None:
+        """The least and the largest number of each of `input_columns`; NaN for others."""
+        return None
+
+    def keys(self) -> list[bytes] | None:
+        """One key per sample, equal for equal samples; None where equality means nothing."""
+        return None
+
+    def check_weights(self, weights: ArrayLike) -> FloatArray:
+        """One number per kernel, or an error that says what was wrong."""
         array = np.asarray(weights, dtype=np.float64)
         if array.shape != (self.n_kernels,):
             raise ValueError(
@@ -473,22 +490,54 @@ class BaseKernelBank(ABC):
             )
         return array
 
-    def _check_matrix(self, M: ArrayLike, X: Any, Y: Any) -> FloatArray:
-        array, shape = np.asarray(M, dtype=np.float64), self._shape(X, Y)
-        if array.shape != shape:
+    def check_matrix(self, M: ArrayLike) -> FloatArray:
+        """A matrix of the shape of the kernels, or an error that says what was wrong."""
+        array = np.asarray(M, dtype=np.float64)
+        if array.shape != self.shape:
             raise ValueError(
-                f"M has shape {array.shape}, expected {shape}: one row per sample of "
-                "X and one column per sample of Y. Pass the matrix that belongs to these samples."
+                f"M has shape {array.shape}, expected {self.shape}: one row and one column per "
+                "sample. Pass the matrix that belongs to these samples."
             )
         return array
 
-    def _require_adapted(self, found: T | None) -> T:
-        if found is None:
-            raise ValueError(
-                f"The kernels of this {type(self).__name__} are not known yet, because they depend "
-                "on the training part. Call adapt(X) first and use the bank that it returns."
-            )
-        return found
+
+@dataclass(frozen=True, eq=False)
+class SampleKernels(Kernels):
+    """Kernels that hold their samples: those of the rows, and those of the columns."""
+
+    samples: Any
+    others: Any = None  # the same samples when None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of samples in the rows and in the columns of the matrices."""
+        n_rows = count_samples(self.samples)
+        return n_rows, n_rows if self.others is None else count_samples(self.others)
+
+    def take(self, rows: ArrayLike) -> Self:
+        """The square kernels among the listed samples, in that order."""
+        return replace(self, samples=take_samples(self.samples, rows), others=None)
+
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
+        """The kernels between the listed samples, all when None, and others of these samples."""
+        left = self.samples if rows is None else take_samples(self.samples, rows)
+        return replace(self, samples=left, others=take_samples(self.samples, columns))
+
+    def cross(self, samples: Any) -> Self:
+        """The kernels between other samples, as `read` returns them, and these."""
+        return replace(self, samples=samples, others=self.samples)
+
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, `step` of them at a time, with their places."""
+        starts = range(0, rows.size, step)
+        blocks = [np.arange(start, min(start + step, rows.size)) for start in starts]
+        parts = (
+            (take_samples(self.samples, rows[block]), *(values[block] for values in per_row))
+            for block in blocks
+        )
+        return [(block, function(*part)) for block, part in zip(blocks, parts, strict=True)]
 
 
 class KernelTable:
@@ -505,82 +554,113 @@ class KernelTable:
         return type(self)(**found)
 
 
-class BaseWrapper(BaseKernelBank):
-    """A bank whose kernels read the same samples, in the same form, as those of `bank`."""
+@dataclass(frozen=True, eq=False)
+class WrappedKernels(Kernels):
+    """Kernels made of others on the same samples."""
 
-    bank: BaseKernelBank
+    kernels: Kernels
 
     @property
-    def reads(self) -> str:
-        """The samples that the wrapped bank reads."""
-        return self.bank.reads
+    def input_kind(self) -> str:  # type: ignore[override]
+        """What samples are, in one word."""
+        return self.kernels.input_kind
 
     @property
     def n_kernels(self) -> int:
         """The number of base kernels."""
-        return self.bank.n_kernels
+        return self.kernels.n_kernels
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of samples in the rows and in the columns of the matrices."""
+        return self.kernels.shape
+
+    @property
+    def is_square(self) -> bool:
+        """Whether these are kernels of samples with themselves."""
+        return self.kernels.is_square
 
     @property
     def kernel_columns(self) -> IntArray | None:
         """The one input column that each kernel reads; None when kernels read several."""
-        return self.bank.kernel_columns
+        return self.kernels.kernel_columns
+
+    @property
+    def input_columns(self) -> IntArray | None:
+        """The sorted input columns that the kernels read; None when they read everything."""
+        return self.kernels.input_columns
+
+    @property
+    def most_kernels(self) -> int | None:  # type: ignore[override]
+        """How many kernels a model keeps at most unless the user says so."""
+        return self.kernels.most_kernels
+
+    @property
+    def default_sparsity(self) -> int | None:  # type: ignore[override]
+        """How many samples a prototype is made of unless the user says so."""
+        return self.kernels.default_sparsity
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The names that the wrapped bank gives."""
-        return self.bank.kernel_names(feature_names)
+        """The names of the kernels inside."""
+        return self.kernels.kernel_names(feature_names)
 
     def select(self, indices: ArrayLike) -> Self:
-        """The wrapper of the listed kernels, in that order."""
-        return self._around(self.bank.select(indices))
+        """The listed kernels, in that order, on the same samples."""
+        return self.around(self.kernels.select(indices))
 
-    @property
-    def _most_kernels(self) -> int | None:
-        return self.bank._most_kernels
+    def take(self, rows: ArrayLike) -> Self:
+        """The square kernels among the listed samples, in that order."""
+        return self.around(self.kernels.take(rows))
 
-    @property
-    def _default_sparsity(self) -> int | None:
-        return self.bank._default_sparsity
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
+        """The kernels between the listed samples, all when None, and others of these samples."""
+        return self.around(self.kernels.between(rows, columns))
 
-    @property
-    def _columns(self) -> IntArray | None:
-        return self.bank._columns
+    def cross(self, samples: Any) -> Self:
+        """The kernels between other samples, as `read` returns them, and these."""
+        return self.around(self.kernels.cross(samples))
 
-    def _by_channel(self) -> BaseKernelBank | None:
-        each = self.bank._by_channel()
-        return None if each is None else self._around(each)
+    def with_mixes(self, mixes: Any) -> Self:
+        """The samples and mixes of them, for kernels that are linear in the samples."""
+        return self.around(self.kernels.with_mixes(mixes))
 
-    def _weigh(self, weights: FloatArray) -> Self:
-        return self._around(self.bank._weigh(weights))
+    def narrowed(self) -> Kernels:
+        """The same kernels without input columns that none of them reads, to be kept."""
+        return self.around(self.kernels.narrowed())
 
-    def _on_columns(self, columns: ArrayLike) -> Self:
-        return self._around(self.bank._on_columns(columns))
+    def tabulated(self) -> Kernels:
+        """The same square kernels, expensive ones evaluated once for a whole fit."""
+        return self.around(self.kernels.tabulated())
 
-    def _take(self, X: Any, indices: ArrayLike) -> Any:
-        return self.bank._take(X, indices)
+    def in_single_precision(self) -> Kernels:
+        """The same kernels, with a faster `combine`."""
+        return self.around(self.kernels.in_single_precision())
 
-    def _subset(self, X: Any, indices: ArrayLike) -> Any:
-        return self.bank._subset(X, indices)
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, `step` of them at a time, with their places."""
+        return self.kernels.map_samples(function, rows, step, *per_row)
 
-    def _with_mixes(self, X: Any, mixes: Any) -> Any:
-        return self.bank._with_mixes(X, mixes)
+    def read(self, X: Any, form: Form) -> tuple[Any, Form]:  # type: ignore[override]
+        """Samples as the kernels inside compare them."""
+        return self.kernels.read(X, form)
 
-    def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
-        table, samples = self.bank._tabulate(X)
-        return self._around(table), samples
+    def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
+        """One sample as plain values by the names of its columns."""
+        return self.kernels.values(row, names)
 
-    def _in_single_precision(self) -> Self:
-        return self._around(self.bank._in_single_precision())
+    def ranges(self) -> FloatArray | None:
+        """The least and the largest number of each of `input_columns`."""
+        return self.kernels.ranges()
 
-    def _plain(self) -> BaseKernelBank:
-        return self._around(self.bank._plain())
+    def keys(self) -> list[bytes] | None:
+        """One key per sample, equal for equal samples."""
+        return self.kernels.keys()
 
-    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
-        return self.bank._shape(X, Y)
-
-    def _around(self, bank: BaseKernelBank) -> Self:
-        # Every wrapper is a data class, which type checkers cannot know here.
-        changed: Self = replace(self, bank=bank)  # type: ignore[type-var]
-        return changed
+    def around(self, kernels: Kernels) -> Self:
+        """The same around other kernels."""
+        return replace(self, kernels=kernels)
 
 
 def count_samples(X: Any) -> int:
@@ -589,16 +669,11 @@ def count_samples(X: Any) -> int:
     return int(len(X) if shape is None else shape[0])
 
 
-def take_samples(X: Any, indices: IntArray) -> Any:
-    """The listed samples of an array (or anything with a shape), or of a sequence.
-
-    Those that lie in parts are gathered.
-    """
-    if isinstance(X, ShardedSamples):
-        return X.gather(indices)
+def take_samples(X: Any, indices: ArrayLike) -> Any:
+    """The listed samples of an array (or anything with a shape), or of a sequence."""
     if getattr(X, "shape", None) is None:
-        return [X[int(i)] for i in indices]
-    return X[indices]
+        return [X[int(i)] for i in np.asarray(indices)]
+    return X[np.asarray(indices, dtype=np.intp)]
 
 
 def block_rows(n_bytes_per_row: float, budget: float) -> int:
@@ -624,8 +699,8 @@ def iterate_blocks(
 
 def check_vectors(X: Any, name: str = "X") -> FloatArray:
     """X as a 2-D array of numbers, not copied, or an error that says what was wrong."""
-    # Of samples on other machines a bank asks for no more than their number here.
-    if isinstance(X, ColumnSource | ShardedSamples):
+    # Samples that stay where they are have a shape, and are read in parts.
+    if getattr(X, "is_read_in_parts", False):
         return cast(FloatArray, X)
     array = np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "biuf":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -13,7 +13,9 @@ from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
-    KernelTable,
+    Found,
+    Kernels,
+    SampleKernels,
     check_indices,
     check_magnitude,
     check_pair_values,
@@ -21,12 +23,20 @@ from imkpl.kernels.base import (
     check_rows,
     check_sample_weight,
     check_vectors,
-    find_columns,
     iterate_blocks,
     require_columns,
+    take_samples,
 )
-from imkpl.kernels.columns import as_slice
-from imkpl.kernels.sharded import ShardedSamples, sharded_root_mean_squared_difference, sum_long
+from imkpl.kernels.blocks import BlockSamples, InSteps, RowBlocks, sum_long
+from imkpl.kernels.equal import group_rows
+from imkpl.kernels.forms import Form, find_ranges, ordered_records, read_few, validate_numbers
+from imkpl.kernels.sources import (
+    ColumnSource,
+    as_slice,
+    check_width,
+    find_on_disk,
+    open_source,
+)
 from imkpl.kernels.sparse_rows import (
     FEW_SUMMED,
     Grid,
@@ -52,18 +62,38 @@ PAIR_VALUES = 2**22
 FEW_VALUES = 2**16
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureKernels(KernelTable):
-    """The kernels of an adapted `PerFeatureGaussian`, one entry per kernel."""
+class VectorInput:
+    """Samples that are rows of numbers in a 2-D array."""
 
-    columns: IntArray  # the input column that each kernel reads
-    scales: FloatArray  # the factor on its bandwidth
-    rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
+    input_kind: ClassVar[str] = "vectors"
+    # Products of matrices round differently in another order of memory.
+    order: ClassVar[str | None] = "C"
+    samples: Any
 
-    @property
-    def widths(self) -> FloatArray:
-        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
-        return invert_rates(self.rates)
+    @classmethod
+    def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
+        """Rows of numbers."""
+        with ordered_records(X, form, None) as rows:
+            few = read_few(rows, form)
+            return (few, form) if few is not None else validate_numbers(rows, form, order=cls.order)
+
+    @classmethod
+    def find_equal(
+        cls, samples: Any, rows: IntArray, labels: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
+        return group_rows(samples, rows, labels)
+
+    def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
+        """One sample as plain values by the names of its columns."""
+        return dict(zip(names, self.samples[row].tolist(), strict=True))
+
+    def keys(self) -> list[bytes] | None:
+        """One key per sample, equal for equal samples; None for columns on disk."""
+        if not isinstance(self.samples, np.ndarray):
+            return None
+        # Adding zero turns -0 into 0.
+        return [row.tobytes() for row in np.ascontiguousarray(self.samples) + 0.0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +121,13 @@ class PerFeatureGaussian(BaseKernelBank):
     dtype : float64 or float32
         Arithmetic and result of `combine`. Single precision is two to four times as fast, and right
         to 1e-6 of the largest value.
-    kernels : FeatureKernels, optional
-        Set by `adapt`.
 
     Examples
     --------
-    >>> X = np.array([[0.0, 1.0], [2.0, 1.0]])
-    >>> bank = PerFeatureGaussian().adapt(X)
-    >>> bool(np.isclose(bank.combine([1.0, 0.0], X)[0, 1], np.exp(-2.0)))
+    >>> kernels = PerFeatureGaussian().on(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    >>> bool(np.isclose(kernels.combine([1.0, 0.0])[0, 1], np.exp(-2.0)))
     True
-    >>> bank.evaluate(1, X)
+    >>> kernels.evaluate(1)
     array([[1., 1.],
            [1., 1.]])
     """
@@ -110,10 +137,6 @@ class PerFeatureGaussian(BaseKernelBank):
     features: IntArray | None = None
     tolerance: float | None = 1e-6
     dtype: DTypeLike = np.float64
-    kernels: FeatureKernels | None = None
-
-    reads = "columns"
-    _has_unit_diagonal = True
 
     def __post_init__(self) -> None:
         check_widths("PerFeatureGaussian", self.scales, self.bandwidth, "feature")
@@ -129,186 +152,30 @@ class PerFeatureGaussian(BaseKernelBank):
             )
 
     @property
-    def n_kernels(self) -> int:
-        """The number of base kernels; known after `adapt`."""
-        return int(self._table.columns.size)
+    def kind(self) -> type[FeatureKernels]:
+        """Kernels on features."""
+        return FeatureKernels
 
-    @property
-    def kernel_columns(self) -> IntArray:
-        """The input column that each kernel reads."""
-        return self._table.columns
-
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> PerFeatureGaussian:
-        """The bank with a bandwidth for every feature of the training part."""
-        array = check_vectors(X)
-        if self.kernels is None:
-            used = self._used_columns(array.shape[1])
-            columns = np.repeat(used, len(self.scales))
-            scales = np.tile(np.asarray(self.scales, dtype=np.float64), used.size)
-        elif self.bandwidth is None:
-            columns, scales = self.kernels.columns, np.asarray(self.kernels.scales, np.float64)
-        else:
-            return self
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FeatureKernels:
+        """The kernels with a bandwidth for every feature of the training part."""
+        samples = check_vectors(X)
+        used = self._used_columns(samples.shape[1])
+        columns = np.repeat(used, len(self.scales))
+        scales = np.tile(np.asarray(self.scales, dtype=np.float64), used.size)
         if self.bandwidth is None:
-            roots = root_mean_squared_difference(array, sample_weight)[columns]
+            roots = root_mean_squared_difference(samples, sample_weight)[columns]
         else:
-            given = self._given_bandwidth(columns.size // len(self.scales))
-            roots = np.sqrt(np.repeat(given, len(self.scales)))
-        rates = invert_roots(np.sqrt(scales) * roots)
-        return replace(self, kernels=FeatureKernels(columns, scales, rates))
-
-    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of one base kernel."""
-        return self.select([index]).combine([1.0], X, Y)
-
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l(X, Y)``; kernels of zero weight are never evaluated."""
-        weights = self._check_weights(weights)
-        left, right = self._check_samples(X, Y)
-        used = np.flatnonzero(weights)
-        table, used_weights = self._table.at(used), weights[used]
-        total = np.zeros(self._shape(X, Y), dtype=self.dtype)
-        for block in self._blocks(used.size, left, right):
-            rows = feature_major(left, table.columns[block])
-            others = None if right is None else feature_major(right, table.columns[block])
-            factors, rates = used_weights[block], table.rates[block]
-            with loops._enough_threads(total.size * rows.shape[0]):
-                if total.dtype == np.float32:
-                    _add_single(total, factors, rates, rows, others)
-                elif others is None:
-                    loops._combine_lower_inplace(total, factors, rates, rows)
-                else:
-                    loops._combine_cross_inplace(total, factors, rates, rows, others)
-        if right is None:
-            mirror_lower(total)
-        return total
-
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
-        left, right = self._check_samples(X, Y)
-        matrix = np.ascontiguousarray(self._check_matrix(M, X, Y))
-        is_symmetric = right is None
-        # K is symmetric with ones on its diagonal: <K, M> = trace M + sum_{j<i} K_ij (M + M')_ij.
-        constant = np.trace(matrix) if is_symmetric else 0.0
-        matrix = matrix + matrix.T if is_symmetric else matrix
-        products = np.empty(self.n_kernels)
-        for block in self._blocks(self.n_kernels, left, right):
-            columns, rates = self._table.columns[block], self._table.rates[block]
-            rows = feature_major(left, columns)
-            others = rows if right is None else feature_major(right, columns)
-            sums = np.zeros((rates.size, -(-matrix.shape[0] // loops._CONTRACT_ROWS)))
-            with loops._enough_threads(matrix.size * rates.size):
-                loops._contract_tiles_inplace(sums, matrix, rates, rows, others, is_symmetric)
-            products[block] = constant + sums.sum(axis=1)
-        return products
-
-    def pairs(
-        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
-        array, _ = self._check_samples(X, None)
-        rows, columns = check_pairs(rows, columns, array.shape[0])
-        out = np.empty((rows.size, self.n_kernels), dtype=dtype)
-        for block in self._blocks(self.n_kernels, array, None):
-            samples, rates = self._sample_major(array, block)
-            step = max(1, PAIR_VALUES // max(1, rates.size))
-            for start in range(0, rows.size, step):
-                part = slice(start, start + step)
-                # The loop is compiled for one type and layout of the result only.
-                values = np.empty((rows[part].size, rates.size))
-                with loops._enough_threads(values.size):
-                    loops._fill_pairs_inplace(values, rates, samples, rows[part], columns[part])
-                out[part, block] = values
-        return out
-
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
-        array, _ = self._check_samples(X, None)
-        rows, columns = check_pairs(rows, columns, array.shape[0])
-        factors = check_pair_values(values, rows.size)
-        products = np.empty(self.n_kernels)
-        for block in self._blocks(self.n_kernels, array, None):
-            samples, rates = self._sample_major(array, block)
-            sums = np.zeros((-(-rows.size // loops._PAIR_BAND), rates.size))
-            with loops._enough_threads(rows.size * rates.size):
-                loops._sum_pairs_inplace(sums, factors, rates, samples, rows, columns)
-            products[block] = sums.sum(axis=0)
-        return products
-
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples.
-
-        The sum runs over the pairs of samples that share a row, or over factors of the kernels on
-        a grid, whichever is faster. The factors are wrong by
-        ``tolerance * sum_i |row_weights_i| ||r_i||_1**2`` at most.
-        """
-        array, _ = self._check_samples(X, None)
-        system = SparseRows(*check_rows(rows, row_weights, array.shape[0], mixes))
-        is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
-        grid = None if is_exact else choose_grid(float(self.tolerance or 1.0))
-        if system.weights.ndim == 1:
-            merged = merged_pairs(system, grid, self.n_kernels)
-            if merged is not None:
-                trace, values, left, right = merged
-                return trace + self.contract_pairs(values, X, left, right)
-        elif system.used.size**2 * self.n_kernels <= FEW_SUMMED:
-            grid = None
-        if grid is None:
-            return super().contract_rows(rows, row_weights, X, mixes)
-        return self._sum_on_grid(system, array, grid)
-
-    def select(self, indices: ArrayLike) -> Self:
-        """The bank of the listed kernels, in that order, still reading full-width X."""
-        chosen = check_indices(indices, self.n_kernels)
-        return replace(self, kernels=self._table.at(chosen))
-
-    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The feature's name, followed by the scale where a feature has several."""
-        names = [
-            f"x{column}" if feature_names is None else str(feature_names[column])
-            for column in self._table.columns
-        ]
-        if len(self.scales) == 1:
-            return names
-        return [f"{n} (width x{s:g})" for n, s in zip(names, self._table.scales, strict=True)]
-
-    def _sum_on_grid(self, system: SparseRows, array: FloatArray, grid: Grid) -> FloatArray:
-        used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
-        system = system.on_used()
-        # Values, positions and windows: about nine numbers per sample and kernel.
-        for block in iterate_blocks(self.n_kernels, 72 * used.size):
-            values = feature_major(array, self._table.columns[block], used)
-            products[block] = sum_rows_on_grid(system, values, self._table.rates[block], grid)
-        return products
-
-    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
-        left, right = self._check_samples(X, Y)
-        if right is None or left.shape[0] * right.shape[0] * weights.size > FEW_VALUES:
-            return self.combine(weights, X, Y)
-        used = self._table.columns
-        new, old = (np.ascontiguousarray(s[:, used], float) for s in (left, right))
-        with np.errstate(over="ignore"):
-            scaled = (new[:, np.newaxis] - old) * self._table.rates
-            return np.asarray(np.exp(-(scaled**2)) @ weights, dtype=self.dtype)
-
-    @property
-    def _columns(self) -> IntArray:
-        return np.unique(self._table.columns)
-
-    def _on_columns(self, columns: ArrayLike) -> Self:
-        places = find_columns(self._table.columns, columns)
-        return replace(self, kernels=replace(self._table, columns=places))
-
-    def _in_single_precision(self) -> Self:
-        return replace(self, dtype=np.float32)
-
-    @property
-    def _table(self) -> FeatureKernels:
-        return self._require_adapted(self.kernels)
+            roots = np.sqrt(np.repeat(self._given_bandwidth(used.size), len(self.scales)))
+        kind = BlockFeatureKernels if isinstance(samples, BlockSamples) else FeatureKernels
+        return kind(
+            samples=samples,
+            columns=columns,
+            rates=invert_roots(np.sqrt(scales) * roots),
+            scales=scales,
+            has_scales=len(self.scales) > 1,
+            tolerance=self.tolerance,
+            precision=np.dtype(self.dtype).name,
+        )
 
     def _used_columns(self, n_features: int) -> IntArray:
         if self.features is None:
@@ -330,27 +197,265 @@ class PerFeatureGaussian(BaseKernelBank):
             )
         return np.broadcast_to(given, (n_used,))
 
-    def _check_samples(self, X: Any, Y: Any) -> tuple[FloatArray, FloatArray | None]:
-        left = check_vectors(X)
-        right = None if Y is None else check_vectors(Y, "Y")
-        n_found = min(left.shape[1], left.shape[1] if right is None else right.shape[1])
-        require_columns(self._table.columns, n_found)
-        return left, right
 
-    def _sample_major(self, X: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
-        columns = X[:, as_slice(self._table.columns[block])]
-        samples = np.ascontiguousarray(columns, dtype=np.float64)
-        return samples, self._table.rates[block]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeatureKernels(VectorInput, SampleKernels):
+    """Gaussian kernels, each on one column of the samples.
 
-    def _blocks(
-        self, n_kernels: int, left: FloatArray, right: FloatArray | None
-    ) -> Iterator[slice]:
-        n_values = left.shape[0] + (0 if right is None else right.shape[0])
+    Samples are an array, or columns that are read from where they are (`ColumnSource`).
+    """
+
+    columns: IntArray  # the column of the samples that each kernel reads
+    rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
+    scales: FloatArray  # the factor on each bandwidth
+    inputs: IntArray | None = None  # the input columns that the samples have; all when None
+    has_scales: bool = False  # whether a feature has several kernels
+    tolerance: float | None = 1e-6  # the largest error of a kernel value in `contract_rows`
+    precision: str = "float64"  # of `combine`
+
+    input_kind: ClassVar[str] = "columns"
+    order: ClassVar[str | None] = None
+    has_unit_diagonal = True
+
+    @property
+    def n_kernels(self) -> int:
+        """The number of base kernels."""
+        return int(self.columns.size)
+
+    @property
+    def widths(self) -> FloatArray:
+        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
+        return invert_rates(self.rates)
+
+    @property
+    def kernel_columns(self) -> IntArray:
+        """The input column that each kernel reads."""
+        return self.columns if self.inputs is None else self.inputs[self.columns]
+
+    @property
+    def input_columns(self) -> IntArray:
+        """The sorted input columns that the kernels read."""
+        return np.unique(self.kernel_columns)
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """The feature's name, followed by the scale where a feature has several."""
+        names = [
+            f"x{column}" if feature_names is None else str(feature_names[column])
+            for column in self.kernel_columns
+        ]
+        if not self.has_scales:
+            return names
+        return [f"{n} (width x{s:g})" for n, s in zip(names, self.scales, strict=True)]
+
+    def evaluate(self, index: int) -> FloatArray:
+        """The matrix of one base kernel."""
+        return self.select([index]).combine([1.0])
+
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
+        weights = self.check_weights(weights)
+        used = np.flatnonzero(weights)
+        columns, rates, factors = self.columns[used], self.rates[used], weights[used]
+        total = np.zeros(self.shape, dtype=self.precision)
+        for block in self._blocks(used.size):
+            rows = feature_major(self.samples, columns[block])
+            others = None if self.is_square else feature_major(self.others, columns[block])
+            with loops._enough_threads(total.size * rows.shape[0]):
+                if total.dtype == np.float32:
+                    _add_single(total, factors[block], rates[block], rows, others)
+                elif others is None:
+                    loops._combine_lower_inplace(total, factors[block], rates[block], rows)
+                else:
+                    loops._combine_cross_inplace(total, factors[block], rates[block], rows, others)
+        if self.is_square:
+            mirror_lower(total)
+        return total
+
+    def combine_few(self, weights: FloatArray) -> FloatArray:
+        """`combine` for few samples, without compiled loops; the same to 1e-12."""
+        if self.is_square or self.shape[0] * self.shape[1] * weights.size > FEW_VALUES:
+            return self.combine(weights)
+        new, old = (np.ascontiguousarray(s[:, self.columns], float) for s in self._sides)
+        with np.errstate(over="ignore"):
+            scaled = (new[:, np.newaxis] - old) * self.rates
+            return np.asarray(np.exp(-(scaled**2)) @ weights, dtype=self.precision)
+
+    def contract(self, M: ArrayLike) -> FloatArray:
+        """``<K_l, M>`` for every l: the adjoint of `combine`."""
+        matrix, is_symmetric = np.ascontiguousarray(self.check_matrix(M)), self.is_square
+        # K is symmetric with ones on its diagonal: <K, M> = trace M + sum_{j<i} K_ij (M + M')_ij.
+        constant = np.trace(matrix) if is_symmetric else 0.0
+        matrix = matrix + matrix.T if is_symmetric else matrix
+        products = np.empty(self.n_kernels)
+        for block in self._blocks(self.n_kernels):
+            columns, rates = self.columns[block], self.rates[block]
+            rows = feature_major(self.samples, columns)
+            others = rows if is_symmetric else feature_major(self.others, columns)
+            sums = np.zeros((rates.size, -(-matrix.shape[0] // loops._CONTRACT_ROWS)))
+            with loops._enough_threads(matrix.size * rates.size):
+                loops._contract_tiles_inplace(sums, matrix, rates, rows, others, is_symmetric)
+            products[block] = constant + sums.sum(axis=1)
+        return products
+
+    def pairs(
+        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+    ) -> FloatArray:
+        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
+        rows, columns = check_pairs(rows, columns, self.shape[0])
+        out = np.empty((rows.size, self.n_kernels), dtype=dtype)
+        for block in self._blocks(self.n_kernels):
+            samples, rates = self._sample_major(block), self.rates[block]
+            step = max(1, PAIR_VALUES // max(1, rates.size))
+            for start in range(0, rows.size, step):
+                part = slice(start, start + step)
+                # The loop is compiled for one type and layout of the result only.
+                values = np.empty((rows[part].size, rates.size))
+                with loops._enough_threads(values.size):
+                    loops._fill_pairs_inplace(values, rates, samples, rows[part], columns[part])
+                out[part, block] = values
+        return out
+
+    def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
+        rows, columns = check_pairs(rows, columns, self.shape[0])
+        factors = check_pair_values(values, rows.size)
+        products = np.empty(self.n_kernels)
+        for block in self._blocks(self.n_kernels):
+            samples, rates = self._sample_major(block), self.rates[block]
+            sums = np.zeros((-(-rows.size // loops._PAIR_BAND), rates.size))
+            with loops._enough_threads(rows.size * rates.size):
+                loops._sum_pairs_inplace(sums, factors, rates, samples, rows, columns)
+            products[block] = sums.sum(axis=0)
+        return products
+
+    def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
+        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples.
+
+        The sum runs over the pairs of samples that share a row, or over factors of the kernels on
+        a grid, whichever is faster. The factors are wrong by
+        ``tolerance * sum_i |row_weights_i| ||r_i||_1**2`` at most.
+        """
+        system = SparseRows(*check_rows(rows, row_weights, self.shape[0], mixes))
+        is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
+        grid = None if is_exact else choose_grid(float(self.tolerance or 1.0))
+        if system.weights.ndim == 1:
+            merged = merged_pairs(system, grid, self.n_kernels)
+            if merged is not None:
+                trace, values, left, right = merged
+                return trace + self.contract_pairs(values, left, right)
+        elif system.used.size**2 * self.n_kernels <= FEW_SUMMED:
+            grid = None
+        if grid is None:
+            return super().contract_rows(rows, row_weights, mixes)
+        return self._sum_on_grid(system, grid)
+
+    def select(self, indices: ArrayLike) -> Self:
+        """The listed kernels, in that order, on the same samples."""
+        chosen = check_indices(indices, self.n_kernels)
+        return replace(
+            self,
+            columns=self.columns[chosen],
+            rates=self.rates[chosen],
+            scales=self.scales[chosen],
+        )
+
+    def cross(self, samples: Any) -> Self:
+        """The kernels between other samples, as `read` returns them, and these."""
+        if self.inputs is None:
+            require_columns(self.columns, samples.shape[1])
+            return super().cross(samples)
+        require_columns(self.inputs, samples.shape[1])
+        return super().cross(samples[:, as_slice(self.inputs)])
+
+    def narrowed(self) -> Self:
+        """The same kernels without columns that none of them reads."""
+        used, places = np.unique(self.columns, return_inverse=True)
+        inputs = used if self.inputs is None else self.inputs[used]
+        return replace(self, samples=self.samples[:, used], inputs=inputs, columns=places)
+
+    def in_single_precision(self) -> Self:
+        """The same kernels, with a `combine` that is right to 1e-6."""
+        return replace(self, precision="float32")
+
+    @classmethod
+    def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
+        """Rows of numbers; large ones on disk stay there, as columns or as blocks of rows."""
+        source = open_source(X)
+        if not isinstance(source, ColumnSource):
+            return super().read(source, form)
+        on_disk = find_on_disk(source)
+        if form.n_features is None:
+            samples = source if on_disk is None else RowBlocks.of(on_disk).summarized()
+            return samples, form.learn(source.shape[1], source.feature_names)
+        check_width(source, form.n_features)
+        return source if on_disk is None else RowBlocks.of(on_disk), form
+
+    @classmethod
+    def find_equal(
+        cls, samples: Any, rows: IntArray, labels: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
+        if isinstance(samples, np.ndarray):
+            return super().find_equal(samples, rows, labels)
+        if isinstance(samples, BlockSamples):
+            return samples.view(rows).find_equal(labels)
+        # Columns on disk are not read to compare samples: each is one of its own.
+        return np.arange(rows.size), np.arange(rows.size)
+
+    def cells(self, row: int) -> list[Any] | None:
+        """The number that each kernel reads."""
+        return [float(self.samples[row, column]) for column in self.columns]
+
+    def ranges(self) -> FloatArray:
+        """The least and the largest number of each of `input_columns`."""
+        return find_ranges(np.asarray(self.samples[:, np.unique(self.columns)]))
+
+    @property
+    def _sides(self) -> tuple[Any, Any]:
+        return self.samples, self.samples if self.is_square else self.others
+
+    def _sum_on_grid(self, system: SparseRows, grid: Grid) -> FloatArray:
+        used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
+        system = system.on_used()
+        # Values, positions and windows: about nine numbers per sample and kernel.
+        for block in iterate_blocks(self.n_kernels, 72 * used.size):
+            values = feature_major(self.samples, self.columns[block], used)
+            products[block] = sum_rows_on_grid(system, values, self.rates[block], grid)
+        return products
+
+    def _sample_major(self, block: slice) -> FloatArray:
+        columns = self.samples[:, as_slice(self.columns[block])]
+        return np.ascontiguousarray(columns, dtype=np.float64)
+
+    def _blocks(self, n_kernels: int) -> Iterator[slice]:
+        n_values = self.shape[0] + (0 if self.is_square else self.shape[1])
         # Sums in single precision start again with every group of kernels.
-        group = loops._SINGLE_GROUP if np.dtype(self.dtype) == np.float32 else 1
+        group = loops._SINGLE_GROUP if self.precision == "float32" else 1
         n_groups = -(-n_kernels // group)
         for groups in iterate_blocks(n_groups, 16 * n_values * group):
             yield slice(groups.start * group, min(groups.stop * group, n_kernels))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlockFeatureKernels(FeatureKernels):
+    """The same kernels on samples that come in blocks, of which `take` gathers some."""
+
+    def take(self, rows: ArrayLike) -> Kernels:  # type: ignore[override]
+        """The square kernels among the listed samples, which are brought into one place."""
+        settings = {field.name: getattr(self, field.name) for field in fields(FeatureKernels)}
+        kernels = FeatureKernels(**{**settings, "samples": take_samples(self.samples, rows)})
+        return self.samples.distribute(kernels)  # type: ignore[no-any-return]
+
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, computed where they are."""
+        found: list[Found] = self.samples.view(rows).map(InSteps(function, step), per_row=per_row)
+        return found
+
+    def ranges(self) -> FloatArray:
+        """The least and the largest number of each of `input_columns`."""
+        return np.asarray(self.samples.ranges[self.input_columns])
 
 
 def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None) -> FloatArray:
@@ -359,8 +464,8 @@ def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None)
     ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
     exactly zero for a constant feature and keeps its digits under large offsets.
     """
-    if isinstance(X, ShardedSamples):
-        return sharded_root_mean_squared_difference(X, check_sample_weight(sample_weight, len(X)))
+    if isinstance(X, BlockSamples):
+        return X.root_mean_squared_difference(check_sample_weight(sample_weight, len(X)))
     array = check_vectors(X)
     shares = check_sample_weight(sample_weight, array.shape[0])
     present = np.flatnonzero(shares)

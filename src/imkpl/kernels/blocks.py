@@ -1,4 +1,4 @@
-"""Samples in parts, on other machines or in a file: functions go to them, results come back."""
+"""Samples in blocks, on other machines or in a file: functions go to them, results come back."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-
-# Up to this number of distinct samples, a fit learns from all of them unless it is told not to.
-MAX_EXACT = 10_000
-# Places of the samples of a part in the view, and the result of a function of them.
-Found: TypeAlias = tuple[IntArray, Any]
+from imkpl.kernels.base import Found, Kernels, check_magnitude
+from imkpl.kernels.equal import rank_keys, rank_rows
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedSamples(ABC):
+class BlockSamples(ABC):
     """Rows of numbers that are never in one place.
 
-    ``X[indices]`` is a view of the listed samples in that order and moves no data. `gather` is the
-    only method that brings samples here.
+    ``X.view(indices)`` is a view of the listed samples in that order and moves no data.
+    ``X[indices]`` brings them here as an array.
     """
 
     rows: IntArray  # rows in view
     all_digests: Any  # (n_rows, 2): 128 bits per row
     all_ranges: Any  # (n_features, 2): minimum and maximum
+
+    is_read_in_parts: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -45,16 +45,12 @@ class ShardedSamples(ABC):
         """The least and the largest number of every column, of shape (n_features, 2)."""
         return np.asarray(self.all_ranges)
 
-    @property
-    def varying(self) -> IntArray:
-        """Columns that are not constant."""
-        return np.flatnonzero(self.ranges[:, 0] < self.ranges[:, 1])
-
     @abstractmethod
-    def distribute(self, bank: Any) -> Any:
+    def distribute(self, kernels: Kernels) -> Kernels:
         """The same kernels, computed by the same machines."""
 
-    def __getitem__(self, indices: Any) -> Self:
+    def view(self, indices: Any) -> Self:
+        """The listed samples, where they are."""
         return replace(self, rows=self.rows[indices])
 
     @abstractmethod
@@ -63,10 +59,9 @@ class ShardedSamples(ABC):
     ) -> list[Found]:
         """``function(block, *common, *per_row)`` of every part, computed where the part lies."""
 
-    def gather(self, indices: Any) -> FloatArray:
-        """The listed samples as an array."""
+    def __getitem__(self, indices: Any) -> FloatArray:
         wanted, places = np.unique(np.asarray(indices, dtype=np.intp), return_inverse=True)
-        found = self[wanted].map(_take_all)
+        found = self.view(wanted).map(_take_all)
         joined = join_rows(found, (wanted.size, self.shape[1]))
         is_same = wanted.size == places.size and bool(np.all(np.diff(places) == 1))
         return joined if is_same else np.asarray(joined[places])
@@ -74,9 +69,55 @@ class ShardedSamples(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
+    def find_equal(self, labels: IntArray) -> tuple[IntArray, IntArray]:
+        """The first of equal samples of a class, in sorted order, and the place of every sample.
+
+        The order is that of samples in memory: by class, first column, second column, ... Digests
+        tell which samples are equal.
+        """
+        groups = rank_keys([labels, *self.digests.T])
+        first = np.unique(groups, return_index=True)[1]
+        distinct = self.view(first)
+
+        def fetch(rows: IntArray, columns: IntArray) -> FloatArray:
+            found = distinct.view(rows).map(_columns_of, columns)
+            return join_rows(found, (rows.size, columns.size))
+
+        varying = np.flatnonzero(self.ranges[:, 0] < self.ranges[:, 1])
+        ranks = rank_rows(labels[first], varying, fetch)
+        return first[np.argsort(ranks)], ranks[groups]
+
+    def root_mean_squared_difference(self, shares: FloatArray) -> FloatArray:
+        """The root of the mean squared difference of each feature over all ordered pairs.
+
+        In three passes: largest value, mean, and variance. Only numbers per feature are moved.
+        """
+        present = np.flatnonzero(shares)
+        samples, shares = self.view(present), shares[present]
+        # Relative to one of the samples, a constant feature is exactly zero.
+        origin = samples[[0]][0]
+        largest = np.max([values for _, values in samples.map(_find_largest, origin)], axis=0)
+        scale = np.where(largest > 0, largest, 1.0)
+
+        def sum_moments(mean: FloatArray) -> FloatArray:
+            found = samples.map(_sum_moments, origin, scale, mean, per_row=(shares,))
+            return sum_long(np.array([sums for _, sums in found]), axis=0)
+
+        mean, _ = sum_moments(np.zeros(origin.size))
+        # The second pass corrects the rounding of the mean.
+        rest, squares = sum_moments(mean)
+        variance = np.maximum(squares - rest**2, 0)
+        return np.where(largest > 0, largest * np.sqrt(2.0 * variance), 0.0)
+
 
 class RowSource(Protocol):
     """Where rows come from: an array, or a file that is read from its first row to its last."""
+
+    feature_names: list[str] | None
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows in view."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,13 +128,18 @@ class RowSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RowBlocks(ShardedSamples):
+class RowBlocks(BlockSamples):
     """Rows of an array or of a file on this machine, read a block at a time.
 
     Digests and ranges are None until `summarized`.
     """
 
     source: RowSource
+
+    @classmethod
+    def of(cls, source: RowSource, rows: IntArray | None = None) -> RowBlocks:
+        """The rows of a source, all in its view by default; nothing is read yet."""
+        return cls(source.rows if rows is None else rows, None, None, source)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -113,11 +159,13 @@ class RowBlocks(ShardedSamples):
         for places, (found, own, _) in self.map(summarize):
             digests[self.rows[places]] = found
             ranges.append(own)
-        return replace(self, all_digests=digests, all_ranges=join_ranges(ranges))
+        joined = join_ranges(ranges)
+        check_magnitude(float(np.abs(joined).max()))
+        return replace(self, all_digests=digests, all_ranges=joined)
 
-    def distribute(self, bank: Any) -> Any:
-        """The bank as it is."""
-        return bank
+    def distribute(self, kernels: Kernels) -> Kernels:
+        """The kernels as they are."""
+        return kernels
 
     def map(
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
@@ -134,6 +182,32 @@ class RowBlocks(ShardedSamples):
             values = [values[places] for values in per_row]
             found.append((places, function(part, *common, *values)))
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class InSteps:
+    """A function of a part of the samples, computed `step` of them at a time."""
+
+    function: Callable[..., Any]
+    step: int
+
+    @property
+    def __name__(self) -> str:
+        """The name of the function, under which Dask lists its tasks."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, samples: Any, *per_row: Any) -> Any:
+        """One row of the result per sample, dense or CSR."""
+        cuts = [slice(start, start + self.step) for start in range(0, len(samples), self.step)]
+        found = [self.function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]
+        return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
+
+
+def map_in_order(samples: Any, function: Callable[[Any], Any], step: int) -> list[Any]:
+    """A function of all samples, `step` of them at a time, or a block of a file at a time."""
+    if isinstance(samples, BlockSamples):
+        return [found for _, found in samples.map(function)]
+    return [function(samples[start : start + step]) for start in range(0, len(samples), step)]
 
 
 def summarize(block: FloatArray) -> tuple[Any, FloatArray, IntArray]:
@@ -176,29 +250,6 @@ def sum_long(terms: FloatArray, axis: int) -> FloatArray:
     return np.asarray(terms.sum(axis=axis, dtype=np.longdouble), dtype=np.float64)
 
 
-def sharded_root_mean_squared_difference(samples: ShardedSamples, shares: FloatArray) -> FloatArray:
-    """`root_mean_squared_difference` in three passes: largest value, mean, and variance.
-
-    Only numbers per feature are moved.
-    """
-    present = np.flatnonzero(shares)
-    samples, shares = samples[present], shares[present]
-    # Relative to one of the samples, a constant feature is exactly zero.
-    origin = samples.gather([0])[0]
-    largest = np.max([values for _, values in samples.map(_find_largest, origin)], axis=0)
-    scale = np.where(largest > 0, largest, 1.0)
-
-    def sum_moments(mean: FloatArray) -> FloatArray:
-        found = samples.map(_sum_moments, origin, scale, mean, per_row=(shares,))
-        return sum_long(np.array([sums for _, sums in found]), axis=0)
-
-    mean, _ = sum_moments(np.zeros(origin.size))
-    # The second pass corrects the rounding of the mean.
-    rest, squares = sum_moments(mean)
-    variance = np.maximum(squares - rest**2, 0)
-    return np.where(largest > 0, largest * np.sqrt(2.0 * variance), 0.0)
-
-
 def _take_all(block: FloatArray) -> FloatArray:
     return block
 
@@ -218,3 +269,7 @@ def _sum_moments(
     values *= values
     values *= weights
     return np.stack([total, values.sum(axis=0, dtype=np.longdouble)])
+
+
+def _columns_of(block: FloatArray, columns: IntArray) -> FloatArray:
+    return np.ascontiguousarray(block[:, columns])

@@ -17,7 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import IntArray
+from imkpl.kernels.forms import largest_copy
 
+# Up to this number of distinct samples, a fit learns from all of them unless it is told not to.
+MAX_EXACT = 10_000
 # Columns of a file that lie no further apart than this are read in one piece.
 LARGEST_GAP = 32
 # Maximum number of bytes of a memory map that are in memory at a time.
@@ -41,6 +44,7 @@ class ColumnSource(ABC):
 
     ndim = 2
     dtype = np.dtype(np.float64)
+    is_read_in_parts = True
 
     def __init__(
         self,
@@ -328,7 +332,7 @@ def _as_rows(batch: Any, names: Sequence[str]) -> Any:
     return rows
 
 
-def as_columns(X: Any, largest: float) -> ColumnSource | None:
+def as_source(X: Any) -> ColumnSource | None:
     """A source for data that should not be copied to memory, None for data that can be."""
     if isinstance(X, ColumnSource):
         return X
@@ -337,11 +341,28 @@ def as_columns(X: Any, largest: float) -> ColumnSource | None:
     shape = getattr(X, "shape", None)
     if shape is None or len(shape) != 2:
         return None
-    is_large = 8.0 * shape[0] * shape[1] > largest
+    is_large = 8.0 * shape[0] * shape[1] > largest_copy()
     if isinstance(X, np.memmap):
         return ArrayColumns(X) if is_large else None
     is_file = type(X).__module__.split(".")[0] in ("h5py", "zarr")
     return ArrayColumns(X) if is_file else None
+
+
+def open_source(X: Any) -> Any:
+    """A source for data that is too large to copy; small sparse data become an array."""
+    if not sp.issparse(X):
+        source = as_source(X)
+        return X if source is None else source
+    return X.toarray() if 8.0 * np.prod(X.shape) <= largest_copy() else SparseColumns(X)
+
+
+def find_on_disk(X: Any) -> ArrayColumns | ParquetColumns | None:
+    """A source whose rows are read a block at a time, because they are many and in order."""
+    source = None if sp.issparse(X) else as_source(X)
+    if not isinstance(source, ArrayColumns | ParquetColumns):
+        return None
+    has_many_rows = len(source) > max(MAX_EXACT, source.shape[1])
+    return source if has_many_rows and bool(np.all(np.diff(source.rows) > 0)) else None
 
 
 def check_width(source: ColumnSource, n_features: int) -> None:

@@ -1,0 +1,195 @@
+"""The form of samples: how many features, which names, and what scikit-learn's checks say of it."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from imkpl._checks import quote, shorten
+from imkpl._typing import FloatArray
+from imkpl.tables import as_frame, refuse_dates
+
+# How numpy and scikit-learn put it when they meet a missing cell or text among numbers.
+NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")
+# How numpy puts it when something else than rows of numbers is made an array.
+NOT_A_TABLE = re.compile(r"setting an array element|float\(\) argument|Cannot cast|inhomogeneous")
+# Up to this number of cells, the time of checks counts more than that of the prediction.
+FEW_CELLS = 2**16
+TABLE_HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """What is known about the form of the samples of a model."""
+
+    owner: str = "IMKPL"  # the model, in messages
+    n_features: int | None = None  # None for a training part, whose form is learned
+    names: Any = None  # of the features or channels, an array of objects
+    n_channels: int | None = None  # of series
+    n_stacked: int | None = None  # of precomputed kernels
+
+    def learn(self, n_features: int, names: Any = None, **known: Any) -> Form:
+        """The form of a training part."""
+        is_named = names is not None and all(isinstance(name, str) for name in names)
+        found = np.array(list(names), dtype=object) if is_named else None
+        return replace(self, n_features=n_features, names=found, **known)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What scikit-learn calls these facts, as attributes of a fitted model."""
+        known = {
+            "n_features_in_": self.n_features,
+            "feature_names_in_": self.names,
+            "n_channels_in_": self.n_channels,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def validate(X: Any, form: Form, **options: Any) -> tuple[Any, Form]:
+    """X after scikit-learn's checks, and its form, which is learned or checked."""
+    from sklearn.utils.validation import validate_data
+
+    checker = _checker_class(form.owner)()
+    is_known = form.n_features is not None
+    if is_known:
+        checker.n_features_in_ = form.n_features
+    if form.names is not None:
+        checker.feature_names_in_ = form.names
+    found = validate_data(checker, X, reset=not is_known, **options)
+    if is_known:
+        return found, form
+    return found, form.learn(checker.n_features_in_, getattr(checker, "feature_names_in_", None))
+
+
+@cache
+def _checker_class(owner: str) -> Any:
+    """An estimator that has nothing but the name that scikit-learn puts into its messages."""
+    from sklearn.base import BaseEstimator
+
+    return type(owner, (BaseEstimator,), {})
+
+
+def validate_numbers(X: Any, form: Form, **options: Any) -> tuple[Any, Form]:
+    """Rows of numbers after scikit-learn's checks; what is no number is explained."""
+    with explained_conversion(X):
+        least = 1 if form.n_features is not None else 2
+        return validate(densify(X), form, dtype=np.float64, ensure_min_samples=least, **options)
+
+
+@contextmanager
+def explained_conversion(X: Any) -> Iterator[None]:
+    """Explain what cannot be read as numbers, and which kernels read it."""
+    frame = as_frame(X)
+    if frame is not None and not frame.columns:
+        raise ValueError("X has no columns, expected at least one. Check how X was selected.")
+    if frame is not None:
+        refuse_dates(frame)
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"X has {np.ma.count_masked(X)} masked cells, expected none. Fill them with "
+            f"X.filled(value), or leave out these samples. {TABLE_HINT}"
+        )
+    try:
+        # Sums over huge numbers overflow where scikit-learn looks for infinite ones.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except (TypeError, ValueError) as error:
+        if NOT_NUMBERS.search(str(error)) is not None:
+            raise type(error)(f"{shorten(str(error), 1000)}\n{TABLE_HINT}") from error
+        if NOT_A_TABLE.search(str(error)) is None:
+            raise
+        raise type(error)(
+            f"X is of type {type(X).__name__} and cannot be read as numbers, expected an array of "
+            "shape (n_samples, n_features), a data frame, or a list of rows of equal length. "
+            # scikit-learn's checks look for the words of the conversion.
+            f"Convert it first ({shorten(str(error), 500)})."
+        ) from error
+
+
+def read_few(X: Any, form: Form) -> FloatArray | None:
+    """The numbers of few samples with nothing to check any more, else None.
+
+    scikit-learn's checks take longer than the prediction of a few rows. What they would refuse,
+    warn of or convert is left to them.
+    """
+    names = form.names
+    if form.n_features is None:
+        return None
+    if type(X).__module__.split(".")[0] in ("pandas", "polars") and names is not None:
+        is_frame = hasattr(X, "to_numpy") and hasattr(X, "columns")
+        if not is_frame or math.prod(X.shape) > FEW_CELLS or list(X.columns) != names.tolist():
+            return None
+        if any(str(one).startswith("Sparse") for one in X.dtypes):
+            return None
+        X, names = X.to_numpy(), None
+    if type(X) is not np.ndarray or names is not None or X.dtype != np.float64:
+        return None
+    is_table = X.ndim == 2 and 0 < X.size <= FEW_CELLS and X.shape[1] == form.n_features
+    return np.ascontiguousarray(X) if is_table and np.isfinite(X).all() else None
+
+
+@contextmanager
+def ordered_records(X: Any, form: Form, absent: Any) -> Iterator[Any]:
+    """X; samples that are dicts as rows with the columns in the order of the training part."""
+    is_list = isinstance(X, list | tuple) and bool(X)
+    if form.n_features is None or not is_list or not all(isinstance(r, Mapping) for r in X):
+        yield X
+        return
+    with warnings.catch_warnings():
+        # The names are those of the dicts.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield _order_records(X, form, absent)
+
+
+def _order_records(X: Sequence[Mapping[str, Any]], form: Form, absent: Any) -> list[list[Any]]:
+    if form.names is None:
+        raise ValueError(
+            f"X is a list of dicts, but {form.owner} was fitted to columns without "
+            f"names, expected rows of {form.n_features} values. Fit it to a data frame to "
+            "pass dicts."
+        )
+    known = set(form.names)
+    for place, row in enumerate(X):
+        unknown = [name for name in row if name not in known]
+        if unknown:
+            raise ValueError(
+                f"Row {place} has a value for {quote(unknown[0])}, which is no column of the "
+                f"training part, expected {shorten(', '.join(map(str, form.names)))}. Leave it "
+                "out, or correct the name."
+            )
+    return [[row.get(name, absent) for name in form.names] for row in X]
+
+
+def densify(X: Any) -> Any:
+    """A small pandas data frame without sparse columns; anything else as it is."""
+    types: Any = getattr(getattr(X, "dtypes", None), "items", dict)()
+    sparse = {name: kind.subtype for name, kind in types if type(kind).__name__ == "SparseDtype"}
+    if not sparse:
+        return X
+    size = 8.0 * X.shape[0] * X.shape[1]
+    if size > largest_copy():
+        raise ValueError(
+            f"X has {len(sparse)} sparse columns and would take {size / 2**30:.1f} GiB as an "
+            "array, expected a sparse matrix. Pass scipy.sparse.csr_array(X.sparse.to_coo())."
+        )
+    return X.astype(sparse)
+
+
+def largest_copy() -> float:
+    """The size in bytes up to which data on disk is copied to memory."""
+    from sklearn import get_config
+
+    return float(get_config()["working_memory"]) * 2**20
+
+
+def find_ranges(values: FloatArray) -> FloatArray:
+    """The least and the largest number of every column; NaN is left out."""
+    return np.stack([np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)], axis=1)
