@@ -130,14 +130,6 @@ random_state : int, RandomState instance or None, default=None
     Seed for drawing landmarks; nothing else is random. None is the same as 0: the same data
     give the same model.
 """,
-    "checkpoint": """
-checkpoint : str or path, default=None
-    A folder in which the fit saves its progress after every round. A fit that was killed
-    resumes there when it is repeated with the same data and settings, and ends with the same
-    model, to the last bit. Fits of other data or settings can share the folder. Checkpoints
-    stay after the fit, also for a later one with a higher `max_iter`; delete the folder when it
-    is no longer needed.
-""",
     "classes_": """
 classes_ : array of shape (n_classes,)
     Class labels.

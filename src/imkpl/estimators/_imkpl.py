@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,7 +79,6 @@ class IMKPL(BasePrototypeClassifier):
     %(n_jobs)s
     %(verbose)s
     %(random_state)s
-    %(checkpoint)s
 
     Attributes
     ----------
@@ -97,15 +95,6 @@ class IMKPL(BasePrototypeClassifier):
     >>> model = IMKPL(sparsity=3, max_kernels=5).fit(X, y)
     >>> bool(model.score(X, y) > 0.9), int((model.kernel_weights_ > 0).sum()) <= 5
     (True, True)
-
-    A fit with a checkpoint can be killed, and resumes after its last round:
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     start = IMKPL(sparsity=3, max_kernels=5, max_iter=1, checkpoint=folder).fit(X, y)
-    ...     whole = start.set_params(max_iter=20).fit(X, y)
-    >>> bool((whole.kernel_weights_ == model.kernel_weights_).all())
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -142,7 +131,6 @@ class IMKPL(BasePrototypeClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             kernels,
@@ -164,7 +152,6 @@ class IMKPL(BasePrototypeClassifier):
             n_jobs=n_jobs,
             verbose=verbose,
             random_state=random_state,
-            checkpoint=checkpoint,
         )
         self.n_neighbors = n_neighbors
         self.separation = separation
@@ -234,7 +221,6 @@ class ISKPL(BasePrototypeClassifier):
     %(n_jobs)s
     %(verbose)s
     %(random_state)s
-    %(checkpoint)s
 
     Attributes
     ----------
@@ -300,7 +286,6 @@ class TimeSeriesIMKPL(IMKPL):
     %(n_jobs)s
     %(verbose)s
     %(random_state)s
-    %(checkpoint)s
 
     Attributes
     ----------
@@ -356,7 +341,6 @@ class TimeSeriesIMKPL(IMKPL):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             kernels,
@@ -382,7 +366,6 @@ class TimeSeriesIMKPL(IMKPL):
             n_jobs=n_jobs,
             verbose=verbose,
             random_state=random_state,
-            checkpoint=checkpoint,
         )
 
     def align(self, x: Any, y: Any) -> dict[str, ExpectedAlignment]:

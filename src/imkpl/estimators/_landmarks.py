@@ -11,10 +11,8 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils import check_random_state
 
-from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
 from imkpl.estimators._training import ChannelWeights, TrainingData, adapt_kernels
 from imkpl.estimators._wishes import find_kernel_wishes
 from imkpl.kernels.base import block_rows
@@ -41,9 +39,7 @@ MAX_CALIBRATION = 20_000
 MAX_CODED = 100_000
 
 
-def learn_kernels(
-    estimator: Any, data: TrainingData, checkpoint: Checkpoint | None = None
-) -> tuple[TrainingData, Start]:
+def learn_kernels(estimator: Any, data: TrainingData) -> tuple[TrainingData, Start]:
     """The samples to learn from, and what kernels are chosen and weighed by.
 
     Landmarks are drawn twice: in the average kernel, then in the kernel that is learned from these.
@@ -73,12 +69,12 @@ def learn_kernels(
         return whole, prepare(whole)
     source = check_random_state(0 if estimator.random_state is None else estimator.random_state)
     seed = int(source.randint(2**31 - 1))
-    start = prepare(keep_landmarks(whole, n_landmarks, seed, checkpoint))
+    start = prepare(keep_landmarks(whole, n_landmarks, seed))
     announce(type(estimator).__name__, "drawing landmarks again, in the learned kernel")
     problem, weights = start(None)
     learned = np.zeros(whole.bank.n_kernels)
     learned[problem.kernel_indices] = weights * problem.diagonals
-    landmarks = keep_landmarks(whole, n_landmarks, seed, checkpoint, learned / learned.sum())
+    landmarks = keep_landmarks(whole, n_landmarks, seed, learned / learned.sum())
     landmarks = replace(
         landmarks, kernels=problem.kernel_indices, kernel_wishes=problem.kernel_wishes
     )
@@ -199,42 +195,24 @@ def count_landmarks(solver: str, n_landmarks: int | None, data: TrainingData) ->
 
 
 def keep_landmarks(
-    data: TrainingData,
-    n_landmarks: int,
-    seed: int,
-    checkpoint: Checkpoint | None = None,
-    kernel_weights: FloatArray | None = None,
+    data: TrainingData, n_landmarks: int, seed: int, kernel_weights: FloatArray | None = None
 ) -> TrainingData:
     """The landmarks, with the weights of the samples that they stand for.
 
     They are drawn in the average kernel, unless weights are given.
     """
     kernels = data.kernels if kernel_weights is None else np.flatnonzero(kernel_weights)
-
-    def choose() -> dict[str, Any]:
-        indices, weights = choose_landmarks(
-            data.bank if kernels is None else data.bank.select(kernels),
-            data.samples,
-            data.labels,
-            data.sample_weight,
-            n_landmarks,
-            kernel_weights=None if kernel_weights is None else kernel_weights[kernels],
-            is_wanted=find_wanted(data),
-            seed=seed,
-            working_memory=get_config()["working_memory"],
-        )
-        return {"indices": indices, "weights": weights}
-
-    def check(found: Arrays) -> None:
-        check_indices(found["indices"], data.n_samples)
-        check_floats(found["weights"], found["indices"].shape)
-
-    if checkpoint is None:
-        found = choose()
-    else:
-        name = "landmarks" if kernel_weights is None else "landmarks2"
-        found = checkpoint.load_or_compute(name, choose, check)
-    indices, weights = found["indices"], found["weights"]
+    indices, weights = choose_landmarks(
+        data.bank if kernels is None else data.bank.select(kernels),
+        data.samples,
+        data.labels,
+        data.sample_weight,
+        n_landmarks,
+        kernel_weights=None if kernel_weights is None else kernel_weights[kernels],
+        is_wanted=find_wanted(data),
+        seed=seed,
+        working_memory=get_config()["working_memory"],
+    )
     places = np.full(data.n_samples + 1, -1)
     places[indices] = np.arange(indices.size)
     return replace(

@@ -86,12 +86,6 @@ class TrainingData:
         return self.whole is not None
 
     @property
-    def identity(self) -> tuple[Any, ...]:
-        """What tells these data from others, for checkpoints."""
-        wishes = () if self.given_wishes is None else self.given_wishes.arrays
-        return self.kind.hash(self.X), self.y, self.given_weight, *wishes
-
-    @property
     def n_least(self) -> int:
         """The fewest prototypes: one for every pinned sample, and for every class without one."""
         if self.wishes is None:
