@@ -60,10 +60,10 @@ interpretability : float, default=1.2
     Weight of J_ip (tau): prototypes should be pure and tight.
 """,
     "weight_rule": """
-weight_rule : {"margin", "ridge", "lp"}, default="margin"
-    The separation loss and its regulariser. "margin" is a squared hinge on pairs of
-    neighbours and takes redundancy into account, "ridge" scores kernels one by one, "lp" is
-    the linear programme as printed in the paper, which keeps a single kernel.
+weight_rule : {"margin", "lp"}, default="margin"
+    The separation loss and its regulariser. "margin" is a squared hinge on pairs of neighbours
+    and takes redundancy into account, "lp" is the linear programme as printed in the paper, which
+    keeps a single kernel.
 """,
     "max_kernels": """
 max_kernels : int, default=None
@@ -71,8 +71,8 @@ max_kernels : int, default=None
     copies of them are left aside, unless more are asked for than the others are. By default
     "margin" keeps as many of the others as are needed to reach most of the decrease of the loss
     that they reach together: 97 % where there are many more kernels than samples, up to 99.5 %
-    where there are few, and never more than 2000, of time series 20. "ridge" keeps half of those
-    that separate at all. "lp" ignores the limit: it keeps one, or a few with ``decision="votes"``.
+    where there are few, and never more than 2000, of time series 20. "lp" ignores the limit: it
+    keeps one, or a few with ``decision="votes"``.
 """,
     "decision": """
 decision : {"votes", "share"}, default="votes"

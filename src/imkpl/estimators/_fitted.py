@@ -19,7 +19,7 @@ from imkpl.model.calibration import (
     leave_one_out_similarities,
 )
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import ENTRANCE, Encoder, Predictor
+from imkpl.model.predictor import Encoder, Predictor
 from imkpl.model.problem import Problem, State
 from imkpl.model.size import count_votes
 from imkpl.model.updates import drop_unused
@@ -108,7 +108,6 @@ def build_predictor(
         gram=state.prototypes @ similarities,
         class_shares=state.prototypes @ indicator,
         sparsity=estimator.code_sparsity,
-        entrance=ENTRANCE if problem.sharpness > 0 else 0.0,
     )
     predictor = Predictor(
         bank=bank,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -32,20 +31,12 @@ from imkpl.model.initialize import (
     divide_by_variance,
     start_average,
     start_equal,
-    start_ridge,
 )
-from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
+from imkpl.model.neighbors import count_others, find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.twins import compare_with_twins
 from imkpl.model.updates import update_weights
 from imkpl.series import read_series
-
-# How kernels are chosen by each weight rule, given the neighbourhoods.
-STARTS: Mapping[str, Callable[[Problem, Neighborhoods], Choose]] = {
-    "margin": MarginStart,
-    "ridge": partial(partial, start_ridge),
-    "lp": partial(partial, start_average),
-}
 
 
 @fill_doc
@@ -101,7 +92,7 @@ class IMKPL(BasePrototypeClassifier):
         **BasePrototypeClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "separation": [Interval(Real, 0, None, closed="left")],
-        "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
+        "weight_rule": [StrOptions({"margin", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -179,15 +170,15 @@ class IMKPL(BasePrototypeClassifier):
         found = compare_with_twins(problem, average, n_same)
 
         def prepare(problem: Problem, average: FloatArray) -> Choose:
-            if self.weight_rule == "margin" and problem.bank._default_sparsity is None:
-                return start_from_means(problem)
             labels = problem.labels
             if self.weight_rule == "lp":
                 neighborhoods = find_neighborhoods(average, labels, n_same, n_same)
-            else:
-                compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
-                neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
-            return STARTS[self.weight_rule](problem, neighborhoods)
+                return partial(start_average, problem, neighborhoods)
+            if problem.bank._default_sparsity is None:
+                return start_from_means(problem)
+            compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
+            neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
+            return MarginStart(problem, neighborhoods)
 
         return Start(found.add_to(problem), found, average, prepare)
 

@@ -208,7 +208,7 @@ def _check_room(estimator: Any, wishes: KernelWishes, has_limit: bool) -> None:
         if np.any(wishes.groups >= 0):
             raise ValueError(
                 "weight_rule='lp' keeps one kernel, which leaves no room for groups, expected "
-                "'margin' or 'ridge'. Leave weight_rule out."
+                "'margin'. Leave weight_rule out."
             )
         return
     limits = getattr(estimator, "max_kernels", None) if has_limit else None

@@ -24,7 +24,7 @@ from imkpl.model.separation import (
     weigh_margins,
 )
 from imkpl.model.twins import KernelEvidence
-from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
+from imkpl.solvers import pursue
 
 # From a limit on the number of kernels to the problem with the chosen ones, and their weights.
 Choose = Callable[[int | None], tuple[Problem, FloatArray]]
@@ -140,27 +140,6 @@ def start_equal(problem: Problem, average: FloatArray) -> Choose:
     """Equal weights for all kernels, whatever separates."""
     n_kernels = problem.bank.n_kernels
     return lambda max_kernels: (problem, np.full(n_kernels, 1 / n_kernels))
-
-
-def start_ridge(
-    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None
-) -> tuple[Problem, FloatArray]:
-    """Choose kernels by their own mean margins, with a ridge that keeps the allowed number."""
-    total = problem.sample_weight.sum()
-    slopes = -total * mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
-    n_useful = int((slopes < 0).sum())
-    limit = max(1, n_useful // 2) if max_kernels is None else max_kernels
-    costs = _strength(problem) * slopes
-    ridge = ridge_for_support(costs, min(limit, slopes.size))
-    problem = replace(problem, separation_loss=LinearSeparation(slopes, ridge))
-    weights = minimize_ridge_on_simplex(costs, ridge)
-    live = np.flatnonzero(weights)
-    if problem.kernel_wishes is None:
-        return problem.select(live), weights[live]
-    order = live[np.argsort(-weights[live], kind="stable")]
-    chosen = problem.kernel_wishes.choose(order, max_kernels)
-    problem = problem.select(chosen)
-    return problem, problem.keep_least(minimize_ridge_on_simplex(costs[chosen], ridge))
 
 
 class MarginStart:
