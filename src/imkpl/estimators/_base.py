@@ -89,7 +89,6 @@ class BasePrototypeClassifier(
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "require": ["array-like", None],
         "exclude": ["array-like", None],
-        "groups": ["array-like", None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -113,7 +112,6 @@ class BasePrototypeClassifier(
         class_weight: Any = None,
         require: Any = None,
         exclude: Any = None,
-        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -133,7 +131,6 @@ class BasePrototypeClassifier(
         self.class_weight = class_weight
         self.require = require
         self.exclude = exclude
-        self.groups = groups
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -153,8 +150,6 @@ class BasePrototypeClassifier(
         sample_weight: ArrayLike | None = None,
         *,
         eligible: ArrayLike | None = None,
-        pin: ArrayLike | None = None,
-        ban: ArrayLike | None = None,
     ) -> Self:
         """Learn kernel weights, prototypes and codes.
 
@@ -168,10 +163,8 @@ class BasePrototypeClassifier(
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; an integer weight equals that many copies.
-        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
-            Wishes about samples. Prototypes are made of eligible samples only; all samples are
-            learned from. Every pinned sample is the centre of a prototype, the sample with its
-            largest coefficient, and banned ones never are.
+        eligible : array-like of bool of shape (n_samples,), optional
+            Prototypes are made of eligible samples only; all samples are learned from.
 
         Returns
         -------
@@ -179,7 +172,7 @@ class BasePrototypeClassifier(
             The fitted estimator.
         """
         threads = limited_threads(self.n_jobs, pin_blas=True)
-        metadata = {"sample_weight": sample_weight, "eligible": eligible, "pin": pin, "ban": ban}
+        metadata = {"sample_weight": sample_weight, "eligible": eligible}
         with FitMonitor(self) as monitor, threads:
             data = read_training(self, X, y, **metadata)
             monitor.begin(data, metadata)
@@ -293,8 +286,6 @@ class BasePrototypeClassifier(
         sample_weight: ArrayLike | None = None,
         *,
         eligible: ArrayLike | None = None,
-        pin: ArrayLike | None = None,
-        ban: ArrayLike | None = None,
     ) -> Any:
         """Fit, then code the training samples as if they were new.
 
@@ -308,16 +299,15 @@ class BasePrototypeClassifier(
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             How much each sample counts.
-        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
-            Wishes about samples, as for `fit`.
+        eligible : array-like of bool of shape (n_samples,), optional
+            Samples that prototypes may be made of.
 
         Returns
         -------
         CSR array of shape (n_samples, n_prototypes)
             ``fit(X, y).transform(X)``.
         """
-        model = self.fit(X, y, sample_weight, eligible=eligible, pin=pin, ban=ban)
-        return model.transform(X)
+        return self.fit(X, y, sample_weight, eligible=eligible).transform(X)
 
     @by_partition
     def reconstruction_error(self, X: Any) -> FloatArray:
@@ -594,8 +584,8 @@ class BasePrototypeClassifier(
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
             evidence=np.zeros(data.bank.n_kernels),
             most_kernels=most_kernels,
-            kernel_wishes=data.kernel_wishes,
-            sample_wishes=data.wishes,
+            is_required=data.is_required,
+            is_eligible=data.is_eligible,
         )
 
     def _find_updates(self) -> tuple[Update, ...]:
@@ -612,7 +602,7 @@ class BasePrototypeClassifier(
             return data.count_prototypes(self.n_prototypes, self.sparsity or USUAL_SPARSITY)
         announce(type(self).__name__, "choosing the number of prototypes")
         pool, again = start.pool(self._max_kernels), partial(start.choose, max_kernels=n_kernels)
-        return max(data.n_least, choose_size(pool, again))
+        return choose_size(pool, again)
 
     def _cover(
         self, data: TrainingData, problem: Problem, weights: FloatArray, n_prototypes: int

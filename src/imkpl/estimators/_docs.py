@@ -100,14 +100,12 @@ n_landmarks : int, default=None
 class_weight : dict or "balanced", default=None
     Weights of the classes.
 """,
-    "wishes": """
+    "constraints": """
 require, exclude : list of str or int, default=None
     Features that must have a weight, and features that must have none, by their names or numbers
     (kernels, where these read several features). Excluded features have no part in the fit. A
     required one is kept whatever the data say, with at least a tenth of an even share of the
     weight while it is learned.
-groups : list of lists of str or int, default=None
-    Features that enter together or stay out together, in lists of names or numbers.
 """,
     "max_iter": """
 max_iter : int, default=20
@@ -176,8 +174,8 @@ history_ : dict of arrays of shape (n_rounds,)
     Every term of the objective after every round, and their total.
 n_iter_ : int
     Number of rounds.
-sample_wishes_ : dict of arrays of shape (n_samples,) or None
-    The samples that were "eligible", "pin" and "ban" in `fit`; None without such wishes.
+eligible_ : array of bool of shape (n_samples,) or None
+    The samples that prototypes may be made of, as given to `fit`; None for all.
 """,
 }
 

@@ -11,7 +11,6 @@ from imkpl._progress import announce
 from imkpl._typing import FloatArray
 from imkpl.estimators._landmarks import MAX_CODED, add_other_samples, code_everyone
 from imkpl.estimators._training import TrainingData
-from imkpl.estimators._wishes import name_wishes
 from imkpl.model.calibration import (
     CalibrationSamples,
     calibrate,
@@ -64,7 +63,7 @@ def describe_fit(
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
         },
         "n_iter_": len(history),
-        "sample_wishes_": name_wishes(data.given_wishes),
+        "eligible_": data.given_eligible,
         "_predictor": replace(predictor, ranges=find_ranges(data, predictor)),
         "_kernel_columns": bank.kernel_columns,
         "_channel_weights": data.channels and data.channels.weights,

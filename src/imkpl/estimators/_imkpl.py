@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
+from imkpl.estimators._constraints import check_required
 from imkpl.estimators._docs import fill_doc
 from imkpl.estimators._training import TrainingData
-from imkpl.estimators._wishes import check_required
 from imkpl.kernels import (
     ExpectedAlignment,
     GlobalAlignment,
@@ -64,7 +64,7 @@ class IMKPL(BasePrototypeClassifier):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
-    %(wishes)s
+    %(constraints)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
@@ -116,7 +116,6 @@ class IMKPL(BasePrototypeClassifier):
         class_weight: Any = None,
         require: Any = None,
         exclude: Any = None,
-        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -137,7 +136,6 @@ class IMKPL(BasePrototypeClassifier):
             class_weight=class_weight,
             require=require,
             exclude=exclude,
-            groups=groups,
             max_iter=max_iter,
             tol=tol,
             n_jobs=n_jobs,
@@ -206,7 +204,7 @@ class ISKPL(BasePrototypeClassifier):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
-    %(wishes)s
+    %(constraints)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
@@ -271,7 +269,7 @@ class TimeSeriesIMKPL(IMKPL):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
-    %(wishes)s
+    %(constraints)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
@@ -326,7 +324,6 @@ class TimeSeriesIMKPL(IMKPL):
         class_weight: Any = None,
         require: Any = None,
         exclude: Any = None,
-        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -351,7 +348,6 @@ class TimeSeriesIMKPL(IMKPL):
             class_weight=class_weight,
             require=require,
             exclude=exclude,
-            groups=groups,
             max_iter=max_iter,
             tol=tol,
             n_jobs=n_jobs,

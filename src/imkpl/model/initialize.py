@@ -10,6 +10,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import VarianceNormalized
+from imkpl.model.constraints import choose_kernels
 from imkpl.model.neighbors import Neighborhoods
 from imkpl.model.problem import Problem, check_varying
 from imkpl.model.separation import (
@@ -113,9 +114,10 @@ class Start:
         return self._complete(self.found.passing)
 
     def _complete(self, kernels: IntArray) -> Problem:
-        """The problem with these kernels, and with those that belong to them."""
-        wishes = self.problem.kernel_wishes
-        return self.problem.select(kernels if wishes is None else wishes.complete(kernels))
+        """The problem with these kernels, and with those that are required."""
+        if self.problem.is_required is not None:
+            kernels = choose_kernels(self.problem.is_required, kernels, None)
+        return self.problem.select(kernels)
 
     @cached_property
     def _among_all(self) -> Choose:
@@ -174,10 +176,10 @@ class MarginStart:
             free = choice.choose(n_sufficient, shortfall)
         if choice.gain(free) < LEAST_GAIN:
             return self._weigh_equally(max_kernels)
-        if problem.kernel_wishes is not None:
+        if problem.is_required is not None:
             order = candidates[np.argsort(-free, kind="stable")[: np.count_nonzero(free)]]
-            candidates = problem.kernel_wishes.choose(order, max_kernels)
-            free = self._weigh_as_wished(candidates, shortfall)
+            candidates = choose_kernels(problem.is_required, order, max_kernels)
+            free = self._weigh_required(candidates, shortfall)
         live = np.flatnonzero(free)
         chosen = candidates[live]
         target = float(1 / free.sum())
@@ -191,8 +193,8 @@ class MarginStart:
         )
         return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 
-    def _weigh_as_wished(self, chosen: IntArray, shortfall: float) -> FloatArray:
-        """Weights of free scale: what must enter has one, of the others what helps beside it."""
+    def _weigh_required(self, chosen: IntArray, shortfall: float) -> FloatArray:
+        """Weights of free scale: what is required has one, of the others what helps beside it."""
         free = self._choice_among(chosen).choose(chosen.size, shortfall)
         return self.problem.select(chosen).keep_least(free if free.any() else np.ones(chosen.size))
 
@@ -224,10 +226,10 @@ class MarginStart:
 
     def _weigh_equally(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Equal weights, for neighbourhoods that do not tell which kernels separate."""
-        order, wishes = np.argsort(-self.alone, kind="stable"), self.problem.kernel_wishes
+        order = np.argsort(-self.alone, kind="stable")
         chosen: IntArray = np.sort(order[:max_kernels])
-        if wishes is not None:
-            chosen = wishes.choose(order, max_kernels)
+        if self.problem.is_required is not None:
+            chosen = choose_kernels(self.problem.is_required, order, max_kernels)
         ridge = _strength(self.problem) * MARGIN_RIDGE
         loss = LinearSeparation(np.zeros(chosen.size), ridge)
         weights = np.full(chosen.size, 1 / chosen.size)

@@ -103,8 +103,8 @@ def minimize_ridge_on_simplex(e: ArrayLike, rho: float) -> FloatArray:
     if rho == 0:
         return minimize_linear_on_simplex(e)
     # Shifted costs move no minimiser.
-    e = e - e.min()
-    return np.asarray(np.maximum(_threshold(e, rho) - e, 0) / rho)
+    shifted = e - e.min()
+    return np.asarray(np.maximum(_threshold(shifted, rho) - shifted, 0) / rho)
 
 
 def minimize_on_simplex(
