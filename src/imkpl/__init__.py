@@ -7,14 +7,11 @@ if TYPE_CHECKING:
     from imkpl import report
     from imkpl.estimators import (
         IMKPL,
-        IMKPLCV,
         ISKPL,
-        IMKPLSelector,
-        MultiLabelIMKPL,
-        TimeSeriesIMKPL,
         cost_of_wishes,
         explain,
         forget,
+        path,
         release,
         stability,
     )
@@ -24,17 +21,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "IMKPL",
-    "IMKPLCV",
     "ISKPL",
-    "IMKPLSelector",
-    "MultiLabelIMKPL",
-    "TimeSeriesIMKPL",
     "__version__",
     "cost_of_wishes",
     "explain",
     "export",
     "forget",
     "load",
+    "path",
     "release",
     "report",
     "save",

@@ -1,15 +1,14 @@
-"""scikit-learn estimators: the model and its relatives, scorers, stability, the cost of wishes."""
+"""scikit-learn estimators, scorers, stability, the path over numbers of features."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
+from imkpl.estimators._imkpl import IMKPL, ISKPL
 
 if TYPE_CHECKING:
     from imkpl.estimators._cost import WishCost, cost_of_wishes
-    from imkpl.estimators._cv import IMKPLCV
     from imkpl.estimators._forget import Forgotten, forget
-    from imkpl.estimators._multilabel import MultiLabelIMKPL
+    from imkpl.estimators._path import FeaturePath, path
     from imkpl.estimators._pipeline import explain
     from imkpl.estimators._release import Released, release
     from imkpl.estimators._scorers import (
@@ -17,19 +16,15 @@ if TYPE_CHECKING:
         interpretability_scorer,
         kernel_count_scorer,
     )
-    from imkpl.estimators._selector import IMKPLSelector
     from imkpl.estimators._stability import Stability, stability
 
 __all__ = [
     "IMKPL",
-    "IMKPLCV",
     "ISKPL",
+    "FeaturePath",
     "Forgotten",
-    "IMKPLSelector",
-    "MultiLabelIMKPL",
     "Released",
     "Stability",
-    "TimeSeriesIMKPL",
     "WishCost",
     "cost_of_wishes",
     "discrimination_scorer",
@@ -37,6 +32,7 @@ __all__ = [
     "forget",
     "interpretability_scorer",
     "kernel_count_scorer",
+    "path",
     "release",
     "stability",
 ]
@@ -44,13 +40,11 @@ __all__ = [
 # Imported on use: they need parts of scikit-learn that a model alone does not.
 _HOMES = {
     "_cost": ("WishCost", "cost_of_wishes"),
-    "_cv": ("IMKPLCV",),
     "_forget": ("Forgotten", "forget"),
-    "_multilabel": ("MultiLabelIMKPL",),
+    "_path": ("FeaturePath", "path"),
     "_pipeline": ("explain",),
     "_release": ("Released", "release"),
     "_scorers": ("discrimination_scorer", "interpretability_scorer", "kernel_count_scorer"),
-    "_selector": ("IMKPLSelector",),
     "_stability": ("Stability", "stability"),
 }
 
