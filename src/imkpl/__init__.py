@@ -8,11 +8,8 @@ if TYPE_CHECKING:
     from imkpl.estimators import (
         IMKPL,
         ISKPL,
-        cost_of_wishes,
         explain,
-        forget,
         path,
-        release,
         stability,
     )
     from imkpl.files import export, load, save
@@ -23,13 +20,10 @@ __all__ = [
     "IMKPL",
     "ISKPL",
     "__version__",
-    "cost_of_wishes",
     "explain",
     "export",
-    "forget",
     "load",
     "path",
-    "release",
     "report",
     "save",
     "stability",

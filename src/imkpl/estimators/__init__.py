@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Any
 from imkpl.estimators._imkpl import IMKPL, ISKPL
 
 if TYPE_CHECKING:
-    from imkpl.estimators._cost import WishCost, cost_of_wishes
-    from imkpl.estimators._forget import Forgotten, forget
     from imkpl.estimators._path import FeaturePath, path
     from imkpl.estimators._pipeline import explain
-    from imkpl.estimators._release import Released, release
     from imkpl.estimators._scorers import (
         discrimination_scorer,
         interpretability_scorer,
@@ -22,28 +19,19 @@ __all__ = [
     "IMKPL",
     "ISKPL",
     "FeaturePath",
-    "Forgotten",
-    "Released",
     "Stability",
-    "WishCost",
-    "cost_of_wishes",
     "discrimination_scorer",
     "explain",
-    "forget",
     "interpretability_scorer",
     "kernel_count_scorer",
     "path",
-    "release",
     "stability",
 ]
 
 # Imported on use: they need parts of scikit-learn that a model alone does not.
 _HOMES = {
-    "_cost": ("WishCost", "cost_of_wishes"),
-    "_forget": ("Forgotten", "forget"),
     "_path": ("FeaturePath", "path"),
     "_pipeline": ("explain",),
-    "_release": ("Released", "release"),
     "_scorers": ("discrimination_scorer", "interpretability_scorer", "kernel_count_scorer"),
     "_stability": ("Stability", "stability"),
 }

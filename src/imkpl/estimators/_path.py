@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.pipeline import Pipeline
 
 from imkpl._json import to_json
 from imkpl._progress import announce
@@ -19,7 +18,7 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import safe_split
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._partitions import refuse_partitions
-from imkpl.estimators._pipeline import find_model
+from imkpl.estimators._pipeline import find_model, last_step
 from imkpl.estimators._training import TrainingData, read_training
 from imkpl.explanations.exports import Columns, choose_frame
 from imkpl.series import read_series
@@ -208,46 +207,46 @@ def path(
     >>> found.chosen in (4, 8), found.entered[0]
     (True, ['proline'])
     """
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    last = last_step(estimator)
     if not isinstance(last, IMKPL):
-        kind = last if isinstance(last, type) else type(last)
         raise TypeError(
-            f"path() got {'the class ' * (last is kind)}{kind.__name__}, expected an IMKPL or a "
-            "pipeline that ends in one, whose features can be limited. Pass IMKPL(), for example."
+            f"path() got {type(last).__name__}, whose kernels all have the same weight, expected "
+            "an IMKPL, or a pipeline that ends with one. Pass IMKPL(), for example."
         )
     refuse_partitions(X, "path()")
     numbers = None if sizes is None else _read_sizes(sizes)
-    prefix = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+    # Settings and weights of the last step of a pipeline have its name before theirs.
+    prefix = "" if last is estimator else f"{estimator.steps[-1][0]}__"
     given = {"sample_weight": sample_weight, "eligible": eligible}
     params = {f"{prefix}{k}": np.asarray(v) for k, v in given.items() if v is not None}
 
-    def fit(X: Any, y: Any, rows: Any, **limits: Any) -> Any:
+    def fit(X: Any, y: Any, rows: Any, limits: dict[str, Any]) -> Any:
         copy = clone(estimator)
-        copy.set_params(**{f"{prefix}{name}": value for name, value in limits.items()})
+        last_step(copy).set_params(**limits)
         return copy.fit(X, y, **{name: values[rows] for name, values in params.items()})
 
     announce("path", "fitting to all samples")
     everything = slice(None)
-    whole = fit(X, y, everything)
-    model = whole[-1] if prefix else whole
+    whole = fit(X, y, everything, {})
+    model = last_step(whole)
     data = read_training(last, whole[:-1].transform(X) if prefix else X, y, sample_weight)
     splits = _find_splits(data, cv, last.random_state)
     # Frames of series have several rows for each.
     samples = read_series(X) if model._predictor.bank.reads == "series" else X
     if numbers is None:
-        n_kept = np.count_nonzero(model.kernel_weights_)
-        fewest = min(len(last.require or ()), n_kept)
+        n_kept = int(np.count_nonzero(model.kernel_weights_))
+        fewest = min(n_kept, len(last.require or ()))
         halves = np.ceil(n_kept / 2.0 ** np.arange(N_SIZES)).astype(int)
         numbers = np.unique(np.maximum(halves, fewest))
     models, scores = [], np.zeros((numbers.size, len(splits)))
     for place, size in enumerate(numbers.tolist()):
         announce("path", f"{size} features", place, numbers.size)
         limits = {"max_kernels": size, "n_prototypes": model.prototypes_.shape[0]}
-        models.append(fit(samples, data.y, everything, **limits))
+        models.append(fit(samples, data.y, everything, limits))
         for number, (train, test) in enumerate(splits):
-            part = safe_split(estimator, samples, data.y, train)
+            X_train, y_train = safe_split(estimator, samples, data.y, train)
             X_test, y_test = safe_split(estimator, samples, data.y, test, train)
-            is_right = fit(*part, train, **limits).predict(X_test) == y_test
+            is_right = fit(X_train, y_train, train, limits).predict(X_test) == y_test
             scores[place, number] = np.average(is_right, weights=data.given_weight[test])
     found = FeaturePath(numbers, scores, tuple(_name_features(one) for one in models), None)
     return replace(found, model=models[int(np.searchsorted(numbers, found.chosen))])

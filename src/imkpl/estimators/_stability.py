@@ -20,9 +20,9 @@ from sklearn.utils.validation import column_or_1d
 from imkpl._json import to_json
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import safe_split
 from imkpl.estimators._partitions import refuse_partitions
+from imkpl.estimators._pipeline import last_step
 from imkpl.explanations.exports import Columns, choose_frame, to_label
 from imkpl.measures import selection_stability
 from imkpl.series import read_series
@@ -157,7 +157,7 @@ class Stability:
         }
 
     def _prototypes(self) -> Columns:
-        model = _last_step(self.reference)
+        model = last_step(self.reference)
         # The sample with the largest part stands for the prototype.
         main = np.asarray(model.prototypes_.argmax(axis=1)).ravel()
         names = model.support_ids_[np.searchsorted(model.support_, main)]
@@ -170,7 +170,7 @@ class Stability:
         }
 
     def __str__(self) -> str:
-        name = type(_last_step(self.reference)).__name__
+        name = type(last_step(self.reference)).__name__
         kernels = f"every refit chooses all {self.n_kernels}."
         if not np.isnan(self.kernel_index):
             low, high = self.kernel_interval
@@ -264,29 +264,13 @@ def stability(
     >>> found.kernel_frequencies["proline"]
     1.0
     """
-    if isinstance(estimator, type) or not isinstance(
-        _last_step(estimator), BasePrototypeClassifier
-    ):
-        kind = estimator if isinstance(estimator, type) else type(estimator)
-        raise TypeError(
-            f"estimator is {'the class ' * (estimator is kind)}{kind.__name__}, expected an IMKPL "
-            "or ISKPL, or a pipeline that ends in one. Pass such an estimator, for example IMKPL()."
-        )
-    if not isinstance(n_repeats, Integral) or n_repeats < FEWEST_REFITS:
-        raise ValueError(
-            f"n_repeats={n_repeats!r}, expected a whole number of at least {FEWEST_REFITS}: "
-            "stability compares refits with each other. Raise it."
-        )
-    if not isinstance(train_size, Real) or not 0 < float(train_size) < 1:
-        raise ValueError(
-            f"train_size={train_size!r}, expected a number between 0 and 1, the part of the "
-            "samples that a refit is given. Use 0.8, for example."
-        )
+    last_step(estimator)
+    _check_numbers(n_repeats, train_size)
     refuse_partitions(X, "stability()")
     rng = check_random_state(random_state)
     announce("stability", "fitting to all samples", 0, n_repeats)
     reference = clone(estimator).fit(X, y)
-    model = _last_step(reference)
+    model = last_step(reference)
     similarities = _find_similarities(reference, X)
     # Frames of series have several rows for each.
     samples = read_series(X) if model._predictor.bank.reads == "series" else X
@@ -332,8 +316,17 @@ def stability(
     )
 
 
-def _last_step(estimator: Any) -> Any:
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+def _check_numbers(n_repeats: Any, train_size: Any) -> None:
+    if not isinstance(n_repeats, Integral) or n_repeats < FEWEST_REFITS:
+        raise ValueError(
+            f"n_repeats={n_repeats!r}, expected a whole number of at least {FEWEST_REFITS}: "
+            "stability compares refits with each other. Raise it."
+        )
+    if not isinstance(train_size, Real) or not 0 < float(train_size) < 1:
+        raise ValueError(
+            f"train_size={train_size!r}, expected a number between 0 and 1, the part of the "
+            "samples that a refit is given. Use 0.8, for example."
+        )
 
 
 def _draw_part(labels: IntArray, train_size: float, rng: Any) -> IntArray:
@@ -349,7 +342,7 @@ def _draw_part(labels: IntArray, train_size: float, rng: Any) -> IntArray:
 def _refit(estimator: Any, X: Any, y: Any, part: IntArray) -> tuple[dict[str, float], IntArray]:
     """The weights by kernel, and for each prototype the most similar sample of its class."""
     X, y = safe_split(estimator, X, y, part)
-    model = _last_step(estimator.fit(X, y))
+    model = last_step(estimator.fit(X, y))
     similarities = _find_similarities(estimator, X)
     similarities[y[:, np.newaxis] != model.prototype_classes_] = -np.inf
     weights: dict[str, float] = {}
@@ -363,7 +356,7 @@ def _refit(estimator: Any, X: Any, y: Any, part: IntArray) -> tuple[dict[str, fl
 
 def _find_similarities(reference: Any, X: Any) -> FloatArray:
     """Similarities of all samples to the prototypes."""
-    model = _last_step(reference)
+    model = last_step(reference)
     X = reference[:-1].transform(X) if isinstance(reference, Pipeline) else X
     return np.concatenate(list(model._predictor._blocks(model._read_new(X))))
 
