@@ -217,7 +217,11 @@ def test_names_of_kernels_are_not_markup(frame):
     [
         (IMKPL, {}, "The model is the class IMKPL, expected a prototype model"),
         (LogisticRegression(), {}, "The model is LogisticRegression, expected a prototype model"),
-        (make_pipeline(LogisticRegression()), {}, "The last step of the pipeline is LogisticRegression"),
+        (
+            make_pipeline(LogisticRegression()),
+            {},
+            "The last step of the pipeline is Log",
+        ),
         (IMKPL(), {"n_repeats": 1}, "n_repeats=1, expected a whole number of at least 2"),
         (IMKPL(), {"n_repeats": 2.5}, "n_repeats=2.5, expected a whole number"),
         (IMKPL(), {"train_size": 1}, "train_size=1, expected a number between 0 and 1"),
