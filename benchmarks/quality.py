@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from control import RandomPrototypes
-from imkpl import IMKPL, IMKPLCV, ISKPL
+from imkpl import IMKPL, ISKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import PerFeatureGaussian
 from imkpl_paper import datasets
@@ -107,7 +107,7 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
         return self.machine_.predict(self.bank_.combine(self.weights_, X, self.X_))
 
 
-OURS = ("IMKPL", "IMKPLCV", "ISKPL")
+OURS = ("IMKPL", "ISKPL")
 HEADER = [
     "data set", "method", "Acc", "control", "kernels", "prototypes a class",
     "samples each", "IP", "control", "DR", "control", "ECE", "seconds", "splits",
@@ -164,8 +164,6 @@ def make(method: str, dataset: str, split: int) -> Any:
     """The estimator of one row."""
     if method == "IMKPL":
         return IMKPL(**SETTINGS.get(dataset, {}), random_state=split, n_jobs=1)
-    if method == "IMKPLCV":
-        return IMKPLCV(random_state=split, n_jobs=1)
     if method == "ISKPL":
         return ISKPL(random_state=split, n_jobs=1)
     return PEERS[method](split)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl import IMKPL
 from imkpl.kernels import BaseKernelBank, GlobalAlignment
 from imkpl.series import SeriesSet, read_series
 from imkpl_paper import datasets
@@ -40,7 +40,7 @@ PAGE = ROOT / "docs" / "series.md"
 FIELDS = [
     "dataset", "method", "split", "fingerprint", "accuracy", "kernels", "per_class", "seconds"
 ]  # fmt: skip
-OURS, ARCHIVE = "TimeSeriesIMKPL", "archive"
+OURS, ARCHIVE = "IMKPL", "archive"
 PEERS: dict[str, Callable[[], Any]] = {
     "1-NN DTW": NearestNeighborDTW,
     "ROCKET": Rocket,
@@ -111,7 +111,7 @@ def measure(name: str, method: str, split: int | str) -> dict[str, Any]:
         is_right = peer.predict(series[test]) == y[test]
         row |= {"fingerprint": PEER, "kernels": series.n_channels}
     else:
-        model = TimeSeriesIMKPL(study.kernels)
+        model = IMKPL(study.kernels)
         model.fit(series[train], y[train])
         is_right = model.predict(series[test]) == y[test]
         row |= {

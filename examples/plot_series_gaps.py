@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
-from imkpl import TimeSeriesIMKPL
+from imkpl import IMKPL
 from imkpl.series import SeriesSet
 
 rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ series = SeriesSet.from_list(recordings, ["pressure", "temperature", "vibration"
 state = np.where(fails, "fails", "works")
 
 train, test = np.arange(80), np.arange(80, 120)
-model = TimeSeriesIMKPL("global_alignment").fit(series[train], state[train])
+model = IMKPL("global_alignment").fit(series[train], state[train])
 largest = DummyClassifier().fit(train[:, None], state[train]).score(test[:, None], state[test])
 print(f"IMKPL {model.score(series[test], state[test]):.2f}, always one class {largest:.2f}")
 for channel in zip(model.kernel_names_, model.kernel_weights_, model.kernel_evidence_, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import train_test_split
 
-from imkpl import TimeSeriesIMKPL
+from imkpl import IMKPL
 from imkpl.kernels import GlobalAlignment
 
 joints = {
@@ -51,7 +51,7 @@ kinds = np.array(["wave", "squat", "kick"] * 20)
 movements = [move(kind, rng) for kind in kinds]
 train, test, y_train, y_test = train_test_split(movements, kinds, stratify=kinds, random_state=0)
 groups = {name: [2 * i, 2 * i + 1] for i, name in enumerate(joints)}
-model = TimeSeriesIMKPL(GlobalAlignment(groups=groups), max_kernels=4).fit(train, y_train)
+model = IMKPL(GlobalAlignment(groups=groups), max_kernels=4).fit(train, y_train)
 largest = DummyClassifier().fit(y_train, y_train).score(y_test, y_test)
 print(f"IMKPL {model.score(test, y_test):.2f}, always one class {largest:.2f}")
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
+from imkpl import IMKPL, ISKPL
 from imkpl.kernels import Averaged, GlobalAlignment
 from imkpl.series import resample
 from imkpl_paper.datasets import available, load
@@ -65,7 +65,7 @@ def test_joints_that_face_one_way_tell_the_actions_of_utkinect_apart():
     kernels = Averaged(
         GlobalAlignment(views=("values", "differences"), length=30), skeleton.channel_groups_
     )
-    model = TimeSeriesIMKPL(kernels, max_kernels=14).fit(skeleton.transform(train), y_train)
+    model = IMKPL(kernels, max_kernels=14).fit(skeleton.transform(train), y_train)
     assert np.count_nonzero(model.kernel_weights_) <= 14
     assert model.score(skeleton.transform(test), y_test) >= 0.95
 
@@ -81,7 +81,7 @@ def test_joints_that_face_one_way_tell_the_actions_of_utkinect_apart():
 )
 def test_series_of_the_archive_are_classified(name, accuracy):
     train, test, y_train, y_test = split(name)
-    model = TimeSeriesIMKPL(GlobalAlignment(views=("values", "differences"))).fit(train, y_train)
+    model = IMKPL(GlobalAlignment(views=("values", "differences"))).fit(train, y_train)
     assert model.score(test, y_test) >= accuracy
 
 

@@ -7,15 +7,9 @@ if TYPE_CHECKING:
     from imkpl import report
     from imkpl.estimators import (
         IMKPL,
-        IMKPLCV,
         ISKPL,
-        IMKPLSelector,
-        MultiLabelIMKPL,
-        TimeSeriesIMKPL,
-        cost_of_wishes,
         explain,
-        forget,
-        release,
+        path,
         stability,
     )
     from imkpl.files import export, load, save
@@ -24,18 +18,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "IMKPL",
-    "IMKPLCV",
     "ISKPL",
-    "IMKPLSelector",
-    "MultiLabelIMKPL",
-    "TimeSeriesIMKPL",
     "__version__",
-    "cost_of_wishes",
     "explain",
     "export",
-    "forget",
     "load",
-    "release",
+    "path",
     "report",
     "save",
     "stability",

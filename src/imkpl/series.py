@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -14,7 +14,10 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._checks import LARGEST, as_index, quote, shorten
 from imkpl._typing import FloatArray, IntArray
 
-__all__ = ["SeriesSet", "difference", "read_series", "resample"]
+if TYPE_CHECKING:
+    from imkpl.kernels import ExpectedAlignment
+
+__all__ = ["SeriesSet", "align", "difference", "read_series", "resample"]
 
 NO_SERIES = "X has no series, expected at least one. Check how X was selected."
 OBJECTS = np.dtype(object)
@@ -708,6 +711,55 @@ def difference(series: Any) -> SeriesSet:
     shortened = np.where(lengths > 1, lengths - 1, lengths)
     starts = np.concatenate(([0], np.cumsum(shortened)))
     return SeriesSet(changes[:, is_kept], starts, series.channel_names)
+
+
+def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
+    """Where in time a model finds two series alike, channel by channel.
+
+    Compare a new series with those that a prototype is made of to see what the model saw.
+
+    Parameters
+    ----------
+    model : IMKPL or ISKPL
+        Fitted to series, with ``kernels="global_alignment"``.
+    x, y : array of shape (n_channels, length)
+        Two series.
+
+    Returns
+    -------
+    dict of ExpectedAlignment
+        By the name of every kernel with a weight, in the order of `kernel_names_`.
+
+    Examples
+    --------
+    >>> from imkpl import IMKPL
+    >>> X = np.arange(12.0)[:, None, None] * np.sin(np.arange(8))
+    >>> model = IMKPL("global_alignment", n_prototypes=2).fit(X, np.repeat([0, 1], 6))
+    >>> align(model, X[0], X[1])["channel 0"].visits.shape
+    (8, 8)
+    """
+    from imkpl.kernels import GlobalAlignment, expected_alignment
+
+    predictor = getattr(model, "_predictor", None)
+    bank = getattr(predictor, "bank", None)
+    if predictor is None or not isinstance(bank, GlobalAlignment):
+        found = "is not fitted" if predictor is None else f"has {type(bank).__name__}"
+        raise TypeError(
+            f"align() explains alignment kernels, but the model {found}. Fit it with "
+            "kernels='global_alignment'."
+        )
+    pair = read_series([x, y])
+    if pair.n_channels != model.n_channels_in_:
+        raise ValueError(
+            f"x and y have {pair.n_channels} channels, but the model was fitted to "
+            f"{model.n_channels_in_}. Pass series of shape (n_channels, length)."
+        )
+    cut = pair.channels(predictor.columns)
+    live = np.flatnonzero(model.kernel_weights_)
+    return {
+        model.kernel_names_[index]: expected_alignment(bank, place, cut[0], cut[1])
+        for place, index in enumerate(live)
+    }
 
 
 def _interpolate(series: SeriesSet, places: FloatArray) -> FloatArray:

@@ -2,17 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, MultiLabelIMKPL
+from imkpl import IMKPL, ISKPL
 
 # The first chooses the number of prototypes by folds, which is most of a fit; others need not.
 ESTIMATORS = [
     IMKPL(),
     ISKPL(n_prototypes=9),
-    IMKPLSelector(IMKPL(n_prototypes=9)),
-    MultiLabelIMKPL(IMKPL(n_prototypes=9)),
     IMKPL(solver="landmarks", n_landmarks=20, decision="share"),
     IMKPL(kernels="per_column", decision="share"),
-    IMKPLCV(cv=3, sparsity=(5,), max_kernels=(2,), decision="share"),
 ]
 
 

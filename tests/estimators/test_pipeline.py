@@ -142,7 +142,7 @@ def test_models_searches_and_other_estimators(data):
     grid = {"imkpl__sparsity": [2]}
     search = GridSearchCV(kept(), grid, cv=2).fit(X, y)
     assert "age" in imkpl.explain(search, X[:1]).feature_names
-    with pytest.raises(TypeError, match="such as IMKPL explains itself, got LogisticRegression"):
+    with pytest.raises(TypeError, match="The model is LogisticRegression, expected"):
         imkpl.explain(LogisticRegression(), X)
     with pytest.raises(TypeError, match="The last step of the pipeline is LogisticRegression"):
         imkpl.explain(make_pipeline(StandardScaler(), LogisticRegression()), X)

@@ -1,62 +1,24 @@
-"""TimeSeriesIMKPL: series in every form, once computed kernels, and scikit-learn's tools."""
+"""IMKPL on series: series in every form, once computed kernels, and scikit-learn's tools."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import SkipTestWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from contracts.estimator import check_prototype_estimator
-from imkpl import IMKPL, IMKPLCV, ISKPL, TimeSeriesIMKPL, load, save
+from imkpl import IMKPL, ISKPL, load, save
 from imkpl.estimators import _landmarks
 from imkpl.kernels import GlobalAlignment
 from imkpl.kernels import alignment as numerics
 from imkpl.kernels.views import VIEWS
-from imkpl.series import SeriesSet
+from imkpl.series import SeriesSet, align
 from reference.alignment import alignment_stack
-
-
-class OnTables(TimeSeriesIMKPL):
-    """Every feature a channel of one step, so that checks on tables run on series."""
-
-    def fit(self, X, y, sample_weight=None, **wishes):
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        names = getattr(self, "feature_names_in_", None)
-        super().fit(X[:, :, np.newaxis], y, sample_weight, **wishes)
-        if names is not None:
-            self.feature_names_in_ = names
-        return self
-
-    def _read_new(self, X):
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return super()._read_new(X[:, :, np.newaxis])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = True, False
-        tags.input_tags.allow_nan = False
-        return tags
-
-
-with warnings.catch_warnings():
-    # scikit-learn has no series to test with, and says so; checks of the interface are left.
-    warnings.simplefilter("ignore", SkipTestWarning)
-    every_check = parametrize_with_checks([TimeSeriesIMKPL(), OnTables(n_prototypes=9)])
-
-
-@every_check
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def make_series(seed, n_per_class=12, n_classes=3, lengths=(12, 30)):
@@ -84,7 +46,7 @@ def new():
 
 @pytest.fixture(scope="module")
 def model(train):
-    return TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(*train)
+    return IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(*train)
 
 
 def test_the_laws_of_prototype_classifiers_hold(model, train, new):
@@ -116,33 +78,23 @@ def test_the_channel_that_matters_is_found(model, new):
 @pytest.mark.parametrize("form", [np.asarray, list, lambda X: X])
 def test_all_forms_give_the_same_model(model, train, new, form):
     X, y = train
-    other = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(form(X), y)
+    other = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(form(X), y)
     assert_array_equal(other.kernel_weights_, model.kernel_weights_)
     expected = model.predict_proba(new[0])
     assert_array_equal(other.predict_proba(form(new[0])), expected)
     assert_array_equal(pickle.loads(pickle.dumps(other)).predict_proba(new[0]), expected)
 
 
-def test_it_is_imkpl_with_alignment_kernels(model, train, new):
-    for kernels in ("global_alignment", GlobalAlignment()):
-        other = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(*train)
-        assert_array_equal(other.predict_proba(new[0]), model.predict_proba(new[0]))
-
-
 def test_neither_the_order_of_rows_nor_copies_matter(model, train, new):
     X, y = train
     order = np.random.default_rng(0).permutation(len(y))
-    shuffled = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(
-        X[order], y[order]
-    )
+    shuffled = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X[order], y[order])
     assert_array_equal(shuffled.predict_proba(new[0]), model.predict_proba(new[0]))
     counts = np.ones(len(y))
     counts[:5] = [2, 3, 0, 1, 2]
     rows = np.repeat(np.arange(len(y)), counts.astype(int))
-    copied = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X[rows], y[rows])
-    weighted = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(
-        X, y, sample_weight=counts
-    )
+    copied = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X[rows], y[rows])
+    weighted = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X, y, sample_weight=counts)
     assert_array_equal(copied.predict_proba(new[0]), weighted.predict_proba(new[0]))
 
 
@@ -162,9 +114,7 @@ def count_pairs(monkeypatch):
 def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
     X, y = train
     counted = count_pairs(monkeypatch)
-    model = TimeSeriesIMKPL(
-        "global_alignment", sparsity=3, n_prototypes=9, max_iter=50, tol=1e-4
-    ).fit(X, y)
+    model = IMKPL("global_alignment", sparsity=3, n_prototypes=9, max_iter=50, tol=1e-4).fit(X, y)
     n = len(y)
     assert model.n_iter_ > 1
     assert sum(counted) == 3 * n * (n - 1) // 2
@@ -172,7 +122,7 @@ def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
 
 def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch):
     X, y = train
-    model = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9, max_kernels=1).fit(X, y)
+    model = IMKPL("global_alignment", sparsity=3, n_prototypes=9, max_kernels=1).fit(X, y)
     counted = count_pairs(monkeypatch)
     model.predict(new[0])
     assert sum(counted) == len(new[0]) * model.support_.size
@@ -185,7 +135,7 @@ def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch
 def test_landmarks_never_compare_all_with_all(monkeypatch):
     X, y = make_series(2, n_per_class=60, n_classes=2, lengths=(8, 12))
     counted = count_pairs(monkeypatch)
-    model = TimeSeriesIMKPL(
+    model = IMKPL(
         "global_alignment", solver="landmarks", n_landmarks=12, sparsity=3, n_prototypes=9
     ).fit(X, y)
     # Drawing, the table of landmarks, and codes and calibration against the support.
@@ -196,7 +146,7 @@ def test_landmarks_never_compare_all_with_all(monkeypatch):
 
 def test_single_precision_tables_change_little(model, train, new):
     kernels = GlobalAlignment(table_dtype="float32", dtype="float32")
-    single = TimeSeriesIMKPL(kernels, sparsity=3, n_prototypes=9).fit(*train)
+    single = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(*train)
     assert_array_equal(single.predict(new[0]), model.predict(new[0]))
     assert_allclose(single.kernel_weights_, model.kernel_weights_, atol=1e-3)
 
@@ -209,7 +159,7 @@ def test_missing_values_are_allowed(train, new):
         np.where(np.arange(one.shape[1]) == 3, whole, one)
         for one, whole in zip(gaps, X, strict=True)
     ]
-    model = TimeSeriesIMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(gaps, y)
+    model = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(gaps, y)
     assert model.score(*new) > 0.9
     assert get_tags(model).input_tags.allow_nan
 
@@ -218,36 +168,32 @@ def test_missing_values_are_allowed(train, new):
 def test_searches_and_pipelines_index_series(train, form):
     X, y = train
     widths = [GlobalAlignment(scales=(s,)) for s in (0.1, 1.0)]
-    model = TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6, max_iter=2, tol=1.0)
+    model = IMKPL("global_alignment", sparsity=2, n_prototypes=6, max_iter=2, tol=1.0)
     search = GridSearchCV(model, {"kernels": widths}, cv=2).fit(form(X), y)
     assert search.best_score_ > 0.8
     whole = make_pipeline(FunctionTransformer(), clone(model))
     assert cross_val_score(whole, form(X), y, cv=2).mean() > 0.8
 
 
-def test_other_estimators_read_series(train, new):
+def test_kernels_of_equal_weight_read_series(train, new):
     X, y = train
-    sizes = IMKPLCV(GlobalAlignment(), cv=2, sparsity=(2, 4), max_kernels=(1, 3)).fit(X, y)
-    assert sizes.score(*new) > 0.8
     assert ISKPL(GlobalAlignment(), sparsity=3, n_prototypes=9).fit(X, y).score(*new) > 0.5
 
 
 def test_groups_have_no_importances_of_channels(train):
     X, y = train
     kernels = GlobalAlignment(groups={"all": ["a", "b", "c"]}, views=("values", "differences"))
-    model = TimeSeriesIMKPL(kernels, sparsity=3, n_prototypes=9).fit(X, y)
+    model = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(X, y)
     assert model.kernel_names_ == ["all", "all (differences)"]
     with pytest.raises(AttributeError, match="kernel_weights_"):
         _ = model.feature_importances_
 
 
 def test_progress_is_told(train, capsys):
-    TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6, verbose=1, max_iter=1).fit(
-        *train
-    )
+    IMKPL("global_alignment", sparsity=2, n_prototypes=6, verbose=1, max_iter=1).fit(*train)
     told = capsys.readouterr().err
     assert "[kernels] 100 % of" in told
-    assert "[TimeSeriesIMKPL] round 1/1" in told
+    assert "[IMKPL] round 1/1" in told
 
 
 def test_bad_input_is_told_what_is_wrong(model, train, new):
@@ -257,16 +203,16 @@ def test_bad_input_is_told_what_is_wrong(model, train, new):
     with pytest.raises(ValueError, match="expected a, b, c as in the training part"):
         model.predict(X[:, [0, 2, 1]])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        TimeSeriesIMKPL().fit(X, y[:-1])
+        IMKPL().fit(X, y[:-1])
     with pytest.raises(ValueError, match="three axes"):
-        TimeSeriesIMKPL().fit(np.zeros((6, 5)), [0, 1] * 3)
+        IMKPL("per_view").fit(np.zeros((6, 5)), [0, 1] * 3)
     with pytest.raises(ValueError, match="All kernels are constant"):
-        TimeSeriesIMKPL().fit(np.zeros((6, 2, 5)), [0, 1] * 3)
+        IMKPL().fit(np.zeros((6, 2, 5)), [0, 1] * 3)
 
 
 def test_names_of_an_earlier_fit_are_forgotten(train):
     X, y = train
-    model = TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6, max_iter=1).fit(X, y)
+    model = IMKPL("global_alignment", sparsity=2, n_prototypes=6, max_iter=1).fit(X, y)
     model.fit(np.asarray(X), y)
     assert not hasattr(model, "feature_names_in_")
     assert model.kernel_names_ == ["channel 0", "channel 1", "channel 2"]
@@ -274,17 +220,17 @@ def test_names_of_an_earlier_fit_are_forgotten(train):
 
 def test_alignments_are_named_by_kernels_with_weight(model, train, new):
     X, _ = train
-    found = model.align(new[0][0], X[int(model.support_[0])])
+    found = align(model, new[0][0], X[int(model.support_[0])])
     live = np.flatnonzero(model.kernel_weights_)
     assert list(found) == [model.kernel_names_[i] for i in live]
     bank = GlobalAlignment().adapt(X)
     similarity = bank.evaluate(1, new[0][:1], X[model.support_[:1]])[0, 0]
     assert_allclose(found["b"].similarity, similarity, rtol=1e-12)
     with pytest.raises(ValueError, match="fitted to 3"):
-        model.align(new[0][0][:2], X[0][:2])
-    other = IMKPL().fit(np.arange(12.0).reshape(6, 2) % 5, [0, 1] * 3)
-    with pytest.raises(TypeError, match="PerFeatureGaussian"):
-        TimeSeriesIMKPL.align(other, new[0][0], X[0])
+        align(model, new[0][0][:2], X[0][:2])
+    other = IMKPL(n_prototypes=2).fit(np.arange(12.0).reshape(6, 2) % 5, [0, 1] * 3)
+    with pytest.raises(TypeError, match="the model has PerFeatureGaussian"):
+        align(other, new[0][0], X[0])
 
 
 @pytest.fixture(scope="module")
@@ -302,7 +248,7 @@ EACH_CHANNEL = GlobalAlignment(scales=(0.2, 1.0, 5.0), views=VIEWS)
 
 def test_many_kernels_are_screened_on_some_series(planted, monkeypatch):
     X, y = planted
-    whole = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6, max_kernels=3).fit(X, y)
+    whole = IMKPL(EACH_CHANNEL, n_prototypes=6, max_kernels=3).fit(X, y)
     monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
     monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
     tabulated = []
@@ -312,7 +258,7 @@ def test_many_kernels_are_screened_on_some_series(planted, monkeypatch):
         "_tabulate",
         lambda bank, X: (tabulated.append((bank.n_kernels, len(X))), tabulate(bank, X))[1],
     )
-    model = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6).fit(X, y)
+    model = IMKPL(EACH_CHANNEL, n_prototypes=6).fit(X, y)
     assert tabulated == [(26, 45), (8, 90)]
     live = np.flatnonzero(model.kernel_weights_)
     assert 1 <= live.size <= 4
@@ -329,21 +275,21 @@ def test_what_is_required_survives_the_screening(planted, monkeypatch):
     monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
     monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
     wanted = "channel 0 (level)"
-    model = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6, require=[wanted]).fit(X, y)
+    model = IMKPL(EACH_CHANNEL, n_prototypes=6, require=[wanted]).fit(X, y)
     assert model.kernel_weights_[model.kernel_names_.index(wanted)] > 0
 
 
 def test_at_most_twenty_kernels_are_kept(planted):
     X, y = planted
     more = np.concatenate([X, 2 * X + 1], axis=1)
-    model = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=6).fit(more, y)
+    model = IMKPL(EACH_CHANNEL, n_prototypes=6).fit(more, y)
     assert model.kernel_weights_.size == 52
     assert np.count_nonzero(model.kernel_weights_) <= 20
 
 
 def test_channels_are_weighed_and_noise_is_left_out(train, new):
     X, y = train
-    model = TimeSeriesIMKPL(sparsity=3, n_prototypes=6).fit(X, y)
+    model = IMKPL(sparsity=3, n_prototypes=6).fit(X, y)
     assert_array_equal(np.flatnonzero(model.feature_importances_), [1])
     assert model.channel_evidence_[1] > 0.9
     assert max(model.channel_evidence_[[0, 2]]) < 0.75
@@ -372,7 +318,7 @@ def both():
 
 def test_channels_that_matter_together_share_the_weight(both):
     (X, y), new = both
-    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
+    model = IMKPL(n_prototypes=4).fit(X, y)
     assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
     assert_allclose(model.feature_importances_.sum(), 1.0)
     assert all(name.startswith("all channels (") for name in model.kernel_names_)
@@ -382,7 +328,7 @@ def test_channels_that_matter_together_share_the_weight(both):
 
 def test_a_card_says_which_channel_tells_the_answer_from_the_runner_up(both):
     (X, y), (other, _) = both
-    explanation = TimeSeriesIMKPL(n_prototypes=4).fit(X, y).explain(other)
+    explanation = IMKPL(n_prototypes=4).fit(X, y).explain(other)
     for index in range(0, len(other), 5):
         card = explanation.card(index)
         # The classes differ by 1 in channel 0, by 2 in channel 1.
@@ -405,31 +351,31 @@ def test_a_card_says_which_channel_tells_the_answer_from_the_runner_up(both):
 def test_units_of_channels_do_not_matter(both):
     (X, y), (other, _) = both
     units, levels = np.array([1e3, 1e-2, 5.0])[:, np.newaxis], np.array([[3.0], [-1.0], [1e4]])
-    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
-    changed = TimeSeriesIMKPL(n_prototypes=4).fit(units * X + levels, y)
+    model = IMKPL(n_prototypes=4).fit(X, y)
+    changed = IMKPL(n_prototypes=4).fit(units * X + levels, y)
     assert_allclose(changed.feature_importances_, model.feature_importances_, rtol=1e-4)
     assert_allclose(
         changed.predict_proba(units * other + levels), model.predict_proba(other), atol=1e-4
     )
 
 
-def test_wishes_are_about_channels_where_channels_are_weighed(both):
+def test_constraints_are_about_channels_where_channels_are_weighed(both):
     (X, y), _ = both
     named = SeriesSet.from_list(list(X), ["u", "v", "w"])
-    without = TimeSeriesIMKPL(n_prototypes=4, exclude=["u"]).fit(named, y)
+    without = IMKPL(n_prototypes=4, exclude=["u"]).fit(named, y)
     assert without.feature_importances_[0] == 0.0
     # The limit is on kernels, not on channels.
-    wanted = TimeSeriesIMKPL(n_prototypes=4, require=["v", "w"], max_kernels=1).fit(named, y)
+    wanted = IMKPL(n_prototypes=4, require=["v", "w"], max_kernels=1).fit(named, y)
     assert np.all(wanted.feature_importances_[1:] > 0.0)
     assert np.count_nonzero(wanted.kernel_weights_) == 1
     with pytest.raises(ValueError, match="Did you mean 'u'"):
-        TimeSeriesIMKPL(n_prototypes=4, exclude=["uu"]).fit(named, y)
+        IMKPL(n_prototypes=4, exclude=["uu"]).fit(named, y)
 
 
 def test_many_series_are_weighed_on_some(both, monkeypatch):
     (X, y), new = both
     monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 24)
-    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
+    model = IMKPL(n_prototypes=4).fit(X, y)
     assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
     assert model.score(*new) > 0.95
 
@@ -438,7 +384,7 @@ def test_weights_of_noise_are_not_called_more_than_chance(both):
     (X, y), _ = both
     shuffled = np.random.default_rng(1).permutation(y)
     with pytest.warns(UserWarning, match="No kernel tells the classes apart"):
-        model = TimeSeriesIMKPL(n_prototypes=4).fit(X, shuffled)
+        model = IMKPL(n_prototypes=4).fit(X, shuffled)
     assert model.channel_evidence_.max() < 0.95
 
 
@@ -448,7 +394,7 @@ def test_gaps_and_unequal_lengths_of_weighed_channels(both):
     series = [one[:, : int(rng.integers(12, 16))].copy() for one in X]
     for one in series:
         one[rng.integers(0, 3), rng.integers(1, 10)] = np.nan
-    model = TimeSeriesIMKPL(n_prototypes=4).fit(series, y)
+    model = IMKPL(n_prototypes=4).fit(series, y)
     assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
     assert model.score(*new) > 0.95
 
@@ -460,8 +406,8 @@ def test_only_weighed_channels_have_evidence(model):
 
 def test_a_single_channel_needs_no_weights(both):
     (X, y), (other, _) = both
-    model = TimeSeriesIMKPL(n_prototypes=4).fit(X[:, :1], y)
-    each = TimeSeriesIMKPL(EACH_CHANNEL, n_prototypes=4).fit(X[:, :1], y)
+    model = IMKPL(n_prototypes=4).fit(X[:, :1], y)
+    each = IMKPL(EACH_CHANNEL, n_prototypes=4).fit(X[:, :1], y)
     assert model.kernel_names_ == each.kernel_names_
     assert_allclose(model.feature_importances_, [1.0])
     assert_array_equal(model.predict_proba(other[:, :1]), each.predict_proba(other[:, :1]))
@@ -469,12 +415,12 @@ def test_a_single_channel_needs_no_weights(both):
 
 def test_weighed_channels_are_saved_and_learned_from_landmarks(both, tmp_path):
     (X, y), (other, classes) = both
-    model = TimeSeriesIMKPL(n_prototypes=4).fit(X, y)
+    model = IMKPL(n_prototypes=4).fit(X, y)
     save(model, tmp_path / "model.imkpl")
     loaded = load(tmp_path / "model.imkpl")
     assert_array_equal(loaded.feature_importances_, model.feature_importances_)
     assert_array_equal(loaded.channel_evidence_, model.channel_evidence_)
     assert_array_equal(loaded.predict_proba(other), model.predict_proba(other))
-    few = TimeSeriesIMKPL(n_prototypes=4, solver="landmarks", n_landmarks=24).fit(X, y)
+    few = IMKPL(n_prototypes=4, solver="landmarks", n_landmarks=24).fit(X, y)
     assert_array_equal(np.flatnonzero(few.feature_importances_), [0, 1])
     assert few.score(other, classes) > 0.95

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from imkpl import IMKPL, ISKPL, MultiLabelIMKPL, TimeSeriesIMKPL, stability
+from imkpl import IMKPL, ISKPL, stability
 from imkpl._progress import listening
 from imkpl.estimators._stability import _search_regions
 from imkpl.measures import selection_stability
@@ -164,7 +164,7 @@ def test_series_are_measured_in_every_form():
     index = pd.MultiIndex.from_product([range(24), range(8)])
     rows = X.transpose(0, 2, 1).reshape(-1, 2)
     long = pd.DataFrame(rows, columns=["channel 0", "channel 1"], index=index)
-    model = TimeSeriesIMKPL("global_alignment", n_prototypes=6)
+    model = IMKPL("global_alignment", n_prototypes=6)
     found = stability(model, X, y, n_repeats=2)
     assert stability(model, long, y, n_repeats=2).to_dict() == found.to_dict()
     assert set(found.kernel_frequencies) <= {"channel 0", "channel 1"}
@@ -215,9 +215,13 @@ def test_names_of_kernels_are_not_markup(frame):
 @pytest.mark.parametrize(
     ("estimator", "more", "sentence"),
     [
-        (IMKPL, {}, "estimator is the class IMKPL, expected an IMKPL"),
-        (MultiLabelIMKPL(), {}, "estimator is MultiLabelIMKPL, expected an IMKPL"),
-        (make_pipeline(LogisticRegression()), {}, "estimator is Pipeline, expected an IMKPL"),
+        (IMKPL, {}, "The model is the class IMKPL, expected a prototype model"),
+        (LogisticRegression(), {}, "The model is LogisticRegression, expected a prototype model"),
+        (
+            make_pipeline(LogisticRegression()),
+            {},
+            "The last step of the pipeline is Log",
+        ),
         (IMKPL(), {"n_repeats": 1}, "n_repeats=1, expected a whole number of at least 2"),
         (IMKPL(), {"n_repeats": 2.5}, "n_repeats=2.5, expected a whole number"),
         (IMKPL(), {"train_size": 1}, "train_size=1, expected a number between 0 and 1"),

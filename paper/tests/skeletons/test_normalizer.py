@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from imkpl import TimeSeriesIMKPL
+from imkpl import IMKPL
 from imkpl.kernels import GlobalAlignment
 from imkpl.series import SeriesSet
 from imkpl_paper.skeletons import SkeletonNormalizer
@@ -158,7 +158,7 @@ def test_it_is_a_step_before_kernels_per_channel(rng):
     joints[:5, 7, 1] += np.linspace(0, 1, 6)
     joints[5:10, 11, 1] += np.linspace(0, 1, 6)
     X = joints.reshape(20, 60, 6)
-    model = TimeSeriesIMKPL(GlobalAlignment(), max_kernels=1)
+    model = IMKPL(GlobalAlignment(), max_kernels=1)
     pipeline = make_pipeline(SkeletonNormalizer(), model).fit(X[::2], y[::2])
     assert pipeline.score(X[1::2], y[1::2]) == 1
     kept = np.flatnonzero(pipeline[-1].kernel_weights_)

@@ -1,44 +1,38 @@
-"""scikit-learn estimators: the model and its relatives, scorers, stability."""
+"""scikit-learn estimators, scorers, stability, the path over numbers of features."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
+from imkpl.estimators._imkpl import IMKPL, ISKPL
 
 if TYPE_CHECKING:
-    from imkpl.estimators._cv import IMKPLCV
-    from imkpl.estimators._multilabel import MultiLabelIMKPL
+    from imkpl.estimators._path import FeaturePath, path
     from imkpl.estimators._pipeline import explain
     from imkpl.estimators._scorers import (
         discrimination_scorer,
         interpretability_scorer,
         kernel_count_scorer,
     )
-    from imkpl.estimators._selector import IMKPLSelector
     from imkpl.estimators._stability import Stability, stability
 
 __all__ = [
     "IMKPL",
-    "IMKPLCV",
     "ISKPL",
-    "IMKPLSelector",
-    "MultiLabelIMKPL",
+    "FeaturePath",
     "Stability",
-    "TimeSeriesIMKPL",
     "discrimination_scorer",
     "explain",
     "interpretability_scorer",
     "kernel_count_scorer",
+    "path",
     "stability",
 ]
 
 # Imported on use: they need parts of scikit-learn that a model alone does not.
 _HOMES = {
-    "_cv": ("IMKPLCV",),
-    "_multilabel": ("MultiLabelIMKPL",),
+    "_path": ("FeaturePath", "path"),
     "_pipeline": ("explain",),
     "_scorers": ("discrimination_scorer", "interpretability_scorer", "kernel_count_scorer"),
-    "_selector": ("IMKPLSelector",),
     "_stability": ("Stability", "stability"),
 }
 

@@ -30,7 +30,6 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "safe_split",
-    "share_callbacks",
     "wants_data_frame",
     "with_callbacks",
 ]
@@ -39,13 +38,6 @@ __all__ = [
 def wants_data_frame(estimator: Any) -> bool:
     """Whether `set_output` asked for a data frame, which cannot hold a sparse array."""
     return bool(_get_output_config("transform", estimator)["dense"] != "default")
-
-
-def share_callbacks(source: Any, target: Any) -> None:
-    """Give an estimator the callbacks of another."""
-    callbacks = getattr(source, "_skl_callbacks", [])
-    if callbacks:
-        target.set_callbacks(*callbacks)
 
 
 class FitCallbacks:

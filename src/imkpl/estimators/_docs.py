@@ -14,10 +14,15 @@ kernels : str, kernel, kernel bank or list, default="auto"
     "per_column" for tables with text, categories or missing cells
     (:class:`imkpl.kernels.PerColumn`), "per_word" for sparse matrices and for counts of which
     more than 90 % are 0 in 100 columns or more (:class:`imkpl.kernels.PerWord`), and
-    "per_view" for time series, which are arrays of three axes or lists of arrays
-    (:class:`TimeSeriesIMKPL`); ``verbose=1`` says what it took. Otherwise one of these names,
-    "global_alignment", "precomputed", the name of a scikit-learn pairwise kernel, a kernel, a
-    callable, a list of these, or a bank.
+    "per_view" for time series, which are arrays of three axes or lists of arrays; ``verbose=1``
+    says what it took. Otherwise one of these names, "global_alignment", "precomputed", the name of
+    a scikit-learn pairwise kernel, a kernel, a callable, a list of these, or a bank.
+
+    "per_view" has 13 kernels, each of which compares all channels together: values and differences
+    of successive steps, aligned at three widths each, and level, trend, spread, spectrum,
+    distribution, autocorrelation and patterns. "global_alignment" has one kernel per channel, of
+    its values. :class:`imkpl.kernels.GlobalAlignment` has settings of its own, such as windows of
+    time. Many kernels of many series are screened on some of the series first.
 """,
     "sparsity": """
 sparsity : int, default=None
@@ -156,7 +161,14 @@ kernel_names_ : list of str
 """,
     "feature_importances_": """
 feature_importances_ : array of shape (n_features,)
-    The weights summed per feature, where each kernel reads one feature.
+    The weights summed per feature, or those of the channels of series. Defined where each kernel
+    reads one feature, or weighs channels.
+""",
+    "channels": """
+n_channels_in_ : int
+    Number of channels, where samples are series.
+channel_evidence_ : array of shape (n_channels,)
+    How sure it is that each channel is more than chance, from 0 to 1, where channels are weighed.
 """,
     "support_": """
 support_ : array of shape (n_support,)

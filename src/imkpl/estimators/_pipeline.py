@@ -63,23 +63,24 @@ def explain(model: Any, X: Any, *, render: Callable[[Any], Any] | None = None) -
     return explanation
 
 
+def last_step(estimator: Any) -> Any:
+    """The prototype model: of a pipeline the last step."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(last, BasePrototypeClassifier):
+        return last
+    given = f"the class {last.__name__}" if isinstance(last, type) else type(last).__name__
+    where = "The last step of the pipeline" if last is not estimator else "The model"
+    raise TypeError(
+        f"{where} is {given}, expected a prototype model such as IMKPL, or a pipeline that ends "
+        "with one. Pass IMKPL(), for example."
+    )
+
+
 def find_model(model: Any) -> Any:
     """The model that explains: of a pipeline the last step, which then reads what that does."""
     model = getattr(model, "best_estimator_", model)
-    if not isinstance(model, Pipeline):
-        if callable(getattr(model, "explain", None)):
-            return model
-        raise TypeError(
-            f"A prototype model such as IMKPL explains itself, got {type(model).__name__}. Pass "
-            "such a model, or a pipeline with one as its last step."
-        )
-    last = model.steps[-1][1]
-    if not isinstance(last, BasePrototypeClassifier):
-        raise TypeError(
-            f"The last step of the pipeline is {type(last).__name__}, expected a prototype model "
-            "such as IMKPL. Pass a pipeline that ends with one."
-        )
-    return PipelineModel(model)
+    last = last_step(model)
+    return last if last is model else PipelineModel(model)
 
 
 class PipelineModel:
@@ -123,18 +124,13 @@ class PipelineModel:
         places = self._last._predictor.bank.kernel_columns
         if columns is None or places is None:
             return found
-        sources = [self._trace.sources[column] for column in columns[places]]
         given = np.asarray(X, dtype=object)
         return replace(
             found,
             kind=OriginalUnits(found.kind, self._trace, columns),
             column_names=tuple(str(self.feature_names_in_[column]) for column in columns),
             shown=[
-                [
-                    # Whether a cell is missing is in no unit.
-                    cell if source is None or isinstance(cell, bool) else _as_cell(row[source])
-                    for source, cell in zip(sources, found._cells(place) or [], strict=True)
-                ]
+                self._trace.show(columns[places], found._cells(place) or [], row)
                 for place, row in enumerate(given)
             ],
         )
@@ -175,18 +171,13 @@ class OriginalUnits:
         return np.sort(np.array(ends).T, axis=1)
 
     def _restore(self, places: IntArray, cells: list[Any]) -> list[Any]:
-        columns = self._columns[places].tolist()
+        columns = self._columns[places]
         outputs = np.full((1, len(self._trace.labels)), None, dtype=object)
         for column, cell in zip(columns, cells, strict=True):
-            # Whether a cell is missing is in no unit, and comes after the cell.
+            # Whether a cell is missing comes after the cell.
             if outputs[0, column] is None and not is_missing(cell) and not isinstance(cell, bool):
                 outputs[0, column] = cell
-        inputs = self._trace.undo(outputs)[0]
-        sources = [self._trace.sources[column] for column in columns]
-        return [
-            cell if source is None or isinstance(cell, bool) else _as_cell(inputs[source])
-            for source, cell in zip(sources, cells, strict=True)
-        ]
+        return self._trace.show(columns, cells, self._trace.undo(outputs)[0])
 
 
 def _as_cell(value: Any) -> Any:
@@ -205,19 +196,30 @@ class Trace:
     sources: list[int | None]  # the input that each is, in whatever unit; None for all others
     undo: Callable[[Any], Any]  # from rows of outputs to rows of inputs; None for what is unknown
 
+    def show(self, columns: IntArray, cells: list[Any], inputs: Any) -> list[Any]:
+        """Cells of these outputs as they are in a row of inputs, where they come from one."""
+        sources = [self.sources[column] for column in columns.tolist()]
+        return [
+            # Whether a cell is missing is in no unit.
+            cell if source is None or isinstance(cell, bool) else _as_cell(inputs[source])
+            for source, cell in zip(sources, cells, strict=True)
+        ]
+
 
 def trace(step: Any, names: list[str], n_outputs: int | None = None) -> Trace:
     """The trace of a fitted transformer with inputs of these names."""
     n_inputs = len(names)
     if step is None or isinstance(step, str) or getattr(step, "func", step) is None:
-        return Trace(names, list(range(n_inputs)), _keep)
+        return Trace(names, list(range(n_inputs)), _KEEP)
     if isinstance(step, Pipeline) and hasattr(step, "get_feature_names_out"):
-        parts: list[Trace] = []
+        found = trace(None, names)
         steps = [one for _, one in step.steps]
         for one, after in zip(steps, [*steps[1:], None], strict=True):
             n_outputs = getattr(after, "n_features_in_", n_outputs)
-            parts.append(trace(one, parts[-1].labels if parts else names, n_outputs))
-        return _chain(parts) if parts else trace(None, names)
+            part = trace(one, found.labels, n_outputs)
+            before = [None if source is None else found.sources[source] for source in part.sources]
+            found = Trace(part.labels, before, partial(_undo_steps, [found.undo, part.undo]))
+        return found
     labels = [f"x{i}" for i in range(n_outputs or 0)]
     if hasattr(step, "get_feature_names_out"):
         labels = [str(label) for label in step.get_feature_names_out(names)]
@@ -230,15 +232,9 @@ def trace(step: Any, names: list[str], n_outputs: int | None = None) -> Trace:
         sources = np.flatnonzero(step.get_support()).tolist()
     elif type(step).__module__.startswith("sklearn.impute"):
         sources = [names.index(label) if label in names else None for label in labels]
-    return Trace(labels, sources, partial(_scatter, sources, n_inputs))
-
-
-def _chain(parts: list[Trace]) -> Trace:
-    """The trace of transformers one after the other."""
-    sources: list[int | None] = list(range(len(parts[-1].labels)))
-    for part in reversed(parts):
-        sources = [None if source is None else part.sources[source] for source in sources]
-    return Trace(parts[-1].labels, sources, partial(_undo_all, [part.undo for part in parts]))
+    known = [place for place, source in enumerate(sources) if source is not None]
+    parts = [(known, [sources[place] for place in known], _KEEP)]
+    return Trace(labels, sources, partial(_undo_columns, parts, n_inputs))
 
 
 def _trace_columns(step: ColumnTransformer, names: list[str], labels: list[str]) -> Trace:
@@ -265,28 +261,19 @@ def _find_places(columns: Any, names: list[str]) -> list[int]:
     return [names.index(one) if isinstance(one, str) else int(one) for one in listed.tolist()]
 
 
-def _keep(outputs: Any) -> Any:
-    return outputs
-
-
-def _undo_all(steps: list[Callable[[Any], Any]], outputs: Any) -> Any:
+def _undo_steps(steps: list[Callable[[Any], Any]], outputs: Any) -> Any:
     for undo in reversed(steps):
         outputs = undo(outputs)
     return outputs
+
+
+_KEEP = partial(_undo_steps, [])
 
 
 def _undo_columns(parts: Any, n_inputs: int, outputs: Any) -> Any:
     inputs = np.full((len(outputs), n_inputs), None, dtype=object)
     for own, places, undo in parts:
         inputs[:, places] = undo(outputs[:, own])
-    return inputs
-
-
-def _scatter(sources: list[int | None], n_inputs: int, outputs: Any) -> Any:
-    inputs = np.full((len(outputs), n_inputs), None, dtype=object)
-    for place, source in enumerate(sources):
-        if source is not None:
-            inputs[:, source] = outputs[:, place]
     return inputs
 
 

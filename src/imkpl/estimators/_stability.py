@@ -1,10 +1,9 @@
-"""Stability: which kernels, and prototypes where, refits to parts of the data choose again."""
+"""Stability: which kernels, and prototypes where, refits on subsamples choose again."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from numbers import Integral, Real
@@ -21,9 +20,9 @@ from sklearn.utils.validation import column_or_1d
 from imkpl._json import to_json
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import safe_split
 from imkpl.estimators._partitions import refuse_partitions
+from imkpl.estimators._pipeline import last_step
 from imkpl.explanations.exports import Columns, choose_frame, to_label
 from imkpl.measures import selection_stability
 from imkpl.series import read_series
@@ -107,6 +106,10 @@ class Stability:
             "n" of kernels to choose from and "frequencies"; "prototypes" with "index" and
             "regions". Ready for JSON; what is not defined is None.
         """
+        kernels, prototypes = (
+            [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+            for columns in (self._kernels(), self._prototypes())
+        )
         found: dict[str, Any] = to_json(
             {
                 "n_repeats": self.n_repeats,
@@ -116,13 +119,13 @@ class Stability:
                     "index": self.kernel_index,
                     "interval": self.kernel_interval,
                     "n": self.n_kernels,
-                    "frequencies": _list_rows(self._kernels()),
+                    "frequencies": kernels,
                 },
                 "prototypes": {
                     "index": self.prototype_index,
                     "frequency": self.prototype_frequencies.mean(),
                     "control": self.prototype_controls.mean(),
-                    "regions": _list_rows(self._prototypes()),
+                    "regions": prototypes,
                 },
             }
         )
@@ -154,7 +157,7 @@ class Stability:
         }
 
     def _prototypes(self) -> Columns:
-        model = _last_step(self.reference)
+        model = last_step(self.reference)
         # The sample with the largest part stands for the prototype.
         main = np.asarray(model.prototypes_.argmax(axis=1)).ravel()
         names = model.support_ids_[np.searchsorted(model.support_, main)]
@@ -167,43 +170,37 @@ class Stability:
         }
 
     def __str__(self) -> str:
-        name = type(_last_step(self.reference)).__name__
+        name = type(last_step(self.reference)).__name__
+        kernels = f"every refit chooses all {self.n_kernels}."
+        if not np.isnan(self.kernel_index):
+            low, high = self.kernel_interval
+            n_chosen = sum(self.kernel_frequencies.values())
+            kernels = (
+                f"Nogueira's index {self.kernel_index:.2f} (95 % interval {low:.2f} to {high:.2f}; "
+                f"1 always the same, 0 random), {n_chosen:.1f} of {self.n_kernels} chosen on "
+                "average."
+            )
+        named: dict[str, list[str]] = {"always": [], "often": [], "seldom": []}
+        for kernel, share in self.kernel_frequencies.items():
+            word = "always" if share == 1 else "often" if share >= OFTEN else "seldom"
+            named[word].append(kernel if share == 1 else f"{kernel} ({share:.0%})")
+        lists = []
+        for word, names in named.items():
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            if names:
+                lists.append(f"  {word}: {', '.join(names[:MOST_NAMED])}{more}")
         found, by_chance = self.prototype_frequencies.mean(), self.prototype_controls.mean()
         index = "" if np.isnan(self.prototype_index) else f"index {self.prototype_index:.2f}; "
         return "\n".join(
             [
                 f"Stability of {name} over {self.n_repeats} refits to {self.train_size:.0%} of "
                 f"{self.n_samples} samples:",
-                *self._write_kernels(),
+                f"Kernels: {kernels}",
+                *lists,
                 f"Prototypes: {index}{found:.0%} of their regions are found again, by as many "
                 f"random samples {by_chance:.0%}.",
             ]
         )
-
-    def _write_kernels(self) -> list[str]:
-        n_chosen = sum(self.kernel_frequencies.values())
-        if np.isnan(self.kernel_index):
-            lines = [f"Kernels: every refit chooses all {self.n_kernels}."]
-        else:
-            low, high = self.kernel_interval
-            lines = [
-                f"Kernels: Nogueira's index {self.kernel_index:.2f} (95 % interval {low:.2f} to "
-                f"{high:.2f}; 1 always the same, 0 random), {n_chosen:.1f} of {self.n_kernels} "
-                "chosen on average."
-            ]
-        named: dict[str, list[str]] = {"always": [], "often": [], "seldom": []}
-        for name, frequency in self.kernel_frequencies.items():
-            if frequency == 1:
-                named["always"].append(name)
-            else:
-                named["often" if frequency >= OFTEN else "seldom"].append(
-                    f"{name} ({frequency:.0%})"
-                )
-        for word, names in named.items():
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            if names:
-                lines.append(f"  {word}: {', '.join(names[:MOST_NAMED])}{more}")
-        return lines
 
     def __repr__(self) -> str:
         return (
@@ -237,8 +234,8 @@ def stability(
     Parameters
     ----------
     estimator : estimator
-        An IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL, fitted or not, or a pipeline that ends in one.
-        It is cloned and stays as it is.
+        An IMKPL or ISKPL, fitted or not, or a pipeline that ends in one. It is cloned and stays as
+        it is.
     X : array-like of shape (n_samples, n_features)
         Training samples, in the form that `fit` reads.
     y : array-like of shape (n_samples,)
@@ -267,12 +264,13 @@ def stability(
     >>> found.kernel_frequencies["proline"]
     1.0
     """
-    _check_parameters(estimator, n_repeats, train_size)
+    last_step(estimator)
+    _check_numbers(n_repeats, train_size)
     refuse_partitions(X, "stability()")
     rng = check_random_state(random_state)
     announce("stability", "fitting to all samples", 0, n_repeats)
     reference = clone(estimator).fit(X, y)
-    model = _last_step(reference)
+    model = last_step(reference)
     similarities = _find_similarities(reference, X)
     # Frames of series have several rows for each.
     samples = read_series(X) if model._predictor.bank.reads == "series" else X
@@ -284,7 +282,7 @@ def stability(
             f"train_size={train_size} of {labels.size} samples leaves none out, expected a part of "
             "them. Lower it, or add samples."
         )
-    refits: list[_Refit] = []
+    refits: list[tuple[dict[str, float], IntArray]] = []
     for refit in Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_refit)(clone(estimator), samples, y, part) for part in parts
     ):
@@ -292,13 +290,13 @@ def stability(
         announce("stability", f"refit {len(refits)} of {n_repeats}", len(refits), n_repeats)
     owners = np.searchsorted(classes, model.prototype_classes_)
     searches = [
-        _search_regions(similarities[part], labels[part], owners, refit.nearest)
-        for part, refit in zip(parts, refits, strict=True)
+        _search_regions(similarities[part], labels[part], owners, nearest)
+        for part, (_, nearest) in zip(parts, refits, strict=True)
     ]
     found, by_chance = np.mean(searches, axis=0)
     chance = float(by_chance.mean())
-    names = list(dict.fromkeys(name for refit in refits for name in refit.weights))
-    table = np.array([[refit.weights.get(name, 0.0) for name in names] for refit in refits])
+    names = list(dict.fromkeys(name for weights, _ in refits for name in weights))
+    table = np.array([[weights.get(name, 0.0) for name in names] for weights, _ in refits])
     index, interval = selection_stability(table)
     frequencies, means = (table > 0).mean(axis=0), table.mean(axis=0)
     order = [int(i) for i in np.lexsort((-means, -frequencies)) if frequencies[i] > 0]
@@ -318,20 +316,7 @@ def stability(
     )
 
 
-def _check_estimator(estimator: Any) -> None:
-    if isinstance(estimator, type) or not isinstance(
-        _last_step(estimator), BasePrototypeClassifier
-    ):
-        kind = estimator if isinstance(estimator, type) else type(estimator)
-        raise TypeError(
-            f"estimator is {'the class ' * (estimator is kind)}{kind.__name__}, expected an IMKPL, "
-            "IMKPLCV, ISKPL or TimeSeriesIMKPL, or a pipeline that ends in one. Pass such an "
-            "estimator, for example IMKPL()."
-        )
-
-
-def _check_parameters(estimator: Any, n_repeats: Any, train_size: Any) -> None:
-    _check_estimator(estimator)
+def _check_numbers(n_repeats: Any, train_size: Any) -> None:
     if not isinstance(n_repeats, Integral) or n_repeats < FEWEST_REFITS:
         raise ValueError(
             f"n_repeats={n_repeats!r}, expected a whole number of at least {FEWEST_REFITS}: "
@@ -344,10 +329,6 @@ def _check_parameters(estimator: Any, n_repeats: Any, train_size: Any) -> None:
         )
 
 
-def _last_step(estimator: Any) -> Any:
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
-
-
 def _draw_part(labels: IntArray, train_size: float, rng: Any) -> IntArray:
     """The same part of every class, without replacement."""
     drawn = []
@@ -358,43 +339,24 @@ def _draw_part(labels: IntArray, train_size: float, rng: Any) -> IntArray:
     return np.sort(np.concatenate(drawn))
 
 
-@dataclass(frozen=True, eq=False)
-class _Refit:
-    """What is kept of a refit."""
-
-    weights: dict[str, float]  # by kernel
-    nearest: IntArray  # (n_prototypes,): for each the most similar sample of its class
-
-
-def _refit(estimator: Any, X: Any, y: Any, part: IntArray) -> _Refit:
+def _refit(estimator: Any, X: Any, y: Any, part: IntArray) -> tuple[dict[str, float], IntArray]:
+    """The weights by kernel, and for each prototype the most similar sample of its class."""
     X, y = safe_split(estimator, X, y, part)
-    model = _last_step(estimator.fit(X, y))
-    names = _number_repeated(model.kernel_names_)
+    model = last_step(estimator.fit(X, y))
     similarities = _find_similarities(estimator, X)
     similarities[y[:, np.newaxis] != model.prototype_classes_] = -np.inf
-    weights = dict(zip(names, model.kernel_weights_.tolist(), strict=True))
-    return _Refit(weights, similarities.argmax(axis=0))
-
-
-def _number_repeated(names: Sequence[str]) -> list[str]:
-    """Names of kernels, with a number where one is there several times.
-
-    Examples
-    --------
-    >>> _number_repeated(["rbf", "linear", "rbf"])
-    ['rbf', 'linear', 'rbf (2)']
-    """
+    weights: dict[str, float] = {}
     seen: Counter[str] = Counter()
-    found = []
-    for name in names:
+    for name, weight in zip(model.kernel_names_, model.kernel_weights_.tolist(), strict=True):
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        # Several kernels may have the same name.
+        weights[name if seen[name] == 1 else f"{name} ({seen[name]})"] = weight
+    return weights, similarities.argmax(axis=0)
 
 
 def _find_similarities(reference: Any, X: Any) -> FloatArray:
     """Similarities of all samples to the prototypes."""
-    model = _last_step(reference)
+    model = last_step(reference)
     X = reference[:-1].transform(X) if isinstance(reference, Pipeline) else X
     return np.concatenate(list(model._predictor._blocks(model._read_new(X))))
 
@@ -418,8 +380,3 @@ def _search_regions(
         outside = np.maximum(np.searchsorted(of_class, least) - drawn, 0)
         by_chance[index] = 1 - np.prod(outside / (of_class.size - drawn))
     return found, by_chance
-
-
-def _list_rows(columns: Columns) -> list[dict[str, Any]]:
-    """A table as one dict per row."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -9,6 +9,7 @@ from imkpl.plots.convergence import ConvergenceDisplay
 from imkpl.plots.decision import DecisionDisplay
 from imkpl.plots.embedding import EmbeddingDisplay
 from imkpl.plots.kernel_weights import KernelWeightsDisplay
+from imkpl.plots.path import PathDisplay
 from imkpl.plots.prototypes import PrototypesDisplay
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "DecisionDisplay",
     "EmbeddingDisplay",
     "KernelWeightsDisplay",
+    "PathDisplay",
     "PrototypesDisplay",
 ]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import imkpl
 import imkpl_paper
-from imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
+from imkpl import IMKPL, ISKPL
 from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 from imkpl_paper.experiments import peers
 from imkpl_paper.experiments.published import published_values
@@ -133,8 +133,7 @@ def _ours(counts: Callable[[Study], dict[str, Any]]) -> Make:
     """IMKPL with settings that depend on the study."""
 
     def make(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
-        kind = TimeSeriesIMKPL if study.kind == "series" else IMKPL
-        return kind(study.kernels, random_state=seed, n_jobs=1, **{**counts(study), **settings})
+        return IMKPL(study.kernels, random_state=seed, n_jobs=1, **{**counts(study), **settings})
 
     return make
 

@@ -1,0 +1,68 @@
+"""How accurate models with few and with many features are."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from imkpl.plots._style import hide_spines, take_panels
+
+WHO = "PathDisplay"
+
+
+class PathDisplay:
+    """Accuracy on left-out samples against the number of features.
+
+    Bars are one standard error. The dashed line is one standard error below the best; the smallest
+    model above it is marked.
+
+    Parameters
+    ----------
+    found : FeaturePath
+        What :func:`imkpl.path` returns.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, and Figure
+        The axes, and their figure.
+
+    Examples
+    --------
+    >>> from imkpl.estimators import FeaturePath
+    >>> from imkpl.plots import PathDisplay
+    >>> found = FeaturePath([1, 2], [[0.7, 0.8], [0.9, 1.0]], (("a",), ("a", "b")), None)
+    >>> PathDisplay(found).plot().ax_.get_xlabel()
+    'Features'
+    """
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the path.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw into; a new figure by default.
+
+        Returns
+        -------
+        PathDisplay
+            The display.
+        """
+        self.figure_, (self.ax_,) = take_panels(ax, (1, 1), (6.4, 3.8), WHO)
+        found, sizes = self.found, self.found.sizes.tolist()
+        best, chosen = sizes.index(found.best), sizes.index(found.chosen)
+        self.ax_.errorbar(
+            sizes, found.accuracy, found.standard_error, marker="o", capsize=3, color="#0072B2"
+        )
+        bar = found.accuracy[best] - found.standard_error[best]
+        self.ax_.axhline(bar, color="#595959", linestyle="--", linewidth=1)
+        point = sizes[chosen], found.accuracy[chosen]
+        self.ax_.plot(*point, "o", markersize=16, markerfacecolor="none", color="black")
+        self.ax_.annotate("chosen", point, (0, -18), textcoords="offset points", ha="center")
+        self.ax_.set_xscale("log", base=2)
+        self.ax_.set_xticks(sizes, [str(size) for size in sizes])
+        self.ax_.set(xlabel="Features", ylabel="Accuracy on left-out samples")
+        hide_spines(self.ax_, "top", "right")
+        return self
