@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from imkpl._checks import quote
 from imkpl._progress import announce
-from imkpl.estimators._input import densify, largest_copy
 from imkpl.estimators._partitions import is_partitioned
 from imkpl.kernels import BaseKernelBank, resolve_bank
-from imkpl.kernels.columns import as_columns
+from imkpl.kernels.forms import densify
+from imkpl.kernels.sources import as_source
 from imkpl.series import SeriesSet
 from imkpl.tables import Table, as_cells, as_frame
 
@@ -59,7 +59,7 @@ def look_at(X: Any) -> Choice:
     >>> look_at(np.zeros((5, 2, 20)))
     ('per_view', 'time series')
     """
-    if is_partitioned(X) or as_columns(X, largest_copy()) is not None:
+    if is_partitioned(X) or as_source(X) is not None:
         return NUMBERS
     if sp.issparse(X):
         return "per_word", "a sparse matrix"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
@@ -25,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray
-from imkpl.estimators._auto import is_auto
+from imkpl.estimators._auto import choose_bank, is_auto
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     Interval,
@@ -34,35 +33,33 @@ from imkpl.estimators._compat import (
     wants_data_frame,
     with_callbacks,
 )
+from imkpl.estimators._constraints import Constraints
 from imkpl.estimators._fitted import describe_fit
-from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, find_tall, kind_of, row_labels
-from imkpl.estimators._landmarks import learn_kernels
+from imkpl.estimators._kernels import learn_kernels
 from imkpl.estimators._monitor import FitMonitor
-from imkpl.estimators._partitions import by_partition
-from imkpl.estimators._training import TrainingData, read_training
+from imkpl.estimators._partitions import by_partition, refuse_partitions
+from imkpl.estimators._training import TrainingData, read_training, row_labels
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import as_whole
-from imkpl.kernels import BaseKernelBank, resolve_bank
+from imkpl.kernels import resolve_bank
 from imkpl.kernels.base import USUAL_SPARSITY
-from imkpl.kernels.sharded import RowBlocks
 from imkpl.model.alternate import Update, alternate
-from imkpl.model.cover import initial_state
+from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
-from imkpl.model.initialize import Start
+from imkpl.model.kernel_choice import KernelChoice
 from imkpl.model.predictor import Encoding
-from imkpl.model.problem import Problem, State, check_varying
-from imkpl.model.separation import LinearSeparation
-from imkpl.model.size import choose_size, sharpen
-from imkpl.model.updates import update_codes, update_prototypes
+from imkpl.model.problem import Settings
+from imkpl.model.size import choose_size
+from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.model.voters import update_voters
 
+# What `fit` learns about the form of its input, which another fit may not have.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_")
 # Features in a short description.
 MOST_NAMED = 5
 # Channels whose weights are named.
 MOST_WEIGHED = 12
-# A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
-CONSTANT = 1 - 1e-12
 
 
 class BasePrototypeClassifier(
@@ -71,9 +68,8 @@ class BasePrototypeClassifier(
     TransformerMixin,
     ClassifierMixin,
     BaseEstimator,
-    metaclass=ABCMeta,
 ):
-    """`fit`, prediction and reasons; a subclass says where the kernel weights start."""
+    """`fit`, prediction and reasons; a subclass says whether kernels are weighed."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
@@ -81,8 +77,12 @@ class BasePrototypeClassifier(
         "code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "learning_code_sparsity": [Interval(Integral, 1, None, closed="left")],
         "n_prototypes": [Interval(Integral, 1, None, closed="left"), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "discrimination": [Interval(Real, 0, None, closed="left")],
+        "separation": [Interval(Real, 0, None, closed="left")],
         "interpretability": [Interval(Real, 0, None, closed="left")],
+        "weight_rule": [StrOptions({"margin", "lp"})],
+        "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
         "decision": [StrOptions({"votes", "share"})],
         "solver": [StrOptions({"auto", "exact", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
@@ -104,8 +104,12 @@ class BasePrototypeClassifier(
         code_sparsity: int = 20,
         learning_code_sparsity: int = 1,
         n_prototypes: int | None = None,
+        n_neighbors: int = 4,
         discrimination: float = 0.5,
+        separation: float = 100.0,
         interpretability: float = 1.2,
+        weight_rule: str = "margin",
+        max_kernels: int | None = None,
         decision: str = "votes",
         solver: str = "auto",
         n_landmarks: int | None = None,
@@ -123,8 +127,12 @@ class BasePrototypeClassifier(
         self.code_sparsity = code_sparsity
         self.learning_code_sparsity = learning_code_sparsity
         self.n_prototypes = n_prototypes
+        self.n_neighbors = n_neighbors
         self.discrimination = discrimination
+        self.separation = separation
         self.interpretability = interpretability
+        self.weight_rule = weight_rule
+        self.max_kernels = max_kernels
         self.decision = decision
         self.solver = solver
         self.n_landmarks = n_landmarks
@@ -137,9 +145,20 @@ class BasePrototypeClassifier(
         self.verbose = verbose
         self.random_state = random_state
 
-    @abstractmethod
-    def _prepare_start(self, problem: Problem) -> Start:
-        """What finds the kernels to learn from and their weights, given a number of kernels."""
+    @property
+    def _settings(self) -> Settings:
+        """What was chosen about the objective and the model."""
+        return Settings(
+            discrimination=self.discrimination,
+            separation=self.separation,
+            interpretability=self.interpretability,
+            sparsity=self.sparsity,
+            code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
+            n_neighbors=self.n_neighbors,
+            weight_rule=self.weight_rule,
+            decision=self.decision,
+            max_kernels=self.max_kernels,
+        )
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -173,20 +192,29 @@ class BasePrototypeClassifier(
         """
         threads = limited_threads(self.n_jobs, pin_blas=True)
         metadata = {"sample_weight": sample_weight, "eligible": eligible}
+        settings = self._settings
         with FitMonitor(self) as monitor, threads:
-            data = read_training(self, X, y, **metadata)
-            monitor.begin(data, metadata)
-            data, start = learn_kernels(self, data)
-            start.found.warn()
-            problem, weights = start(self._max_kernels)
-            n_prototypes = self._count_prototypes(data, start, weights.size)
-            problem, state = self._cover(data, problem, weights, n_prototypes)
-            describe = partial(describe_fit, self, data, problem)
+            data = self._read_training(X, y, **metadata)
+            monitor.begin(data.given, metadata)
+            bound, choice, evidence = learn_kernels(
+                data,
+                settings,
+                Constraints(self.require, self.exclude),
+                solver=self.solver,
+                n_landmarks=self.n_landmarks,
+                random_state=self.random_state,
+            )
+            choice.evidence.warn()
+            problem, weights = choice.choose(settings.max_kernels, bound.kernels.most_kernels)
+            n_prototypes = self._count_prototypes(bound.data, choice, weights.size)
+            announce(monitor.name, f"covering the classes with {n_prototypes} prototypes")
+            problem, state = cover(problem, weights, n_prototypes)
+            describe = partial(describe_fit, bound, problem, evidence, self.code_sparsity)
             monitor.begin_rounds(describe)
             state, history = alternate(
                 problem,
                 state,
-                self._find_updates(),
+                self._updates,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 report=monitor.report,
@@ -363,7 +391,6 @@ class BasePrototypeClassifier(
         live = np.flatnonzero(self.kernel_weights_)
         return Explanation(
             evidence=evidence,
-            kind=self._samples,
             classes=as_whole(self.classes_),
             probabilities=np.asarray(softmax(self.temperature_ * evidence.encoding.scores, axis=1)),
             sample_ids=sample_ids,
@@ -457,17 +484,14 @@ class BasePrototypeClassifier(
         """
         check_is_fitted(self)
         predictor, names = self._predictor, self._column_names
-        return [
-            self._samples.values(predictor.samples, int(place), names)
-            for place in np.argsort(predictor.rows)
-        ]
+        return [predictor.kernels.values(int(place), names) for place in np.argsort(predictor.rows)]
 
     @property
     def _column_names(self) -> tuple[str, ...]:
         """The names of the columns that the model reads."""
-        columns, names = self._predictor.columns, getattr(self, "feature_names_in_", None)
+        columns, names = self._predictor.kernels.input_columns, self._form.names
         if columns is None:
-            columns = np.arange(getattr(self, "n_features_in_", 0))
+            columns = np.arange(self._form.n_features or 0)
         return tuple(f"x{column}" if names is None else str(names[column]) for column in columns)
 
     @property
@@ -517,103 +541,57 @@ class BasePrototypeClassifier(
             inputs.allow_nan = inputs.string = inputs.sparse = inputs.three_d_array = True
             return tags
         try:
-            reads = resolve_bank(self.kernels).reads
+            reads = resolve_bank(self.kernels).kind.input_kind
         # Wrong kernels are refused by `fit`.
         except (TypeError, ValueError):
             return tags
         tags.input_tags.pairwise = reads == "similarities"
-        tags.input_tags.three_d_array = reads == "similarities"
+        tags.input_tags.two_d_array = reads != "series"
+        tags.input_tags.three_d_array = reads in ("similarities", "series")
         # Not `categorical`, which stands for categories only: checks would then round all numbers.
-        tags.input_tags.allow_nan = reads == "tables"
+        tags.input_tags.allow_nan = reads in ("tables", "series")
         tags.input_tags.string = reads == "tables"
         tags.input_tags.sparse = reads in ("columns", "words")
         return tags
 
     def _encode(self, X: Any) -> Encoding:
         """Codes, class scores and errors of samples."""
-        return Encoding.join(self._each_block(X, "encode"))
+        samples = self._read_new(X)
+        with limited_threads(self.n_jobs):
+            return self._predictor.encode(samples)  # type: ignore[no-any-return]
 
     def _decide(self, X: Any) -> FloatArray:
         """Class scores of samples."""
-        return np.concatenate(self._each_block(X, "decide"))
-
-    def _each_block(self, X: Any, method: str) -> list[Any]:
-        """What the predictor says of all samples, or of every block of a file of many rows."""
         samples = self._read_new(X)
-        function = getattr(self._predictor, method)
         with limited_threads(self.n_jobs):
-            tall = find_tall(samples)
-            if tall is None:
-                return [function(samples)]
-            rows = RowBlocks(tall.rows, None, None, tall)
-            return [found for _, found in rows.map(function)]
-
-    @property
-    def _samples(self) -> SampleKind:
-        """The kind of samples that the fitted model reads."""
-        return kind_of(self._predictor.bank)
+            return self._predictor.decide(samples)  # type: ignore[no-any-return]
 
     def _read_new(self, X: Any) -> Any:
+        """New samples, as the kernels read them."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
-        return self._samples.read_new(self, X)
+        refuse_partitions(X, "This method")
+        return self._predictor.kernels.read(X, self._form)[0]
 
-    def _build_problem(self, data: TrainingData) -> Problem:
-        """The problem before a separation loss is chosen; expensive kernels are computed once."""
-        announce(
-            type(self).__name__,
-            f"weighing {data.bank.n_kernels} kernels on {data.n_samples} samples",
-        )
-        bank: BaseKernelBank = data.bank
-        kernels = np.arange(bank.n_kernels) if data.kernels is None else data.kernels
-        bank = bank if data.kernels is None else bank.select(kernels)
-        most_kernels = bank._most_kernels
-        bank, samples = bank._tabulate(data.samples)
-        return Problem(
-            X=samples,
-            labels=data.labels,
-            sample_weight=data.sample_weight,
-            counts=data.counts,
-            bank=bank,
-            kernel_indices=kernels,
-            separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
-            discrimination=self.discrimination,
-            separation=0.0,
-            interpretability=self.interpretability,
-            sparsity=self.sparsity or bank._default_sparsity or data.n_samples,
-            code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
-            evidence=np.zeros(data.bank.n_kernels),
-            most_kernels=most_kernels,
-            is_required=data.is_required,
-            is_eligible=data.is_eligible,
-        )
+    def _read_training(self, X: Any, y: ArrayLike, **metadata: Any) -> TrainingData:
+        """What was given to `fit`, as the model sees it."""
+        owner = type(self).__name__
+        bank = choose_bank(self.kernels, X, owner)
+        return read_training(bank, X, y, **metadata, class_weight=self.class_weight, owner=owner)
 
-    def _find_updates(self) -> tuple[Update, ...]:
-        """The steps of a round."""
-        return update_codes, update_voters if self.decision == "votes" else update_prototypes
-
-    @property
-    def _max_kernels(self) -> int | None:
-        return getattr(self, "max_kernels", None)
-
-    def _count_prototypes(self, data: TrainingData, start: Start, n_kernels: int) -> int:
+    def _count_prototypes(self, data: TrainingData, choice: KernelChoice, n_kernels: int) -> int:
         """How many prototypes to learn; by folds unless it is said, or the paper's rule is used."""
         if self.n_prototypes is not None or self.decision == "share":
             return data.count_prototypes(self.n_prototypes, self.sparsity or USUAL_SPARSITY)
         announce(type(self).__name__, "choosing the number of prototypes")
-        pool, again = start.pool(self._max_kernels), partial(start.choose, max_kernels=n_kernels)
-        return choose_size(pool, again)
+        return choose_size(choice.pool(self._settings.max_kernels), n_kernels)
 
-    def _cover(
-        self, data: TrainingData, problem: Problem, weights: FloatArray, n_prototypes: int
-    ) -> tuple[Problem, State]:
-        """The state before the first round: prototypes are samples that cover their classes."""
-        announce(type(self).__name__, f"covering the classes with {n_prototypes} prototypes")
-        state = initial_state(problem, weights, n_prototypes)
-        check_varying(bool(state.kernel.min() < CONSTANT))
-        if self.decision == "votes":
-            problem = sharpen(problem, state)
-        return problem, state
+    @property
+    def _updates(self) -> tuple[Update, ...]:
+        """The steps of a round."""
+        prototypes = update_voters if self.decision == "votes" else update_prototypes
+        weights = (update_weights,) if self._settings.learns_weights else ()
+        return update_codes, prototypes, *weights
 
     def _store(self, fitted: dict[str, Any]) -> Self:
         """Set the fitted attributes, now that nothing can fail any more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from imkpl._checks import quote
 from imkpl._typing import BoolArray, IntArray
 from imkpl.estimators._partitions import in_memory
-from imkpl.kernels import BaseKernelBank
+from imkpl.kernels import Kernels
+from imkpl.kernels.forms import Form
 
 
 def read_eligible(eligible: Any, n_samples: int) -> BoolArray | None:
@@ -41,32 +43,57 @@ def check_eligible(is_eligible: BoolArray, labels: IntArray, classes: Any) -> No
         )
 
 
-def find_kernels(
-    estimator: Any, bank: BaseKernelBank, learned: dict[str, Any], *, has_limit: bool = True
-) -> tuple[IntArray | None, BoolArray | None]:
-    """The kernels that are not excluded, and which of them are required; None without either.
+@dataclass(frozen=True, eq=False)
+class KernelLimits:
+    """Which kernels may be chosen, and which of these must have a weight."""
 
-    `has_limit` is whether `max_kernels` is about these kernels.
-    """
-    if estimator.require is None and estimator.exclude is None:
-        return None, None
-    finder = FeatureFinder(bank, learned)
-    required = finder.find(estimator.require, "require")
-    excluded = finder.find(estimator.exclude, "exclude")
-    both = np.flatnonzero(required & excluded)
-    if both.size:
-        raise ValueError(
-            f"{finder.name(both[0])} is required and excluded, expected either or none. Take it "
-            "out of require or of exclude."
-        )
-    kept = np.flatnonzero(~excluded)
-    if kept.size == 0:
-        raise ValueError(
-            "exclude names every feature, expected at least one to learn from. Exclude fewer."
-        )
-    if has_limit:
-        _check_room(estimator, int(required.sum()))
-    return kept, required[kept]
+    allowed: IntArray  # places of kernels that are not excluded
+    is_required: BoolArray | None  # (n_allowed,); None if nothing is required
+
+    def check_varying(self, kernels: Kernels, form: Form, varying: IntArray) -> None:
+        """Raise if a required kernel is not among those that vary."""
+        required = self.allowed[[] if self.is_required is None else self.is_required]
+        lost = np.setdiff1d(required, varying)
+        if lost.size:
+            name = kernels.kernel_names(form.names)[lost[0]]
+            raise ValueError(
+                f"{quote(name)} is required, but it is constant over the training samples, "
+                "expected one that tells samples apart. Take it out of require, or add samples."
+            )
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """The features that must have a weight, and those that must have none."""
+
+    require: Any = None
+    exclude: Any = None
+
+    def find(self, kernels: Kernels, form: Form, max_kernels: int | None) -> KernelLimits | None:
+        """What is said about these kernels; None if nothing is."""
+        if self.require is None and self.exclude is None:
+            return None
+        finder = FeatureFinder(kernels, form)
+        required = finder.find(self.require, "require")
+        excluded = finder.find(self.exclude, "exclude")
+        both = np.flatnonzero(required & excluded)
+        if both.size:
+            raise ValueError(
+                f"{finder.name(both[0])} is required and excluded, expected either or none. Take "
+                "it out of require or of exclude."
+            )
+        allowed = np.flatnonzero(~excluded)
+        if allowed.size == 0:
+            raise ValueError(
+                "exclude names every feature, expected at least one to learn from. Exclude fewer."
+            )
+        n_required = int(required.sum())
+        if max_kernels is not None and max_kernels < n_required:
+            raise ValueError(
+                f"max_kernels={max_kernels}, but require takes {n_required} kernels, expected at "
+                "least as many. Raise max_kernels, or require fewer."
+            )
+        return KernelLimits(allowed, required[allowed])
 
 
 class FeatureFinder:
@@ -75,16 +102,15 @@ class FeatureFinder:
     Where kernels read several features, kernels are named and numbered instead.
     """
 
-    def __init__(self, bank: BaseKernelBank, learned: dict[str, Any]) -> None:
-        names = learned.get("feature_names_in_")
-        self.names = bank.kernel_names(names)
-        self.columns, self.what = bank.kernel_columns, "feature"
+    def __init__(self, kernels: Kernels, form: Form) -> None:
+        self.names = kernels.kernel_names(form.names)
+        self.columns, self.what = kernels.kernel_columns, "feature"
         if self.columns is None:
-            self.columns, self.what = np.arange(bank.n_kernels), "kernel"
-            self.n_features, features = bank.n_kernels, []
+            self.columns, self.what = np.arange(kernels.n_kernels), "kernel"
+            self.n_features, features = kernels.n_kernels, []
         else:
-            self.n_features = int(learned.get("n_features_in_", learned.get("n_channels_in_", 0)))
-            features = [] if names is None else [str(name) for name in names]
+            self.n_features = form.n_features or 0
+            features = [] if form.names is None else [str(name) for name in form.names]
         self.features = {name: place for place, name in enumerate(features)}
 
     def name(self, kernel: int) -> str:
@@ -126,33 +152,6 @@ class FeatureFinder:
         hint = f"Did you mean {quote(alike[0])}?" if alike else f"One of them is {quote(known[0])}."
         raise ValueError(
             f"{where} lists {quote(feature)}, expected the name of a {self.what}. {hint}"
-        )
-
-
-def check_required(data: Any, varying: IntArray) -> None:
-    """Raise if a required kernel of the training data is not among those that vary."""
-    if data.is_required is None:
-        return
-    lost = np.setdiff1d(data.kernels[data.is_required], varying)
-    if lost.size:
-        name = data.bank.kernel_names(data.input.get("feature_names_in_"))[lost[0]]
-        raise ValueError(
-            f"{quote(name)} is required, but it is constant over the training samples, expected "
-            "one that tells samples apart. Take it out of require, or add samples."
-        )
-
-
-def _check_room(estimator: Any, n_required: int) -> None:
-    """Raise if the limit on kernels leaves no room for those that are required."""
-    limits = getattr(estimator, "max_kernels", None)
-    # "lp" has no limit, and a search over sizes has several, or none yet.
-    if getattr(estimator, "weight_rule", None) == "lp" or limits is None or isinstance(limits, str):
-        return
-    smallest = int(np.min(limits))
-    if smallest < n_required:
-        raise ValueError(
-            f"max_kernels={smallest}, but require takes {n_required} kernels, expected at least as "
-            "many. Raise max_kernels, or require fewer."
         )
 
 

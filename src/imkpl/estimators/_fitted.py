@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
 
 from imkpl._progress import announce
-from imkpl._typing import FloatArray
-from imkpl.estimators._landmarks import MAX_CODED, add_other_samples, code_everyone
-from imkpl.estimators._training import TrainingData
+from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._kernels import BoundData
+from imkpl.kernels.base import Found, block_rows
+from imkpl.kernels.blocks import join_rows
 from imkpl.model.calibration import (
     CalibrationSamples,
     calibrate,
@@ -18,110 +22,191 @@ from imkpl.model.calibration import (
     leave_one_out_similarities,
 )
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import Encoder, Predictor
+from imkpl.model.predictor import BLOCK_ROWS, Encoder, Predictor, encode_labelled
 from imkpl.model.problem import Problem, State
-from imkpl.model.size import count_votes
 from imkpl.model.updates import drop_unused
+from imkpl.model.voters import count_votes
+
+# Maximum number of samples beside the landmarks that take part in the calibration.
+MAX_CALIBRATION = 20_000
+# Up to this number of distinct samples all get codes, above it landmarks only.
+MAX_CODED = 100_000
 
 
 def describe_fit(
-    estimator: Any,
-    data: TrainingData,
+    bound: BoundData,
     problem: Problem,
+    evidence: FloatArray,
+    code_sparsity: int,
     state: State,
     history: list[ObjectiveParts],
 ) -> dict[str, Any]:
     """The fitted attributes: all that prediction needs, and nothing else of the training data."""
-    announce(type(estimator).__name__, "calibrating")
+    data, kernels, form = bound.data, bound.kernels, bound.data.given.form
+    announce(form.owner, "calibrating")
     state = drop_unused(state) if problem.sharpness == 0 else state
-    predictor, temperature, calibration = build_predictor(estimator, data, problem, state)
+    weights = problem.unit_weights(state.weights, kernels.n_kernels)
+    predictor = build_predictor(bound, problem, weights, code_sparsity, state)
+    calibration = find_calibration(bound, predictor, state)
     order, classes = np.argsort(predictor.rows), data.classes
     shares = predictor.encoder.class_shares
     codes = data.expand_codes(state.codes)
-    if data.whole is not None and data.whole.n_samples <= MAX_CODED:
-        codes = data.whole.expand_codes(code_everyone(predictor, data, problem, state))
-    support, bank = predictor.rows[order], data.bank
-    weights = all_weights(data, problem, state)
+    if bound.whole is not None and bound.whole.data.n_samples <= MAX_CODED:
+        codes = bound.whole.data.expand_codes(code_everyone(bound, predictor, problem, state))
+    support, channels = predictor.rows[order], bound.channels
     return {
-        **data.input,
+        **form.attributes,
         "classes_": classes,
         "prototypes_": data.expand_prototypes(state.prototypes),
         "prototype_classes_": classes[np.argmax(shares, axis=1)],
         "class_shares_": shares,
         "codes_": codes,
         "kernel_weights_": weights,
-        "kernel_evidence_": problem.evidence,
-        "expected_false_kernels_": float(np.sum(1 - problem.evidence[weights > 0])),
-        "kernel_names_": bank.kernel_names(data.input.get("feature_names_in_")),
+        "kernel_evidence_": evidence,
+        "expected_false_kernels_": float(np.sum(1 - evidence[weights > 0])),
+        "kernel_names_": kernels.kernel_names(form.names),
         "support_": support,
-        "support_ids_": data.ids[support],
+        "support_ids_": data.given.ids[support],
         "support_classes_": classes[data.labels[np.unique(state.prototypes.indices)][order]],
-        "temperature_": temperature,
+        "temperature_": calibrate(predictor, calibration),
         "novelty_threshold_": find_novelty_threshold(predictor.encoder, calibration),
         "history_": {
             name: np.array([getattr(parts, name) for parts in history])
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
         },
         "n_iter_": len(history),
-        "eligible_": data.given_eligible,
-        "_predictor": replace(predictor, ranges=find_ranges(data, predictor)),
-        "_kernel_columns": bank.kernel_columns,
-        "_channel_weights": data.channels and data.channels.weights,
-        "_channel_evidence": data.channels and data.channels.found.shares,
+        "eligible_": data.given.is_eligible,
+        "_form": form,
+        "_predictor": predictor,
+        "_kernel_columns": kernels.kernel_columns,
+        "_channel_weights": channels and channels.weights,
+        "_channel_evidence": channels and channels.evidence.shares,
     }
 
 
-def find_ranges(data: TrainingData, predictor: Predictor) -> FloatArray | None:
-    """The least and the largest number of every column that the model reads."""
-    if predictor.columns is None:
-        return None
-    return data.kind.ranges((data.whole or data).samples, predictor.columns)
-
-
-def all_weights(data: TrainingData, problem: Problem, state: State) -> FloatArray:
-    """The weights of all kernels of unit diagonal, also of those that were left out on the way."""
-    weights = np.zeros(data.bank.n_kernels)
-    shares = state.weights * problem.diagonals
-    weights[problem.kernel_indices] = shares / shares.sum()
-    return weights
-
-
 def build_predictor(
-    estimator: Any,
-    data: TrainingData,
-    problem: Problem,
-    state: State,
-) -> tuple[Predictor, float, CalibrationSamples]:
-    """What classifies new samples, the temperature of its scores, and what both were found on."""
-    weights = all_weights(data, problem, state)
+    bound: BoundData, problem: Problem, weights: FloatArray, code_sparsity: int, state: State
+) -> Predictor:
+    """What classifies new samples: kernels with a weight on the samples of the prototypes."""
+    data, prototypes = bound.data, state.prototypes
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
-    support = np.unique(state.prototypes.indices)
-    live = np.flatnonzero(weights)
-    bank, rows = data.bank._plain().select(live), data.kept[support]
-    samples, columns = data.kind.take(data.bank, data.X, rows), bank._columns
-    if columns is not None:
-        samples, bank = samples[:, columns], bank._on_columns(columns)
-    similarities = (state.prototypes @ state.kernel).T
-    indicator = np.eye(data.classes.size)[data.labels]
+    support, live = np.unique(prototypes.indices), np.flatnonzero(weights)
     encoder = Encoder(
-        gram=state.prototypes @ similarities,
-        class_shares=state.prototypes @ indicator,
-        sparsity=estimator.code_sparsity,
+        gram=prototypes @ (prototypes @ state.kernel).T,
+        class_shares=prototypes @ np.eye(data.classes.size)[data.labels],
+        sparsity=code_sparsity,
     )
-    predictor = Predictor(
-        bank=bank,
+    return Predictor(
+        kernels=bound.kernels.local().take(support).select(live).narrowed(),
         weights=weights[live],
-        columns=columns,
-        samples=samples,
-        rows=rows,
-        mixes=state.prototypes[:, support],
+        rows=data.rows[support],
+        mixes=prototypes[:, support],
         encoder=encoder,
         votes=count_votes(problem, state) if problem.sharpness > 0 else None,
+        ranges=(bound.whole or bound).kernels.select(live).ranges(),
     )
+
+
+def find_calibration(bound: BoundData, predictor: Predictor, state: State) -> CalibrationSamples:
+    """The samples by which scores become probabilities, without their part in the prototypes."""
+    data = bound.data
+    similarities = (state.prototypes @ state.kernel).T
     squares = np.diagonal(state.kernel)
-    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, data.counts)
-    calibration = CalibrationSamples(similarities, left_out, data.labels, data.sample_weight)
-    if data.has_landmarks:
-        calibration = add_other_samples(predictor, data, calibration)
-    calibration = calibration.usable(encoder.classes)
-    return predictor, calibrate(predictor, calibration), calibration
+    left_out = leave_one_out_similarities(
+        similarities, state.prototypes, squares, data.multiplicity
+    )
+    found = CalibrationSamples(similarities, left_out, data.labels, data.sample_weight)
+    if bound.whole is not None:
+        found = add_other_samples(bound, bound.whole, predictor, found)
+    return found.usable(predictor.encoder.classes)
+
+
+def code_everyone(
+    bound: BoundData, predictor: Predictor, problem: Problem, state: State
+) -> sp.csr_array:
+    """Codes of all distinct samples: of landmarks as learned, of others by the same pursuit."""
+    data, whole = bound.data, bound.whole or bound
+    is_landmark = np.isin(whole.data.rows, data.rows)
+    others = np.flatnonzero(~is_landmark)
+    support_labels = data.labels[np.unique(state.prototypes.indices)]
+    pursuit = LabelledPursuit(
+        predictor,
+        support_labels,
+        problem.settings.discrimination,
+        problem.settings.code_sparsity,
+    )
+    found = map_blocks(whole, predictor, others, pursuit, whole.data.labels[others])
+    codes = [state.codes, *(codes for _, codes in found)]
+    rows = [np.flatnonzero(is_landmark), *(others[places] for places, _ in found)]
+    order = np.argsort(np.concatenate(rows))
+    return sp.csr_array(sp.vstack(codes, format="csr")[order])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPursuit:
+    """Codes of samples of known class, found in the same way as those of the landmarks."""
+
+    predictor: Predictor
+    support_labels: IntArray  # classes of the samples of which prototypes are made
+    discrimination: float
+    sparsity: int
+
+    def __call__(self, samples: Any, labels: IntArray) -> sp.csr_array:
+        """One code per sample; `samples` have all input columns."""
+        return encode_labelled(
+            self.predictor.kernel(samples),
+            labels,
+            self.predictor.mixes,
+            self.support_labels,
+            self.predictor.encoder.gram,
+            discrimination=self.discrimination,
+            sparsity=self.sparsity,
+        )
+
+
+def add_other_samples(
+    bound: BoundData, whole: BoundData, predictor: Predictor, landmarks: CalibrationSamples
+) -> CalibrationSamples:
+    """The landmarks and other samples to calibrate on, evenly spaced over the distinct ones.
+
+    The others had no part in the prototypes, and nothing of them has to be taken out. Landmarks
+    count as the samples that they are; without them the heaviest samples and those of small classes
+    would be missing. The others count for all that are no landmarks, class by class, so that the
+    weights of the classes have the proportions that they have among all samples.
+    """
+    is_landmark = np.isin(whole.data.rows, bound.data.rows)
+    # Landmarks and distinct samples are in the same order.
+    own = np.flatnonzero(is_landmark)
+    others = np.flatnonzero(~is_landmark)
+    if others.size > MAX_CALIBRATION:
+        others = others[np.linspace(0, others.size - 1, MAX_CALIBRATION).round().astype(np.intp)]
+    found = map_blocks(whole, predictor, others, predictor.similarities)
+    similarities = join_rows(found, (others.size, predictor.mixes.shape[0]))
+    weight, labels = whole.data.sample_weight, whole.data.labels
+    totals = np.bincount(labels, weight)
+    used = np.bincount(labels[others], weight[others], totals.size)
+    wanted = totals - np.bincount(labels[own], weight[own], totals.size)
+    factors = np.where(used > 0, wanted / np.where(used > 0, used, 1.0), 0.0)
+    shares = np.concatenate([weight[others] * factors[labels[others]], weight[own]])
+    rows = np.concatenate([others, own])
+    # A class without other samples has landmarks, which then count for the whole of it.
+    shares *= (totals / np.bincount(labels[rows], shares))[labels[rows]]
+    return CalibrationSamples(
+        similarities=np.concatenate([similarities, landmarks.similarities]),
+        left_out=np.concatenate([similarities, landmarks.left_out]),
+        labels=labels[rows],
+        sample_weight=shares * (weight[rows].sum() / weight.sum()),
+    )
+
+
+def map_blocks(
+    bound: BoundData,
+    predictor: Predictor,
+    samples: IntArray,
+    function: Callable[..., Any],
+    *per_row: IntArray,
+) -> list[Found]:
+    """A function of the listed samples, as many at a time as their similarities allow."""
+    row_bytes = 16 * sum(predictor.mixes.shape)
+    step = min(BLOCK_ROWS, block_rows(row_bytes, get_config()["working_memory"]))
+    return bound.kernels.map_samples(function, samples, step, *per_row)

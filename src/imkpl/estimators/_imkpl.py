@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
 
-from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
-from imkpl.estimators._compat import Interval, StrOptions
-from imkpl.estimators._constraints import check_required
 from imkpl.estimators._docs import fill_doc
-from imkpl.estimators._training import TrainingData
-from imkpl.model.alternate import Update
-from imkpl.model.class_means import start_from_means
-from imkpl.model.initialize import (
-    Choose,
-    MarginStart,
-    Start,
-    choose_compared,
-    divide_by_variance,
-    start_average,
-    start_equal,
-)
-from imkpl.model.neighbors import count_others, find_neighborhoods
-from imkpl.model.problem import Problem
-from imkpl.model.twins import compare_with_twins
-from imkpl.model.updates import update_weights
+from imkpl.model.problem import Settings
 
 
 @fill_doc
@@ -94,108 +73,14 @@ class IMKPL(BasePrototypeClassifier):
     np.int64(1)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BasePrototypeClassifier._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "separation": [Interval(Real, 0, None, closed="left")],
-        "weight_rule": [StrOptions({"margin", "lp"})],
-        "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(
-        self,
-        kernels: Any = "auto",
-        *,
-        sparsity: int | None = None,
-        code_sparsity: int = 20,
-        learning_code_sparsity: int = 1,
-        n_prototypes: int | None = None,
-        n_neighbors: int = 4,
-        discrimination: float = 0.5,
-        separation: float = 100.0,
-        interpretability: float = 1.2,
-        weight_rule: str = "margin",
-        max_kernels: int | None = None,
-        decision: str = "votes",
-        solver: str = "auto",
-        n_landmarks: int | None = None,
-        class_weight: Any = None,
-        require: Any = None,
-        exclude: Any = None,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernels,
-            sparsity=sparsity,
-            code_sparsity=code_sparsity,
-            learning_code_sparsity=learning_code_sparsity,
-            n_prototypes=n_prototypes,
-            discrimination=discrimination,
-            interpretability=interpretability,
-            decision=decision,
-            solver=solver,
-            n_landmarks=n_landmarks,
-            class_weight=class_weight,
-            require=require,
-            exclude=exclude,
-            max_iter=max_iter,
-            tol=tol,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.n_neighbors = n_neighbors
-        self.separation = separation
-        self.weight_rule = weight_rule
-        self.max_kernels = max_kernels
-
-    def _build_problem(self, data: TrainingData) -> Problem:
-        problem, n_samples = super()._build_problem(data), data.n_samples
-        if self.weight_rule != "lp":
-            problem = divide_by_variance(problem)
-            check_required(data, problem.kernel_indices)
-        if self.n_neighbors > n_samples:
-            kind, more = "distinct samples", "add samples"
-            if data.has_landmarks:
-                kind, more = "landmarks", "raise n_landmarks"
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors}, but there are only {n_samples} {kind}, expected "
-                f"no more neighbours than that. Use n_neighbors={n_samples - 1} or less, or {more}."
-            )
-        return replace(problem, separation=self.separation).in_suitable_precision()
-
-    def _prepare_start(self, problem: Problem) -> Start:
-        n_same, n_other = self.n_neighbors, count_others(self.n_neighbors, len(problem.members))
-        average = problem.average()
-        found = compare_with_twins(problem, average, n_same)
-
-        def prepare(problem: Problem, average: FloatArray) -> Choose:
-            labels = problem.labels
-            if self.weight_rule == "lp":
-                neighborhoods = find_neighborhoods(average, labels, n_same, n_same)
-                return partial(start_average, problem, neighborhoods)
-            if problem.bank._default_sparsity is None:
-                return start_from_means(problem)
-            compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
-            neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
-            return MarginStart(problem, neighborhoods)
-
-        return Start(found.add_to(problem), found, average, prepare)
-
-    def _find_updates(self) -> tuple[Update, ...]:
-        return *super()._find_updates(), update_weights
-
 
 @fill_doc
 class ISKPL(BasePrototypeClassifier):
     """Interpretable single-kernel prototype learning.
 
     The same model as :class:`IMKPL` without the weight step: all kernels of the bank have the same
-    weight.
+    weight. The parameters are the same; those about the weights, `separation`, `weight_rule` and
+    `max_kernels`, have no effect.
 
     Parameters
     ----------
@@ -204,8 +89,12 @@ class ISKPL(BasePrototypeClassifier):
     %(code_sparsity)s
     %(learning_code_sparsity)s
     %(n_prototypes)s
+    %(n_neighbors)s
     %(discrimination)s
+    %(separation)s
     %(interpretability)s
+    %(weight_rule)s
+    %(max_kernels)s
     %(decision)s
     %(solver)s
     %(n_landmarks)s
@@ -233,8 +122,6 @@ class ISKPL(BasePrototypeClassifier):
     True
     """
 
-    def _prepare_start(self, problem: Problem) -> Start:
-        problem = problem.in_suitable_precision()
-        average = problem.average()
-        found = compare_with_twins(problem, average)
-        return Start(found.add_to(problem), found, average, start_equal, has_gate=False)
+    @property
+    def _settings(self) -> Settings:
+        return replace(super()._settings, weight_rule="equal", max_kernels=None)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from imkpl._progress import Progress, announce, listening, write_line
 from imkpl._threads import watch_compiler
 from imkpl.estimators._compat import FitCallbacks
-from imkpl.estimators._training import TrainingData
+from imkpl.estimators._training import Given
 from imkpl.model.alternate import is_settled
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.problem import State
@@ -52,10 +52,10 @@ class FitMonitor:
                 f"{time.monotonic() - self._start:.0f} s. The estimator is as it was before."
             )
 
-    def begin(self, data: TrainingData, metadata: dict[str, Any]) -> None:
+    def begin(self, given: Given, metadata: dict[str, Any]) -> None:
         """Tell the callbacks that a fit to these data begins."""
-        given = {name: value for name, value in metadata.items() if value is not None}
-        shown = {"X": data.X, "y": data.y, "metadata": given or None}
+        known = {name: value for name, value in metadata.items() if value is not None}
+        shown = {"X": given.samples, "y": given.y, "metadata": known or None}
         self._callbacks = FitCallbacks(self.estimator, self.estimator.max_iter, shown)
 
     def begin_rounds(self, describe: Describe) -> None:

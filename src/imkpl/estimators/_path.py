@@ -19,7 +19,7 @@ from imkpl.estimators._compat import safe_split
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._partitions import refuse_partitions
 from imkpl.estimators._pipeline import find_model, last_step
-from imkpl.estimators._training import TrainingData, read_training
+from imkpl.estimators._training import TrainingData
 from imkpl.explanations.exports import Columns, choose_frame
 from imkpl.series import read_series
 
@@ -229,10 +229,12 @@ def path(
     everything = slice(None)
     whole = fit(X, y, everything, {})
     model = last_step(whole)
-    data = read_training(last, whole[:-1].transform(X) if prefix else X, y, sample_weight)
+    inner = whole[:-1].transform(X) if prefix else X
+    data = last._read_training(inner, y, sample_weight=sample_weight)
+    labels = data.given.y
     splits = _find_splits(data, cv, last.random_state)
     # Frames of series have several rows for each.
-    samples = read_series(X) if model._predictor.bank.reads == "series" else X
+    samples = read_series(X) if model._predictor.kernels.input_kind == "series" else X
     if numbers is None:
         n_kept = int(np.count_nonzero(model.kernel_weights_))
         fewest = min(n_kept, len(last.require or ()))
@@ -242,12 +244,12 @@ def path(
     for place, size in enumerate(numbers.tolist()):
         announce("path", f"{size} features", place, numbers.size)
         limits = {"max_kernels": size, "n_prototypes": model.prototypes_.shape[0]}
-        models.append(fit(samples, data.y, everything, limits))
+        models.append(fit(samples, labels, everything, limits))
         for number, (train, test) in enumerate(splits):
-            X_train, y_train = safe_split(estimator, samples, data.y, train)
-            X_test, y_test = safe_split(estimator, samples, data.y, test, train)
+            X_train, y_train = safe_split(estimator, samples, labels, train)
+            X_test, y_test = safe_split(estimator, samples, labels, test, train)
             is_right = fit(X_train, y_train, train, limits).predict(X_test) == y_test
-            scores[place, number] = np.average(is_right, weights=data.given_weight[test])
+            scores[place, number] = np.average(is_right, weights=data.given.weight[test])
     found = FeaturePath(numbers, scores, tuple(_name_features(one) for one in models), None)
     return replace(found, model=models[int(np.searchsorted(numbers, found.chosen))])
 
@@ -274,7 +276,7 @@ def _read_sizes(sizes: Any) -> IntArray:
 def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray, IntArray]]:
     """Rows to learn from and rows to test on, with equal samples on the same side."""
     if not isinstance(cv, Integral):
-        splitter = check_cv(cv, data.y, classifier=True)
+        splitter = check_cv(cv, data.given.y, classifier=True)
         # An iterable is kept there as it was given.
         listed = getattr(splitter, "cv", [(None, None)])
         if not listed or not all(isinstance(one, tuple | list) and len(one) == 2 for one in listed):
@@ -282,7 +284,7 @@ def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray,
                 "cv gives no splits, or other things than pairs, expected at least one pair of "
                 "index arrays. Leave it out for 5 folds."
             )
-        return list(splitter.split(data.X, data.y))
+        return list(splitter.split(data.given.samples, data.given.y))
     counts = np.bincount(data.labels)
     smallest = int(counts.min())
     if smallest < FEWEST_SAMPLES or cv < 2:
@@ -294,5 +296,5 @@ def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray,
     folds = StratifiedKFold(
         min(int(cv), smallest), shuffle=True, random_state=0 if seed is None else seed
     )
-    tests = [np.isin(data.inverse, test) for _, test in folds.split(data.labels, data.labels)]
+    tests = [np.isin(data.group, test) for _, test in folds.split(data.labels, data.labels)]
     return [(np.flatnonzero(~is_test), np.flatnonzero(is_test)) for is_test in tests]

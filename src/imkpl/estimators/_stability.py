@@ -273,7 +273,7 @@ def stability(
     model = last_step(reference)
     similarities = _find_similarities(reference, X)
     # Frames of series have several rows for each.
-    samples = read_series(X) if model._predictor.bank.reads == "series" else X
+    samples = read_series(X) if model._predictor.kernels.input_kind == "series" else X
     y = column_or_1d(y)
     classes, labels = np.unique(y, return_inverse=True)
     parts = [_draw_part(labels, train_size, rng) for _ in range(n_repeats)]
@@ -358,7 +358,7 @@ def _find_similarities(reference: Any, X: Any) -> FloatArray:
     """Similarities of all samples to the prototypes."""
     model = last_step(reference)
     X = reference[:-1].transform(X) if isinstance(reference, Pipeline) else X
-    return np.concatenate(list(model._predictor._blocks(model._read_new(X))))
+    return model._predictor.compare(model._read_new(X))
 
 
 def _search_regions(

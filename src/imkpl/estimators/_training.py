@@ -1,30 +1,30 @@
-"""The training data as the model sees it: distinct samples with classes and weights."""
+"""What was given to `fit`: distinct samples with classes and weights, and the kernels on them."""
 
 from __future__ import annotations
 
-import copy
 import re
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from imkpl._checks import describe_lookalikes, quote
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.estimators._auto import choose_bank
 from imkpl.estimators._compat import check_sample_weight
 from imkpl.estimators._constraints import check_eligible, read_eligible
-from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_labels
-from imkpl.estimators._partitions import in_memory
-from imkpl.kernels import ArrayColumns, BaseKernelBank, Normalized
-from imkpl.kernels.sharded import RowBlocks, ShardedSamples
-from imkpl.model.twins import KernelEvidence
+from imkpl.estimators._partitions import in_memory, is_partitioned, read_partitions, row_index
+from imkpl.kernels import BaseKernelBank
+from imkpl.kernels.forms import Form
+from imkpl.model.permutation_test import KernelEvidence
+from imkpl.tables import as_frame
 
 LABEL_TYPES = (str, bytes, Number, np.generic)
 LABEL_FORMS = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
@@ -37,11 +37,24 @@ NOT_NUMBERS = re.compile(r"could not convert string|float\(\) argument|setting a
 
 
 @dataclass(frozen=True, eq=False)
+class Given:
+    """Samples, labels and weights as they were given to `fit`."""
+
+    bank: BaseKernelBank
+    samples: Any  # as the kernels read them
+    form: Form
+    y: Any
+    weight: FloatArray
+    ids: Any  # names of the samples
+    is_eligible: BoolArray | None  # which may be shown; None for all
+
+
+@dataclass(frozen=True, eq=False)
 class ChannelWeights:
     """The weights of channels inside the kernels."""
 
     weights: FloatArray  # (n_channels,), sum to one
-    found: KernelEvidence  # how sure it is that channels are more than chance
+    evidence: KernelEvidence  # how sure it is that channels are more than chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,55 +66,53 @@ class TrainingData:
     are sorted, so that a fit does not depend on the order of the rows.
     """
 
-    kind: SampleKind
-    bank: BaseKernelBank  # of unit diagonal once adapted, or of unit norms on average
-    X: Any  # all samples given, in the form that the bank reads
-    y: Any  # their labels
-    given_weight: FloatArray  # and weights
-    ids: Any  # and names
-    input: dict[str, Any]  # n_features_in_ and the like
+    given: Given
     classes: Any
-    kept: IntArray  # (n_distinct,) the first row of every distinct sample
-    inverse: IntArray  # (n_given,) the distinct sample of every row; -1 for rows of weight zero
-    labels: IntArray  # (n_distinct,) classes, counted from 0
-    sample_weight: FloatArray  # (n_distinct,) weights times those of their classes
-    counts: FloatArray  # (n_distinct,) the sum of the weights given
-    samples: Any = None  # the distinct samples, once the bank is adapted
-    whole: TrainingData | None = None  # all distinct samples, where these are landmarks
-    given_eligible: BoolArray | None = None  # (n_given,) which rows may be shown; None for all
-    is_eligible: BoolArray | None = None  # (n_distinct,)
-    kernels: IntArray | None = None  # those that are not excluded; None for all
-    is_required: BoolArray | None = None  # which of these must have a weight
-    channels: ChannelWeights | None = None  # where kernels weigh channels
+    rows: IntArray  # (n_samples,) the first row given of every sample
+    group: IntArray  # (n_given,) the sample of every row; -1 for rows of weight zero
+    labels: IntArray  # (n_samples,) classes, counted from 0
+    sample_weight: FloatArray  # (n_samples,) weights times those of their classes
+    multiplicity: FloatArray  # (n_samples,) the sum of the weights given
+    is_eligible: BoolArray | None = None  # (n_samples,)
 
     @property
     def n_samples(self) -> int:
         """The number of samples that are learned from."""
         return int(self.labels.size)
 
-    @property
-    def has_landmarks(self) -> bool:
-        """Whether some samples stand for all."""
-        return self.whole is not None
+    def take(self, samples: IntArray) -> TrainingData:
+        """Some of the samples, in the same rows given; others have no group."""
+        places = np.full(self.n_samples + 1, -1)
+        places[samples] = np.arange(samples.size)
+        return replace(
+            self,
+            rows=self.rows[samples],
+            # A row of weight zero has the place -1, which stays -1.
+            group=places[self.group],
+            labels=self.labels[samples],
+            sample_weight=self.sample_weight[samples],
+            multiplicity=self.multiplicity[samples],
+            is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
+        )
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
         """Prototypes as mixes of the rows given to `fit`."""
-        shape = (prototypes.shape[0], self.inverse.size)
-        parts = (prototypes.data, self.kept[prototypes.indices], prototypes.indptr)
+        shape = (prototypes.shape[0], self.group.size)
+        parts = (prototypes.data, self.rows[prototypes.indices], prototypes.indptr)
         expanded = sp.csr_array(parts, shape=shape, copy=True)
         expanded.sort_indices()
         return expanded
 
     def expand_codes(self, codes: sp.csr_array) -> sp.csr_array:
         """One code per row given to `fit`; empty for rows of weight zero."""
-        is_used = self.inverse >= 0
-        rows, columns = np.flatnonzero(is_used), self.inverse[is_used]
-        shape = (self.inverse.size, self.kept.size)
+        is_used = self.group >= 0
+        rows, columns = np.flatnonzero(is_used), self.group[is_used]
+        shape = (self.group.size, self.rows.size)
         spread = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=shape)
         return sp.csr_array(spread @ codes)
 
     def count_prototypes(self, n_prototypes: int | None, sparsity: int) -> int:
-        """How many prototypes to start with."""
+        """How many prototypes to start with, by the paper's rule or as it is said."""
         n_classes = self.classes.size
         if n_prototypes is None:
             heaviest = self.sample_weight.max()
@@ -116,92 +127,78 @@ class TrainingData:
 
 
 def read_training(
-    estimator: Any,
+    bank: BaseKernelBank,
     X: Any,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     eligible: ArrayLike | None = None,
+    *,
+    class_weight: Any = None,
+    owner: str = "IMKPL",
 ) -> TrainingData:
-    """Read what was given to `fit`; the estimator stays as it is."""
-    bank = choose_bank(estimator.kernels, X, type(estimator).__name__)
-    kind = kind_of(bank, X)
+    """Read what was given to `fit`, leave out rows of weight zero, and merge equal ones."""
     y = in_memory(y)
     check_labels(y)
-    # scikit-learn's checks set attributes; a copy takes them until the fit has succeeded.
-    reader = copy.copy(estimator)
-    for name in INPUT_ATTRIBUTES:
-        vars(reader).pop(name, None)
-    samples, y = kind.read_training(reader, X, y)
-    check_classification_targets(y)
-    learned = {name: vars(reader)[name] for name in INPUT_ATTRIBUTES if name in vars(reader)}
+    form = Form(owner)
+    samples, form = read_partitions(bank, X, form) or bank.kind.read(X, form)
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    check_consistent_length(samples, labels)
+    check_classification_targets(labels)
     weight = read_sample_weight(sample_weight, samples)
-    class_weight = getattr(estimator, "class_weight", None)
-    given = read_eligible(eligible, len(samples))
-    ids = row_labels(X, len(samples))
-    data = find_distinct(kind, bank, samples, y, weight, class_weight, ids, learned, given)
-    if data.is_eligible is not None:
-        check_eligible(data.is_eligible, data.labels, data.classes)
-    return data
+    ids, is_eligible = row_labels(X, len(samples)), read_eligible(eligible, len(samples))
+    given = Given(bank, samples, form, labels, weight, ids, is_eligible)
+    return find_distinct(given, class_weight)
 
 
-def find_distinct(
-    kind: SampleKind,
-    bank: BaseKernelBank,
-    X: Any,
-    y: Any,
-    weight: FloatArray,
-    class_weight: Any = None,
-    ids: Any = None,
-    learned: dict[str, Any] | None = None,
-    is_eligible: BoolArray | None = None,
-) -> TrainingData:
+def find_distinct(given: Given, class_weight: Any = None) -> TrainingData:
     """Leave out rows of weight zero, and merge equal rows of one class.
 
     Equal rows are eligible if one of them is, which then stands for all.
     """
-    classes, labels = find_classes(y, weight)
+    weight, is_eligible = given.weight, given.is_eligible
+    classes, labels = find_classes(given.y, weight)
     factors = find_class_weight(class_weight, classes, labels, weight)
     used = np.flatnonzero(weight > 0)
-    first, group = kind.group(X, used, labels[used])
-    inverse = np.full(labels.size, -1)
-    inverse[used] = group
+    first, own = given.bank.kind.find_equal(given.samples, used, labels[used])
+    group = np.full(labels.size, -1)
+    group[used] = own
     if is_eligible is not None:
-        order = np.lexsort((used, ~is_eligible[used], group))
-        first = order[np.unique(group[order], return_index=True)[1]]
-    kept: IntArray = used[first]
-    counts = np.bincount(group, weights=weight[used], minlength=first.size).astype(np.float64)
-    return TrainingData(
-        kind=kind,
-        bank=bank,
-        X=X,
-        y=y,
-        given_weight=weight,
-        ids=np.arange(labels.size) if ids is None else ids,
-        input=learned or {},
+        order = np.lexsort((used, ~is_eligible[used], own))
+        first = order[np.unique(own[order], return_index=True)[1]]
+    rows: IntArray = used[first]
+    counts = np.bincount(own, weights=weight[used], minlength=first.size).astype(np.float64)
+    data = TrainingData(
+        given=given,
         classes=classes,
-        kept=kept,
-        inverse=inverse,
-        labels=labels[kept],
-        sample_weight=combine_weights(counts, factors[labels[kept]]),
-        counts=counts,
-        given_eligible=is_eligible,
-        is_eligible=None if is_eligible is None else is_eligible[kept],
+        rows=rows,
+        group=group,
+        labels=labels[rows],
+        sample_weight=combine_weights(counts, factors[labels[rows]]),
+        multiplicity=counts,
+        is_eligible=None if is_eligible is None else is_eligible[rows],
     )
+    if data.is_eligible is not None:
+        check_eligible(data.is_eligible, data.labels, classes)
+    return data
 
 
-def adapt_kernels(data: TrainingData, *, in_parts: bool = False) -> TrainingData:
-    """The data with kernels of unit norms, their bandwidths learned on the distinct samples.
-
-    An array of which parts will be taken is not copied.
-    """
-    samples: Any = data.X
-    if in_parts and data.bank.reads == "columns" and isinstance(samples, np.ndarray):
-        samples = RowBlocks(np.arange(len(samples)), None, None, ArrayColumns(samples))
-    is_sharded = isinstance(samples, ShardedSamples)
-    samples = samples[data.kept] if is_sharded else data.bank._subset(samples, data.kept)
-    bank = data.bank.adapt(samples, data.sample_weight)
-    bank = bank if bank._has_unit_norms else Normalized(bank)
-    return replace(data, bank=bank, samples=samples)
+def row_labels(X: Any, n_samples: int) -> Any:
+    """What the user calls the samples: the index of a data frame, else their numbers."""
+    frame: Any = as_frame(row_index(X) if is_partitioned(X) else X)
+    if frame is None:
+        frame = nw.from_native(X, pass_through=True, series_only=True)
+    known = isinstance(frame, nw.DataFrame | nw.Series)
+    index = nw.maybe_get_index(frame) if known else None
+    if index is not None and index.nlevels > 1 and len(index) != n_samples:
+        index = index.get_level_values(0).unique()
+    if index is None or len(index) != n_samples:
+        return np.arange(n_samples)
+    labels = list(index)
+    if all(type(label) is int for label in labels):
+        return np.array(labels)
+    return np.array([str(label) for label in labels], dtype=object)
 
 
 def check_labels(y: Any) -> None:

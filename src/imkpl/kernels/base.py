@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._checks import LARGEST
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.forms import Form
+from imkpl.kernels.sources import as_slice
 
 # Maximum number of samples in a prototype, unless the user or the kernels say otherwise.
 USUAL_SPARSITY = 10
@@ -149,6 +150,13 @@ class BaseKernelBank(ABC):
             The kernels between these samples.
         """
 
+    def on_rows(
+        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
+    ) -> Kernels:
+        """`on` some of the samples that `kind.read` returned; those in blocks stay where they are."""
+        has_view = getattr(X, "is_read_in_parts", False) and hasattr(X, "view")
+        return self.on(X.view(rows) if has_view else take_samples(X, rows), sample_weight)
+
     def by_channel(self, n_channels: int) -> BaseKernelBank | None:
         """A bank by which channels are weighed, a kernel for each; None when they are not."""
         return None
@@ -185,6 +193,10 @@ class Kernels(ABC):
     most_kernels: int | None = None
     # How many samples a prototype is made of unless the user says so; None for any number.
     default_sparsity: int | None = USUAL_SPARSITY
+    # How many values of a sample `take` brings into memory; 0 for samples that are there.
+    n_far_values: int = 0
+    # What a copy of a sample takes in memory.
+    sample_bytes: float = 0.0
 
     # What kernels are
 
@@ -366,7 +378,7 @@ class Kernels(ABC):
         return out
 
     def diagonal(self) -> FloatArray:
-        """``K_l(x, x)``, shape (n_samples, n_kernels); a read-only broadcast where all are 1."""
+        """``K_l(x, x)`` of the samples in the rows; a read-only broadcast where all are 1."""
         n_samples = self.shape[0]
         if self.has_unit_diagonal:
             return np.broadcast_to(np.float64(1.0), (n_samples, self.n_kernels))
@@ -514,6 +526,11 @@ class SampleKernels(Kernels):
         n_rows = count_samples(self.samples)
         return n_rows, n_rows if self.others is None else count_samples(self.others)
 
+    @property
+    def sample_bytes(self) -> float:  # type: ignore[override]
+        """What a copy of a sample takes in memory."""
+        return float(getattr(self.samples, "nbytes", 0)) / max(1, count_samples(self.samples))
+
     def take(self, rows: ArrayLike) -> Self:
         """The square kernels among the listed samples, in that order."""
         return replace(self, samples=take_samples(self.samples, rows), others=None)
@@ -540,6 +557,49 @@ class SampleKernels(Kernels):
         return [(block, function(*part)) for block, part in zip(blocks, parts, strict=True)]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnwiseKernels(SampleKernels):
+    """Kernels that each read one column of samples, which are indexed like arrays."""
+
+    columns: IntArray  # the column of the samples that each kernel reads
+    inputs: IntArray | None = None  # the input columns that the samples have; all when None
+
+    # What a column is called in messages.
+    column_word: ClassVar[str] = "column"
+
+    @property
+    def n_kernels(self) -> int:
+        """The number of base kernels."""
+        return int(self.columns.size)
+
+    @property
+    def kernel_columns(self) -> IntArray:
+        """The input column that each kernel reads."""
+        return self.columns if self.inputs is None else self.inputs[self.columns]
+
+    @property
+    def input_columns(self) -> IntArray:
+        """The sorted input columns that the kernels read."""
+        return np.unique(self.kernel_columns)
+
+    def cross(self, samples: Any) -> Self:
+        """The kernels between other samples, as `read` returns them, and these."""
+        needed = self.columns if self.inputs is None else self.inputs
+        require_columns(needed, samples.shape[1], self.column_word)
+        return super().cross(samples if self.inputs is None else samples[:, as_slice(self.inputs)])
+
+    def narrowed(self) -> Self:
+        """The same kernels without input columns that none of them reads, to be kept."""
+        used, places = np.unique(self.columns, return_inverse=True)
+        return replace(
+            self,
+            samples=self.samples[:, used],
+            others=None if self.is_square else self.others[:, used],
+            columns=places,
+            inputs=used if self.inputs is None else self.inputs[used],
+        )
+
+
 class KernelTable:
     """A data class whose arrays and tuples have one entry per kernel."""
 
@@ -564,6 +624,16 @@ class WrappedKernels(Kernels):
     def input_kind(self) -> str:  # type: ignore[override]
         """What samples are, in one word."""
         return self.kernels.input_kind
+
+    @property
+    def absent(self) -> Any:
+        """What a cell holds where there is nothing."""
+        return self.kernels.absent
+
+    @property
+    def has_free_cells(self) -> bool:  # type: ignore[override]
+        """Whether a cell can be changed without changing what other kernels read."""
+        return self.kernels.has_free_cells
 
     @property
     def n_kernels(self) -> int:
@@ -594,6 +664,16 @@ class WrappedKernels(Kernels):
     def most_kernels(self) -> int | None:  # type: ignore[override]
         """How many kernels a model keeps at most unless the user says so."""
         return self.kernels.most_kernels
+
+    @property
+    def n_far_values(self) -> int:  # type: ignore[override]
+        """How many values of a sample `take` brings into memory."""
+        return self.kernels.n_far_values
+
+    @property
+    def sample_bytes(self) -> float:  # type: ignore[override]
+        """What a copy of a sample takes in memory."""
+        return self.kernels.sample_bytes
 
     @property
     def default_sparsity(self) -> int | None:  # type: ignore[override]
@@ -631,6 +711,10 @@ class WrappedKernels(Kernels):
     def tabulated(self) -> Kernels:
         """The same square kernels, expensive ones evaluated once for a whole fit."""
         return self.around(self.kernels.tabulated())
+
+    def local(self) -> Kernels:
+        """The same kernels without a cluster, to be kept and used anywhere."""
+        return self.around(self.kernels.local())
 
     def in_single_precision(self) -> Kernels:
         """The same kernels, with a faster `combine`."""

@@ -29,6 +29,8 @@ class BlockSamples(ABC):
     all_ranges: Any  # (n_features, 2): minimum and maximum
 
     is_read_in_parts: ClassVar[bool] = True
+    # Whether samples are on other machines, so that some of them must stand for all.
+    is_remote: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,6 +137,8 @@ class RowBlocks(BlockSamples):
     """
 
     source: RowSource
+
+    is_remote: ClassVar[bool] = False
 
     @classmethod
     def of(cls, source: RowSource, rows: IntArray | None = None) -> RowBlocks:

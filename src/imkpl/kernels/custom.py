@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from imkpl._typing import FloatArray
+from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.alignment import WEIGHED, GlobalAlignment
 from imkpl.kernels.base import (
     BaseKernel,
     BaseKernelBank,
+    Found,
+    Kernels,
+    SampleKernels,
     check_indices,
     check_magnitude,
     check_vectors,
     count_samples,
+    take_samples,
 )
+from imkpl.kernels.blocks import BlockSamples, InSteps
+from imkpl.kernels.forms import Form
 from imkpl.kernels.per_feature import (
     PerFeatureGaussian,
+    VectorInput,
     root_mean_squared_difference,
     squared_distances,
 )
@@ -142,10 +150,6 @@ class FunctionKernel(BaseKernel):
         A promise that k(x, x) = 1 for every x.
     vector_input : bool
         The samples are rows of a numeric 2-D array; False for strings, graphs, time series.
-    version : str, optional
-        A name for what the function computes, to be changed whenever it would compute something
-        else. A checkpoint then goes by the names of function and version. Without it, it goes by
-        the code and all that the code reads, and refuses functions that read what it cannot see.
 
     Examples
     --------
@@ -164,7 +168,6 @@ class FunctionKernel(BaseKernel):
     pairwise: bool = field(default=False, kw_only=True)
     unit_diagonal: bool = field(default=False, kw_only=True)
     vector_input: bool = field(default=True, kw_only=True)
-    version: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -172,19 +175,6 @@ class FunctionKernel(BaseKernel):
                 f"FunctionKernel(function={self.function!r}) must be callable. Pass a function of "
                 "(X, Y) that returns a matrix, or of one pair with pairwise=True."
             )
-        if not isinstance(self.version, str | None):
-            raise ValueError(
-                f"FunctionKernel(version={self.version!r}) must be text, such as '1'. Leave it "
-                "out if the function reads nothing that changes."
-            )
-
-    @property
-    def _hashed_fields(self) -> dict[str, Any]:
-        """What stands for the function in a hash."""
-        if self.version is None:
-            return {}
-        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
-        return {"function": f"{named.__module__}.{named.__qualname__}"}
 
     @property
     def reads(self) -> str:
@@ -313,7 +303,7 @@ class KernelStack(BaseKernelBank):
     Examples
     --------
     >>> bank = KernelStack(["linear", lambda X, Y: np.ones((len(X), len(Y)))])
-    >>> bank.combine([1.0, 2.0], np.array([[1.0], [3.0]]))
+    >>> bank.on([[1.0], [3.0]]).combine([1.0, 2.0])
     array([[ 3.,  5.],
            [ 5., 11.]])
     """
@@ -330,47 +320,108 @@ class KernelStack(BaseKernelBank):
         object.__setattr__(self, "kernels", kernels)
 
     @property
+    def kind(self) -> type[FunctionKernels]:
+        """Kernels on rows of a numeric 2-D array where any kernel needs them, else on anything."""
+        is_numeric = any(kernel.reads == "vectors" for kernel in self.kernels)
+        return VectorFunctionKernels if is_numeric else FunctionKernels
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FunctionKernels:
+        """The kernels, each adapted to the training part."""
+        kind = self.kind
+        samples = check_vectors(X) if kind is VectorFunctionKernels else _as_sequence(X)
+        if isinstance(samples, BlockSamples):
+            kind = BlockFunctionKernels
+        kernels = tuple(kernel.adapt(samples, sample_weight) for kernel in self.kernels)
+        labels = [kernel.label for kernel in kernels]
+        names = tuple(
+            label if labels.count(label) == 1 else f"{label} {labels[: i + 1].count(label)}"
+            for i, label in enumerate(labels)
+        )
+        return kind(samples=samples, kernels=kernels, names=names)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FunctionKernels(SampleKernels):
+    """Kernels of whole samples of any type, each a function of two lists of them."""
+
+    kernels: tuple[BaseKernel, ...]
+    names: tuple[str, ...]  # those that several kernels share are numbered
+
+    input_kind: ClassVar[str] = "anything"
+
+    @property
     def n_kernels(self) -> int:
         """The number of base kernels."""
         return len(self.kernels)
 
     @property
-    def reads(self) -> str:
-        """Rows of a numeric 2-D array where any kernel needs them."""
-        is_numeric = any(kernel.reads == "vectors" for kernel in self.kernels)
-        return "vectors" if is_numeric else "anything"
-
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> KernelStack:
-        """The stack of the adapted kernels."""
-        return KernelStack(tuple(kernel.adapt(X, sample_weight) for kernel in self.kernels))
-
-    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of one base kernel."""
-        values: FloatArray = self.kernels[index](X, Y)
-        # Matrix products may round K_ij and K_ji differently.
-        return (values + values.T) / 2 if Y is None else values
-
-    def select(self, indices: ArrayLike) -> Self:
-        """The bank of the listed kernels, in that order."""
-        chosen = check_indices(indices, self.n_kernels)
-        return replace(self, kernels=tuple(self.kernels[i] for i in chosen))
+    def has_unit_diagonal(self) -> bool:  # type: ignore[override]
+        """Whether all kernels have it."""
+        return all(kernel.has_unit_diagonal for kernel in self.kernels)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The kernels' own names; a repeated name is numbered."""
-        names = [kernel.label for kernel in self.kernels]
-        return [
-            name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
-            for i, name in enumerate(names)
-        ]
+        return list(self.names)
+
+    def evaluate(self, index: int) -> FloatArray:
+        """The matrix of one base kernel."""
+        values = self.kernels[index](self.samples, self.others)
+        # Matrix products may round K_ij and K_ji differently.
+        return (values + values.T) / 2 if self.is_square else values
+
+    def diagonal(self) -> FloatArray:
+        """``K_l(x, x)``, shape (n_samples, n_kernels)."""
+        if self.has_unit_diagonal:
+            return super().diagonal()
+        return np.column_stack([kernel.diagonal(self.samples) for kernel in self.kernels])
+
+    def select(self, indices: ArrayLike) -> Self:
+        """The listed kernels, in that order, on the same samples."""
+        chosen = check_indices(indices, self.n_kernels)
+        kernels, names = ([part[i] for i in chosen] for part in (self.kernels, self.names))
+        return replace(self, kernels=tuple(kernels), names=tuple(names))
+
+    @classmethod
+    def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
+        """Samples as they are."""
+        return _as_sequence(X), form
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VectorFunctionKernels(VectorInput, FunctionKernels):
+    """Kernels of rows of numbers, each a function of two arrays of them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlockFunctionKernels(VectorFunctionKernels):
+    """The same kernels on samples that come in blocks, of which `take` gathers some."""
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return all(kernel.has_unit_diagonal for kernel in self.kernels)
+    def n_far_values(self) -> int:  # type: ignore[override]
+        """How many values of a sample `take` brings into memory."""
+        return int(self.samples.shape[1])
 
-    def _diagonal(self, X: Any) -> FloatArray:
-        if self._has_unit_diagonal:
-            return super()._diagonal(X)
-        return np.column_stack([kernel.diagonal(X) for kernel in self.kernels])
+    def take(self, rows: ArrayLike) -> Kernels:  # type: ignore[override]
+        """The square kernels among the listed samples, which are brought into one place."""
+        found = take_samples(self.samples, rows)
+        kernels = VectorFunctionKernels(samples=found, kernels=self.kernels, names=self.names)
+        return self.samples.distribute(kernels)  # type: ignore[no-any-return]
+
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, computed where they are."""
+        found: list[Found] = self.samples.view(rows).map(InSteps(function, step), per_row=per_row)
+        return found
+
+
+def _as_sequence(X: Any) -> Any:
+    """X itself, but the values of a series: its index must not decide what X[i] is."""
+    series = nw.from_native(X, pass_through=True, series_only=True)
+    samples = series.to_numpy() if isinstance(series, nw.Series) else X
+    if len(samples) == 0:
+        raise ValueError("X has no samples, expected at least one. Check how X was selected.")
+    return samples
 
 
 def as_kernel(kernel: BaseKernel | str | Callable[[Any, Any], Any]) -> BaseKernel:
@@ -402,13 +453,13 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
     Returns
     -------
     BaseKernelBank
-        A bank, not adapted yet.
+        A bank, not bound to samples yet.
 
     Examples
     --------
     >>> resolve_bank("precomputed")
-    Precomputed(kernels=None)
-    >>> resolve_bank(["linear", "rbf"]).kernel_names()
+    Precomputed()
+    >>> resolve_bank(["linear", "rbf"]).on([[1.0], [2.0]]).kernel_names()
     ['linear', 'rbf']
     """
     match kernels:

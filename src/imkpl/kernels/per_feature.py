@@ -13,9 +13,9 @@ from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
+    ColumnwiseKernels,
     Found,
     Kernels,
-    SampleKernels,
     check_indices,
     check_magnitude,
     check_pair_values,
@@ -24,7 +24,6 @@ from imkpl.kernels.base import (
     check_sample_weight,
     check_vectors,
     iterate_blocks,
-    require_columns,
     take_samples,
 )
 from imkpl.kernels.blocks import BlockSamples, InSteps, RowBlocks, sum_long
@@ -82,6 +81,8 @@ class VectorInput:
         cls, samples: Any, rows: IntArray, labels: IntArray
     ) -> tuple[IntArray, IntArray]:
         """The first of equal samples of a class among `rows`, sorted, and every row's group."""
+        if isinstance(samples, BlockSamples):
+            return samples.view(rows).find_equal(labels)
         return group_rows(samples, rows, labels)
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
@@ -199,16 +200,14 @@ class PerFeatureGaussian(BaseKernelBank):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FeatureKernels(VectorInput, SampleKernels):
+class FeatureKernels(VectorInput, ColumnwiseKernels):
     """Gaussian kernels, each on one column of the samples.
 
     Samples are an array, or columns that are read from where they are (`ColumnSource`).
     """
 
-    columns: IntArray  # the column of the samples that each kernel reads
     rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
     scales: FloatArray  # the factor on each bandwidth
-    inputs: IntArray | None = None  # the input columns that the samples have; all when None
     has_scales: bool = False  # whether a feature has several kernels
     tolerance: float | None = 1e-6  # the largest error of a kernel value in `contract_rows`
     precision: str = "float64"  # of `combine`
@@ -218,24 +217,9 @@ class FeatureKernels(VectorInput, SampleKernels):
     has_unit_diagonal = True
 
     @property
-    def n_kernels(self) -> int:
-        """The number of base kernels."""
-        return int(self.columns.size)
-
-    @property
     def widths(self) -> FloatArray:
         """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
         return invert_rates(self.rates)
-
-    @property
-    def kernel_columns(self) -> IntArray:
-        """The input column that each kernel reads."""
-        return self.columns if self.inputs is None else self.inputs[self.columns]
-
-    @property
-    def input_columns(self) -> IntArray:
-        """The sorted input columns that the kernels read."""
-        return np.unique(self.kernel_columns)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The feature's name, followed by the scale where a feature has several."""
@@ -359,20 +343,6 @@ class FeatureKernels(VectorInput, SampleKernels):
             scales=self.scales[chosen],
         )
 
-    def cross(self, samples: Any) -> Self:
-        """The kernels between other samples, as `read` returns them, and these."""
-        if self.inputs is None:
-            require_columns(self.columns, samples.shape[1])
-            return super().cross(samples)
-        require_columns(self.inputs, samples.shape[1])
-        return super().cross(samples[:, as_slice(self.inputs)])
-
-    def narrowed(self) -> Self:
-        """The same kernels without columns that none of them reads."""
-        used, places = np.unique(self.columns, return_inverse=True)
-        inputs = used if self.inputs is None else self.inputs[used]
-        return replace(self, samples=self.samples[:, used], inputs=inputs, columns=places)
-
     def in_single_precision(self) -> Self:
         """The same kernels, with a `combine` that is right to 1e-6."""
         return replace(self, precision="float32")
@@ -395,16 +365,15 @@ class FeatureKernels(VectorInput, SampleKernels):
         cls, samples: Any, rows: IntArray, labels: IntArray
     ) -> tuple[IntArray, IntArray]:
         """The first of equal samples of a class among `rows`, sorted, and every row's group."""
-        if isinstance(samples, np.ndarray):
+        if not isinstance(samples, ColumnSource):
             return super().find_equal(samples, rows, labels)
-        if isinstance(samples, BlockSamples):
-            return samples.view(rows).find_equal(labels)
         # Columns on disk are not read to compare samples: each is one of its own.
         return np.arange(rows.size), np.arange(rows.size)
 
     def cells(self, row: int) -> list[Any] | None:
         """The number that each kernel reads."""
-        return [float(self.samples[row, column]) for column in self.columns]
+        values = take_samples(self.samples, [row])[:, self.columns]
+        return np.asarray(values[0], dtype=np.float64).tolist()  # type: ignore[no-any-return]
 
     def ranges(self) -> FloatArray:
         """The least and the largest number of each of `input_columns`."""
@@ -439,6 +408,11 @@ class FeatureKernels(VectorInput, SampleKernels):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlockFeatureKernels(FeatureKernels):
     """The same kernels on samples that come in blocks, of which `take` gathers some."""
+
+    @property
+    def n_far_values(self) -> int:  # type: ignore[override]
+        """How many values of a sample `take` brings into memory."""
+        return int(self.samples.shape[1])
 
     def take(self, rows: ArrayLike) -> Kernels:  # type: ignore[override]
         """The square kernels among the listed samples, which are brought into one place."""

@@ -1,26 +1,32 @@
-"""Kernels that are read, not computed: a user's matrices, and the table of a fit."""
+"""Kernels that are read, not computed: a user's matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.base import BaseKernelBank, check_indices, check_pairs
+from imkpl.kernels.base import (
+    BaseKernelBank,
+    Found,
+    SampleKernels,
+    check_indices,
+    check_pairs,
+)
+from imkpl.kernels.forms import Form, validate
+from imkpl.kernels.sources import as_slice
 
 # Relative to the largest entry of a kernel.
 TOLERANCE = 1e-8
 # Entries of all kernels that are read at a time; strided reads stay in the cache.
 BLOCK_ENTRIES = 2**15
-# Values in double precision at a time where a table in single precision is summed.
-SUM_VALUES = 2**18
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Precomputed(BaseKernelBank):
     """A bank over a stack of kernel matrices of shape (n_samples, n_train, n_kernels).
 
@@ -28,112 +34,178 @@ class Precomputed(BaseKernelBank):
     ``X[np.ix_(rows, columns)]``, keeps the kernels together. A 2-D array is one kernel. The
     stack is never copied; single precision stays, sums are in double precision.
 
-    As `X` the bank takes the stack; as `Y` an array of column numbers, or None for all columns.
-
-    Parameters
-    ----------
-    kernels : array of shape (n_kernels,), optional
-        Which kernels of the stack are used; all, set by `adapt`, when None.
-
     Examples
     --------
-    >>> K = np.ones((3, 3, 2))
-    >>> bank = Precomputed().adapt(K)
-    >>> bank.combine([0.25, 0.5], K, [0])
-    array([[0.75],
-           [0.75],
-           [0.75]])
+    >>> K = np.stack([np.eye(3), np.ones((3, 3))], axis=-1)
+    >>> kernels = Precomputed().on(K)
+    >>> kernels.combine([0.25, 0.5])
+    array([[0.75, 0.5 , 0.5 ],
+           [0.5 , 0.75, 0.5 ],
+           [0.5 , 0.5 , 0.75]])
+
+    New samples come with their similarities to all training samples:
+
+    >>> kernels.take([0]).cross(np.full((1, 3, 2), 0.2)).combine([0.25, 0.5])
+    array([[0.15]])
     """
 
-    kernels: IntArray | None = None
+    @property
+    def kind(self) -> type[StackKernels]:
+        """Kernels that are read from a stack."""
+        return StackKernels
 
-    reads = "similarities"
-    # `adapt` refuses other stacks.
-    _has_unit_diagonal = True
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> StackKernels:
+        """The kernels of a training stack, which is checked."""
+        stack = _as_stack(X)
+        _check_training_stack(stack)
+        n_samples, _, n_kernels = stack.shape
+        return StackKernels(
+            samples=stack, places=np.arange(n_samples), kernels=np.arange(n_kernels)
+        )
+
+    def on_rows(
+        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
+    ) -> StackKernels:
+        """The kernels between some of the samples of a training stack."""
+        return self.on(X).take(rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StackKernels(SampleKernels):
+    """Kernels of a stack: a sample is a row of it, its similarities to all training samples.
+
+    `samples` is the stack (n_samples, n_train, n_stacked), never copied, and None where only new
+    samples are to be compared; `others` are columns of it.
+    """
+
+    places: IntArray  # the row of the stack of each sample, of training samples also the column
+    kernels: IntArray  # which kernels of the stack are used
+
+    input_kind: ClassVar[str] = "similarities"
+    # Other training stacks are refused.
+    has_unit_diagonal = True
 
     @property
     def n_kernels(self) -> int:
-        """The number of kernels; known after `adapt`."""
-        return int(self._indices.size)
+        """The number of kernels."""
+        return int(self.kernels.size)
 
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Precomputed:
-        """The bank of the kernels in a training stack, which is checked."""
-        stack = _as_stack(X)
-        used = np.arange(stack.shape[2]) if self.kernels is None else np.asarray(self.kernels)
-        check_indices(used, stack.shape[2])
-        _check_training_stack(stack, used)
-        return replace(self, kernels=used)
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of samples in the rows and in the columns of the matrices."""
+        return int(self.places.size), int(self._columns.size)
 
-    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
-        """One matrix of the stack, in double precision."""
-        return self.select([index]).combine([1.0], X, Y)
-
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never read."""
-        weights = self._check_weights(weights)
-        stack = self._read(X)
-        columns = slice(None) if Y is None else np.asarray(Y, dtype=np.intp)
-        total = np.zeros(self._shape(X, Y))
-        step = max(1, BLOCK_ENTRIES // max(1, stack[0:1].size))
-        for start in range(0, stack.shape[0], step):
-            rows = slice(start, start + step)
-            for index in np.flatnonzero(weights):
-                matrix = stack[rows, :, self._indices[index]]
-                total[rows] += np.multiply(matrix[:, columns], weights[index], dtype=np.float64)
-        return total
-
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
-        stack = self._read(X)
-        matrix = self._check_matrix(M, X, Y)
-        columns = slice(None) if Y is None else np.asarray(Y, dtype=np.intp)
-        products = np.zeros(self.n_kernels)
-        for row, values in zip(matrix, stack, strict=True):
-            products += row @ values[columns][:, self._indices].astype(np.float64)
-        return products
-
-    def pairs(
-        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
-        """The listed entries of every matrix."""
-        rows, columns = check_pairs(rows, columns)
-        values = self._read(X)[rows[:, np.newaxis], columns[:, np.newaxis], self._indices]
-        return values.astype(dtype, copy=False)
-
-    def select(self, indices: ArrayLike) -> Self:
-        """The bank of the listed kernels, in that order, still reading the whole stack."""
-        return replace(self, kernels=self._indices[check_indices(indices, self.n_kernels)])
+    @property
+    def sample_bytes(self) -> float:  # type: ignore[override]
+        """What a copy of a sample takes in memory."""
+        return 0.0 if self.samples is None else super().sample_bytes
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The names of the kernels, numbered by their place in the stack by default."""
         if feature_names is None:
-            return [f"kernel {index}" for index in self._indices]
-        return [str(feature_names[index]) for index in self._indices]
+            return [f"kernel {index}" for index in self.kernels]
+        return [str(feature_names[index]) for index in self.kernels]
 
-    def _take(self, X: Any, indices: ArrayLike) -> IntArray:
-        return np.array(indices, dtype=np.intp)
+    def evaluate(self, index: int) -> FloatArray:
+        """One matrix of the stack, in double precision."""
+        return self.select([index]).combine([1.0])
 
-    def _subset(self, X: Any, indices: ArrayLike) -> FloatArray:
-        chosen = np.asarray(indices, dtype=np.intp)
-        return np.asarray(X)[np.ix_(chosen, chosen)]
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        """``sum_l weights_l K_l``; kernels of zero weight are never read."""
+        weights, stack = self.check_weights(weights), self._stack
+        columns, total = as_slice(self._columns), np.zeros(self.shape)
+        step = max(1, BLOCK_ENTRIES // max(1, stack[0:1].size))
+        for start in range(0, len(total), step):
+            part = slice(start, start + step)
+            rows = as_slice(self.places[part])
+            for index in np.flatnonzero(weights):
+                matrix = stack[rows, :, self.kernels[index]]
+                total[part] += np.multiply(matrix[:, columns], weights[index], dtype=np.float64)
+        return total
 
-    @property
-    def _indices(self) -> IntArray:
-        return self._require_adapted(self.kernels)
+    def contract(self, M: ArrayLike) -> FloatArray:
+        """``<K_l, M>`` for every l: the adjoint of `combine`."""
+        matrix, stack, columns = self.check_matrix(M), self._stack, as_slice(self._columns)
+        products = np.zeros(self.n_kernels)
+        for row, place in zip(matrix, self.places, strict=True):
+            products += row @ stack[place, columns][:, self.kernels].astype(np.float64)
+        return products
 
-    def _read(self, X: Any) -> FloatArray:
-        stack = _as_stack(X)
-        largest = int(self._indices.max(initial=-1))
+    def pairs(
+        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+    ) -> FloatArray:
+        """The listed entries of every matrix."""
+        rows, columns = check_pairs(rows, columns, self.shape[0])
+        left, right = self.places[rows], self.places[columns]
+        values = self._stack[left[:, np.newaxis], right[:, np.newaxis], self.kernels]
+        return np.asarray(values, dtype=dtype)
+
+    def select(self, indices: ArrayLike) -> Self:
+        """The listed kernels, in that order, still reading the whole stack."""
+        return replace(self, kernels=self.kernels[check_indices(indices, self.n_kernels)])
+
+    def take(self, rows: ArrayLike) -> Self:
+        """The square kernels among the listed samples, in that order."""
+        return replace(self, places=self.places[np.asarray(rows, dtype=np.intp)], others=None)
+
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
+        """The kernels between the listed samples, all when None, and others of these samples."""
+        left = self.places if rows is None else self.places[np.asarray(rows, dtype=np.intp)]
+        return replace(self, places=left, others=self.places[np.asarray(columns, dtype=np.intp)])
+
+    def cross(self, samples: Any) -> Self:
+        """The kernels between new samples, given by similarities to all training samples."""
+        stack, largest = _as_stack(samples), int(self.kernels.max(initial=-1))
         if stack.shape[2] <= largest:
             raise ValueError(
                 f"The stack has {stack.shape[2]} kernels, but kernel {largest} is used. Pass the "
                 "same kernels as in training, along the last axis."
             )
-        return stack
+        return replace(self, samples=stack, places=np.arange(len(stack)), others=self.places)
 
-    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
-        n_rows, n_columns = np.shape(X)[:2]
-        return int(n_rows), int(n_columns if Y is None else np.size(Y))
+    def narrowed(self) -> Self:
+        """The same kernels without similarities of training samples: `cross` needs none."""
+        return replace(self, samples=None)
+
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, `step` of them at a time, with their places."""
+        return super().map_samples(function, self.places[rows], step, *per_row)
+
+    @classmethod
+    def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
+        """The similarities to all training samples."""
+        shape, n_train = np.shape(X), form.n_features
+        is_stack, n_stacked = len(shape) in (2, 3), shape[2] if len(shape) == 3 else 1
+        if n_train is None:
+            if not is_stack or shape[0] != shape[1] or 0 in shape:
+                raise ValueError(
+                    f"The training similarities have shape {shape}, expected (n_train, n_train) or "
+                    "(n_train, n_train, n_kernels). Fit on similarities between training samples; "
+                    "the kernels belong on the last axis (numpy.moveaxis(K, 0, -1))."
+                )
+        elif not is_stack or shape[1] != n_train or n_stacked != form.n_stacked:
+            raise ValueError(
+                f"The similarities have shape {shape}, expected (n_samples, {n_train}, "
+                f"{form.n_stacked}): those of new samples to all training samples, in all kernels. "
+                "Pass K[numpy.ix_(new, train)], with the kernels on the last axis."
+            )
+        stack, form = validate(X, form, dtype="numeric", allow_nd=True)
+        return stack, replace(form, n_stacked=n_stacked)
+
+    @property
+    def _columns(self) -> IntArray:
+        return self.places if self.others is None else self.others
+
+    @property
+    def _stack(self) -> FloatArray:
+        if self.samples is None:
+            raise ValueError(
+                "The similarities of training samples with each other were not kept. Use cross() "
+                "to compare new samples with them."
+            )
+        return np.asarray(self.samples)
 
 
 def normalize_stack(K: ArrayLike) -> FloatArray:
@@ -193,171 +265,34 @@ def _check_square(stack: FloatArray) -> None:
         )
 
 
-def _check_training_stack(stack: FloatArray, used: IntArray) -> None:
+def _check_training_stack(stack: FloatArray) -> None:
     _check_square(stack)
     # Single precision cannot do better than its own rounding.
     precision = float(np.finfo(np.result_type(stack.dtype, np.float32)).eps)
     tolerance = max(TOLERANCE, 8 * precision)
-    largest, gap = np.zeros(used.size), np.zeros(used.size)
-    for i in range(stack.shape[0]):
-        row, column = stack[i][:, used], stack[:, i][:, used]
+    largest, gap = np.zeros(stack.shape[2]), np.zeros(stack.shape[2])
+    for i, row in enumerate(stack):
         _refuse(
-            used[~np.all(np.isfinite(row), axis=0)],
+            ~np.all(np.isfinite(row), axis=0),
             "contains NaN or infinite values, expected finite numbers",
             "Fill them in or leave the kernel out.",
         )
         largest = np.maximum(largest, np.abs(row).max(axis=0, initial=0.0))
-        difference = np.abs(row.astype(np.float64) - column)
+        difference = np.abs(row.astype(np.float64) - stack[:, i])
         gap = np.maximum(gap, np.where(np.isnan(difference), 0, difference).max(axis=0, initial=0))
     _refuse(
-        used[gap > tolerance * largest],
+        gap > tolerance * largest,
         "is not symmetric, expected K[i, j] = K[j, i]",
         "Take (K + K.swapaxes(0, 1)) / 2.",
     )
-    diagonals = np.einsum("iil->il", stack)[:, used].astype(np.float64)
+    diagonals = np.einsum("iil->il", stack).astype(np.float64)
     _refuse(
-        used[np.any(np.abs(diagonals - 1.0) > tolerance, axis=0)],
+        np.any(np.abs(diagonals - 1.0) > tolerance, axis=0),
         "does not have ones on its diagonal, expected K[i, i] = 1",
         "Normalise it with imkpl.kernels.normalize_stack.",
     )
 
 
-def _refuse(kernels: IntArray, problem: str, remedy: str) -> None:
-    if kernels.size:
-        raise ValueError(f"Precomputed kernel {kernels[0]} {problem}. {remedy}")
-
-
-@dataclass(frozen=True, eq=False)
-class PackedKernels:
-    """Kernels of unit diagonal between the same samples: the part below the diagonal, row by row.
-
-    K_l(i, j) for j < i is ``values[l, i * (i - 1) / 2 + j]``.
-    """
-
-    values: FloatArray  # (n_kernels, n_samples * (n_samples - 1) / 2)
-    n_samples: int
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """(n_samples, n_samples, n_kernels), as if it were a stack of matrices."""
-        return self.n_samples, self.n_samples, int(self.values.shape[0])
-
-    def __len__(self) -> int:
-        return self.n_samples
-
-
-@dataclass(frozen=True, eq=False)
-class Tabulated(BaseKernelBank):
-    """A bank over `PackedKernels`: expensive kernels, computed once for a whole fit.
-
-    As `X` it takes the packed kernels; as `Y` sample numbers, or None for all samples.
-    """
-
-    kernels: IntArray  # which kernels of the table are used
-    names: tuple[str, ...]  # of all kernels of the table
-
-    reads = "anything"
-    _has_unit_diagonal = True
-
-    @property
-    def n_kernels(self) -> int:
-        """The number of kernels."""
-        return int(self.kernels.size)
-
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Tabulated:
-        """The bank itself: there is nothing to learn."""
-        return self
-
-    def evaluate(self, index: int, X: PackedKernels, Y: Any = None) -> FloatArray:
-        """One matrix of the table, in double precision."""
-        return self.select([index]).combine([1.0], X, Y)
-
-    def combine(self, weights: ArrayLike, X: PackedKernels, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never read."""
-        weights = self._check_weights(weights)
-        total = np.zeros(X.values.shape[1])
-        for index in np.flatnonzero(weights):
-            row = X.values[self.kernels[index]]
-            for start in range(0, row.size, SUM_VALUES):
-                part = slice(start, start + SUM_VALUES)
-                total[part] += np.multiply(row[part], weights[index], dtype=np.float64)
-        K = unpack(total, X.n_samples, diagonal=float(weights.sum()))
-        return K if Y is None else K[:, np.asarray(Y, dtype=np.intp)]
-
-    def contract(self, M: ArrayLike, X: PackedKernels, Y: Any = None) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
-        matrix = self._check_matrix(M, X, Y)
-        if Y is not None:
-            whole = np.zeros((X.n_samples, X.n_samples))
-            # One by one, because a sample may be listed more than once.
-            for place, column in enumerate(np.asarray(Y, dtype=np.intp)):
-                whole[:, column] += matrix[:, place]
-            matrix = whole
-        # K is symmetric with ones on its diagonal: <K, M> = trace M + sum_{j<i} K_ij (M + M')_ij.
-        return np.asarray(np.trace(matrix) + self._sum(pack(matrix + matrix.T), X))
-
-    def pairs(
-        self, X: PackedKernels, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
-        """The listed entries of every matrix."""
-        rows, columns = check_pairs(rows, columns, X.n_samples)
-        out = np.ones((rows.size, self.n_kernels), dtype=dtype)
-        differ = np.flatnonzero(rows != columns)
-        places = find_places(rows[differ], columns[differ])
-        for place, kernel in enumerate(self.kernels):
-            out[differ, place] = X.values[kernel, places]
-        return out
-
-    def select(self, indices: ArrayLike) -> Self:
-        """The bank of the listed kernels, in that order, still reading the whole table."""
-        return replace(self, kernels=self.kernels[check_indices(indices, self.n_kernels)])
-
-    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The names that the tabulated bank gave."""
-        return [self.names[kernel] for kernel in self.kernels]
-
-    def _take(self, X: Any, indices: ArrayLike) -> IntArray:
-        return np.array(indices, dtype=np.intp)
-
-    def _subset(self, X: PackedKernels, indices: ArrayLike) -> PackedKernels:
-        chosen = np.asarray(indices, dtype=np.intp)
-        rows, columns = np.tril_indices(chosen.size, -1)
-        left, right = chosen[rows], chosen[columns]
-        values = X.values[:, find_places(left, right)]
-        # The same sample listed twice is at distance 0 from itself.
-        values[:, left == right] = 1.0
-        return PackedKernels(values, int(chosen.size))
-
-    def _sum(self, packed: FloatArray, X: PackedKernels) -> FloatArray:
-        products = np.zeros(self.n_kernels)
-        for start in range(0, packed.size, SUM_VALUES):
-            part = slice(start, start + SUM_VALUES)
-            for place, kernel in enumerate(self.kernels):
-                products[place] += packed[part] @ X.values[kernel, part].astype(np.float64)
-        return products
-
-    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
-        return X.n_samples, int(X.n_samples if Y is None else np.size(Y))
-
-
-def find_places(rows: IntArray, columns: IntArray) -> IntArray:
-    """Where pairs of different samples stand in a packed matrix."""
-    larger, smaller = np.maximum(rows, columns), np.minimum(rows, columns)
-    places = larger * (larger - 1) // 2 + smaller
-    return np.where(rows == columns, 0, places)
-
-
-def pack(matrix: FloatArray) -> FloatArray:
-    """The entries below the diagonal, row by row."""
-    return np.concatenate([np.empty(0), *(row[:i] for i, row in enumerate(matrix))])
-
-
-def unpack(packed: FloatArray, n_samples: int, diagonal: float = 1.0) -> FloatArray:
-    """The symmetric matrix of packed entries."""
-    matrix = np.empty((n_samples, n_samples))
-    for i in range(n_samples):
-        row = packed[i * (i - 1) // 2 : i * (i + 1) // 2]
-        matrix[i, :i] = row
-        matrix[:i, i] = row
-        matrix[i, i] = diagonal
-    return matrix
+def _refuse(is_bad: Any, problem: str, remedy: str) -> None:
+    if np.any(is_bad):
+        raise ValueError(f"Precomputed kernel {np.flatnonzero(is_bad)[0]} {problem}. {remedy}")

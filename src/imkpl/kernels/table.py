@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -12,19 +14,20 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
+    ColumnwiseKernels,
     KernelTable,
     check_indices,
     check_sample_weight,
-    find_columns,
-    require_columns,
 )
+from imkpl.kernels.equal import group_rows
+from imkpl.kernels.forms import Form, find_ranges, ordered_records, validate
 from imkpl.kernels.per_feature import (
     FeatureKernels,
     PerFeatureGaussian,
     invert_roots,
     root_mean_squared_difference,
 )
-from imkpl.tables import Cell, Table, read_table
+from imkpl.tables import Table, as_cells, as_frame, read_table
 
 # One over the width of a Gaussian kernel on codes 0, 1, ...: exp(-1000) is 0 beside any number.
 OVERLAP_RATE = 1000.0**0.5
@@ -33,56 +36,6 @@ TIE = 1e-12
 
 # The categories of a column, None among them where cells were missing.
 Vocabulary = tuple[Hashable, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnKernels(KernelTable):
-    """The kernels of an adapted `PerColumn`, one entry per kernel."""
-
-    columns: IntArray  # the column that each kernel reads
-    is_mark: BoolArray  # whether the kernel compares only if the cell is missing
-    rates: FloatArray  # one over the width of a Gaussian kernel; 0 for the constant kernel
-    fills: FloatArray  # the number that stands for a missing one
-    vocabularies: tuple[Vocabulary | None, ...]  # categories in training; None for numbers, marks
-    labels: tuple[str, ...]  # names of the kernels
-
-    def relearned(self, fresh: ColumnKernels) -> ColumnKernels:
-        """These kernels with what was learned again about all columns."""
-        kinds = zip(fresh.columns.tolist(), fresh.is_mark.tolist(), strict=True)
-        places = {kind: place for place, kind in enumerate(kinds)}
-        own = list(zip(self.columns.tolist(), self.is_mark.tolist(), strict=True))
-        # A mark that is not there takes the place of its column, which is set right below.
-        found = fresh.at(np.array([places.get(k, places[k[0], False]) for k in own], np.intp))
-        rates = np.where([kind in places for kind in own], found.rates, 0.0)
-        vocabularies = zip(found.vocabularies, self.is_mark.tolist(), strict=True)
-        return replace(
-            self,
-            rates=rates,
-            fills=found.fills,
-            vocabularies=tuple(None if is_mark else words for words, is_mark in vocabularies),
-        )
-
-    def encode(self, *tables: Table) -> tuple[FloatArray, ...]:
-        """Tables as arrays of numbers in which kernel l is a Gaussian kernel on column l.
-
-        Categories that were not seen in training get codes of their own, the same in all tables.
-        """
-        encoded = tuple(np.empty((len(table), self.columns.size)) for table in tables)
-        for kernel, column in enumerate(self.columns.tolist()):
-            vocabulary = self.vocabularies[kernel]
-            if vocabulary is not None:
-                codes = _encode_categories(tables, column, vocabulary)
-                for array, values in zip(encoded, codes, strict=True):
-                    array[:, kernel] = values
-                continue
-            for array, table in zip(encoded, tables, strict=True):
-                values, is_missing = table.values[:, column], np.isnan(table.values[:, column])
-                if self.is_mark[kernel]:
-                    array[:, kernel] = is_missing
-                else:
-                    _require_numbers(table, column)
-                    array[:, kernel] = np.where(is_missing, self.fills[kernel], values)
-        return encoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,22 +69,20 @@ class PerColumn(BaseKernelBank):
         As for `PerFeatureGaussian`.
     dtype : float64 or float32
         As for `PerFeatureGaussian`.
-    kernels : ColumnKernels, optional
-        Set by `adapt`.
 
     Notes
     -----
     Categories are numbered, and the overlap kernel is computed as a Gaussian kernel so narrow that
     it vanishes between different numbers: it is below 1e-260 there, and below 1e-25 in single
-    precision. All kernels are then those of one `PerFeatureGaussian`, which a fit uses.
+    precision. All kernels are then those of one `PerFeatureGaussian`.
 
     Examples
     --------
     >>> X = [[1.0, "a"], [3.0, "b"], [None, "a"], [5.0, None]]
-    >>> bank = PerColumn().adapt(X)
-    >>> bank.kernel_names()
+    >>> kernels = PerColumn().on(X)
+    >>> kernels.kernel_names()
     ['x0', 'x1', 'x0 is missing', 'x1 is missing']
-    >>> bank.evaluate(1, X).round()
+    >>> kernels.evaluate(1).round()
     array([[1., 0., 1., 0.],
            [0., 1., 0., 0.],
            [1., 0., 1., 0.],
@@ -141,10 +92,6 @@ class PerColumn(BaseKernelBank):
     categorical: Sequence[str | int] | None = None
     tolerance: float | None = 1e-6
     dtype: DTypeLike = np.float64
-    kernels: ColumnKernels | None = None
-
-    reads = "tables"
-    _has_unit_diagonal = True
 
     def __post_init__(self) -> None:
         listed = self.categorical
@@ -158,130 +105,26 @@ class PerColumn(BaseKernelBank):
         PerFeatureGaussian(tolerance=self.tolerance, dtype=self.dtype)
 
     @property
-    def n_kernels(self) -> int:
-        """The number of base kernels; known after `adapt`."""
-        return int(self._table.columns.size)
+    def kind(self) -> type[TableKernels]:
+        """Kernels on columns of tables."""
+        return TableKernels
 
-    @property
-    def kernel_columns(self) -> IntArray:
-        """The column that each kernel reads."""
-        return self._table.columns
-
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> PerColumn:
-        """The bank with medians, categories and bandwidths of the training part."""
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> TableKernels:
+        """The kernels with medians, categories and bandwidths of the training part."""
         table = read_table(X)
-        known = self.kernels
-        if known is None:
-            is_category = self._find_categorical(table)
-        else:
-            require_columns(known.columns, table.shape[1])
-            is_category = np.array([column.categories is not None for column in table.columns])
-            is_value = ~known.is_mark
-            is_category[known.columns[is_value]] = [
-                words is not None
-                for words, is_used in zip(known.vocabularies, is_value, strict=True)
-                if is_used
-            ]
-        fresh = learn_columns(table, sample_weight, is_category)
-        return replace(self, kernels=fresh if known is None else known.relearned(fresh))
-
-    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of one base kernel."""
-        return self.select([index]).combine([1.0], X, Y)
-
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l(X, Y)``; kernels of zero weight are never evaluated."""
-        weights = self._check_weights(weights)
-        used = np.flatnonzero(weights)
-        smaller = self.select(used)
-        return smaller._bank.combine(weights[used], *smaller._encode(X, Y))
-
-    def _compare_new(self, weights: FloatArray, X: Any, Y: Any) -> FloatArray:
-        return self._bank._compare_new(weights, *self._encode(X, Y))
-
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
-        return self._bank.contract(M, *self._encode(X, Y))
-
-    def pairs(
-        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
-        return self._bank.pairs(self._encode(X)[0], rows, columns, dtype)
-
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
-        return self._bank.contract_pairs(values, self._encode(X)[0], rows, columns)
-
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples."""
-        return self._bank.contract_rows(rows, row_weights, self._encode(X)[0], mixes)
-
-    def select(self, indices: ArrayLike) -> Self:
-        """The bank of the listed kernels, in that order, still reading all columns."""
-        return replace(self, kernels=self._table.at(check_indices(indices, self.n_kernels)))
-
-    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The column's name, and "`name` is missing" for the kernels that compare just that."""
-        table = self._table
-        if feature_names is None:
-            return list(table.labels)
-        names = [str(feature_names[column]) for column in table.columns]
-        marks = table.is_mark.tolist()
-        return [mark_name(n) if is_mark else n for n, is_mark in zip(names, marks, strict=True)]
-
-    @property
-    def _columns(self) -> IntArray:
-        return np.unique(self._table.columns)
-
-    def _on_columns(self, columns: ArrayLike) -> Self:
-        places = find_columns(self._table.columns, columns)
-        return replace(self, kernels=replace(self._table, columns=places))
-
-    def _take(self, X: Any, indices: ArrayLike) -> Table:
-        return read_table(X)[np.asarray(indices, dtype=np.intp)]
-
-    _subset = _take
-
-    def _tabulate(self, X: Any) -> tuple[PerFeatureGaussian, FloatArray]:
-        return self._bank, self._encode(X)[0]
-
-    def _in_single_precision(self) -> Self:
-        return replace(self, dtype=np.float32)
-
-    def _display_values(self, X: Table, row: int) -> list[Cell]:
-        """What each kernel reads in a row: the cell, or whether it is missing."""
-        cells, table = X.display_values(row), self._table
-        kinds = zip(table.columns.tolist(), table.is_mark.tolist(), strict=True)
-        return [cells[column] is None if is_mark else cells[column] for column, is_mark in kinds]
-
-    @property
-    def _table(self) -> ColumnKernels:
-        return self._require_adapted(self.kernels)
+        is_category = self._find_categorical(table)
+        columns, learned = learn_columns(table, sample_weight, is_category)
+        return TableKernels(
+            samples=table,
+            columns=columns,
+            learned=learned,
+            tolerance=self.tolerance,
+            precision=np.dtype(self.dtype).name,
+        )
 
     @property
     def _keys(self) -> tuple[Any, ...]:
         return () if self.categorical is None else tuple(self.categorical)
-
-    @property
-    def _bank(self) -> PerFeatureGaussian:
-        """The kernels on encoded tables: kernel l reads column l."""
-        rates = self._table.rates
-        return PerFeatureGaussian(
-            tolerance=self.tolerance,
-            dtype=self.dtype,
-            kernels=FeatureKernels(np.arange(rates.size), np.ones(rates.size), rates),
-        )
-
-    def _encode(self, X: Any, Y: Any = None) -> tuple[FloatArray, ...]:
-        tables = [read_table(samples) for samples in (X, Y) if samples is not None]
-        for table in tables:
-            require_columns(self._table.columns, table.shape[1])
-        return self._table.encode(*tables)
 
     def _find_categorical(self, table: Table) -> BoolArray:
         """Which columns are compared as categories."""
@@ -298,10 +141,188 @@ class PerColumn(BaseKernelBank):
         return is_category
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnKernels(KernelTable):
+    """What is learned about the columns of a table, one entry per kernel."""
+
+    is_mark: BoolArray  # whether the kernel compares only if the cell is missing
+    rates: FloatArray  # one over the width of a Gaussian kernel; 0 for the constant kernel
+    fills: FloatArray  # the number that stands for a missing one
+    vocabularies: tuple[Vocabulary | None, ...]  # categories in training; None for numbers, marks
+    labels: tuple[str, ...]  # names of the kernels
+
+    def encode(self, columns: IntArray, *tables: Table) -> tuple[FloatArray, ...]:
+        """Tables as arrays of numbers in which kernel l is a Gaussian kernel on column l.
+
+        Categories that were not seen in training get codes of their own, the same in all tables.
+        """
+        encoded = tuple(np.empty((len(table), columns.size)) for table in tables)
+        for kernel, column in enumerate(columns.tolist()):
+            vocabulary = self.vocabularies[kernel]
+            if vocabulary is not None:
+                codes = _encode_categories(tables, column, vocabulary)
+                for array, values in zip(encoded, codes, strict=True):
+                    array[:, kernel] = values
+                continue
+            for array, table in zip(encoded, tables, strict=True):
+                values, is_missing = table.values[:, column], np.isnan(table.values[:, column])
+                if self.is_mark[kernel]:
+                    array[:, kernel] = is_missing
+                else:
+                    _require_numbers(table, column)
+                    array[:, kernel] = np.where(is_missing, self.fills[kernel], values)
+        return encoded
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableKernels(ColumnwiseKernels):
+    """Kernels on columns of tables, computed as Gaussian kernels on columns of numbers."""
+
+    learned: ColumnKernels
+    tolerance: float | None = 1e-6  # as in `FeatureKernels`
+    precision: str = "float64"
+
+    input_kind: ClassVar[str] = "tables"
+    has_unit_diagonal = True
+
+    @cached_property
+    def features(self) -> FeatureKernels:
+        """The same kernels on the encoded tables: kernel l reads column l."""
+        tables = (self.samples,) if self.is_square else (self.samples, self.others)
+        return FeatureKernels(
+            *self.learned.encode(self.columns, *tables),
+            columns=np.arange(self.n_kernels),
+            rates=self.learned.rates,
+            scales=np.ones(self.n_kernels),
+            tolerance=self.tolerance,
+            precision=self.precision,
+        )
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """The column's name, and "`name` is missing" for the kernels that compare just that."""
+        if feature_names is None:
+            return list(self.learned.labels)
+        kinds = zip(self.kernel_columns.tolist(), self.learned.is_mark.tolist(), strict=True)
+        names = ((str(feature_names[column]), is_mark) for column, is_mark in kinds)
+        return [mark_name(name) if is_mark else name for name, is_mark in names]
+
+    def evaluate(self, index: int) -> FloatArray:
+        """The matrix of one base kernel."""
+        return self.features.evaluate(index)
+
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
+        return self.features.combine(weights)
+
+    def combine_few(self, weights: FloatArray) -> FloatArray:
+        """`combine` for few samples, without compiled loops; the same to 1e-12."""
+        return self.features.combine_few(weights)
+
+    def contract(self, M: ArrayLike) -> FloatArray:
+        """``<K_l, M>`` for every l: the adjoint of `combine`."""
+        return self.features.contract(M)
+
+    def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
+        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples."""
+        return self.features.contract_rows(rows, row_weights, mixes)
+
+    def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
+        return self.features.contract_pairs(values, rows, columns)
+
+    def pairs(
+        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+    ) -> FloatArray:
+        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
+        return self.features.pairs(rows, columns, dtype)
+
+    def select(self, indices: ArrayLike) -> Self:
+        """The listed kernels, in that order, on the same samples."""
+        chosen = check_indices(indices, self.n_kernels)
+        selected = replace(self, columns=self.columns[chosen], learned=self.learned.at(chosen))
+        return selected._computed_by(self.features.select(chosen))
+
+    def take(self, rows: ArrayLike) -> Self:
+        """The square kernels among the listed samples, in that order."""
+        return super().take(rows)._computed_by(self.features.take(rows))
+
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
+        """The kernels between the listed samples, all when None, and others of these samples."""
+        return super().between(rows, columns)._computed_by(self.features.between(rows, columns))
+
+    def in_single_precision(self) -> Self:
+        """The same kernels, with a `combine` that is right to 1e-6."""
+        single = replace(self, precision="float32")
+        return single._computed_by(self.features.in_single_precision())
+
+    @classmethod
+    def read(cls, X: Any, form: Form) -> tuple[Table, Form]:
+        """Rows with numbers, categories and missing cells."""
+        least = 2 if form.n_features is None else 1
+        with ordered_records(X, form, None) as rows:
+            if not isinstance(rows, Table) and as_frame(rows) is None:
+                cells, form = validate(
+                    as_cells(rows),
+                    form,
+                    dtype=None,
+                    ensure_all_finite=False,
+                    ensure_min_samples=least,
+                )
+                return read_table(cells), form
+            # The checks of arrays would turn a frame into one array of objects.
+            _, form = validate(rows, form, skip_check_array=True)
+        table = read_table(rows)
+        if len(table) < least:
+            raise ValueError(
+                "X has 1 row, expected at least 2 to learn from. Check how X was selected."
+            )
+        return table, form
+
+    @classmethod
+    def find_equal(
+        cls, samples: Table, rows: IntArray, labels: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
+        # Missing cells are equal, but NaN are not; a table has no infinite numbers.
+        cells = np.where(np.isnan(samples.values), np.inf, samples.values)
+        return group_rows(cells, rows, labels)
+
+    def cells(self, row: int) -> list[Any] | None:
+        """What each kernel reads in a row: the cell, or whether it is missing."""
+        cells = self.samples.display_values(row)
+        kinds = zip(self.columns.tolist(), self.learned.is_mark.tolist(), strict=True)
+        return [cells[column] is None if is_mark else cells[column] for column, is_mark in kinds]
+
+    def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
+        """One sample as plain values by the names of its columns."""
+        return dict(zip(names, self.samples.display_values(row), strict=True))
+
+    def vocabularies(self) -> Sequence[Vocabulary | None]:
+        """The categories that each kernel knows, None for those of numbers."""
+        return self.learned.vocabularies
+
+    def ranges(self) -> FloatArray:
+        """The least and the largest number of each of `input_columns`; NaN for categories."""
+        used = self.samples[:, np.unique(self.columns)]
+        is_number = [column.categories is None for column in used.columns]
+        return find_ranges(np.where(is_number, used.values, np.nan))
+
+    def keys(self) -> list[bytes]:
+        """One key per sample, equal for equal samples."""
+        # Tables number their categories as they come, so cells are compared as they were given.
+        rows = range(len(self.samples))
+        return [json.dumps(self.samples.display_values(row)).encode() for row in rows]
+
+    def _computed_by(self, features: FeatureKernels) -> Self:
+        """These kernels, whose samples are among those that were encoded before."""
+        vars(self)["features"] = features
+        return self
+
+
 def learn_columns(
     table: Table, sample_weight: ArrayLike | None, is_category: BoolArray
-) -> ColumnKernels:
-    """One kernel per column, and one more for every column with missing cells."""
+) -> tuple[IntArray, ColumnKernels]:
+    """The columns of kernels, one per column and one more for every column with missing cells."""
     shares = check_sample_weight(sample_weight, len(table))
     used = np.flatnonzero(shares)
     is_missing = np.isnan(table.values[used])
@@ -329,14 +350,14 @@ def learn_columns(
             roots[column] = root_mean_squared_difference(values[:, np.newaxis], shares[seen])[0]
     marked = np.flatnonzero(is_missing.any(axis=0))
     varies = ~is_missing[:, marked].all(axis=0)
-    return ColumnKernels(
-        np.concatenate([np.arange(n_columns), marked]),
+    learned = ColumnKernels(
         np.repeat([False, True], [n_columns, marked.size]),
         np.concatenate([invert_roots(roots), np.where(varies, OVERLAP_RATE, 0.0)]),
         np.concatenate([fills, np.zeros(marked.size)]),
         (*vocabularies, *[None] * marked.size),
         (*table.names, *(mark_name(table.names[column]) for column in marked)),
     )
+    return np.concatenate([np.arange(n_columns), marked]), learned
 
 
 def mark_name(name: str) -> str:

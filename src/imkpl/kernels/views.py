@@ -8,14 +8,16 @@ kernel: they cost as little as a feature of a table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.series import SeriesSet, difference
+from imkpl.kernels.per_feature import invert_roots, root_mean_squared_difference
+from imkpl.series import SeriesSet, difference, resample
 
 # What is added to spreads before their logarithm is taken, in units of the channel: where hardly
 # anything moves it does not matter how little.
@@ -109,6 +111,26 @@ def count_numbers(view: str) -> int:
     return 1 if view in ALIGNED else SUMMARIES[view](np.zeros((1, 1, 1))).shape[2]
 
 
+def prepare_channels(series: SeriesSet, channels: Sequence[int], length: int | None) -> SeriesSet:
+    """Some channels without missing values: at a common length, or at the steps observed."""
+    part = series.channels(np.asarray(channels, dtype=np.intp))
+    if length is not None and np.all(part.lengths > 0):
+        part = resample(part, length)
+    is_seen = ~np.isnan(part.values).any(axis=0)
+    if not is_seen.all():
+        seen_before = np.concatenate(([0], np.cumsum(is_seen)))
+        part = SeriesSet(part.values[:, is_seen], seen_before[part.starts], part.channel_names)
+    if np.any(part.lengths == 0):
+        empty = int(np.argmin(part.lengths))
+        together = "channel" if len(channels) == 1 else "any time step together in the channels"
+        raise ValueError(
+            f"Series {empty} has no values in {together} {', '.join(map(str, channels))}, expected "
+            "at least one time step that is not NaN. Leave out the series, leave out the channel "
+            "with SeriesSet.channels, or fill in its values."
+        )
+    return part
+
+
 def view_series(
     series: SeriesSet, view: str, window: Window = WHOLE, units: ArrayLike = 1.0
 ) -> SeriesSet:
@@ -170,3 +192,80 @@ def name_view(view: str, window: Window) -> list[str]:
     words = [] if view == "values" else [view]
     start, stop = window
     return words if window == WHOLE else [*words, f"{100 * start:.3g}-{100 * stop:.3g} % of time"]
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelKernel:
+    """One kernel: which channels it reads, what of them it compares, and in which units."""
+
+    channels: tuple[int, ...]  # among those that the samples have
+    label: str  # the name of the channel or group
+    is_group: bool = False  # whether the channels are a named group
+    # The weight of each channel in squared distances; none where all have one unit.
+    shares: tuple[float, ...] = ()
+    view: str = "values"  # what of the channels is compared
+    window: Window = WHOLE  # and in which part of the time
+    units: tuple[float, ...] = ()  # a typical difference of two values, for each channel
+    scale: float = 1.0  # the factor on the bandwidth
+    rate: float = 0.0  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
+    factors: tuple[float, ...] = ()  # on what is compared of each channel
+    # A typical value of each number that is compared. Distances do not depend on it, but numbers
+    # far from zero would lose digits.
+    centers: tuple[float, ...] = ()
+
+    def prepare(self, series: SeriesSet, length: int | None, dtype: DTypeLike) -> SeriesSet:
+        """What is compared: no value missing, and a local kernel ``exp(-(x - y)**2)``."""
+        part = prepare_channels(series, self.channels, length)
+        part = view_series(part, self.view, self.window, self.units)
+        center, factors = np.array(self.centers), self.rate * np.array(self.factors)
+        factors = np.repeat(factors, center.size // factors.size)
+        scaled = (part.values - center[:, np.newaxis]) * factors[:, np.newaxis]
+        return SeriesSet(scaled.astype(dtype, copy=False), part.starts)
+
+
+def learn_widths(
+    kernel: ChannelKernel,
+    part: SeriesSet,
+    shares: FloatArray,
+    scales: Sequence[float],
+    root: float | None = None,
+) -> list[ChannelKernel]:
+    """A kernel at several scales, its width learned from prepared channels unless it is given.
+
+    The squared width is ``mean squared difference * mean length``, the mean taken over all pairs of
+    series and of their time steps; those of several channels are summed. It is ``2 sigma**2`` for
+    ``sigma = sqrt(mean squared difference / 2) * sqrt(length)``: an alignment has about as many
+    local kernels as a series has steps, and multiplies them.
+    """
+    part = view_series(part, kernel.view, kernel.window, kernel.units)
+    centers = np.median(part.values.astype(np.float64), axis=1)
+    roots = typical_differences(part, shares) * np.sqrt(shares @ part.lengths)
+    widths = np.hypot.reduce(roots.reshape(len(kernel.channels), -1), axis=1)
+    learned, factors = np.hypot.reduce(widths), np.ones(widths.size)
+    if kernel.shares:
+        # A channel that does not vary has no part.
+        factors = np.sqrt(kernel.shares) * invert_roots(widths)
+        learned = np.sqrt(np.sum(kernel.shares, where=factors > 0))
+    rates = invert_roots(np.sqrt(scales) * (learned if root is None else root))
+    kernel = replace(kernel, factors=tuple(factors.tolist()), centers=tuple(centers.tolist()))
+    return [
+        replace(kernel, scale=float(scale), rate=rate)
+        for scale, rate in zip(scales, rates.tolist(), strict=True)
+    ]
+
+
+def find_units(part: SeriesSet, shares: FloatArray, *, is_weighed: bool) -> tuple[float, ...]:
+    """A typical difference of two values for every channel, 1 where there is none.
+
+    It is one for all channels, unless they are weighed.
+    """
+    found = typical_differences(part, shares)
+    if not is_weighed:
+        found = np.full(found.size, np.hypot.reduce(found))
+    return tuple(np.where(found > 0, found, 1.0).tolist())
+
+
+def typical_differences(part: SeriesSet, shares: FloatArray) -> FloatArray:
+    """The root of the mean squared difference of two values, for every channel."""
+    per_step = np.repeat(shares / part.lengths, part.lengths)
+    return root_mean_squared_difference(part.values.T, per_step)

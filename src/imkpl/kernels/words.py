@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,16 +16,16 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
-    KernelTable,
+    ColumnwiseKernels,
     check_indices,
     check_pair_values,
     check_pairs,
     check_rows,
     check_sample_weight,
-    find_columns,
     iterate_blocks,
-    require_columns,
 )
+from imkpl.kernels.equal import group_rows
+from imkpl.kernels.forms import Form, ordered_records, validate_numbers
 
 # The similarity of two documents of which one lacks the word, before kernels are scaled. Above 0,
 # so that no document and no mix of documents has the norm 0.
@@ -79,18 +82,19 @@ class Documents:
         data = damp(counts.data) * inverse[_rows_of(counts)] * rates[counts.indices]
         return sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
 
+    def keys(self) -> list[bytes]:
+        """One key per document, equal for equal documents."""
+        indices, data = self.counts.indices.astype("<i8"), self.counts.data.astype("<f8")
+        parts = (
+            indices[start:end].tobytes() + data[start:end].tobytes()
+            for start, end in pairwise(self.counts.indptr)
+        )
+        return [hashlib.blake2b(part, digest_size=16).digest() for part in parts]
+
 
 def damp(counts: FloatArray) -> FloatArray:
     """``log(1 + count)``: a word that is repeated ten times does not say ten times as much."""
     return np.asarray(np.sign(counts) * np.log1p(np.abs(counts)))
-
-
-@dataclass(frozen=True, eq=False)
-class WordKernels(KernelTable):
-    """The kernels of an adapted `PerWord`, one entry per kernel."""
-
-    columns: IntArray  # the word that each kernel reads
-    rates: FloatArray  # its factor; 0 for words that do not occur
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +109,6 @@ class PerWord(BaseKernelBank):
     The bank reads sparse matrices, which are never made dense, and arrays: counts of words, or
     tf-idf weights, and whatever else is mostly 0 where 0 means that something is not there.
 
-    Parameters
-    ----------
-    kernels : WordKernels, optional
-        Set by `adapt`.
-
     Notes
     -----
     ``K_l(x, x)`` is 1 on average over the training part, not for every document. 0.001 is added
@@ -119,76 +118,94 @@ class PerWord(BaseKernelBank):
     Examples
     --------
     >>> X = sp.csr_array([[3, 0, 1], [1, 0, 0], [0, 2, 2]])
-    >>> bank = PerWord().adapt(X)
-    >>> bank.evaluate(1, X).round(2)
+    >>> kernels = PerWord().on(X)
+    >>> kernels.evaluate(1).round(2)
     array([[0., 0., 0.],
            [0., 0., 0.],
            [0., 0., 3.]])
-    >>> round(float(np.diagonal(bank.evaluate(0, X)).mean()), 6)
+    >>> round(float(np.diagonal(kernels.evaluate(0)).mean()), 6)
     1.0
     """
 
-    kernels: WordKernels | None = None
-
-    reads = "words"
-    _has_unit_norms = True
-    _default_sparsity = None
-
     @property
-    def n_kernels(self) -> int:
-        """The number of base kernels; known after `adapt`."""
-        return int(self._table.columns.size)
+    def kind(self) -> type[WordKernels]:
+        """Kernels on words."""
+        return WordKernels
 
-    @property
-    def kernel_columns(self) -> IntArray:
-        """The word that each kernel reads."""
-        return self._table.columns
-
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> PerWord:
-        """The bank with the mean square of every word in the training part."""
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> WordKernels:
+        """The kernels with the mean square of every word in the training part."""
         documents = Documents.read(X)
         shares = check_sample_weight(sample_weight, len(documents))
-        known = self.kernels
-        columns = np.arange(documents.shape[1]) if known is None else known.columns
-        values = self._values(documents, WordKernels(columns, np.ones(columns.size)))
+        columns = np.arange(documents.shape[1])
+        values = documents.values(columns, np.ones(columns.size))
         squares = values.multiply(values).T @ shares
         is_used = squares > 0
         squares = (1 + ABSENT) * np.where(is_used, squares, 1.0)
         rates = np.where(is_used, 1.0 / np.sqrt(squares), 0.0)
-        return replace(self, kernels=WordKernels(columns, rates))
+        return WordKernels(samples=documents, columns=columns, rates=rates)
 
-    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WordKernels(ColumnwiseKernels):
+    """Kernels on words of documents."""
+
+    rates: FloatArray  # the factor of each word; 0 for words that do not occur
+
+    input_kind: ClassVar[str] = "words"
+    column_word: ClassVar[str] = "word"
+    absent: ClassVar[Any] = 0.0
+    # One word more is a longer document.
+    has_free_cells: ClassVar[bool] = False
+    default_sparsity = None
+
+    @cached_property
+    def left(self) -> sp.csr_array:
+        """What the kernels multiply: one row per document, one column per kernel."""
+        return self.samples.values(self.columns, self.rates)
+
+    @cached_property
+    def right(self) -> sp.csr_array:
+        """The same for the documents of the columns."""
+        return self.left if self.is_square else self.others.values(self.columns, self.rates)
+
+    @property
+    def has_unit_norms(self) -> bool:
+        """Whether K_l(x, x) is 1 on average over the training part."""
+        return True
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """The words, by the names of their columns."""
+        columns = self.kernel_columns.tolist()
+        return [f"x{c}" if feature_names is None else str(feature_names[c]) for c in columns]
+
+    def evaluate(self, index: int) -> FloatArray:
         """The matrix of one base kernel."""
-        return self.select([index]).combine([1.0], X, Y)
+        return self.select([index]).combine([1.0])
 
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l(X, Y)``; kernels of zero weight are never evaluated."""
-        weights = self._check_weights(weights)
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
+        weights = self.check_weights(weights)
         used = np.flatnonzero(weights)
-        table = self._table.at(used)
-        left = self._values(X, table)
-        right = left if Y is None else self._values(Y, table)
+        left = self.left[:, used]
+        right = left if self.is_square else self.right[:, used]
         turned = sp.csr_array((right * weights[used]).T)
-        total = np.empty((left.shape[0], right.shape[0]))
-        for block in iterate_blocks(left.shape[0], 24 * right.shape[0]):
+        total = np.empty(self.shape)
+        for block in iterate_blocks(self.shape[0], 24 * self.shape[1]):
             total[block] = (left[block] @ turned).toarray()
         total += FLOOR * weights.sum()
-        return (total + total.T) / 2 if Y is None else total
+        return (total + total.T) / 2 if self.is_square else total
 
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_l(X, Y), M>`` for every l: the adjoint of `combine`."""
-        matrix, left = self._check_matrix(M, X, Y), self._values(X)
-        right = left if Y is None else self._values(Y)
+    def contract(self, M: ArrayLike) -> FloatArray:
+        """``<K_l, M>`` for every l: the adjoint of `combine`."""
+        matrix = self.check_matrix(M)
         products = np.full(self.n_kernels, FLOOR * matrix.sum())
-        for block in iterate_blocks(left.shape[0], 16 * self.n_kernels):
-            products += left[block].multiply(matrix[block] @ right).sum(axis=0)
+        for block in iterate_blocks(self.shape[0], 16 * self.n_kernels):
+            products += self.left[block].multiply(matrix[block] @ self.right).sum(axis=0)
         return np.asarray(products)
 
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
+    def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
         """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples."""
-        values = self._values(X)
+        values = self.left
         rows, factors, mixes = check_rows(rows, row_weights, values.shape[0], mixes)
         sizes = rows.sum(axis=1)
         if mixes is not None:
@@ -200,85 +217,79 @@ class PerWord(BaseKernelBank):
             products += sums.multiply(sums).T @ factors[block]
         return np.asarray(products)
 
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
+    def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
-        words = self._values(X)
-        n_samples = words.shape[0]
+        words, n_samples = self.left, self.shape[0]
         rows, columns = check_pairs(rows, columns, n_samples)
         factors = check_pair_values(values, rows.size)
         sums = sp.csr_array((factors, (rows, columns)), shape=(n_samples, n_samples)) @ words
         return np.asarray(words.multiply(sums).sum(axis=0) + FLOOR * factors.sum())
 
     def pairs(
-        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
-        values = self._values(X)
+        values = self.left
         rows, columns = check_pairs(rows, columns, values.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in iterate_blocks(rows.size, 24 * self.n_kernels):
             out[block] = values[rows[block]].multiply(values[columns[block]]).toarray() + FLOOR
         return out
 
-    def select(self, indices: ArrayLike) -> Self:
-        """The bank of the listed kernels, in that order, still reading all words."""
-        return replace(self, kernels=self._table.at(check_indices(indices, self.n_kernels)))
+    def mean_diagonal(self, shares: FloatArray) -> FloatArray:
+        """``K_l(x, x)`` of every kernel on average; `shares` of the samples sum to one."""
+        return np.asarray(self.left.multiply(self.left).T @ shares + FLOOR * shares.sum())
 
-    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The words, by the names of their columns."""
-        columns = self._table.columns.tolist()
-        return [f"x{c}" if feature_names is None else str(feature_names[c]) for c in columns]
-
-    @property
-    def _columns(self) -> IntArray:
-        return np.unique(self._table.columns)
-
-    def _on_columns(self, columns: ArrayLike) -> Self:
-        places = find_columns(self._table.columns, columns)
-        return replace(self, kernels=replace(self._table, columns=places))
-
-    def _squared_norms(self, weights: ArrayLike, X: Any) -> FloatArray:
-        values, weights = self._values(X), self._check_weights(weights)
-        return np.asarray(values.multiply(values) @ weights + FLOOR * weights.sum())
-
-    def _mean_diagonal(self, shares: FloatArray, X: Any) -> FloatArray:
-        values = self._values(X)
-        return np.asarray(values.multiply(values).T @ shares + FLOOR * shares.sum())
-
-    def _take(self, X: Any, indices: ArrayLike) -> Documents:
-        return Documents.read(X)[np.asarray(indices, dtype=np.intp)]
-
-    _subset = _take
-
-    def _compare_mixes(self, X: Any, Y: Any, mixes: Any) -> FloatArray:
-        mixed = sp.csr_array(mixes @ self._values(Y)).toarray()
-        products = self._values(X).toarray()[:, np.newaxis, :] * mixed
+    def compare_mixes(self, mixes: Any) -> FloatArray:
+        """``sum_j mixes_mj K_l(x, y_j)``, of shape (n_rows, n_mixes, n_kernels)."""
+        mixed = sp.csr_array(mixes @ self.right).toarray()
+        products = self.left.toarray()[:, np.newaxis, :] * mixed
         return np.asarray(products + FLOOR * np.asarray(mixes.sum(axis=1))[:, np.newaxis])
 
-    def _with_mixes(self, X: Any, mixes: Any) -> Documents:
-        documents = Documents.read(X)
+    def select(self, indices: ArrayLike) -> Self:
+        """The listed kernels, in that order, on the same samples."""
+        chosen = check_indices(indices, self.n_kernels)
+        return replace(self, columns=self.columns[chosen], rates=self.rates[chosen])
+
+    def with_mixes(self, mixes: Any) -> Self:
+        """The documents and mixes of them."""
+        documents = self.samples
         everything = np.arange(documents.shape[1])
         mixed = sp.csr_array(mixes @ documents.values(everything, np.ones(everything.size)))
         # Damped, these counts in documents of unit length are what was mixed.
         mixed.data = np.sign(mixed.data) * np.expm1(np.abs(mixed.data))
         counts = sp.csr_array(sp.vstack([documents.counts, mixed]))
-        return Documents(counts, np.append(documents.lengths, np.ones(mixed.shape[0])))
+        lengths = np.append(documents.lengths, np.ones(mixed.shape[0]))
+        return replace(self, samples=Documents(counts, lengths))
 
-    def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
-        n_rows = X.shape[0]
-        return n_rows, n_rows if Y is None else Y.shape[0]
+    @classmethod
+    def read(cls, X: Any, form: Form) -> tuple[Documents, Form]:
+        """Counts of words, sparse or not."""
+        with ordered_records(X, form, cls.absent) as rows:
+            counts, form = validate_numbers(rows, form, accept_sparse="csr")
+        return Documents.read(counts), form
 
-    @property
-    def _table(self) -> WordKernels:
-        return self._require_adapted(self.kernels)
+    @classmethod
+    def find_equal(
+        cls, samples: Documents, rows: IntArray, labels: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
+        keys = samples[rows].keys()
+        lines = [f"{label:09d}{key.hex()}" for label, key in zip(labels, keys, strict=True)]
+        return group_rows(np.array(lines))
 
-    def _values(self, X: Any, table: WordKernels | None = None) -> sp.csr_array:
-        """What the kernels multiply: one row per document, one column per kernel."""
-        documents, table = Documents.read(X), self._table if table is None else table
-        require_columns(table.columns, documents.shape[1], "word")
-        return documents.values(table.columns, table.rates)
+    def cells(self, row: int) -> list[Any] | None:
+        """The count that each kernel reads."""
+        return self.samples.counts[[row]].toarray()[0, self.columns].tolist()  # type: ignore[no-any-return]
+
+    def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
+        """The counts of the words of one document by their names."""
+        counts = self.samples.counts[[row]].toarray()[0].tolist()
+        return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+    def keys(self) -> list[bytes]:
+        """One key per sample, equal for equal samples."""
+        return self.samples.keys()  # type: ignore[no-any-return]
 
 
 def _rows_of(matrix: sp.csr_array) -> IntArray:

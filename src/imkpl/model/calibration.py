@@ -40,7 +40,10 @@ class CalibrationSamples:
 
 
 def leave_one_out_similarities(
-    similarities: FloatArray, prototypes: sp.csr_array, squares: FloatArray, counts: FloatArray
+    similarities: FloatArray,
+    prototypes: sp.csr_array,
+    squares: FloatArray,
+    multiplicity: FloatArray,
 ) -> FloatArray:
     """Similarity of each training sample to the prototypes, its own part in them taken out.
 
@@ -51,7 +54,7 @@ def leave_one_out_similarities(
     """
     left = similarities.copy()
     entries = prototypes.tocoo()
-    is_last = counts[entries.coords[1]] < 2
+    is_last = multiplicity[entries.coords[1]] < 2
     owners, samples = (places[is_last] for places in entries.coords)
     part, full, square = entries.data[is_last], similarities[samples, owners], squares[samples]
     norms = 1 - 2 * part * full + part**2 * square

@@ -12,19 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.initialize import Choose, MarginStart, choose_compared
+from imkpl.model.margin_choice import Choose, MarginStart, choose_compared
 from imkpl.model.neighbors import Neighborhoods, Pairs
 from imkpl.model.problem import Problem
 
 
-def start_from_means(problem: Problem) -> Choose:
+def choose_by_means(problem: Problem) -> Choose:
     """Choose kernels by the margins of samples between the means of their class and of others."""
     joined, neighborhoods = compare_with_means(problem)
     choose = MarginStart(joined, neighborhoods)
 
     def start(max_kernels: int | None) -> tuple[Problem, FloatArray]:
         chosen, weights = choose(max_kernels)
-        return replace(chosen, X=problem.X), weights
+        places = np.searchsorted(problem.kernel_indices, chosen.kernel_indices)
+        return replace(chosen, kernels=problem.kernels.select(places)), weights
 
     return start
 
@@ -39,8 +40,8 @@ def compare_with_means(problem: Problem) -> tuple[Problem, Neighborhoods]:
     n_samples, n_classes = labels.size, len(problem.members)
     totals = np.bincount(labels, weight)
     shares = sp.csr_array((weight / totals[labels], (labels, np.arange(n_samples))))
-    joined = replace(problem, X=problem.bank._with_mixes(problem.X, shares))
-    compared = choose_compared(n_samples, n_classes - 1, problem.bank.n_kernels)
+    joined = replace(problem, kernels=problem.kernels.with_mixes(shares))
+    compared = choose_compared(n_samples, n_classes - 1, problem.kernels.n_kernels)
     listed = np.arange(n_samples) if compared is None else compared
     rest = totals[labels[listed]] - weight[listed]
     # The only sample of its class is compared with itself.

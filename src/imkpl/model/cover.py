@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.model.calibration import leave_one_out_similarities
 from imkpl.model.class_means import spread_prototypes
-from imkpl.model.problem import Problem, State
+from imkpl.model.predictor import FORBIDDEN
+from imkpl.model.problem import Problem, State, check_varying
+from imkpl.model.votes import find_sharpness
+
+# A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
+CONSTANT = 1 - 1e-12
 
 
 def cover_classes(
@@ -56,10 +64,33 @@ def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntA
     )
 
 
-def initial_state(problem: Problem, weights: FloatArray, n_prototypes: int) -> State:
-    """Single-sample prototypes that cover the classes, and no codes yet."""
+def cover(problem: Problem, weights: FloatArray, n_prototypes: int) -> tuple[Problem, State]:
+    """The state before the first round, and the problem with the sharpness of its votes.
+
+    Prototypes are single samples, or lie around them, that cover the classes; there are no codes
+    yet.
+    """
     kernel = problem.combine(weights)
-    return place_prototypes(problem, weights, kernel, cover_order(problem, kernel, n_prototypes))
+    order = cover_order(problem, kernel, n_prototypes)
+    state = place_prototypes(problem, weights, kernel, order)
+    check_varying(bool(kernel.min() < CONSTANT))
+    return (sharpen(problem, state) if problem.settings.decision == "votes" else problem), state
+
+
+def sharpen(problem: Problem, state: State) -> Problem:
+    """The problem with the sharpness at which the first prototypes vote best."""
+    similarities = (state.prototypes @ state.kernel).T
+    squares = np.diagonal(state.kernel)
+    left_out = leave_one_out_similarities(
+        similarities, state.prototypes, squares, problem.multiplicity
+    )
+    classes = problem.prototype_classes(state)
+    is_own = classes == problem.labels[:, None]
+    usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))
+    sharpness = find_sharpness(
+        left_out[usable], classes, problem.labels[usable], problem.sample_weight[usable]
+    )
+    return replace(problem, sharpness=sharpness)
 
 
 def place_prototypes(
@@ -69,7 +100,7 @@ def place_prototypes(
     seeds = samples[np.argsort(problem.labels[samples], kind="stable")]
     n_samples, sizes = problem.labels.size, 1 / np.sqrt(np.diagonal(kernel)[seeds])
     prototypes = sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples))
-    if problem.bank._default_sparsity is None and problem.sparsity >= n_samples:
+    if problem.kernels.default_sparsity is None and problem.sparsity >= n_samples:
         prototypes = spread_prototypes(problem, kernel, seeds)
     return State(
         prototypes=prototypes,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels import Kernels
 from imkpl.kernels.base import take_samples
 from imkpl.model.predictor import BLOCK_ROWS, Encoding, Predictor
 
@@ -25,9 +27,18 @@ class Evidence:
     """The evidence for each class, sample by sample."""
 
     predictor: Predictor
-    samples: Any  # restricted to the columns that the model reads
+    samples: Any  # as the kernels read them
     similarities: FloatArray  # (n_samples, n_prototypes)
     encoding: Encoding
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """The kernels between all samples and the support, whose cells can be shown."""
+        return self.predictor.kernels.cross(self.samples)
+
+    def compare(self, rows: IntArray) -> Kernels:
+        """The kernels between some samples and the support."""
+        return self.predictor.kernels.cross(take_samples(self.samples, rows))
 
     @property
     def base_scores(self) -> FloatArray:
@@ -96,9 +107,7 @@ class Evidence:
     def similarity_parts(self, rows: IntArray) -> FloatArray:
         """Similarities to the prototypes, split by kernels."""
         predictor = self.predictor
-        chosen = take_samples(self.samples, rows)
-        values = predictor.bank._compare_mixes(chosen, predictor.samples, predictor.mixes)
-        return predictor.weights * values
+        return predictor.weights * self.compare(rows).compare_mixes(predictor.mixes)
 
     def split_words(self, row: int, parts: FloatArray) -> FloatArray:
         """What each prototype says about a sample, split by kernels as its similarity is.
@@ -119,12 +128,5 @@ class Evidence:
 
 def collect_evidence(predictor: Predictor, X: Any) -> Evidence:
     """Score samples and keep the parts of their scores."""
-    samples = X if predictor.columns is None else X[:, predictor.columns]
-    similarities = np.concatenate(
-        [
-            predictor.similarities(X[start : start + BLOCK_ROWS])
-            for start in range(0, len(X), BLOCK_ROWS)
-        ]
-    )
-    encoding = predictor.encode_similarities(similarities)
-    return Evidence(predictor, samples, similarities, encoding)
+    similarities = predictor.compare(X)
+    return Evidence(predictor, X, similarities, predictor.encode_similarities(similarities))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.base import count_samples, iterate_blocks, take_samples
-from imkpl.kernels.sharded import ShardedSamples
+from imkpl.kernels import Kernels
+from imkpl.kernels.base import iterate_blocks
 
 # Candidates are drawn in batches of as many as there are landmarks already, within these limits.
 FEWEST_DRAWN, MOST_DRAWN = 16, 1024
@@ -23,8 +20,7 @@ MOST_POOLED, POOLED_VALUES = 2**17, 2**27
 
 
 def choose_landmarks(
-    bank: BaseKernelBank,
-    X: Any,
+    kernels: Kernels,
     labels: IntArray,
     sample_weight: FloatArray,
     n_landmarks: int,
@@ -41,29 +37,29 @@ def choose_landmarks(
     some stand for all of them.
     """
     if kernel_weights is None:
-        kernel_weights = np.full(bank.n_kernels, 1 / bank.n_kernels)
+        kernel_weights = np.full(kernels.n_kernels, 1 / kernels.n_kernels)
     classes = [np.flatnonzero(labels == q) for q in range(int(labels.max()) + 1)]
     sizes = np.array([members.size for members in classes])
     totals = np.array([sample_weight[members].sum() for members in classes])
     shares = share_landmarks(n_landmarks, sizes, totals)
-    n_features = X.shape[1] if isinstance(X, ShardedSamples) else 1
-    n_pooled = min(MOST_POOLED, max(4 * n_landmarks, POOLED_VALUES // max(1, n_features)))
+    n_pooled = min(MOST_POOLED, max(4 * n_landmarks, POOLED_VALUES // max(1, kernels.n_far_values)))
     limits = share_landmarks(n_pooled, sizes, totals)
     pools = [
         find_pool(members, sample_weight[members], int(limit), is_wanted)
         for members, limit in zip(classes, limits, strict=True)
     ]
     places = pools
-    if isinstance(X, ShardedSamples):
-        X = X.gather(np.concatenate(pools))
-        places = np.split(np.arange(len(X)), np.cumsum([pool.size for pool in pools])[:-1])
+    if kernels.n_far_values:
+        kernels = kernels.take(np.concatenate(pools))
+        ends = np.cumsum([pool.size for pool in pools])
+        places = np.split(np.arange(ends[-1]), ends[:-1])
     chosen, weights = [], []
     for pool, own, n_chosen, total in zip(pools, places, shares, totals, strict=True):
         stands_for = share_weight(sample_weight[pool], float(total))
         draw = ClassDraw(own, stands_for, int(n_chosen), np.random.default_rng(seed))
         if is_wanted is not None:
             draw.begin_with(np.flatnonzero(is_wanted[pool]))
-        draw_landmarks(bank, kernel_weights, X, draw, working_memory)
+        draw_landmarks(kernels, kernel_weights, draw, working_memory)
         chosen.append(pool[draw.chosen])
         weights.append(share_weight(sample_weight[chosen[-1]], float(total)))
     joined = np.concatenate(chosen)
@@ -184,19 +180,19 @@ class ClassDraw:
 
 
 def draw_landmarks(
-    bank: BaseKernelBank, weights: FloatArray, X: Any, draw: ClassDraw, working_memory: float
+    kernels: Kernels, weights: FloatArray, draw: ClassDraw, working_memory: float
 ) -> None:
     """Draw the landmarks of one class."""
     members = draw.members
     while not draw.is_complete():
         drawn = draw.draw()
-        new = draw.accept(drawn, bank.combine(weights, bank._subset(X, members[drawn])))
+        new = draw.accept(drawn, kernels.take(members[drawn]).combine(weights))
         if draw.is_complete():
             return
-        landmarks, nearest = bank._take(X, members[new]), np.empty(members.size)
-        row_bytes = 8 * new.size + 4 * float(getattr(X, "nbytes", 0)) / count_samples(X)
+        landmarks, nearest = members[new], np.empty(members.size)
+        row_bytes = 8 * new.size + 4 * kernels.sample_bytes
         for block in iterate_blocks(members.size, row_bytes, working_memory):
-            similarities = bank.combine(weights, take_samples(X, members[block]), landmarks)
+            similarities = kernels.between(members[block], landmarks).combine(weights)
             nearest[block] = 1 - similarities.max(axis=1)
         draw.update_distances(nearest)
 

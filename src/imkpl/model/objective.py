@@ -81,14 +81,16 @@ def vote_value(problem: Problem, state: State) -> float:
 def evaluate(problem: Problem, state: State) -> ObjectiveParts:
     """All terms of the objective at a state."""
     prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
-    scale, weight = problem.scale(state.weights), problem.sample_weight
+    scale, weight, settings = problem.scale(state.weights), problem.sample_weight, problem.settings
     return ObjectiveParts(
         reconstruction=scale * reconstruction_term(kernel, prototypes, codes, weight),
         discrimination=scale
-        * problem.discrimination
+        * settings.discrimination
         * discrimination_term(kernel, prototypes, codes, problem.members, weight),
-        interpretability=scale * problem.interpretability * interpretability_term(prototypes),
-        separation=problem.separation * problem.separation_loss.value(state.weights),
+        interpretability=scale
+        * problem.settings.interpretability
+        * interpretability_term(prototypes),
+        separation=settings.separation * problem.separation_loss.value(state.weights),
         regularization=problem.separation_loss.regularization(state.weights),
         votes=vote_value(problem, state) if problem.sharpness > 0 else 0.0,
     )

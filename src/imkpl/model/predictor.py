@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import BaseKernelBank
+from imkpl.kernels import Kernels
+from imkpl.kernels.blocks import map_in_order
 from imkpl.model.votes import Votes
 from imkpl.solvers import solve_nqp_batch
 
@@ -72,28 +72,30 @@ class Predictor:
     paper.
     """
 
-    bank: BaseKernelBank  # the kernels with positive weight
+    kernels: Kernels  # those with a weight, on the support samples
     weights: FloatArray  # their weights, sum to one
-    columns: IntArray | None  # the input columns that they read; None for all
-    samples: Any  # the support samples, restricted to these columns
     rows: IntArray  # the indices of the support samples in the training data
     mixes: sp.csr_array  # (n_prototypes, n_support): coefficients of the prototypes
     encoder: Encoder
     votes: Votes | None  # None for the paper's rule
-    # (n_columns, 2): the least and the largest number in training, NaN for columns without numbers
+    # (n_columns, 2): the least and the largest number in training of the columns that are read, NaN
+    # for columns without numbers
     ranges: FloatArray | None = None
 
     def encode(self, X: Any) -> Encoding:
         """Code samples, a block at a time."""
-        return Encoding.join([self.encode_similarities(block) for block in self._blocks(X)])
+        return Encoding.join([self.encode_similarities(found) for found in self._blocks(X)])
 
     def decide(self, X: Any) -> FloatArray:
         """Class scores of samples, a block at a time, without codes."""
-        return np.concatenate([self.score(block) for block in self._blocks(X)])
+        return np.concatenate([self.score(found) for found in self._blocks(X)])
 
-    def _blocks(self, X: Any) -> Iterator[FloatArray]:
-        for start in range(0, len(X), BLOCK_ROWS):
-            yield self.similarities(X[start : start + BLOCK_ROWS])
+    def compare(self, X: Any) -> FloatArray:
+        """Inner products of samples and prototypes, a block of samples at a time."""
+        return np.concatenate(self._blocks(X))
+
+    def _blocks(self, X: Any) -> list[FloatArray]:
+        return map_in_order(X, self.similarities, BLOCK_ROWS)
 
     def similarities(self, X: Any) -> FloatArray:
         """Inner products of samples and prototypes."""
@@ -101,8 +103,7 @@ class Predictor:
 
     def kernel(self, X: Any) -> FloatArray:
         """The combined kernel between samples and the support."""
-        cut = X if self.columns is None else X[:, self.columns]
-        return self.bank._compare_new(self.weights, cut, self.samples)
+        return self.kernels.cross(X).combine_few(self.weights)
 
     def encode_similarities(self, similarities: FloatArray) -> Encoding:
         """Code samples with known similarities to the prototypes."""

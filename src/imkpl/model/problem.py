@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.kernels import BaseKernelBank
+from imkpl.kernels import Kernels
 from imkpl.model.constraints import raise_least
 from imkpl.model.separation import BaseSeparation
 from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
@@ -21,38 +20,60 @@ from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
 MANY_VALUES = 2**32
 
 
+@dataclass(frozen=True)
+class Settings:
+    """What a user chooses about the objective and the model."""
+
+    discrimination: float = 0.5  # lambda, the weight of J_dis
+    separation: float = 100.0  # mu, the weight of the separation loss
+    interpretability: float = 1.2  # tau, the weight of J_ip
+    sparsity: int | None = None  # T0, of prototypes; None for what suits the kernels
+    code_sparsity: int = 1  # maximum number of prototypes per code
+    n_neighbors: int = 4  # k, the same-class neighbours that margins compare
+    weight_rule: str = "margin"  # "lp" as printed, or "equal" for weights that are not learned
+    decision: str = "votes"  # or "share", as printed
+    max_kernels: int | None = None
+
+    @property
+    def learns_weights(self) -> bool:
+        """Whether kernels are chosen and weighed."""
+        return self.weight_rule != "equal"
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What stays fixed during a fit.
+    """What stays fixed during a fit: kernels on samples, labels, weights and settings.
 
     Every kernel has the same value K_l(x, x) for all samples: 1, or its scale if the kernels are
     divided by their variance. Kernels of words have it on average.
     """
 
-    X: Any  # the training samples, as the bank reads them
+    kernels: Kernels  # between the training samples
     labels: IntArray  # class of each sample, from 0
     sample_weight: FloatArray
-    counts: FloatArray  # how many of the samples given each of them stands for
-    bank: BaseKernelBank
-    kernel_indices: IntArray  # positions of these kernels in the bank at the start of the fit
+    multiplicity: FloatArray  # how many given samples each stands for
+    settings: Settings
+    kernel_indices: IntArray  # places of these kernels among those at the start of the fit
     separation_loss: BaseSeparation  # J_ls or its replacement, with its regulariser
-    discrimination: float  # lambda, the weight of J_dis
-    separation: float  # mu, the weight of the separation loss
-    interpretability: float  # tau, the weight of J_ip
-    sparsity: int  # maximum number of samples per prototype
-    code_sparsity: int  # maximum number of prototypes per code
-    sharpness: float = 0.0  # t, of the votes; 0 without votes
-    dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
-    # Of every kernel at the start of the fit: how sure it is that it is more than chance.
-    evidence: FloatArray = field(default_factory=lambda: np.zeros(0))
-    most_kernels: int | None = None  # without a limit by the user
     is_required: BoolArray | None = None  # kernels that must have a weight
     is_eligible: BoolArray | None = None  # samples that prototypes may be made of; None for all
+    sharpness: float = 0.0  # t, of the votes; 0 without votes
+    dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples that are learned from."""
+        return int(self.labels.size)
+
+    @property
+    def sparsity(self) -> int:
+        """The maximum number of samples per prototype."""
+        return self.settings.sparsity or self.kernels.default_sparsity or self.n_samples
 
     @cached_property
     def diagonals(self) -> FloatArray:
         """K_l(x, x) of every kernel, on average over the samples."""
-        return self.bank._mean_diagonal(self.sample_weight / self.sample_weight.sum(), self.X)
+        return self.kernels.mean_diagonal(self.sample_weight / self.sample_weight.sum())
 
     @cached_property
     def members(self) -> list[IntArray]:
@@ -69,12 +90,18 @@ class Problem:
 
     def combine(self, weights: FloatArray) -> FloatArray:
         """The combined kernel of the training samples, scaled to a unit diagonal."""
-        combined = self.bank.combine(weights / self.scale(weights), self.X)
+        combined = self.kernels.combine(weights / self.scale(weights))
         return combined.astype(np.float64, copy=False)
 
     def average(self) -> FloatArray:
         """The average of the kernels, each scaled to a unit diagonal."""
         return self.combine(1 / self.diagonals)
+
+    def unit_weights(self, weights: FloatArray, n_kernels: int) -> FloatArray:
+        """Weights of all kernels of unit diagonal at the start of the fit; they sum to one."""
+        shares, found = weights * self.diagonals, np.zeros(n_kernels)
+        found[self.kernel_indices] = shares / shares.sum()
+        return found
 
     def prototype_classes(self, state: State) -> IntArray:
         """The class of every prototype, that of its first sample."""
@@ -95,18 +122,18 @@ class Problem:
 
     def in_suitable_precision(self) -> Problem:
         """The problem in single precision if combining its kernels takes long."""
-        if self.labels.size**2 * self.bank.n_kernels < 2 * MANY_VALUES:
+        if self.n_samples**2 * self.kernels.n_kernels < 2 * MANY_VALUES:
             return self
-        return replace(self, bank=self.bank._in_single_precision(), dtype=np.float32)
+        return replace(self, kernels=self.kernels.in_single_precision(), dtype=np.float32)
 
     def take(self, samples: IntArray) -> Problem:
         """The problem with some of its samples."""
         return replace(
             self,
-            X=self.bank._subset(self.X, samples),
+            kernels=self.kernels.take(samples),
             labels=self.labels[samples],
             sample_weight=self.sample_weight[samples],
-            counts=self.counts[samples],
+            multiplicity=self.multiplicity[samples],
             is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
         )
 
@@ -114,7 +141,7 @@ class Problem:
         """The problem with some of its kernels."""
         return replace(
             self,
-            bank=self.bank.select(indices),
+            kernels=self.kernels.select(indices),
             kernel_indices=self.kernel_indices[indices],
             separation_loss=self.separation_loss.select(indices),
             is_required=None if self.is_required is None else self.is_required[indices],
@@ -129,7 +156,7 @@ class State:
     codes: sp.csr_array  # Gamma', (n_samples, n_prototypes): non-negative
     weights: FloatArray  # beta, one per kernel: non-negative, sum to one
     kernel: FloatArray  # the combined kernel of these weights, with unit diagonal
-    log_strengths: FloatArray  # one per prototype: how loud it votes
+    log_strengths: FloatArray  # one per prototype: the logarithm of the weight of its vote
 
 
 def check_varying(is_varying: bool) -> None:

@@ -13,13 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import BaseKernelBank
+from imkpl.kernels import Kernels
 from imkpl.model.neighbors import Neighborhoods
 from imkpl.solvers import (
     minimize_linear_on_simplex,
@@ -121,7 +120,7 @@ class MarginSeparation(BaseSeparation):
 
 
 def local_separation_slopes(
-    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
+    kernels: Kernels, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> FloatArray:
     """The paper's E_ls (Eq. 11): J_ls (Eq. 6) of every kernel alone, for kernels of unit diagonal.
 
@@ -129,8 +128,8 @@ def local_separation_slopes(
     """
     same, other = neighborhoods.same, neighborhoods.other
     to_same, to_other = sample_weight[same.rows], sample_weight[other.rows]
-    sums = bank.contract_pairs(
-        np.concatenate([-2 * to_same, to_other]), X, *_join_pairs(neighborhoods)
+    sums = kernels.contract_pairs(
+        np.concatenate([-2 * to_same, to_other]), *_join_pairs(neighborhoods)
     )
     return np.asarray(2 * to_same.sum() + sums)
 
@@ -148,16 +147,16 @@ def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray)
 
 
 def compute_margins(
-    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, dtype: DTypeLike = np.float64
+    kernels: Kernels, neighborhoods: Neighborhoods, dtype: DTypeLike = np.float64
 ) -> FloatArray:
     """The margin of every (sample, other-class neighbour) pair in every kernel."""
     same, other = neighborhoods.same, neighborhoods.other
-    near = bank.pairs(X, same.rows, same.columns, dtype)
+    near = kernels.pairs(same.rows, same.columns, dtype)
     near *= same.parts[:, None].astype(near.dtype)
     listed, starts = np.unique(same.rows, return_index=True)
     own = np.add.reduceat(near, starts, axis=0)
     owners = np.searchsorted(listed, other.rows)
-    margins = bank.pairs(X, other.rows, other.columns, dtype)
+    margins = kernels.pairs(other.rows, other.columns, dtype)
     for start in range(0, len(margins), PAIR_BLOCK):
         block = slice(start, start + PAIR_BLOCK)
         np.subtract(own[owners[block]], margins[block], out=margins[block])
@@ -182,21 +181,21 @@ def margin_gram(margins: FloatArray, pair_weights: FloatArray) -> FloatArray:
 
 
 def weigh_margins(
-    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, coefficients: FloatArray
+    kernels: Kernels, neighborhoods: Neighborhoods, coefficients: FloatArray
 ) -> FloatArray:
     """``coefficients @ margins`` for every kernel, without computing the margins."""
     same, other = neighborhoods.same, neighborhoods.other
     totals = np.bincount(other.rows, coefficients, minlength=same.n_samples)
     values = np.concatenate([totals[same.rows] * same.parts, -coefficients])
-    return bank.contract_pairs(values, X, *_join_pairs(neighborhoods))
+    return kernels.contract_pairs(values, *_join_pairs(neighborhoods))
 
 
 def mean_margins(
-    bank: BaseKernelBank, X: Any, neighborhoods: Neighborhoods, sample_weight: FloatArray
+    kernels: Kernels, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> FloatArray:
     """The weighted mean margin of every kernel."""
     weights = margin_pair_weights(neighborhoods, sample_weight)
-    return weigh_margins(bank, X, neighborhoods, weights / weights.sum())
+    return weigh_margins(kernels, neighborhoods, weights / weights.sum())
 
 
 def _join_pairs(neighborhoods: Neighborhoods) -> tuple[IntArray, IntArray]:

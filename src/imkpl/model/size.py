@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.model.calibration import leave_one_out_similarities
-from imkpl.model.cover import cover_order, place_prototypes
-from imkpl.model.predictor import FORBIDDEN
-from imkpl.model.problem import Problem, State
+from imkpl.model.cover import cover_order, place_prototypes, sharpen
+from imkpl.model.kernel_choice import choose_again
+from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes
-from imkpl.model.voters import learn_voters
-from imkpl.model.votes import Votes, find_sharpness, sum_votes
-
-Start = Callable[[Problem], tuple[Problem, FloatArray]]
+from imkpl.model.voters import count_votes, learn_voters
+from imkpl.model.votes import sum_votes
 
 # Prototypes per class that are tried: the first three, and further ones until they do not help. The
 # more prototypes, the more they must gain: so many standard errors for each of a class.
@@ -34,10 +31,10 @@ MANY_SAMPLES, MORE_FOLDS, FEWER_FOLDS = 200, 5, 3
 ENOUGH = 1000
 
 
-def choose_size(problem: Problem, start: Start) -> int:
+def choose_size(problem: Problem, n_kernels: int) -> int:
     """The smallest number of prototypes that is as good as the best.
 
-    `start` gives kernels and weights learned from a part of the samples.
+    In every fold so many kernels are chosen again, among those of the problem.
     """
     n_classes = len(problem.members)
     most = problem.labels.size // 2
@@ -46,7 +43,7 @@ def choose_size(problem: Problem, start: Start) -> int:
     sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
     if len(sizes) < len(PER_CLASS):
         sizes.append(most)
-    folds = [Fold.of(problem, start, is_left) for is_left in split(problem)]
+    folds = [Fold.of(problem, n_kernels, is_left) for is_left in split(problem)]
     weight = np.concatenate([fold.weight for fold in folds])
     scores: list[FloatArray] = []  # of every size, (2, n_left): log chances and hits
     leader = 0
@@ -107,16 +104,17 @@ class Fold:
     weight: FloatArray  # and weights
 
     @classmethod
-    def of(cls, problem: Problem, start: Start, is_left: BoolArray) -> Fold:
+    def of(cls, problem: Problem, n_kernels: int, is_left: BoolArray) -> Fold:
         """Kernel weights learned without the samples that are left out.
 
         Where a sample stands for two or more, leaving one out leaves the others.
         """
-        counts = problem.counts
+        counts = problem.multiplicity
         left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left | (counts >= 2))
         part = problem.take(learned)
         rest = 1 - is_left[learned] / np.maximum(counts[learned], 2.0)
-        part, weights = start(replace(part, sample_weight=part.sample_weight * rest))
+        part = replace(part, sample_weight=part.sample_weight * rest)
+        part, weights = choose_again(part, n_kernels)
         places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
         kernel = problem.select(places).combine(weights)
         return cls(
@@ -141,23 +139,3 @@ class Fold:
         chances, *_ = sum_votes(logs, problem.prototype_classes(state))
         own = chances[np.arange(self.labels.size), self.labels]
         return np.array([np.log(np.maximum(own, LEAST_CHANCE)), own >= chances.max(axis=1)])
-
-
-def sharpen(problem: Problem, state: State) -> Problem:
-    """The problem with the sharpness at which the first prototypes vote best."""
-    similarities = (state.prototypes @ state.kernel).T
-    squares = np.diagonal(state.kernel)
-    left_out = leave_one_out_similarities(similarities, state.prototypes, squares, problem.counts)
-    classes = problem.prototype_classes(state)
-    is_own = classes == problem.labels[:, None]
-    usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))
-    sharpness = find_sharpness(
-        left_out[usable], classes, problem.labels[usable], problem.sample_weight[usable]
-    )
-    return replace(problem, sharpness=sharpness)
-
-
-def count_votes(problem: Problem, state: State) -> Votes:
-    """The decision of a state."""
-    bonuses = (state.log_strengths - state.log_strengths.min()) / problem.sharpness
-    return Votes(problem.prototype_classes(state), bonuses, problem.sharpness)

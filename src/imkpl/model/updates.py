@@ -23,8 +23,8 @@ def update_codes(problem: Problem, state: State) -> State:
     to_samples = prototypes @ kernel
     gram = to_samples @ prototypes.T
     apart = prototypes.sum(axis=1) - same_class_product(kernel, problem.members, prototypes.T)
-    linear = -2 * to_samples.T + problem.discrimination * apart
-    found = solve_nqp_batch(gram, linear, problem.code_sparsity, scale=2.0)
+    linear = -2 * to_samples.T + problem.settings.discrimination * apart
+    found = solve_nqp_batch(gram, linear, problem.settings.code_sparsity, scale=2.0)
     old_values = row_products(state.codes, state.codes @ gram + linear)
     codes = _choose_rows(found.value < old_values, found.x, state.codes)
     return replace(state, codes=codes)
@@ -43,7 +43,7 @@ def update_prototypes(problem: Problem, state: State) -> State:
     # Row i: the linear part of Eq. 9 for prototype i, but for the other prototypes.
     wanted = -2 * (weighted.T @ kernel)
     near = same_class_product(kernel, problem.members, weighted).T
-    wanted += problem.discrimination * (weighted.sum(axis=0)[:, None] - near)
+    wanted += problem.settings.discrimination * (weighted.sum(axis=0)[:, None] - near)
     images = state.prototypes @ kernel
 
     rows = _split_rows(state.prototypes)
@@ -57,7 +57,7 @@ def update_prototypes(problem: Problem, state: State) -> State:
             continue
         sharing = np.flatnonzero(overlaps[i])
         others = overlaps[i, sharing] @ images[sharing] - overlaps[i, i] * images[i]
-        linear = wanted[i] + 2 * others + problem.interpretability
+        linear = wanted[i] + 2 * others + problem.settings.interpretability
         places, new_values, new_value = pursue(
             among, linear[eligible], problem.sparsity, scale=2 * float(overlaps[i, i])
         )
@@ -67,7 +67,7 @@ def update_prototypes(problem: Problem, state: State) -> State:
         if norm == 0.0:
             continue
         # Scaling to unit norm changes J_ip, but not the product of prototype and codes.
-        new_value += problem.interpretability * new_values.sum() * (1 / norm - 1)
+        new_value += problem.settings.interpretability * new_values.sum() * (1 / norm - 1)
         old_value = overlaps[i, i] + linear[indices] @ values
         if new_value < old_value:
             rows[i] = (new_indices, new_values / norm)
@@ -108,7 +108,7 @@ def update_weights(problem: Problem, state: State) -> State:
     costs, tangent = kernel_costs(problem, state), interpretability_costs(problem, state)
     if problem.sharpness > 0:
         tangent += vote_costs(problem, state)
-    loss, strength = problem.separation_loss, problem.separation
+    loss, strength = problem.separation_loss, problem.settings.separation
     target = problem.keep_least(loss.minimize(costs + tangent, strength, state.weights))
     if np.array_equal(target, state.weights):
         return state
@@ -126,7 +126,7 @@ def update_weights(problem: Problem, state: State) -> State:
         norms = np.sqrt(old + new * new_norms)
         total = (
             costs @ weights
-            + scale * problem.interpretability * (sizes / norms).sum()
+            + scale * problem.settings.interpretability * (sizes / norms).sum()
             + strength * loss.value(weights)
             + loss.regularization(weights)
         )
@@ -153,14 +153,14 @@ def kernel_costs(problem: Problem, state: State) -> FloatArray:
     E_rec is a sum over the rows of ``I - Gamma' U'``, each a sample minus a mix of prototypes,
     E_dis a sum over the pairs of same-class samples that meet in a code.
     """
-    weight, bank, X = problem.sample_weight, problem.bank, problem.X
+    weight, kernels = problem.sample_weight, problem.kernels
     rests = sp.hstack([sp.eye_array(weight.size), -state.codes], format="csr")
-    costs = bank.contract_rows(rests, weight, X, mixes=state.prototypes)
+    costs = kernels.contract_rows(rests, weight, mixes=state.prototypes)
     used = sp.csr_array(state.codes @ state.prototypes).tocoo()
-    amounts = problem.discrimination * weight[used.coords[0]] * used.data
+    amounts = problem.settings.discrimination * weight[used.coords[0]] * used.data
     left, right = used.coords
     is_same = problem.labels[left] == problem.labels[right]
-    costs -= bank.contract_pairs(amounts[is_same], X, left[is_same], right[is_same])
+    costs -= kernels.contract_pairs(amounts[is_same], left[is_same], right[is_same])
     return np.asarray(costs + amounts.sum() * problem.diagonals)
 
 
@@ -171,11 +171,13 @@ def interpretability_costs(problem: Problem, state: State) -> FloatArray:
     ``tau * (3/2 J_ip K_l(x, x) - 1/2 sum_i A_i u_i' K_l u_i)``.
     """
     prototypes = state.prototypes
-    if problem.interpretability == 0:
-        return np.zeros(problem.bank.n_kernels)
-    spread = problem.bank.contract_rows(prototypes, prototypes.sum(axis=1), problem.X)
+    if problem.settings.interpretability == 0:
+        return np.zeros(problem.kernels.n_kernels)
+    spread = problem.kernels.contract_rows(prototypes, prototypes.sum(axis=1))
     total = interpretability_term(prototypes)
-    return np.asarray(problem.interpretability * (1.5 * total * problem.diagonals - 0.5 * spread))
+    return np.asarray(
+        problem.settings.interpretability * (1.5 * total * problem.diagonals - 0.5 * spread)
+    )
 
 
 def vote_costs(problem: Problem, state: State) -> FloatArray:
@@ -189,11 +191,10 @@ def vote_costs(problem: Problem, state: State) -> FloatArray:
     classes = problem.prototype_classes(state)
     _, slopes = problem.vote_term(similarities, state.log_strengths, classes)
     support = np.unique(prototypes.indices)
-    used = problem.bank._take(problem.X, support)
     pulls = np.ascontiguousarray((prototypes[:, support].T @ slopes.T).T)
     radial = np.sum(slopes * similarities, axis=0)
-    costs = problem.bank.contract(pulls, problem.X, used)
-    costs -= 0.5 * problem.bank.contract_rows(prototypes, radial, problem.X)
+    costs = problem.kernels.between(None, support).contract(pulls)
+    costs -= 0.5 * problem.kernels.contract_rows(prototypes, radial)
     costs -= 0.5 * radial.sum() * problem.diagonals
     factor = VOTE_WEIGHT * problem.sharpness / problem.scale(state.weights)
     return np.asarray(factor * costs)

@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, minimize
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import evaluate, same_class_product
 from imkpl.model.problem import Problem, State
-from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT
+from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT, Votes
 
 # Steps of L-BFGS over all samples of a class, and over those that a prototype keeps.
 STEPS, POLISHING_STEPS = 40, 25
@@ -45,6 +45,12 @@ def learn_voters(problem: Problem, state: State, steps: int, polishing_steps: in
         return found
     found = replace(found, prototypes=few)
     return objective.minimize(found, few.toarray() > 0, polishing_steps)
+
+
+def count_votes(problem: Problem, state: State) -> Votes:
+    """The decision of a state."""
+    bonuses = (state.log_strengths - state.log_strengths.min()) / problem.sharpness
+    return Votes(problem.prototype_classes(state), bonuses, problem.sharpness)
 
 
 def keep_largest(rows: sp.csr_array, n_kept: int) -> sp.csr_array:
@@ -82,7 +88,9 @@ class VoterObjective:
         self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
         near = same_class_product(state.kernel, problem.members, weighted).T
         apart = weighted.sum(axis=0)[:, None] - near
-        self.linear = scale * (problem.discrimination * apart + problem.interpretability)
+        self.linear = scale * (
+            problem.settings.discrimination * apart + problem.settings.interpretability
+        )
         self.blocks: list[Block] = []
 
     def minimize(self, state: State, candidates: BoolArray, max_steps: int) -> State:

@@ -1,4 +1,4 @@
-"""The first kernel weights: the minimum of the separation loss alone."""
+"""Few kernels whose margins between neighbours are large: the minimum of the separation loss."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from functools import cached_property
 import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import VarianceNormalized
 from imkpl.model.constraints import choose_kernels
 from imkpl.model.neighbors import Neighborhoods
-from imkpl.model.problem import Problem, check_varying
+from imkpl.model.problem import Problem
 from imkpl.model.separation import (
     LinearSeparation,
     MarginSeparation,
     apply_margins,
     compute_margins,
-    local_separation_slopes,
     margin_gram,
     margin_pair_weights,
     mean_margins,
     weigh_margins,
 )
-from imkpl.model.twins import KernelEvidence
 from imkpl.solvers import pursue
 
 # From a limit on the number of kernels to the problem with the chosen ones, and their weights.
@@ -54,94 +51,12 @@ LEAST_GAIN = 0.05
 HINGE_ROUNDS = 3
 
 
-def divide_by_variance(problem: Problem) -> Problem:
-    """The problem with kernels divided by their variance, constant ones left out."""
-    scaled = VarianceNormalized(problem.bank)._measure(problem.X, problem.sample_weight)
-    varying = np.flatnonzero(scaled._factors)
-    check_varying(varying.size > 0)
-    return replace(problem, bank=scaled).select(varying)
-
-
 def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | None:
     """The samples whose margins are computed; None for all, if memory permits."""
     n_compared = MAX_MARGINS // (n_other * min(n_kernels, MAX_CANDIDATES))
     if n_compared >= n_samples:
         return None
     return np.linspace(0, n_samples - 1, n_compared).round().astype(np.intp)
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Chooses kernels; without a limit, among those that pass a comparison with their twins.
-
-    With a limit too, if enough pass, otherwise among all. Neighbours are found in the average of
-    the kernels among which is chosen, so that noise that does not pass has no part in it.
-    """
-
-    problem: Problem
-    found: KernelEvidence
-    average: FloatArray  # of all kernels
-    prepare: Callable[[Problem, FloatArray], Choose]  # from a problem and its average kernel
-    has_gate: bool = True
-
-    def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
-        """The problem with the chosen kernels, and their weights."""
-        is_gated = self._is_gated(max_kernels)
-        found = (self._among_passing if is_gated else self._among_all)(max_kernels)
-        most = self.problem.most_kernels
-        if max_kernels is None and most is not None and found[1].size > most and self.has_gate:
-            return self(most)
-        return found
-
-    def pool(self, max_kernels: int | None) -> Problem:
-        """The kernels among which is chosen again; of very many those with most evidence."""
-        if self._is_gated(max_kernels):
-            return self._passing
-        if not self.has_gate or self.problem.bank.n_kernels <= MAX_CANDIDATES:
-            return self.problem
-        return self._complete(_largest(self.found.shares, MAX_CANDIDATES))
-
-    def choose(self, problem: Problem, max_kernels: int) -> tuple[Problem, FloatArray]:
-        """Choose again, among the kernels of a part of the problem."""
-        return self.prepare(problem, problem.average())(max_kernels)
-
-    def _is_gated(self, max_kernels: int | None) -> bool:
-        n_passing = self.found.passing.size
-        return self.has_gate and (max_kernels or 1) <= n_passing < self.problem.bank.n_kernels
-
-    @cached_property
-    def _passing(self) -> Problem:
-        return self._complete(self.found.passing)
-
-    def _complete(self, kernels: IntArray) -> Problem:
-        """The problem with these kernels, and with those that are required."""
-        if self.problem.is_required is not None:
-            kernels = choose_kernels(self.problem.is_required, kernels, None)
-        return self.problem.select(kernels)
-
-    @cached_property
-    def _among_all(self) -> Choose:
-        return self.prepare(self.problem, self.average)
-
-    @cached_property
-    def _among_passing(self) -> Choose:
-        return self.prepare(self._passing, self._passing.average())
-
-
-def start_average(
-    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None = None
-) -> tuple[Problem, FloatArray]:
-    """The paper's start: equal weights, and J_ls as printed; a limit has no effect."""
-    slopes = local_separation_slopes(problem.bank, problem.X, neighborhoods, problem.sample_weight)
-    n_kernels = problem.bank.n_kernels
-    with_loss = replace(problem, separation_loss=LinearSeparation(slopes))
-    return with_loss, np.full(n_kernels, 1 / n_kernels)
-
-
-def start_equal(problem: Problem, average: FloatArray) -> Choose:
-    """Equal weights for all kernels, whatever separates."""
-    n_kernels = problem.bank.n_kernels
-    return lambda max_kernels: (problem, np.full(n_kernels, 1 / n_kernels))
 
 
 class MarginStart:
@@ -156,14 +71,14 @@ class MarginStart:
     def __init__(self, problem: Problem, neighborhoods: Neighborhoods) -> None:
         self.problem, self.neighborhoods = problem, neighborhoods
         self.pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
-        self.alone = mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
-        self.candidates = _largest(self.alone, MAX_CANDIDATES)
+        self.alone = mean_margins(problem.kernels, neighborhoods, problem.sample_weight)
+        self.candidates = largest(self.alone, MAX_CANDIDATES)
         self.choice = self._choice_among(self.candidates)
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Choose kernels; returns the problem with these kernels, and their weights."""
         problem = self.problem
-        shortfall = acceptable_shortfall(problem.bank.n_kernels, problem.sample_weight.sum())
+        shortfall = acceptable_shortfall(problem.kernels.n_kernels, problem.sample_weight.sum())
         candidates, choice = self.candidates, self.choice
         free = choice.choose(max_kernels, shortfall)
         n_kept = max(1, int(np.count_nonzero(free)))
@@ -184,9 +99,7 @@ class MarginStart:
         chosen = candidates[live]
         target = float(1 / free.sum())
         loss = MarginSeparation(
-            compute_margins(
-                problem.bank.select(chosen), problem.X, self.neighborhoods, problem.dtype
-            ),
+            compute_margins(problem.kernels.select(chosen), self.neighborhoods, problem.dtype),
             self.pair_weights,
             target,
             _strength(problem) * MARGIN_RIDGE / target**2,
@@ -199,8 +112,8 @@ class MarginStart:
         return self.problem.select(chosen).keep_least(free if free.any() else np.ones(chosen.size))
 
     def _choice_among(self, candidates: IntArray) -> MarginChoice:
-        bank = self.problem.bank.select(candidates)
-        margins = compute_margins(bank, self.problem.X, self.neighborhoods, np.float32)
+        kernels = self.problem.kernels.select(candidates)
+        margins = compute_margins(kernels, self.neighborhoods, np.float32)
         return MarginChoice(margins, self.pair_weights)
 
     def _find_better(
@@ -212,17 +125,17 @@ class MarginStart:
         the others are replaced by those with the steepest slopes.
         """
         problem = self.problem
-        if candidates.size == problem.bank.n_kernels:
+        if candidates.size == problem.kernels.n_kernels:
             return None
         pull = self.pair_weights * choice.hinges(free)
-        slopes = weigh_margins(problem.bank, problem.X, self.neighborhoods, pull)
+        slopes = weigh_margins(problem.kernels, self.neighborhoods, pull)
         is_seen = np.zeros(slopes.size, dtype=bool)
         is_seen[candidates] = True
         promised = max(0.0, float(slopes[candidates[free == 0]].max(initial=0.0)))
         if slopes[~is_seen].max() <= promised * (1 + 1e-6):
             return None
         slopes[candidates[free > 0]] = np.inf
-        return _largest(slopes, candidates.size)
+        return largest(slopes, candidates.size)
 
     def _weigh_equally(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Equal weights, for neighbourhoods that do not tell which kernels separate."""
@@ -294,11 +207,12 @@ def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
     return size
 
 
-def _largest(values: FloatArray, n_kept: int) -> IntArray:
+def largest(values: FloatArray, n_kept: int) -> IntArray:
     """Sorted indices of the largest values; of equal values the first."""
     return np.sort(np.argsort(-values, kind="stable")[:n_kept])
 
 
 def _strength(problem: Problem) -> float:
     """The weight of the separation loss; 1 if it is 0, so that a ridge remains."""
-    return problem.separation if problem.separation > 0 else 1.0
+    separation = problem.settings.separation
+    return separation if separation > 0 else 1.0

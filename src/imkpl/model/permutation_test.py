@@ -61,12 +61,6 @@ class KernelEvidence:
         """The kernels that are much more likely to be useful than to be chance."""
         return np.flatnonzero(self.has_structure & (self.shares >= LEAST_EVIDENCE))
 
-    def add_to(self, problem: Problem) -> Problem:
-        """The problem with this evidence on its kernels."""
-        evidence = np.zeros(problem.evidence.size)
-        evidence[problem.kernel_indices] = self.shares
-        return replace(problem, evidence=evidence)
-
     def warn(self) -> None:
         """Say so where no kernel is more than chance."""
         if not self.has_structure:
@@ -79,20 +73,20 @@ class KernelEvidence:
             )
 
 
-def compare_with_twins(problem: Problem, average: FloatArray, n_same: int = 4) -> KernelEvidence:
+def run_permutation_test(problem: Problem, average: FloatArray) -> KernelEvidence:
     """The evidence of every kernel of a problem; `average` is their average kernel.
 
     Neighbours in the average of many kernels may say little, as most of it can be noise. So the
     other kernels are judged again by neighbours in the average of those that pass.
     """
     problem, average = _unfold(problem, average)
-    twins = Twins.of(problem, average, n_same)
+    twins = Twins.of(problem, average)
     comparison = Comparison(twins)
     # A kernel without meaning has the same part in the choice of neighbours as its twin.
     comparison.look([twins.neighborhoods(average, order) for order in twins.orders])
     found = comparison.judge()
     passing = found.passing
-    if 0 < passing.size < problem.bank.n_kernels:
+    if 0 < passing.size < problem.kernels.n_kernels:
         # Those that pass have a part in this average, and their twins have not.
         near = twins.neighborhoods(problem.select(passing).average())
         comparison.look([near], without=passing)
@@ -105,7 +99,7 @@ def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]
 
     Shuffled as one, a row given forty times would make twins as good as kernels.
     """
-    counts = problem.counts / max(1.0, problem.counts.sum() / MOST_UNFOLDED)
+    counts = problem.multiplicity / max(1.0, problem.multiplicity.sum() / MOST_UNFOLDED)
     copies = np.maximum(counts.round(), 1).astype(np.intp)
     if copies.max() == 1:
         return problem, average
@@ -158,15 +152,16 @@ class Twins:
     problem: Problem
     orders: IntArray  # (n_shuffles, n_samples)
     samples: IntArray  # those whose neighbours are compared
-    n_same: int  # number of same-class neighbours
     variance: FloatArray  # of every kernel, infinite where it is 0
     concentration: FloatArray
     likeness: FloatArray  # of every kernel
 
     @classmethod
-    def of(cls, problem: Problem, average: FloatArray, n_same: int) -> Twins:
+    def of(cls, problem: Problem, average: FloatArray) -> Twins:
         """Twins of all kernels of a problem."""
-        n_shuffles = int(np.clip(TWINS // problem.bank.n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES))
+        n_shuffles = int(
+            np.clip(TWINS // problem.kernels.n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES)
+        )
         ranked = _rank(average)
         source, orders = np.random.default_rng(0), np.empty((n_shuffles, ranked.size), np.intp)
         for order in orders:
@@ -179,7 +174,6 @@ class Twins:
             problem,
             orders,
             np.sort(_spaced(ranked, MOST_COMPARED)),
-            n_same,
             variance,
             concentration,
             _likeness(problem, between, variance, concentration)[0],
@@ -198,8 +192,9 @@ class Twins:
     def neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
         """Neighbours in a kernel, or in a kernel together with its twin."""
         labels = self.problem.labels
-        n_other = count_others(self.n_same, int(labels.max()) + 1)
-        return find_neighborhoods(kernel, labels, self.n_same, n_other, self.samples, order)
+        n_same = self.problem.settings.n_neighbors
+        n_other = count_others(n_same, int(labels.max()) + 1)
+        return find_neighborhoods(kernel, labels, n_same, n_other, self.samples, order)
 
     def likeness_of_all(self) -> FloatArray:
         """How much more alike samples of a class are than any two."""
@@ -218,7 +213,7 @@ class Twins:
         problem = self.problem
         weights = margin_pair_weights(near, problem.sample_weight)
         near = near if order is None else near.renumbered(order)
-        found = weigh_margins(problem.bank, problem.X, near, weights / weights.sum())
+        found = weigh_margins(problem.kernels, near, weights / weights.sum())
         return np.asarray(found / (self.variance * np.sqrt(self.concentration)))
 
 
@@ -325,16 +320,15 @@ def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     The sum of the squares of the variances along the principal directions, over the square of
     their sum, on some samples.
     """
-    samples, n = problem.bank._subset(problem.X, chosen), chosen.size
+    among, n = problem.kernels.take(chosen), chosen.size
     rows, columns = np.tril_indices(n)
     is_apart = rows != columns
     pairs = np.arange(rows.size)
     places = np.append(rows, columns[is_apart]), np.append(pairs, pairs[is_apart])
     to_rows = sp.csr_array((np.ones(places[0].size), places), shape=(n, rows.size))
-    found = np.ones(problem.bank.n_kernels)
+    found = np.ones(problem.kernels.n_kernels)
     for block in iterate_blocks(found.size, 16 * rows.size):
-        bank = problem.bank.select(np.arange(found.size)[block])
-        values = bank.pairs(samples, rows, columns)
+        values = among.select(np.arange(found.size)[block]).pairs(rows, columns)
         means = to_rows @ values / n
         mean, norms = means.mean(axis=0), values[~is_apart].sum(axis=0)
         # Of the double-centred kernel.
@@ -359,7 +353,7 @@ def _sum_squares(problem: Problem, orders: IntArray) -> tuple[FloatArray, FloatA
     rows = sp.hstack([sp.csr_array((parts.shape[0], labels.size)), parts], format="csr")
     signs = np.vstack([np.append(shares, -1.0), np.append(0 * shares, 1.0)]).T
     factors = np.kron(np.eye(n_orders), signs)
-    found = problem.bank.contract_rows(rows, factors, problem.X, sp.vstack(means, format="csr"))
+    found = problem.kernels.contract_rows(rows, factors, sp.vstack(means, format="csr"))
     return found.T[::2], found.T[1::2]
 
 

@@ -1,0 +1,280 @@
+"""Kernels on the training samples: bandwidths, weights of channels, landmarks, a first choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils import check_random_state
+
+from imkpl._progress import announce
+from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.estimators._constraints import Constraints, KernelLimits
+from imkpl.estimators._training import ChannelWeights, TrainingData
+from imkpl.kernels import ArrayColumns, Kernels
+from imkpl.kernels.blocks import BlockSamples, RowBlocks
+from imkpl.kernels.normalize import normalized
+from imkpl.kernels.sources import MAX_EXACT
+from imkpl.model.kernel_choice import KernelChoice, compare_kernels
+from imkpl.model.landmarks import choose_landmarks
+from imkpl.model.problem import Problem, Settings
+from imkpl.model.separation import LinearSeparation
+
+# Costly kernels are screened on so many samples, or so many per class, if there are so many times
+# as many; so many times as many kernels stay as a model keeps.
+SCREENING_SAMPLES, SCREENING_PER_CLASS = 400, 6
+SCREENED_SAMPLES = 1.5
+SCREENED_KERNELS = 2
+# The default number of landmarks, and the least number per class behind it.
+DEFAULT_LANDMARKS = 4000
+DEFAULT_PER_CLASS = 20
+# Fewer than two per class would leave a class without neighbours.
+LEAST_PER_CLASS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class BoundData:
+    """Training data and the kernels on its samples."""
+
+    data: TrainingData
+    kernels: Kernels  # of unit diagonal, or of unit norms on average
+    limits: KernelLimits | None = None  # on the kernels that may be chosen
+    channels: ChannelWeights | None = None  # where kernels weigh channels
+    whole: BoundData | None = None  # all distinct samples, where these are landmarks
+
+    def take(self, samples: IntArray) -> BoundData:
+        """Some of the samples, brought into memory."""
+        return replace(self, data=self.data.take(samples), kernels=self.kernels.take(samples))
+
+    def limited_to(self, problem: Problem) -> BoundData:
+        """The same with the kernels of a problem as the only ones that may be chosen."""
+        return replace(self, limits=KernelLimits(problem.kernel_indices, problem.is_required))
+
+    def build_problem(self, settings: Settings) -> Problem:
+        """The problem before kernels are chosen; expensive ones are computed once."""
+        data, limits, kernels = self.data, self.limits, self.kernels
+        owner, n_samples = data.given.form.owner, data.n_samples
+        announce(owner, f"weighing {kernels.n_kernels} kernels on {n_samples} samples")
+        if settings.n_neighbors > n_samples:
+            what, more = "distinct samples", "add samples"
+            if self.whole is not None:
+                what, more = "landmarks", "raise n_landmarks"
+            raise ValueError(
+                f"n_neighbors={settings.n_neighbors}, but there are only {n_samples} {what}, "
+                "expected no more neighbours than that. Use "
+                f"n_neighbors={n_samples - 1} or less, or {more}."
+            )
+        indices = np.arange(kernels.n_kernels)
+        if limits is not None:
+            indices, kernels = limits.allowed, kernels.select(limits.allowed)
+        return Problem(
+            kernels=kernels.tabulated(),
+            labels=data.labels,
+            sample_weight=data.sample_weight,
+            multiplicity=data.multiplicity,
+            settings=settings,
+            kernel_indices=indices,
+            separation_loss=LinearSeparation(np.zeros(indices.size)),
+            is_required=None if limits is None else limits.is_required,
+            is_eligible=data.is_eligible,
+        )
+
+    def compare(self, settings: Settings) -> KernelChoice:
+        """The kernels after their comparison with permutations."""
+        choice = compare_kernels(self.build_problem(settings))
+        if self.limits is not None and settings.weight_rule == "margin":
+            form, varying = self.data.given.form, choice.problem.kernel_indices
+            self.limits.check_varying(self.kernels, form, varying)
+        return choice
+
+
+def bind_kernels(
+    data: TrainingData, settings: Settings, constraints: Constraints, *, in_blocks: bool
+) -> BoundData:
+    """Learn bandwidths, and the weights of channels where kernels have them.
+
+    An array of which parts will be taken, because landmarks stand for it, is not copied.
+    """
+    given = data.given
+    announce(given.form.owner, "learning bandwidths")
+    samples = given.samples
+    if in_blocks and given.bank.kind.input_kind == "columns" and isinstance(samples, np.ndarray):
+        samples = RowBlocks.of(ArrayColumns(samples))
+    kernels = normalized(given.bank.on_rows(samples, data.rows, data.sample_weight))
+    bound = weigh_channels(BoundData(data, kernels), settings, constraints)
+    if bound.channels is not None:
+        return bound
+    limit = None if settings.weight_rule == "lp" else settings.max_kernels
+    return replace(bound, limits=constraints.find(kernels, given.form, limit))
+
+
+def weigh_channels(bound: BoundData, settings: Settings, constraints: Constraints) -> BoundData:
+    """Kernels that compare channels together, which are weighed as features are.
+
+    There is one kernel per channel for that, and some samples are enough.
+    """
+    data, given = bound.data, bound.data.given
+    each = given.bank.by_channel(given.form.n_channels or 0)
+    if each is None:
+        return bound
+    n_samples = count_screening(data)
+    is_many = data.n_samples > SCREENED_SAMPLES * n_samples
+    part = take_some(data, n_samples) if is_many else np.arange(data.n_samples)
+    rows, weight = data.rows[part], data.sample_weight[part]
+    kernels = each.on_rows(given.samples, rows, weight)
+    # A limit on kernels is not one on channels.
+    limits = constraints.find(kernels, given.form, None)
+    choice = BoundData(data.take(part), kernels, limits).compare(settings)
+    problem, weights = choice.choose(None)
+    learned = problem.unit_weights(weights, kernels.n_kernels)
+    evidence = np.zeros(kernels.n_kernels)
+    evidence[choice.problem.kernel_indices] = choice.evidence.shares
+    joint = given.bank.weighed(learned).on_rows(given.samples, data.rows, data.sample_weight)
+    found = ChannelWeights(learned, replace(choice.evidence, shares=evidence))
+    return replace(bound, kernels=joint, channels=found)
+
+
+def take_some(data: TrainingData, n_samples: int) -> IntArray:
+    """About this number of samples, in the proportions of the classes."""
+    order = np.random.default_rng(0).permutation(data.n_samples)
+    by_class = [order[data.labels[order] == label] for label in range(data.classes.size)]
+    share = n_samples / data.n_samples
+    parts = [some[: max(SCREENING_PER_CLASS, round(share * some.size))] for some in by_class]
+    return np.sort(np.concatenate(parts))
+
+
+def learn_kernels(
+    data: TrainingData,
+    settings: Settings,
+    constraints: Constraints,
+    *,
+    solver: str,
+    n_landmarks: int | None,
+    random_state: Any,
+) -> tuple[BoundData, KernelChoice, FloatArray]:
+    """The samples to learn from, what chooses among their kernels, and the evidence of all kernels.
+
+    Landmarks are drawn twice: in the average kernel, then in the kernel that is learned from these.
+    If few features are informative, the average is mostly noise, in which all samples are alike.
+    Kernels are chosen twice as well: those that the first landmarks do not need are left out.
+    """
+    n_drawn = count_landmarks(data, solver, n_landmarks)
+    whole = bind_kernels(data, settings, constraints, in_blocks=n_drawn is not None)
+    if n_drawn is None:
+        if whole.kernels.n_far_values:
+            whole = replace(whole, kernels=whole.kernels.take(np.arange(data.n_samples)))
+        return whole, *screen_and_compare(whole, settings)
+    source = check_random_state(0 if random_state is None else random_state)
+    seed = int(source.randint(2**31 - 1))
+    first = keep_landmarks(whole, n_drawn, seed)
+    choice, evidence = screen_and_compare(first, settings)
+    announce(data.given.form.owner, "drawing landmarks again, in the learned kernel")
+    problem, weights = choice.choose(None, whole.kernels.most_kernels)
+    learned = problem.unit_weights(weights, whole.kernels.n_kernels)
+    landmarks = keep_landmarks(whole, n_drawn, seed, learned).limited_to(problem)
+    # The evidence is that of the comparison among all kernels.
+    return landmarks, screen_and_compare(landmarks, settings)[0], evidence
+
+
+def screen_and_compare(bound: BoundData, settings: Settings) -> tuple[KernelChoice, FloatArray]:
+    """What chooses among kernels, and the evidence of all.
+
+    Of many costly kernels, only those stay that are of use to some of the samples.
+    """
+    evidence = np.zeros(bound.kernels.n_kernels)
+    n_kept = count_screened(bound, settings)
+    if n_kept is not None:
+        part = bound.take(take_some(bound.data, count_screening(bound.data)))
+        screening = part.compare(settings)
+        evidence[screening.problem.kernel_indices] = screening.evidence.shares
+        bound = bound.limited_to(screening.choose(n_kept)[0])
+    choice = bound.compare(settings)
+    if bound.limits is not None:
+        evidence[bound.limits.allowed] = 0.0
+    evidence[choice.problem.kernel_indices] = choice.evidence.shares
+    if bound.channels is not None and not bound.channels.evidence.has_structure:
+        # Weights that were learned from the classes are better than chance in any case.
+        choice = replace(choice, evidence=replace(choice.evidence, has_structure=False))
+    return choice, evidence
+
+
+def count_screening(data: TrainingData) -> int:
+    """How many samples are enough to screen kernels, and to weigh channels."""
+    return max(SCREENING_SAMPLES, SCREENING_PER_CLASS * data.classes.size)
+
+
+def count_screened(bound: BoundData, settings: Settings) -> int | None:
+    """How many kernels stay after a screening; None if all are computed."""
+    kernels, data = bound.kernels, bound.data
+    if kernels.most_kernels is None:
+        return None
+    n_kernels = kernels.n_kernels if bound.limits is None else bound.limits.allowed.size
+    n_kept = SCREENED_KERNELS * max(kernels.most_kernels, settings.max_kernels or 0)
+    n_samples = count_screening(data)
+    if n_kernels <= n_kept or data.n_samples <= SCREENED_SAMPLES * n_samples:
+        return None
+    announce(data.given.form.owner, f"screening {n_kernels} kernels on {n_samples} samples")
+    return n_kept
+
+
+def count_landmarks(data: TrainingData, solver: str, n_landmarks: int | None) -> int | None:
+    """How many landmarks to learn from; None for all distinct samples.
+
+    Samples on a cluster are always learned from landmarks. Where there are no more samples than
+    landmarks, all are gathered.
+    """
+    n_samples, n_classes, samples = data.n_samples, data.classes.size, data.given.samples
+    if isinstance(samples, BlockSamples):
+        if solver == "exact":
+            raise ValueError(
+                "solver='exact' compares all pairs of samples in the memory of one machine, "
+                "expected 'landmarks' or 'auto' for samples on a cluster and for files of many "
+                "rows. Leave solver out, or pass an array."
+            )
+        solver = "landmarks" if samples.is_remote else solver
+    if solver == "exact" or (solver == "auto" and n_samples <= MAX_EXACT):
+        return None
+    if n_landmarks is None:
+        n_landmarks = max(DEFAULT_LANDMARKS, DEFAULT_PER_CLASS * n_classes)
+    if n_landmarks < LEAST_PER_CLASS * n_classes:
+        raise ValueError(
+            f"n_landmarks={n_landmarks}, expected at least {LEAST_PER_CLASS * n_classes}, "
+            f"{LEAST_PER_CLASS} for each of the {n_classes} classes. Raise it, or leave it out "
+            f"for {DEFAULT_LANDMARKS}."
+        )
+    return None if n_landmarks >= n_samples else int(n_landmarks)
+
+
+def keep_landmarks(
+    bound: BoundData, n_landmarks: int, seed: int, kernel_weights: FloatArray | None = None
+) -> BoundData:
+    """The landmarks, with the weights of the samples that they stand for.
+
+    They are drawn in the average kernel, unless weights are given.
+    """
+    data, kernels = bound.data, bound.kernels
+    used = None if bound.limits is None else bound.limits.allowed
+    used = used if kernel_weights is None else np.flatnonzero(kernel_weights)
+    indices, weights = choose_landmarks(
+        kernels if used is None else kernels.select(used),
+        data.labels,
+        data.sample_weight,
+        n_landmarks,
+        kernel_weights=None if kernel_weights is None else kernel_weights[used],
+        is_wanted=find_wanted(data),
+        seed=seed,
+        working_memory=get_config()["working_memory"],
+    )
+    drawn = bound.take(indices)
+    return replace(drawn, data=replace(drawn.data, sample_weight=weights), whole=bound)
+
+
+def find_wanted(data: TrainingData) -> BoolArray | None:
+    """Samples that must be landmarks: one eligible sample of each class."""
+    if data.is_eligible is None:
+        return None
+    is_wanted, places = np.zeros(data.n_samples, bool), np.flatnonzero(data.is_eligible)
+    is_wanted[places[np.unique(data.labels[places], return_index=True)[1]]] = True
+    return is_wanted

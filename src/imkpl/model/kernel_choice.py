@@ -1,0 +1,120 @@
+"""Which kernels a model learns from, and their first weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.normalize import divide_by_variance
+from imkpl.model.class_means import choose_by_means
+from imkpl.model.constraints import choose_kernels
+from imkpl.model.margin_choice import MAX_CANDIDATES, Choose, MarginStart, choose_compared, largest
+from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
+from imkpl.model.permutation_test import KernelEvidence, run_permutation_test
+from imkpl.model.problem import Problem, check_varying
+from imkpl.model.separation import LinearSeparation, local_separation_slopes
+
+
+def compare_kernels(problem: Problem) -> KernelChoice:
+    """Scale the kernels of a problem and test them against permutations, before some are chosen."""
+    if problem.settings.weight_rule == "margin":
+        scaled = divide_by_variance(problem.kernels, problem.sample_weight)
+        varying = np.flatnonzero(scaled.factors)
+        check_varying(varying.size > 0)
+        problem = replace(problem, kernels=scaled).select(varying)
+    problem = problem.in_suitable_precision()
+    average = problem.average()
+    return KernelChoice(problem, run_permutation_test(problem, average), average)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelChoice:
+    """Chooses kernels; without a limit, among those that pass the permutation test.
+
+    With a limit too, if enough pass, otherwise among all. Neighbours are found in the average of
+    the kernels among which is chosen, so that noise that does not pass has no part in it.
+    """
+
+    problem: Problem  # with all kernels that vary
+    evidence: KernelEvidence
+    average: FloatArray  # of all kernels
+
+    def choose(
+        self, max_kernels: int | None, most: int | None = None
+    ) -> tuple[Problem, FloatArray]:
+        """The problem with the chosen kernels, and their weights; `most` if nothing is given."""
+        is_gated = self._is_gated(max_kernels)
+        found = (self._among_passing if is_gated else self._among_all)(max_kernels)
+        is_too_large = max_kernels is None and most is not None and found[1].size > most
+        if is_too_large and self.problem.settings.learns_weights:
+            return self.choose(most)
+        return found
+
+    def pool(self, max_kernels: int | None) -> Problem:
+        """The kernels among which is chosen again; of very many those with most evidence."""
+        if self._is_gated(max_kernels):
+            return self._passing
+        has_few = self.problem.kernels.n_kernels <= MAX_CANDIDATES
+        if has_few or not self.problem.settings.learns_weights:
+            return self.problem
+        return self._complete(largest(self.evidence.shares, MAX_CANDIDATES))
+
+    def _is_gated(self, max_kernels: int | None) -> bool:
+        n_passing, n_kernels = self.evidence.passing.size, self.problem.kernels.n_kernels
+        return self.problem.settings.learns_weights and (max_kernels or 1) <= n_passing < n_kernels
+
+    @cached_property
+    def _passing(self) -> Problem:
+        return self._complete(self.evidence.passing)
+
+    def _complete(self, kernels: IntArray) -> Problem:
+        """The problem with these kernels, and with those that are required."""
+        if self.problem.is_required is not None:
+            kernels = choose_kernels(self.problem.is_required, kernels, None)
+        return self.problem.select(kernels)
+
+    @cached_property
+    def _among_all(self) -> Choose:
+        return prepare_choice(self.problem, self.average)
+
+    @cached_property
+    def _among_passing(self) -> Choose:
+        return prepare_choice(self._passing, self._passing.average())
+
+
+def prepare_choice(problem: Problem, average: FloatArray) -> Choose:
+    """What chooses among the kernels of a problem, by its weight rule."""
+    settings, labels = problem.settings, problem.labels
+    if not settings.learns_weights:
+        return partial(weigh_equally, problem)
+    n_same, n_other = settings.n_neighbors, count_others(settings.n_neighbors, len(problem.members))
+    if settings.weight_rule == "lp":
+        return partial(
+            start_as_printed, problem, find_neighborhoods(average, labels, n_same, n_same)
+        )
+    if problem.kernels.default_sparsity is None:
+        return choose_by_means(problem)
+    compared = choose_compared(labels.size, n_other, problem.kernels.n_kernels)
+    return MarginStart(problem, find_neighborhoods(average, labels, n_same, n_other, compared))
+
+
+def choose_again(problem: Problem, n_kernels: int) -> tuple[Problem, FloatArray]:
+    """So many kernels among those of a part of the problem."""
+    return prepare_choice(problem, problem.average())(n_kernels)
+
+
+def start_as_printed(
+    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None = None
+) -> tuple[Problem, FloatArray]:
+    """The paper's start: equal weights, and J_ls as printed; a limit has no effect."""
+    slopes = local_separation_slopes(problem.kernels, neighborhoods, problem.sample_weight)
+    return weigh_equally(replace(problem, separation_loss=LinearSeparation(slopes)))
+
+
+def weigh_equally(problem: Problem, max_kernels: int | None = None) -> tuple[Problem, FloatArray]:
+    """Equal weights for all kernels; a limit has no effect."""
+    n_kernels = problem.kernels.n_kernels
+    return problem, np.full(n_kernels, 1 / n_kernels)
