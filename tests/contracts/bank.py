@@ -1,136 +1,204 @@
-"""The laws of every kernel bank."""
+"""The laws of every kernel bank, and of the kernels that it makes."""
 
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
+from imkpl.kernels.base import count_samples
+from imkpl.kernels.forms import Form
+
+KINDS = ("vectors", "columns", "tables", "words", "series", "similarities", "anything")
+
 
 def check_bank(bank, X, Y, dense, *, rtol=1e-9):
-    """Run all laws on an adapted bank.
+    """Bind a bank to the training samples X, run all laws, and return the bound kernels.
 
-    `X` holds samples, `Y` the columns of a cross part as the bank accepts them, and `dense(X, Y)`
-    is the slow twin: the stack (n_X, n_Y, n_kernels), for Y = None between the samples of X.
+    `X` and `Y` are what users pass: the training part, and new samples (for precomputed kernels
+    their similarities to the training part). `dense(A, B)` is the slow twin: the stack
+    (n_A, n_B, n_kernels) between samples such as X or Y, for B = None between the samples of A. It
+    is called with (X, None) and with (Y, X).
+    """
+    before = copy.deepcopy((X, Y))
+    kernels, new = bank.on(X), check_reading(bank, X, Y)
+    check_kernels(kernels, dense(X, None), new, dense(Y, X), rtol=rtol)
+    norms = kernels.cross(new).diagonal()
+    if not kernels.has_unit_diagonal:
+        expected = np.einsum("iil->il", dense(Y, None))
+        assert_allclose(norms, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+    assert norms.shape == (count_samples(new), kernels.n_kernels)
+    check_frozen(bank)
+    twin = pickle.loads(pickle.dumps(bank)).on(X)
+    weights = np.ones(kernels.n_kernels)
+    assert_array_equal(twin.combine(weights), kernels.combine(weights))
+    for old, now in zip(before, (X, Y), strict=True):
+        assert comparable(old) == comparable(now)
+    return kernels
+
+
+def check_kernels(kernels, full, new=None, crossed=None, *, rtol=1e-9):
+    """Run all laws on square kernels.
+
+    `full` is the slow twin, `crossed` that between `new` samples, as `read` returns them, and those
+    of the kernels; both None for kernels that cannot be compared with new samples.
     """
     rng = np.random.default_rng(0)
-    before = copy.deepcopy((X, Y))
-    full, cross = dense(X, None), dense(X, Y)
     atol = rtol * max(1.0, np.abs(full).max())
-    check_shapes(bank, X, full)
-    check_twin(bank, X, Y, full, cross, rng, rtol, atol)
-    check_new_samples(bank, X, Y, cross, rng)
-    check_adjoint(bank, X, Y, full, cross, rng)
-    check_symmetric_and_definite(bank, X, rng)
-    check_select(bank, X, Y, rng)
-    check_zero_weights(bank, X)
-    check_take(bank, X, rng, atol)
-    check_pairs(bank, X, full, rng, rtol, atol)
-    check_contract_pairs(bank, X, full, rng, rtol, atol)
-    check_contract_rows(bank, X, full, rng, rtol, atol)
-    check_compare_mixes(bank, X, Y, cross, rng, rtol, atol)
-    check_diagonal(bank, X, full, rtol, atol)
-    check_columns(bank, X, Y)
-    check_working_memory(bank, X, Y, rng)
-    check_copies(bank, X, Y)
-    for old, new in zip(before, (X, Y), strict=True):
-        assert_array_equal(numbers_of(old), numbers_of(new))
-
-
-def numbers_of(samples):
-    """The numbers of samples; series and tables have them in `values`, documents in `counts`."""
-    counts = getattr(samples, "counts", None)
-    return getattr(samples, "values", samples) if counts is None else counts.toarray()
+    bounds = {"rtol": rtol, "atol": atol}
+    assert kernels.is_square
+    assert kernels.input_kind in KINDS
+    check_operator(kernels, full, rng, **bounds)
+    check_symmetric_and_definite(kernels, rng)
+    check_pairs(kernels, full, rng, **bounds)
+    check_contract_pairs(kernels, full, rng, **bounds)
+    check_contract_rows(kernels, full, rng, **bounds)
+    check_diagonal(kernels, full, rng, **bounds)
+    check_subsets(kernels, full, rng, **bounds)
+    check_operator(kernels.tabulated(), full, rng, **bounds)
+    check_single_precision(kernels, full, rng)
+    check_working_memory(kernels, rng)
+    check_frozen(kernels)
+    check_copies(kernels)
+    check_shown(kernels)
+    if new is not None:
+        check_cross(kernels, new, crossed, rng, **bounds)
+        check_narrowed(kernels, new, rng)
 
 
 def positive(rng, n):
     return rng.uniform(0.1, 1.0, n)
 
 
-def check_shapes(bank, X, full):
-    assert bank.n_kernels == full.shape[2]
-    assert len(bank.kernel_names()) == bank.n_kernels
-    kinds = ("vectors", "columns", "tables", "words", "series", "similarities", "anything")
-    assert bank.reads in kinds
+def some_of(rng, n):
+    return rng.permutation(n)[: max(1, n // 2)]
 
 
-def check_twin(bank, X, Y, full, cross, rng, rtol, atol):
-    weights = rng.standard_normal(bank.n_kernels)
-    for other, stack in ((None, full), (Y, cross)):
-        assert_allclose(bank.combine(weights, X, other), stack @ weights, rtol=rtol, atol=atol)
-        M = rng.standard_normal(stack.shape[:2])
-        expected = np.einsum("ijl,ij->l", stack, M)
-        assert_allclose(bank.contract(M, X, other), expected, rtol=rtol, atol=atol * M.size)
-        last = bank.n_kernels - 1
-        assert_allclose(bank.evaluate(last, X, other), stack[:, :, last], rtol=rtol, atol=atol)
+def comparable(samples):
+    """The values of samples as text; tables and series have them in `values`, words in `counts`."""
+    if hasattr(samples, "counts"):
+        samples = samples.counts.toarray()
+    samples = samples.toarray() if sp.issparse(samples) else getattr(samples, "values", samples)
+    return samples.tobytes() if getattr(samples, "dtype", None) == np.float64 else repr(samples)
 
 
-def check_new_samples(bank, X, Y, cross, rng):
-    weights = positive(rng, bank.n_kernels)
-    atol = 1e-12 * weights.sum() * max(1.0, np.abs(cross).max())
-    expected = bank.combine(weights, X, Y)
-    assert_allclose(bank._compare_new(weights, X, Y), expected, rtol=0, atol=atol)
+# How samples are read
 
 
-def check_adjoint(bank, X, Y, full, cross, rng):
-    for other, stack in ((None, full), (Y, cross)):
-        M = np.asfortranarray(rng.standard_normal(stack.shape[:2]))
-        M.flags.writeable = False
-        a = rng.standard_normal(bank.n_kernels)
-        left = np.vdot(bank.combine(a, X, other), M)
-        right = a @ bank.contract(M, X, other)
-        size = np.abs(a).sum() * np.abs(M).sum() * max(1.0, np.abs(stack).max())
-        assert abs(left - right) <= 1e-12 * size
+def check_reading(bank, X, Y):
+    """New samples as `read` returns them; a training part has two samples at least."""
+    if count_samples(X) < 2:
+        return Y
+    kind = bank.kind
+    samples, form = kind.read(X, Form())
+    new, same = kind.read(Y, form)
+    assert same.n_features == form.n_features
+    kernels = bank.on(samples)
+    weights = np.ones(kernels.n_kernels)
+    assert_array_equal(kernels.combine(weights), bank.on(X).combine(weights))
+    check_equal(kind, samples, kernels.shape[0])
+    rows = np.arange(kernels.shape[0])[::-1][:-1]
+    some = bank.on_rows(samples, rows, np.ones(rows.size))
+    assert some.combine(np.ones(some.n_kernels)).shape == (rows.size, rows.size)
+    assert some.cross(new).combine(np.ones(some.n_kernels)).shape == (count_samples(new), rows.size)
+    return new
 
 
-def check_symmetric_and_definite(bank, X, rng):
-    K = bank.combine(positive(rng, bank.n_kernels), X)
+def check_equal(kind, samples, n_samples):
+    rows = np.append(np.arange(n_samples), 0)
+    for label in (0, 1):
+        labels = np.zeros(n_samples + 1, dtype=np.intp)
+        labels[-1] = label
+        first, groups = kind.find_equal(samples, rows, labels)
+        assert_array_equal(groups[first], np.arange(first.size))
+        assert_array_equal(labels[first[groups]], labels)
+        # Where samples can be equal, a sample is equal to itself.
+        is_told_apart = first.size == rows.size
+        assert is_told_apart or (groups[0] == groups[-1]) == (label == 0)
+
+
+# The operator, its adjoint, and the kernels one by one
+
+
+def check_operator(kernels, stack, rng, *, rtol, atol):
+    """What kernels of any shape promise, against the slow twin of that shape."""
+    bounds = {"rtol": rtol, "atol": atol}
+    assert kernels.shape == stack.shape[:2]
+    assert kernels.n_kernels == stack.shape[2]
+    names = kernels.kernel_names()
+    assert len(names) == kernels.n_kernels
+    weights, largest = rng.standard_normal(kernels.n_kernels), max(1.0, np.abs(stack).max())
+    K = kernels.combine(weights)
+    assert_allclose(K, stack @ weights, **bounds)
+    size = np.abs(weights).sum() * largest
+    assert_allclose(kernels.combine_few(weights), K, rtol=0, atol=1e-12 * size)
+    M = np.asfortranarray(rng.standard_normal(stack.shape[:2]))
+    M.flags.writeable = False
+    products = kernels.contract(M)
+    assert_allclose(products, np.einsum("ijl,ij->l", stack, M), rtol=rtol, atol=atol * M.size)
+    assert abs(np.vdot(K, M) - weights @ products) <= 1e-12 * size * np.abs(M).sum()
+    last = kernels.n_kernels - 1
+    assert_allclose(kernels.evaluate(last), stack[:, :, last], **bounds)
+    assert_array_equal(kernels.combine(np.zeros(kernels.n_kernels)), 0.0)
+    # Descending, so that kernels which are sorted are noticed.
+    chosen = np.arange(kernels.n_kernels)[::-1][: kernels.n_kernels // 2 + 1]
+    smaller, spread = kernels.select(chosen), np.zeros(kernels.n_kernels)
+    spread[chosen] = positive(rng, chosen.size)
+    assert smaller.n_kernels == chosen.size
+    assert smaller.kernel_names() == [names[i] for i in chosen]
+    whole = kernels.combine(spread)
+    assert_allclose(smaller.combine(spread[chosen]), whole, rtol=1e-13, atol=1e-14)
+    assert_allclose(smaller.contract(M), products[chosen], rtol=1e-12, atol=1e-13 * largest)
+    check_compare_mixes(kernels, stack, rng, **bounds)
+
+
+def check_compare_mixes(kernels, stack, rng, *, rtol, atol):
+    mixes = few_rows(rng, stack.shape[1], 3)
+    expected = np.einsum("ijl,mj->iml", stack, mixes.toarray())
+    bound = atol * max(1.0, np.abs(mixes.toarray()).sum(axis=1).max())
+    assert_allclose(kernels.compare_mixes(mixes), expected, rtol=rtol, atol=bound)
+
+
+def check_symmetric_and_definite(kernels, rng):
+    K = kernels.combine(positive(rng, kernels.n_kernels))
     assert_array_equal(K, K.T)
     assert np.linalg.eigvalsh(K).min() >= -1e-10 * max(1.0, np.trace(K))
+    one = kernels.evaluate(0)
+    assert_array_equal(one, one.T)
 
 
-def check_select(bank, X, Y, rng):
-    # Descending, so that a bank which sorts its kernels is noticed.
-    chosen = np.arange(bank.n_kernels)[::-1][: bank.n_kernels // 2 + 1]
-    smaller = bank.select(chosen)
-    weights = np.zeros(bank.n_kernels)
-    weights[chosen] = positive(rng, chosen.size)
-    assert smaller.n_kernels == chosen.size
-    assert smaller.kernel_names() == [bank.kernel_names()[i] for i in chosen]
-    for other in (None, Y):
-        K = bank.combine(weights, X, other)
-        assert_allclose(smaller.combine(weights[chosen], X, other), K, rtol=1e-13, atol=1e-14)
-        M = rng.standard_normal(K.shape)
-        assert_allclose(
-            smaller.contract(M, X, other), bank.contract(M, X, other)[chosen], rtol=1e-12
-        )
-
-
-def check_zero_weights(bank, X):
-    assert_array_equal(bank.combine(np.zeros(bank.n_kernels), X), 0.0)
-
-
-def check_take(bank, X, rng, atol):
-    weights = positive(rng, bank.n_kernels)
-    K = bank.combine(weights, X)
-    some = rng.permutation(K.shape[0])[: max(1, K.shape[0] // 2)]
-    assert_allclose(bank.combine(weights, X, bank._take(X, some)), K[:, some], rtol=0, atol=atol)
-    part = bank.combine(weights, bank._subset(X, some))
-    assert_allclose(part, K[np.ix_(some, some)], rtol=0, atol=atol)
-
-
-def check_pairs(bank, X, full, rng, rtol, atol):
+def check_pairs(kernels, full, rng, *, rtol, atol):
     rows, columns = rng.integers(0, full.shape[0], (2, 37))
     rows[:3] = columns[:3]
-    values = bank.pairs(X, rows, columns)
+    values = kernels.pairs(rows, columns)
     assert values.dtype == np.float64
     assert_allclose(values, full[rows, columns], rtol=rtol, atol=atol)
-    single = bank.pairs(X, rows, columns, dtype=np.float32)
+    single = kernels.pairs(rows, columns, dtype=np.float32)
     assert single.dtype == np.float32
     assert_allclose(single, full[rows, columns], rtol=1e-5, atol=1e-5 * max(1, np.abs(full).max()))
-    assert bank.pairs(X, [], []).shape == (0, bank.n_kernels)
+    assert kernels.pairs([], []).shape == (0, kernels.n_kernels)
+
+
+def check_contract_pairs(kernels, full, rng, *, rtol, atol):
+    rows, columns = rng.integers(0, full.shape[0], (2, 37))
+    rows[:3], columns[:3] = columns[:3], rows[3:6]
+    rows[6:9] = columns[6:9]
+    values = rng.standard_normal(37)
+    for array in (rows, columns, values):
+        array.flags.writeable = False
+    M = sp.coo_array((values, (rows, columns)), shape=full.shape[:2]).toarray()
+    found = kernels.contract_pairs(values, rows, columns)
+    assert found.dtype == np.float64
+    assert_allclose(found, np.einsum("ijl,ij->l", full, M), rtol=rtol, atol=37 * atol)
+    assert_allclose(found, kernels.contract(M), rtol=rtol, atol=37 * atol)
+    a = rng.standard_normal(kernels.n_kernels)
+    size = np.abs(a).sum() * np.abs(values).sum() * max(1.0, np.abs(full).max())
+    assert abs(np.vdot(kernels.combine(a), M) - a @ found) <= 1e-12 * size
+    assert_array_equal(kernels.contract_pairs([], [], []), np.zeros(kernels.n_kernels))
 
 
 def few_rows(rng, n, n_rows=9):
@@ -144,102 +212,124 @@ def few_rows(rng, n, n_rows=9):
     return rows
 
 
-def check_contract_pairs(bank, X, full, rng, rtol, atol):
-    rows, columns = rng.integers(0, full.shape[0], (2, 37))
-    rows[:3], columns[:3] = columns[:3], rows[3:6]
-    rows[6:9] = columns[6:9]
-    values = rng.standard_normal(37)
-    for array in (rows, columns, values):
-        array.flags.writeable = False
-    M = sp.coo_array((values, (rows, columns)), shape=full.shape[:2]).toarray()
-    found = bank.contract_pairs(values, X, rows, columns)
-    assert found.dtype == np.float64
-    assert_allclose(found, np.einsum("ijl,ij->l", full, M), rtol=rtol, atol=37 * atol)
-    assert_allclose(found, bank.contract(M, X), rtol=rtol, atol=37 * atol)
-    a = rng.standard_normal(bank.n_kernels)
-    size = np.abs(a).sum() * np.abs(values).sum() * max(1.0, np.abs(full).max())
-    assert abs(np.vdot(bank.combine(a, X), M) - a @ found) <= 1e-12 * size
-    assert_array_equal(bank.contract_pairs([], X, [], []), np.zeros(bank.n_kernels))
-
-
-def check_contract_rows(bank, X, full, rng, rtol, atol):
+def check_contract_rows(kernels, full, rng, *, rtol, atol):
     n = full.shape[0]
     mixes, weights = few_rows(rng, n, 3), rng.standard_normal(9)
     rows, joined = few_rows(rng, n), few_rows(rng, n + 3)
     written_out = sp.csr_array(joined[:, :n] + joined[:, n:] @ mixes)
     for given, shared, whole in ((rows, None, rows), (joined, mixes, written_out)):
-        found = bank.contract_rows(given, weights, X, shared)
+        found = kernels.contract_rows(given, weights, shared)
         dense = whole.toarray()
         M = (dense.T * weights) @ dense
         bound = atol * max(1.0, (np.abs(weights) * np.abs(dense).sum(axis=1) ** 2).sum())
         assert_allclose(found, np.einsum("ijl,ij->l", full, M), rtol=rtol, atol=bound)
-        assert_allclose(found, bank.contract(M, X), rtol=rtol, atol=bound)
-        a = rng.standard_normal(bank.n_kernels)
+        assert_allclose(found, kernels.contract(M), rtol=rtol, atol=bound)
+        a = rng.standard_normal(kernels.n_kernels)
         size = np.abs(a).sum() * np.abs(M).sum() * max(1.0, np.abs(full).max())
-        assert abs(np.vdot(bank.combine(a, X), M) - a @ found) <= 1e-12 * size
-    assert_array_equal(bank.contract_rows(rows[:0], [], X), np.zeros(bank.n_kernels))
+        assert abs(np.vdot(kernels.combine(a), M) - a @ found) <= 1e-12 * size
+    assert_array_equal(kernels.contract_rows(rows[:0], []), np.zeros(kernels.n_kernels))
     # Several sums at once, which may be on a grid where one would not be.
     factors = np.column_stack([weights, rng.standard_normal(weights.size)])
-    apart = [bank.contract_rows(joined, one, X, mixes) for one in factors.T]
-    together = bank.contract_rows(joined, factors, X, mixes)
+    apart = [kernels.contract_rows(joined, one, mixes) for one in factors.T]
+    together = kernels.contract_rows(joined, factors, mixes)
     assert_allclose(together, np.column_stack(apart), rtol=1e-5, atol=1e-5 + bound)
-    chosen = np.arange(bank.n_kernels)[::-1]
-    reversed_order = bank.select(chosen).contract_rows(rows, weights, X)
-    assert_allclose(reversed_order, bank.contract_rows(rows, weights, X)[chosen], rtol=1e-12)
+    chosen = np.arange(kernels.n_kernels)[::-1]
+    reversed_order = kernels.select(chosen).contract_rows(rows, weights)
+    assert_allclose(reversed_order, kernels.contract_rows(rows, weights)[chosen], rtol=1e-12)
 
 
-def check_compare_mixes(bank, X, Y, cross, rng, rtol, atol):
-    mixes = few_rows(rng, cross.shape[1], 3)
-    expected = np.einsum("ijl,mj->iml", cross, mixes.toarray())
-    bound = atol * max(1.0, np.abs(mixes.toarray()).sum(axis=1).max())
-    assert_allclose(bank._compare_mixes(X, Y, mixes), expected, rtol=rtol, atol=bound)
-
-
-def check_diagonal(bank, X, full, rtol, atol):
-    diagonal = bank._diagonal(X)
-    assert_allclose(diagonal, np.einsum("iil->il", full), rtol=rtol, atol=atol)
-    if bank._has_unit_diagonal:
+def check_diagonal(kernels, full, rng, *, rtol, atol):
+    diagonal, expected = kernels.diagonal(), np.einsum("iil->il", full)
+    assert_allclose(diagonal, expected, rtol=rtol, atol=atol)
+    shares = rng.dirichlet(np.ones(full.shape[0]))
+    assert_allclose(kernels.mean_diagonal(shares), shares @ expected, rtol=rtol, atol=atol)
+    if kernels.has_unit_diagonal:
         assert_array_equal(diagonal, 1.0)
         assert diagonal.strides == (0, 0)
+        assert kernels.has_unit_norms
 
 
-def check_columns(bank, X, Y):
-    columns = bank._columns
-    if columns is None:
+# The same kernels on other samples
+
+
+def check_subsets(kernels, full, rng, *, rtol, atol):
+    bounds = {"rtol": rtol, "atol": atol}
+    some, others = some_of(rng, full.shape[0]), some_of(rng, full.shape[0])
+    part = kernels.take(some)
+    assert part.is_square
+    check_operator(part, full[np.ix_(some, some)], rng, **bounds)
+    check_pairs(part, full[np.ix_(some, some)], rng, **bounds)
+    check_diagonal(part, full[np.ix_(some, some)], rng, **bounds)
+    again = some_of(rng, some.size)
+    check_operator(part.take(again), full[np.ix_(some[again], some[again])], rng, **bounds)
+    check_operator(part.between(None, again), full[np.ix_(some, some[again])], rng, **bounds)
+    # A sample may be listed twice.
+    twice = np.append(others, others[:1])
+    check_operator(kernels.take(twice), full[np.ix_(twice, twice)], rng, **bounds)
+    for rows in (None, some):
+        block = kernels.between(rows, twice)
+        assert not block.is_square
+        everyone = np.arange(full.shape[0]) if rows is None else rows
+        check_operator(block, full[np.ix_(everyone, twice)], rng, **bounds)
+
+
+def check_cross(kernels, new, crossed, rng, *, rtol, atol):
+    bounds = {"rtol": rtol, "atol": atol}
+    block = kernels.cross(new)
+    assert not block.is_square
+    check_operator(block, crossed, rng, **bounds)
+    some = some_of(rng, kernels.shape[1])
+    support = kernels.take(some)
+    check_operator(support.cross(new), crossed[:, some], rng, **bounds)
+    again = some_of(rng, some.size)
+    check_operator(support.take(again).cross(new), crossed[:, some[again]], rng, **bounds)
+
+
+def check_narrowed(kernels, new, rng):
+    """Kernels that are kept compare new samples with all input columns like those before."""
+    columns = kernels.input_columns
+    assert columns is None or np.array_equal(columns, np.unique(columns))
+    support = kernels.take(some_of(rng, kernels.shape[0]))
+    for some in (support, support.select(np.arange(0, kernels.n_kernels, 2))):
+        narrow, weights = some.narrowed(), np.ones(some.n_kernels)
+        assert narrow.shape == some.shape
+        assert narrow.kernel_names() == some.kernel_names()
+        assert_array_equal(narrow.kernel_columns, some.kernel_columns)
+        assert_array_equal(narrow.input_columns, some.input_columns)
+        expected = some.cross(new).combine(weights)
+        for kept in (narrow, narrow.narrowed(), pickle.loads(pickle.dumps(narrow))):
+            assert_array_equal(kept.cross(new).combine(weights), expected)
+        half = np.arange(0, some.n_kernels, 2)
+        expected = some.select(half).cross(new).combine(weights[half])
+        assert_array_equal(
+            narrow.select(half).narrowed().cross(new).combine(weights[half]), expected
+        )
+
+
+def check_single_precision(kernels, full, rng):
+    weights = positive(rng, kernels.n_kernels)
+    expected = full @ weights
+    found = kernels.in_single_precision().combine(weights)
+    assert_allclose(found, expected, rtol=0, atol=2e-6 * max(1.0, np.abs(expected).max()))
+
+
+def check_working_memory(kernels, rng):
+    # Other kernels make no copies of columns.
+    if kernels.input_kind not in ("columns", "tables"):
         return
-    assert_array_equal(columns, np.unique(columns))
-    weights = np.ones(bank.n_kernels)
-    narrow = bank._on_columns(columns)
-    assert_array_equal(
-        narrow.combine(weights, X[:, columns], Y[:, columns]), bank.combine(weights, X, Y)
-    )
-    half = bank.select(np.arange(0, bank.n_kernels, 2))
-    narrow = half._on_columns(half._columns)
-    weights = np.ones(half.n_kernels)
-    assert_array_equal(narrow.combine(weights, X[:, half._columns]), half.combine(weights, X))
-
-
-def check_working_memory(bank, X, Y, rng):
-    # Other banks make no copies of columns.
-    if bank.reads not in ("columns", "tables"):
-        return
-    # Other banks make no copies of columns.
-    if bank.reads not in ("columns", "tables"):
-        return
-    weights = rng.standard_normal(bank.n_kernels)
+    weights, some = rng.standard_normal(kernels.n_kernels), some_of(rng, kernels.shape[0])
 
     def everything():
-        K, cross = bank.combine(weights, X), bank.combine(weights, X, Y)
-        rng = np.random.default_rng(1)
-        rows, columns = rng.integers(0, K.shape[0], (2, 20))
+        rng, block = np.random.default_rng(1), kernels.between(None, some)
+        rows, columns = rng.integers(0, kernels.shape[0], (2, 20))
         return (
-            K,
-            cross,
-            bank.contract(rng.standard_normal(K.shape), X),
-            bank.contract(rng.standard_normal(cross.shape), X, Y),
-            bank.pairs(X, rows, columns),
-            bank.contract_pairs(rng.standard_normal(20), X, rows, columns),
-            bank.contract_rows(few_rows(rng, K.shape[0]), np.ones(9), X),
+            kernels.combine(weights),
+            block.combine(weights),
+            kernels.contract(rng.standard_normal(kernels.shape)),
+            block.contract(rng.standard_normal(block.shape)),
+            kernels.pairs(rows, columns),
+            kernels.contract_pairs(rng.standard_normal(20), rows, columns),
+            kernels.contract_rows(few_rows(rng, kernels.shape[0]), np.ones(9)),
         )
 
     expected = everything()
@@ -248,8 +338,28 @@ def check_working_memory(bank, X, Y, rng):
             assert_array_equal(found, value)
 
 
-def check_copies(bank, X, Y):
-    weights = np.ones(bank.n_kernels)
-    expected = bank.combine(weights, X, Y)
-    for twin in (copy.deepcopy(bank), pickle.loads(pickle.dumps(bank))):
-        assert_array_equal(twin.combine(weights, X, Y), expected)
+# Plain objects
+
+
+def check_frozen(thing):
+    assert dataclasses.is_dataclass(thing)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        thing.anything_else = 1
+
+
+def check_copies(kernels):
+    weights = np.ones(kernels.n_kernels)
+    expected = kernels.combine(weights)
+    for twin in (copy.deepcopy(kernels), pickle.loads(pickle.dumps(kernels))):
+        assert_array_equal(twin.combine(weights), expected)
+        assert twin.kernel_names() == kernels.kernel_names()
+
+
+def check_shown(kernels):
+    """What is shown of samples has one entry per sample or per kernel."""
+    twice = kernels.take([0, 0]).keys()
+    assert twice is None or (len(twice) == 2 and twice[0] == twice[1])
+    for entries in (kernels.cells(0), kernels.vocabularies(), kernels.kernel_columns):
+        assert entries is None or len(entries) == kernels.n_kernels
+    ranges = kernels.ranges()
+    assert ranges is None or ranges.shape == (kernels.input_columns.size, 2)

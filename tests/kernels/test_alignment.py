@@ -1,6 +1,4 @@
-"""Global alignment kernels: laws, the recursion against its twins, expected alignments."""
-
-import dataclasses
+"""Global alignment kernels: laws, the recursion against its twins, tables, expected alignments."""
 
 import numpy as np
 import pytest
@@ -10,13 +8,10 @@ from scipy.special import gammaln, logsumexp
 from contracts.bank import check_bank
 from imkpl._progress import listening
 from imkpl._threads import limited_threads
-from imkpl.kernels import GlobalAlignment, alignment, expected_alignment, resolve_bank
-from imkpl.kernels.alignment import (
-    align_cross,
-    align_pairs,
-    find_self_similarities,
-    split_losses,
-)
+from imkpl.kernels import GlobalAlignment, align, expected_alignment, resolve_bank
+from imkpl.kernels.align import align_cross, align_pairs, find_self_similarities
+from imkpl.kernels.alignment import SeriesKernels, split_losses
+from imkpl.kernels.forms import Form
 from imkpl.kernels.views import VIEWS
 from imkpl.series import SeriesSet
 from reference.alignment import (
@@ -65,51 +60,65 @@ def scaled(*arrays):
 def test_the_laws_of_banks_hold(rng, settings):
     lengths = LENGTHS if len(settings) < 3 else LENGTHS[:7]
     X, Y = random_series(rng, lengths), random_series(rng, [4, 6, 50])
-    bank = GlobalAlignment(**settings).adapt(X)
-    check_bank(bank, X, Y, lambda A, B: alignment_stack(bank, A, B))
+    bank = GlobalAlignment(**settings)
+    kernels = bank.on(X)
+    check_bank(bank, X, Y, lambda A, B: alignment_stack(kernels, A, B))
 
 
 @pytest.mark.parametrize("weights", [[1.0, 0.0, 0.0], [0.2, 0.0, 0.8], [0.5, 0.3, 0.2]])
 def test_weighed_channels_add_up_their_distances(rng, weights):
     X = random_series(rng, [9] * 8)
     views = ("level", "distribution", "patterns")
-    each = GlobalAlignment(views=views, length=9).adapt(X)
-    bank = GlobalAlignment(views=views, length=9, groups="weighed").adapt(X)
-    bank = bank._weigh(np.array(weights)).adapt(X)
+    each = GlobalAlignment(views=views, length=9).on(X)
+    bank = GlobalAlignment(views=views, length=9, groups="weighed")
+    kernels = bank.weighed(np.array(weights)).on(X)
 
     def distances(values):
         return -np.log(2 * values / (1 + values))
 
-    for index in range(bank.n_kernels):
-        channels = [distances(each.evaluate(3 * index + c, X)) for c in range(3)]
+    for index in range(kernels.n_kernels):
+        channels = [distances(each.evaluate(3 * index + c)) for c in range(3)]
         expected = np.tensordot(weights, channels, axes=1)
-        assert_allclose(distances(bank.evaluate(index, X)), expected, atol=1e-10)
+        assert_allclose(distances(kernels.evaluate(index)), expected, atol=1e-10)
+    assert_allclose(kernels.share_out(np.array([0.5, 0.0, 1.5]), 3), 2 * np.array(weights))
+    assert_array_equal(kernels.input_columns, np.flatnonzero(weights))
 
 
 def test_a_weighed_channel_alone_is_aligned_as_ever(rng):
     X = random_series(rng, LENGTHS[:8])
     settings = {"scales": (0.2, 1.0), "views": ("values", "differences"), "length": 12}
-    bank = GlobalAlignment(groups="weighed", **settings).adapt(X)
-    alone = bank._weigh(np.array([0.0, 1.0, 0.0])).adapt(X)
-    each = GlobalAlignment(**settings).adapt(X)
+    alone = GlobalAlignment(groups="weighed", channel_weights=[0.0, 1.0, 0.0], **settings).on(X)
+    each = GlobalAlignment(**settings).on(X)
     assert alone.kernel_names() == [name for name in each.kernel_names() if "channel 1" in name]
     own = np.flatnonzero(each.kernel_columns == 1)
     for index, kernel in enumerate(own):
-        assert_allclose(alone.evaluate(index, X), each.evaluate(kernel, X), atol=1e-12)
+        assert_allclose(alone.evaluate(index), each.evaluate(kernel), atol=1e-12)
+
+
+def test_channels_are_weighed_by_a_mean_of_views_for_each(rng):
+    X = random_series(rng, LENGTHS[:5])
+    bank = GlobalAlignment(groups="weighed", scales=(0.2, 1.0, 5.0), views=("values", "level"))
+    each, means = GlobalAlignment(views=("values", "level")).on(X), bank.by_channel(3).on(X)
+    for channel in range(3):
+        expected = (each.evaluate(channel) + each.evaluate(3 + channel)) / 2
+        assert_allclose(means.evaluate(channel), expected, rtol=1e-12)
+    assert bank.by_channel(1) is None
+    assert bank.weighed(np.ones(3)).by_channel(3) is None
+    assert GlobalAlignment().by_channel(3) is None
 
 
 def test_what_similarities_lack_is_shared_among_channels(rng):
     X = random_series(rng, [9] * 6, missing=0.0)
-    bank = GlobalAlignment(views=("differences", "level"), groups="weighed").adapt(X)
+    kernels = GlobalAlignment(views=("differences", "level"), groups="weighed").on(X)
     for index in range(2):
-        parts = split_losses(bank, index, X[:1], X)
+        parts = split_losses(kernels, index, X[:1], X)
         assert parts.shape == (6, 3)
         assert np.all(parts >= 0)
-        assert_allclose(parts.sum(axis=1), 1 - bank.evaluate(index, X[:1], X)[0], atol=1e-12)
+        assert_allclose(parts.sum(axis=1), 1 - kernels.evaluate(index)[0], atol=1e-12)
         # The only channel that differs has nearly all of it; alignments change with it.
         other = X[0].copy()
         other[2] += np.arange(9)
-        (parts,) = split_losses(bank, index, X[:1], SeriesSet.from_list([other]))
+        (parts,) = split_losses(kernels, index, X[:1], SeriesSet.from_list([other]))
         assert parts[2] > 0.9 * parts.sum() > 0.01
 
 
@@ -118,6 +127,11 @@ def test_weighed_groups_that_cannot_be_are_refused():
         GlobalAlignment(groups="all")
     with pytest.raises(ValueError, match="two rules for widths"):
         GlobalAlignment(groups="weighed", bandwidth=2.0)
+    for groups, weights in ((None, [1.0, 1.0]), ("weighed", [1.0, -1.0]), ("weighed", [0.0, 0.0])):
+        with pytest.raises(ValueError, match="numbers of at least 0, not all of them 0"):
+            GlobalAlignment(groups=groups).weighed(np.array(weights))
+    with pytest.raises(ValueError, match=r"has shape \(2,\), expected \(3,\): one per channel"):
+        GlobalAlignment(groups="weighed").weighed(np.ones(2)).on(np.zeros((2, 3, 4)))
 
 
 def test_the_recursion_sums_over_all_alignments(rng):
@@ -164,7 +178,7 @@ def test_every_level_and_reach_agrees_with_log_space(rng, size, monkeypatch):
     arrays = [size * rng.standard_normal(length).cumsum() / 8 for length in (150, 150, 140, 90, 30)]
     series = scaled(*arrays, 3 * size * rng.standard_normal(150))
     pairs = np.arange(6).repeat(6), np.tile(np.arange(6), 6)
-    assert np.ptp(alignment._find_levels(series, series, *pairs)) > 0
+    assert np.ptp(align._find_levels(series, series, *pairs)) > 0
     norms = find_self_similarities(series, 0)
     assert np.any(norms.reaches > 0)
     assert norms.reaches[4] == 0
@@ -172,7 +186,7 @@ def test_every_level_and_reach_agrees_with_log_space(rng, size, monkeypatch):
     expected = [[alignment_kernel(x, y, 1.0) for y in series] for x in series]
     assert_allclose(found, expected, rtol=0, atol=1e-12)
     # Without a reach: what is beyond it is less than 1e-13.
-    monkeypatch.setattr(alignment, "MOST_BELOW", 1e9)
+    monkeypatch.setattr(align, "MOST_BELOW", 1e9)
     assert_allclose(found, align_cross(series, series, 0), rtol=0, atol=2e-13)
 
 
@@ -266,63 +280,59 @@ def test_single_precision_is_right_to_six_digits(rng, width):
 def test_single_precision_of_the_bank_keeps_channels_far_from_zero(rng):
     X = random_series(rng, [20] * 6, 1, 0.0)
     far = SeriesSet(X.values + 1e5, X.starts)
-    expected = GlobalAlignment().adapt(X).evaluate(0, X)
-    found = GlobalAlignment(dtype="float32").adapt(far).evaluate(0, far)
+    expected = GlobalAlignment().on(X).evaluate(0)
+    found = GlobalAlignment(dtype="float32").on(far).evaluate(0)
     assert_allclose(found, expected, atol=1e-5)
 
 
 def test_kernels_with_gaps_are_positive_semidefinite(rng):
     X = random_series(rng, rng.integers(3, 30, 40), 2, 0.4)
     for settings in ({"length": None}, {"length": 12}, {"triangular": 4, "length": None}):
-        bank = GlobalAlignment(scales=(0.05,), groups={"both": [0, 1]}, **settings).adapt(X)
-        assert np.linalg.eigvalsh(bank.evaluate(0, X)).min() > -1e-12
+        kernels = GlobalAlignment(scales=(0.05,), groups={"both": [0, 1]}, **settings).on(X)
+        assert np.linalg.eigvalsh(kernels.evaluate(0)).min() > -1e-12
 
 
 def test_a_missing_step_is_left_out():
     with_gap = SeriesSet.from_list([[[0.0, np.nan, 2.0, 1.0]], [[1.0, 0.0, 2.0, 2.0]]])
     without = SeriesSet.from_list([[[0.0, 2.0, 1.0]], [[1.0, 0.0, 2.0, 2.0]]])
-    bank = GlobalAlignment(length=None).adapt(without)
-    assert_array_equal(bank.evaluate(0, with_gap), bank.evaluate(0, without))
+    kernels = GlobalAlignment(length=None).on(without)
+    assert_array_equal(kernels.cross(with_gap).evaluate(0), kernels.cross(without).evaluate(0))
 
 
 def test_bandwidth_is_the_mean_squared_difference_times_the_length(rng):
     X = random_series(rng, [6, 6, 6, 6], 2, 0.0)
-    bank = GlobalAlignment(scales=(1.0, 0.5)).adapt(X)
+    kernels = GlobalAlignment(scales=(1.0, 0.5)).on(X)
     steps = X.values[0]
     expected = 6 * np.mean((steps[:, None] - steps) ** 2)
-    assert_allclose(bank.kernels.widths[:2], [expected, expected / 2], rtol=1e-12)
-    group = GlobalAlignment(groups={"g": [0, 1]}).adapt(X)
-    assert_allclose(
-        group.kernels.widths[0], bank.kernels.widths[0] + bank.kernels.widths[2], rtol=1e-12
-    )
+    assert_allclose(kernels.widths[:2], [expected, expected / 2], rtol=1e-12)
+    group = GlobalAlignment(groups={"g": [0, 1]}).on(X)
+    assert_allclose(group.widths[0], kernels.widths[0] + kernels.widths[2], rtol=1e-12)
 
 
 def test_integer_weights_are_copies(rng):
     X = random_series(rng, [5, 9, 14, 6], 2)
-    counts = np.array([1, 3, 0, 2])
-    weighted = GlobalAlignment(views=("values", "differences")).adapt(X, counts)
-    copied = GlobalAlignment(views=("values", "differences")).adapt(
-        X[np.repeat(np.arange(4), counts)]
-    )
-    assert_allclose(weighted.kernels.widths, copied.kernels.widths, rtol=1e-12)
-    assert weighted.kernels.length == copied.kernels.length == 7
+    counts, bank = np.array([1, 3, 0, 2]), GlobalAlignment(views=("values", "differences"))
+    weighted, copied = bank.on(X, counts), bank.on(X[np.repeat(np.arange(4), counts)])
+    assert_allclose(weighted.widths, copied.widths, rtol=1e-12)
+    assert weighted.length == copied.length == 7
+    assert weighted.shape == (4, 4)
 
 
 def test_a_constant_channel_is_the_constant_kernel(rng):
     X = random_series(rng, [5, 9, 14, 6], 2, 0.0)
     flat = SeriesSet(np.stack([X.values[0], np.full(X.values.shape[1], 7.0)]), X.starts)
-    bank = GlobalAlignment(length=None, views=("values", "differences")).adapt(flat)
-    assert_array_equal(bank.evaluate(1, flat), 1.0)
-    assert_array_equal(bank.evaluate(3, flat, X), 1.0)
-    assert np.isinf(bank.kernels.widths[1])
+    kernels = GlobalAlignment(length=None, views=("values", "differences")).on(flat)
+    assert_array_equal(kernels.evaluate(1), 1.0)
+    assert_array_equal(kernels.cross(X).evaluate(3), 1.0)
+    assert np.isinf(kernels.widths[1])
 
 
 def test_lengths_are_made_equal_where_they_differ_much(rng):
-    assert GlobalAlignment().adapt(random_series(rng, [99, 100, 101])).kernels.length is None
-    assert GlobalAlignment().adapt(random_series(rng, [60, 100, 140])).kernels.length == 100
+    assert GlobalAlignment().on(random_series(rng, [99, 100, 101])).length is None
+    assert GlobalAlignment().on(random_series(rng, [60, 100, 140])).length == 100
     X = random_series(rng, [60, 100, 140])
-    assert GlobalAlignment(length=None).adapt(X).kernels.length is None
-    assert GlobalAlignment(length=30).adapt(X).kernels.length == 30
+    assert GlobalAlignment(length=None).on(X).length is None
+    assert GlobalAlignment(length=30).on(X).length == 30
 
 
 def test_a_triangular_kernel_ends_at_its_width():
@@ -345,30 +355,34 @@ def test_a_band_may_touch_no_more_than_a_corner_of_a_tile(rng, width):
 def test_names_tell_channel_difference_and_width(rng):
     X = random_series(rng, [4, 5], 2)
     named = SeriesSet(X.values, X.starts, ("u", "v"))
-    bank = GlobalAlignment(scales=(1.0, 0.5), views=("values", "differences")).adapt(named)
-    assert bank.kernel_names()[:2] == ["u (width x1)", "u (width x0.5)"]
-    assert bank.kernel_names(["a", "b"])[-1] == "b (differences, width x0.5)"
-    assert GlobalAlignment().adapt(X).kernel_names() == ["channel 0", "channel 1"]
-    group = GlobalAlignment(groups={"hand": ["v", "u"]}).adapt(named)
+    kernels = GlobalAlignment(scales=(1.0, 0.5), views=("values", "differences")).on(named)
+    assert kernels.kernel_names()[:2] == ["u (width x1)", "u (width x0.5)"]
+    assert kernels.kernel_names(["a", "b"])[-1] == "b (differences, width x0.5)"
+    assert GlobalAlignment().on(X).kernel_names() == ["channel 0", "channel 1"]
+    group = GlobalAlignment(groups={"hand": ["v", "u"]}).on(named)
     assert group.kernel_names(["a", "b"]) == ["hand"]
     assert group.kernel_columns is None
-    assert_array_equal(bank.kernel_columns, [0, 0, 1, 1, 0, 0, 1, 1])
+    assert_array_equal(kernels.kernel_columns, [0, 0, 1, 1, 0, 0, 1, 1])
 
 
-def test_a_selected_bank_is_adapted_anew_with_its_kernels(rng):
-    X, other = random_series(rng, [8] * 5), random_series(rng, [8] * 5)
-    chosen = GlobalAlignment(scales=(1.0, 0.5)).adapt(X).select([4, 1])
-    again = chosen.adapt(other)
-    whole = GlobalAlignment(scales=(1.0, 0.5)).adapt(other)
-    assert again.kernel_names() == [whole.kernel_names()[i] for i in (4, 1)]
-    assert_allclose(again.kernels.widths, whole.kernels.widths[[4, 1]])
+def test_kept_kernels_know_their_channels_among_all(rng):
+    X = random_series(rng, [4, 5])
+    for groups, inputs, names in ((None, [2], ["z"]), ({"g": [2, 0]}, [0, 2], ["g"])):
+        kernels = GlobalAlignment(groups=groups).on(X)
+        narrow = kernels.select([kernels.n_kernels - 1]).narrowed()
+        assert narrow.samples.n_channels == len(inputs)
+        assert_array_equal(narrow.input_columns, inputs)
+        assert narrow.channel_names == [f"channel {channel}" for channel in inputs]
+        assert narrow.kernel_names(["x", "y", "z"]) == names
+        shares = np.isin(np.arange(3), inputs) * 6.0 / len(inputs)
+        assert_array_equal(narrow.share_out(np.array([6.0]), 3), shares)
+        assert_array_equal(narrow.cross(X).narrowed().evaluate(0), narrow.cross(X).evaluate(0))
 
 
 def test_given_bandwidths_are_kept(rng):
     X = random_series(rng, [8] * 5, 2)
-    bank = GlobalAlignment(bandwidth=[1.0, 4.0], scales=(1.0, 2.0)).adapt(X)
-    assert_allclose(bank.kernels.widths, [1.0, 2.0, 4.0, 8.0])
-    assert bank.adapt(random_series(rng, [3, 3], 2)) is bank
+    kernels = GlobalAlignment(bandwidth=[1.0, 4.0], scales=(1.0, 2.0)).on(X)
+    assert_allclose(kernels.widths, [1.0, 2.0, 4.0, 8.0])
 
 
 @pytest.mark.parametrize(
@@ -393,57 +407,69 @@ def test_bad_settings_are_explained(settings, message):
 
 def test_bad_samples_are_explained(rng):
     X = random_series(rng, [4, 5], 2)
-    with pytest.raises(ValueError, match="Call adapt"):
-        GlobalAlignment().kernel_names()
     with pytest.raises(ValueError, match="channels \\[0, 2\\]"):
-        GlobalAlignment(groups={"a": [0, 2]}).adapt(X)
+        GlobalAlignment(groups={"a": [0, 2]}).on(X)
     with pytest.raises(ValueError, match="Group 'a'"):
-        GlobalAlignment(groups={"a": ["u"]}).adapt(X)
+        GlobalAlignment(groups={"a": ["u"]}).on(X)
     with pytest.raises(ValueError, match="has shape \\(3,\\)"):
-        GlobalAlignment(bandwidth=[1.0, 2.0, 3.0]).adapt(X)
+        GlobalAlignment(bandwidth=[1.0, 2.0, 3.0]).on(X)
     with pytest.raises(ValueError, match=r"values up to .* expected at most 1e\+150"):
-        GlobalAlignment().adapt(SeriesSet(X.values * 1e200, X.starts))
-    bank = GlobalAlignment().adapt(X)
-    with pytest.raises(ValueError, match="reads channel 1"):
-        bank.evaluate(0, X[:, [0]])
-    with pytest.raises(ValueError, match="lack channel 0"):
-        bank._on_columns([1])
+        GlobalAlignment().on(SeriesSet(X.values * 1e200, X.starts))
+    kernels = GlobalAlignment().on(X)
+    for some in (kernels, kernels.select([1]).narrowed()):
+        with pytest.raises(ValueError, match="reads channel 1"):
+            some.cross(X[:, [0]])
     for length in (None, 3):
         gap = SeriesSet.from_list([[[1.0, np.nan], [1.0, 2.0]], [[np.nan, np.nan], [1.0, 2.0]]])
         with pytest.raises(ValueError, match="Series 1 has no values in channel 0"):
-            GlobalAlignment(length=length).adapt(gap)
+            GlobalAlignment(length=length).on(gap)
+
+
+def test_new_series_have_the_channels_of_the_training_part(rng):
+    X = random_series(rng, [4, 5], 2)
+    samples, form = SeriesKernels.read(SeriesSet(X.values, X.starts, ("u", "v")), Form("Model"))
+    assert samples == SeriesSet(X.values, X.starts, ("u", "v"))
+    assert form.n_channels == form.n_features == 2
+    assert SeriesKernels.read(X.to_padded(), form)[0] == X
+    with pytest.raises(ValueError, match="have 1 channels, but Model was fitted to 2"):
+        SeriesKernels.read(X[:, [0]], form)
+    with pytest.raises(ValueError, match="are named v, u, expected u, v"):
+        SeriesKernels.read(samples[:, [1, 0]], form)
+
+
+def test_equal_series_are_found(rng):
+    X = random_series(rng, [4, 5, 4], 2)
+    twice = X[[2, 0, 1, 0, 2]]
+    # Another of the many NaN.
+    values = np.where(np.isnan(twice.values), -np.float64(np.nan), twice.values)
+    rows, labels = np.array([4, 3, 2, 1, 0]), np.array([0, 0, 0, 0, 1])
+    first, groups = SeriesKernels.find_equal(SeriesSet(values, twice.starts), rows, labels)
+    assert sorted(first) == [0, 1, 2, 4]
+    assert groups[1] == groups[3]
+    keys = GlobalAlignment().on(twice).keys()
+    assert [keys.index(key) for key in keys] == [0, 1, 2, 1, 0]
 
 
 def test_padded_arrays_and_lists_are_read(rng):
     X = random_series(rng, [4, 7, 5], 2)
-    bank = resolve_bank("global_alignment").adapt(X.to_padded())
-    assert_array_equal(bank.evaluate(1, X.to_padded()), bank.evaluate(1, list(X)))
+    bank = resolve_bank("global_alignment")
+    assert_array_equal(bank.on(X.to_padded()).evaluate(1), bank.on(list(X)).evaluate(1))
 
 
-def test_settings_do_not_change(rng):
-    bank = GlobalAlignment().adapt(random_series(rng, [4, 7]))
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        bank.scales = (2.0,)
-
-
-# Tables
-
-
-@pytest.fixture
-def series(rng):
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_table_holds_the_values_of_all_pairs(rng, dtype, monkeypatch):
     arrays = [rng.standard_normal((2, length)).cumsum(axis=1) for length in (5, 9, 12, 6, 9, 7, 11)]
-    return SeriesSet.from_list(arrays)
-
-
-def test_blocks_do_not_change_the_table(series, monkeypatch):
-    bank = GlobalAlignment().adapt(series)
-    whole = bank._tabulate(series)[1].values
-    told = []
-    monkeypatch.setattr(alignment, "BLOCK_PAIRS", 3)
-    assert_array_equal(bank._tabulate(series)[1].values, whole)
-    monkeypatch.setattr(alignment, "BLOCK_CELLS", 200)
+    kernels = GlobalAlignment(table_dtype=dtype).on(arrays)
+    whole, told = kernels.tabulated(), []
+    assert whole.values.dtype == dtype
+    assert whole.kernel_names() == kernels.kernel_names()
+    assert whole.most_kernels == kernels.most_kernels
+    assert_allclose(whole.evaluate(1), kernels.evaluate(1), rtol=1e-6 if dtype == "float32" else 0)
+    monkeypatch.setattr(align, "BLOCK_PAIRS", 3)
+    assert_array_equal(kernels.tabulated().values, whole.values)
+    monkeypatch.setattr(align, "BLOCK_CELLS", 200)
     with listening(told.append):
-        assert_array_equal(bank._tabulate(series)[1].values, whole)
+        assert_array_equal(kernels.tabulated().values, whole.values)
     shares = [progress.done / progress.total for progress in told]
     assert len(shares) > 4
     assert shares == sorted(shares)
@@ -463,7 +489,8 @@ def test_visits_are_the_gradient_by_finite_differences(pair, triangular):
     x, y = pair
     bank = GlobalAlignment(
         length=None, triangular=triangular, groups={"both": [0, 1]}, bandwidth=2.0
-    ).adapt([x, y])
+    )
+    kernels = bank.on([x, y])
     local = log_local(x, y, 2.0, triangular)
     gradient, step = np.zeros(local.shape), 1e-5
     for cell in np.ndindex(local.shape):
@@ -471,15 +498,15 @@ def test_visits_are_the_gradient_by_finite_differences(pair, triangular):
         change[cell] = step
         rise = log_alignment(local + change) - log_alignment(local - change)
         gradient[cell] = rise / (2 * step)
-    found = expected_alignment(bank, "both", x, y)
+    found = expected_alignment(kernels, "both", x, y)
     assert_allclose(found.visits, gradient, atol=1e-8)
-    assert_allclose(found.similarity, bank.evaluate(0, [x], [y])[0, 0], rtol=1e-14)
+    assert_allclose(found.similarity, kernels.evaluate(0)[0, 1], rtol=1e-14)
 
 
 def test_every_step_is_aligned_at_least_once(pair):
-    bank = GlobalAlignment(length=None, views=("values", "differences")).adapt(list(pair))
+    kernels = GlobalAlignment(length=None, views=("values", "differences")).on(list(pair))
     for kernel in range(4):
-        visits = expected_alignment(bank, kernel, *pair).visits
+        visits = expected_alignment(kernels, kernel, *pair).visits
         assert_allclose(visits[[0, -1], [0, -1]], 1.0, rtol=1e-12)
         assert np.all((visits >= 0) & (visits <= 1 + 1e-12))
         assert visits.sum(axis=0).min() >= 1 - 1e-12
@@ -490,8 +517,8 @@ def test_every_step_is_aligned_at_least_once(pair):
 
 def test_two_thousand_unlike_steps_are_safe(rng):
     x, y = rng.standard_normal((1, 2000)), rng.standard_normal((1, 1500)) + 30
-    bank = GlobalAlignment(length=None, bandwidth=1.0).adapt([x, y])
-    found = expected_alignment(bank, 0, x, y)
+    kernels = GlobalAlignment(length=None, bandwidth=1.0).on([x, y])
+    found = expected_alignment(kernels, 0, x, y)
     assert np.all(np.isfinite(found.visits))
     assert_allclose(found.visits[-1, -1], 1.0)
     assert found.visits.sum(axis=1).min() > 1 - 1e-9
@@ -502,8 +529,8 @@ def test_agreement_shows_where_series_differ(rng):
     x = np.sin(np.arange(40) / 4)[np.newaxis]
     y = x.copy()
     y[0, 20:25] += 3
-    bank = GlobalAlignment().adapt([x, y, rng.standard_normal((1, 40))])
-    found = expected_alignment(bank, 0, x, y)
+    kernels = GlobalAlignment().on([x, y, rng.standard_normal((1, 40))])
+    found = expected_alignment(kernels, 0, x, y)
     assert 20 <= np.argmin(found.y_agreement) < 25
     assert_allclose(found.y_shares.sum(), 1.0)
     assert found.x_agreement[:10].min() > found.y_agreement[20:25].max()
@@ -513,19 +540,19 @@ def test_agreement_shows_where_series_differ(rng):
 def test_times_are_those_of_the_given_series():
     x = np.array([[0.0, np.nan, 2.0, 4.0]])
     y = np.array([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
-    raw = GlobalAlignment(length=None, views=("values", "differences")).adapt([x, y])
+    raw = GlobalAlignment(length=None, views=("values", "differences")).on([x, y])
     assert_array_equal(expected_alignment(raw, 0, x, y).x_times, [0, 2, 3])
     assert_array_equal(expected_alignment(raw, 1, x, y).x_times, [1, 2.5])
-    even = GlobalAlignment(length=4).adapt([x, y])
+    even = GlobalAlignment(length=4).on([x, y])
     assert_array_equal(expected_alignment(even, 0, x, y).y_times, [0, 2, 4, 6])
-    one = GlobalAlignment(length=1).adapt([x, y])
+    one = GlobalAlignment(length=1).on([x, y])
     assert_array_equal(expected_alignment(one, 0, x, y).y_times, [3])
 
 
 def test_series_out_of_reach_have_no_alignment():
     x, y = np.zeros((1, 3)), np.ones((1, 9))
-    bank = GlobalAlignment(length=None, triangular=2).adapt([x, y])
-    found = expected_alignment(bank, 0, x, y)
+    kernels = GlobalAlignment(length=None, triangular=2).on([x, y])
+    found = expected_alignment(kernels, 0, x, y)
     assert found.similarity == 0
     assert_array_equal(found.visits, 0.0)
     assert_allclose(found.x_shares, 1 / 3)
@@ -533,32 +560,30 @@ def test_series_out_of_reach_have_no_alignment():
 
 def test_a_bad_pair_is_explained(pair):
     x, y = pair
-    bank = GlobalAlignment().adapt([x, y])
+    kernels = GlobalAlignment().on([x, y])
     with pytest.raises(ValueError, match="none of the kernels channel 0, channel 1"):
-        expected_alignment(bank, "u", x, y)
+        expected_alignment(kernels, "u", x, y)
     with pytest.raises(ValueError, match="kernel indices"):
-        expected_alignment(bank, 2, x, y)
+        expected_alignment(kernels, 2, x, y)
     with pytest.raises(ValueError, match="x has shape \\(6,\\)"):
-        expected_alignment(bank, 0, x[0], y)
+        expected_alignment(kernels, 0, x[0], y)
     with pytest.raises(ValueError, match="y has 2 series"):
-        expected_alignment(bank, 0, x, SeriesSet.from_list([y, y]))
-    with pytest.raises(ValueError, match="Call adapt"):
-        expected_alignment(GlobalAlignment(), 0, x, y)
+        expected_alignment(kernels, 0, x, SeriesSet.from_list([y, y]))
+    with pytest.raises(ValueError, match="1 channels, but a kernel reads channel 1"):
+        expected_alignment(kernels, 1, x[:1], y)
 
 
 def test_no_view_depends_on_the_units_of_a_channel(rng):
     X = rng.standard_normal((9, 2, 30)).cumsum(axis=2)
     bank = GlobalAlignment(views=VIEWS, windows=(1, 4))
-    here, there = bank.adapt(X), bank.adapt(1000 * X + 5)
+    here, there = bank.on(X), bank.on(1000 * X + 5)
     for index in range(here.n_kernels):
-        assert_allclose(
-            here.evaluate(index, X), there.evaluate(index, 1000 * X + 5), rtol=1e-6, atol=1e-9
-        )
+        assert_allclose(here.evaluate(index), there.evaluate(index), rtol=1e-6, atol=1e-9)
 
 
 def test_names_tell_view_and_window(rng):
     bank = GlobalAlignment(views=("values", "level"), windows=(1, 2), groups={"left": [0]})
-    names = bank.adapt(rng.standard_normal((5, 1, 8))).kernel_names()
+    names = bank.on(rng.standard_normal((5, 1, 8))).kernel_names()
     halves = ["0-50 % of time", "25-75 % of time", "50-100 % of time"]
     assert names[:4] == ["left", *(f"left ({half})" for half in halves)]
     assert names[4:] == ["left (level)", *(f"left (level, {half})" for half in halves)]
@@ -566,8 +591,7 @@ def test_names_tell_view_and_window(rng):
 
 def test_windows_of_a_single_step_keep_it():
     single = SeriesSet.from_list([[[3.0]], [[5.0]]])
-    bank = GlobalAlignment(length=None, views=VIEWS, windows=(4,)).adapt(single)
-    values = bank.pairs(single, [0], [1])
+    values = GlobalAlignment(length=None, views=VIEWS, windows=(4,)).on(single).pairs([0], [1])
     assert np.all((values > 0) & (values <= 1))
 
 

@@ -1,31 +1,18 @@
-"""The public face of banks."""
+"""The public face of banks and kernels."""
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 import imkpl.kernels
-from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.precomputed import Tabulated
-from imkpl.scale import DaskBank
+from contracts.bank import check_kernels
+from imkpl.kernels import BaseKernelBank, PerFeatureGaussian
+from imkpl.kernels.base import SampleKernels
 
-MEMBERS = {
-    "reads",
-    "n_kernels",
-    "kernel_columns",
-    "kernel_names",
-    "adapt",
-    "evaluate",
-    "select",
-    "combine",
-    "contract",
-    "contract_rows",
-    "contract_pairs",
-    "pairs",
-}
 BANKS = [
     one
-    for one in (*vars(imkpl.kernels).values(), Tabulated, DaskBank)
+    for one in vars(imkpl.kernels).values()
     if isinstance(one, type) and issubclass(one, BaseKernelBank) and one is not BaseKernelBank
 ]
 
@@ -34,15 +21,70 @@ def public_members(bank):
     return {name for name in dir(bank) if not name.startswith("_")}
 
 
-def test_a_bank_has_twelve_public_members():
-    assert public_members(BaseKernelBank) == MEMBERS
+def test_a_bank_only_makes_kernels():
+    members = {"by_channel", "kind", "on", "on_rows", "weighed"}
+    assert public_members(BaseKernelBank) == members
 
 
 @pytest.mark.parametrize("bank", BANKS, ids=lambda bank: bank.__name__)
-def test_banks_add_parameters_only(bank):
+def test_banks_hold_parameters_only(bank):
     parameters = {field.name for field in dataclasses.fields(bank)}
-    assert public_members(bank) - parameters == MEMBERS
+    assert public_members(bank) - parameters - {"around"} == public_members(BaseKernelBank)
+    assert bank.__dataclass_params__.frozen
 
 
 def test_the_exported_banks_are_found():
-    assert len(BANKS) == 11
+    assert len(BANKS) == 8
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Powers(SampleKernels):
+    """Powers of products of numbers, with nothing but what must be written."""
+
+    powers: tuple[int, ...] = (1, 2, 3)
+
+    @property
+    def n_kernels(self):
+        return len(self.powers)
+
+    def kernel_names(self, feature_names=None):
+        return [f"power {power}" for power in self.powers]
+
+    def evaluate(self, index):
+        others = self.samples if self.is_square else self.others
+        return np.multiply.outer(self.samples, others) ** self.powers[index]
+
+    def select(self, indices):
+        return dataclasses.replace(self, powers=tuple(self.powers[i] for i in indices))
+
+    @classmethod
+    def read(cls, X, form):
+        return np.asarray(X), form
+
+
+def test_everything_follows_from_the_matrix_of_one_kernel():
+    x, y = np.random.default_rng(0).uniform(-1, 1, (2, 15))
+    full, crossed = (np.multiply.outer(left, x)[..., np.newaxis] ** [1, 2, 3] for left in (x, y))
+    check_kernels(Powers(x), full, y, crossed)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda k: k.combine([1.0]), r"weights have shape \(1,\), expected \(2,\)"),
+        (lambda k: k.contract(np.ones((3, 3))), r"M has shape \(3, 3\), expected \(4, 4\)"),
+        (lambda k: k.pairs([0], [4]), "Pairs point to samples 0 to 4, but X has 4 samples"),
+        (lambda k: k.pairs([0], [1, 2]), "expected two lists of one length"),
+        (lambda k: k.contract_pairs([1.0, 2.0], [0], [1]), "one number per pair"),
+        (lambda k: k.contract_rows(np.ones((1, 3)), [1.0]), "rows have shape"),
+        (lambda k: k.contract_rows(np.ones((2, 4)), [1.0]), "row_weights have shape"),
+        (lambda k: k.select([2]), "kernel indices run from 2 to 2, expected 0 to 1"),
+        (lambda k: k.select([True, False]), "Turn a mask into indices"),
+        (lambda k: k.with_mixes(np.ones((1, 4)) / 4), "are not linear in the samples"),
+        (lambda k: k.cross(np.ones((1, 1))), "The samples have 1 columns, but a kernel reads"),
+    ],
+)
+def test_bad_input_is_explained(call, sentence):
+    kernels = PerFeatureGaussian().on(np.arange(8.0).reshape(4, 2))
+    with pytest.raises(ValueError, match=sentence):
+        call(kernels)

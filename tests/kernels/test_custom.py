@@ -1,11 +1,13 @@
 """Kernels of whole samples, their stacks, and what `kernels` may be."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
 from imkpl.kernels import (
+    ArrayColumns,
     FunctionKernel,
     Gaussian,
     KernelStack,
@@ -14,6 +16,8 @@ from imkpl.kernels import (
     Precomputed,
     resolve_bank,
 )
+from imkpl.kernels.blocks import RowBlocks, join_rows
+from imkpl.kernels.forms import Form
 from reference.kernels import gaussian_matrix, mean_squared_distance
 
 
@@ -30,6 +34,9 @@ def letters(x, y):
     return float(len(set(x) & set(y)))
 
 
+LETTERS = FunctionKernel(letters, pairwise=True, vector_input=False)
+
+
 def test_laws():
     X, Y = make_data()
     width = mean_squared_distance(X)
@@ -42,20 +49,48 @@ def test_laws():
         layers += [gaussian_matrix(X, Y, 1 / 0.3), np.exp(-city / 4)]
         return np.stack(layers, axis=-1)
 
-    check_bank(KernelStack(kernels).adapt(X), X, Y, dense, rtol=1e-12)
+    check_bank(KernelStack(kernels), X, Y, dense, rtol=1e-12)
 
 
 def test_laws_on_sequences():
     words = ["ab", "bcd", "a", "xyz", "abx", "bb"]
     others = ["abc", "z"]
-    kernel = FunctionKernel(letters, pairwise=True, vector_input=False)
 
     def dense(X, Y):
         return np.array([[[letters(x, y)] for y in (X if Y is None else Y)] for x in X])
 
-    bank = KernelStack([kernel])
-    assert bank.reads == "anything"
-    check_bank(bank, words, others, dense)
+    kernels = check_bank(KernelStack([LETTERS]), words, others, dense)
+    assert kernels.input_kind == "anything"
+
+
+def test_kernels_of_vectors_make_all_samples_vectors():
+    assert KernelStack([LETTERS, "linear"]).kind.input_kind == "vectors"
+    assert KernelStack([LETTERS]).kind.input_kind == "anything"
+
+
+def test_the_values_of_a_series_are_samples_whatever_its_index():
+    words = pd.Series(["ab", "bcd", "a"], index=[2, 0, 1])
+    samples, form = KernelStack([LETTERS]).kind.read(words, Form())
+    assert samples.tolist() == words.tolist()
+    assert form.n_features is None
+    K = KernelStack([LETTERS]).on(words).evaluate(0)
+    assert_array_equal(K, [[2, 1, 1], [1, 3, 0], [1, 0, 1]])
+
+
+def test_samples_in_blocks_are_gathered_when_some_are_taken():
+    X, Y = make_data()
+    blocks, bank = RowBlocks.of(ArrayColumns(X)).summarized(), KernelStack([Gaussian(), "linear"])
+    kernels, whole = bank.on(blocks), bank.on(X)
+    assert kernels.n_far_values == 4
+    some = np.array([5, 0, 30])
+    found, expected = kernels.take(some), whole.take(some)
+    for weights in ([1.0, 0.0], [0.0, 1.0]):
+        assert_allclose(found.combine(weights), expected.combine(weights), rtol=1e-14)
+        new = found.cross(Y).combine(weights)
+        assert_allclose(new, expected.cross(Y).combine(weights), rtol=1e-14)
+    rows = np.arange(31)[::-1]
+    mapped = kernels.map_samples(lambda part: part[:, 0], rows, 7)
+    assert_array_equal(join_rows(mapped, (31,)), X[rows, 0])
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
@@ -91,10 +126,15 @@ def test_gaussian_without_spread_is_constant():
     assert_array_equal(kernel([[0.0, 0.0]], [[3.0, 4.0]]), 1.0)
 
 
-def test_equal_names_are_numbered():
+def names_of(bank):
+    return bank.on(make_data()[0]).kernel_names()
+
+
+def test_equal_names_are_numbered_and_kept():
     bank = KernelStack([Gaussian(), "linear", Gaussian(), NamedKernel("rbf", {"gamma": 0.5})])
-    assert bank.kernel_names() == ["gaussian 1", "linear", "gaussian 2", "rbf (gamma=0.5)"]
-    assert KernelStack([cube, FunctionKernel(cube, "third")]).kernel_names() == ["cube", "third"]
+    assert names_of(bank) == ["gaussian 1", "linear", "gaussian 2", "rbf (gamma=0.5)"]
+    assert bank.on(make_data()[0]).select([2]).kernel_names() == ["gaussian 2"]
+    assert names_of(KernelStack([cube, FunctionKernel(cube, "third")])) == ["cube", "third"]
 
 
 def test_zero_weight_kernels_are_never_called():
@@ -102,7 +142,7 @@ def test_zero_weight_kernels_are_never_called():
         raise AssertionError
 
     X, _ = make_data()
-    assert KernelStack(["linear", fail]).combine([1.0, 0.0], X).shape == (31, 31)
+    assert KernelStack(["linear", fail]).on(X).combine([1.0, 0.0]).shape == (31, 31)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +158,8 @@ def test_zero_weight_kernels_are_never_called():
         (lambda X: Gaussian()(X), "Call adapt"),
         (lambda X: Gaussian(bandwidth=0.0), "must be positive"),
         (lambda X: Gaussian(1.0)(X, X[:, :2]), "expected the same number"),
-        (lambda X: KernelStack(["rbf"])._on_columns([0]), "read every column"),
+        (lambda X: KernelStack(["rbf"]).on(X[:, 0]), "expected a dense 2-D array"),
+        (lambda X: KernelStack([LETTERS]).on([]), "X has no samples"),
     ],
 )
 def test_bad_input_is_explained(call, sentence):
@@ -155,12 +196,9 @@ def test_names_and_banks():
 def test_kernels_become_stacks():
     assert resolve_bank("rbf") == KernelStack((NamedKernel("rbf"),))
     assert resolve_bank(Gaussian()) == KernelStack((Gaussian(),))
-    assert resolve_bank(cube).kernel_names() == ["cube"]
-    assert resolve_bank([Gaussian(), cube, "linear"]).kernel_names() == [
-        "gaussian",
-        "cube",
-        "linear",
-    ]
+    assert names_of(resolve_bank(cube)) == ["cube"]
+    names = names_of(resolve_bank([Gaussian(), cube, "linear"]))
+    assert names == ["gaussian", "cube", "linear"]
 
 
 @pytest.mark.parametrize("kernels", ["global_alignments", 3, None])

@@ -2,19 +2,22 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from contracts.bank import check_bank
+from contracts.bank import check_bank, check_kernels
 from imkpl import IMKPL, TimeSeriesIMKPL
 from imkpl.kernels import (
     Averaged,
+    FunctionKernel,
     GlobalAlignment,
     KernelStack,
     Normalized,
     PerFeatureGaussian,
     Precomputed,
-    VarianceNormalized,
 )
+from imkpl.kernels.normalize import AveragedKernels, divide_by_variance, normalized
+from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.series import SeriesSet
 from reference.kernels import feature_space_variance, normalized_stack, per_feature_stack
 
@@ -48,107 +51,98 @@ def test_laws_of_unit_diagonals_with_samples_of_zero_norm():
         Y = X if Y is None else Y
         return normalized_stack(linear_and_squares(X, Y), norms(X), norms(Y))
 
-    bank = Normalized(KernelStack(["linear", squares])).adapt(X)
-    check_bank(bank, X, Y, dense, rtol=1e-12)
-    K = bank.evaluate(0, X)
+    kernels = check_bank(Normalized(KernelStack(["linear", squares])), X, Y, dense, rtol=1e-12)
+    K = kernels.evaluate(0)
     assert K[4, 4] == 1
     assert K[4, 0] == 0
 
 
 def test_unit_diagonals_are_left_alone():
     X, Y = make_data()
-    bank = Normalized(PerFeatureGaussian()).adapt(X)
-    check_bank(bank, X, Y, lambda A, B: per_feature_stack(A, A if B is None else B, X), rtol=1e-11)
-    assert isinstance(bank, PerFeatureGaussian)
+    bank = Normalized(PerFeatureGaussian())
+    kernels = check_bank(
+        bank, X, Y, lambda A, B: per_feature_stack(A, A if B is None else B, X), rtol=1e-11
+    )
+    assert isinstance(kernels, FeatureKernels)
+
+
+def test_a_fit_normalizes_what_has_no_unit_norms_on_average():
+    X, _ = make_data()
+    features, linear = PerFeatureGaussian().on(X), KernelStack(["linear"]).on(X)
+    assert normalized(features) is features
+    assert_array_equal(normalized(linear).diagonal(), 1.0)
+
+
+def test_normalized_kernels_are_not_linear():
+    kernels = Normalized(KernelStack(["linear"])).on(make_data()[0])
+    with pytest.raises(ValueError, match="NormalizedKernels are not linear in the samples"):
+        kernels.with_mixes(np.ones((1, 29)) / 29)
 
 
 def test_laws_of_unit_variances():
     X, Y = make_data()
-    scales = 1 / feature_space_variance(per_feature_stack(X, X, X))
-    bank = VarianceNormalized(PerFeatureGaussian()).adapt(X)
-    assert_allclose(bank.scales, scales, rtol=1e-12)
-
-    def dense(A, B):
-        return scales * per_feature_stack(A, A if B is None else B, X)
-
-    check_bank(bank, X, Y, dense, rtol=1e-11)
-    assert_allclose(feature_space_variance(dense(X, None)), 1.0)
+    full, crossed = per_feature_stack(X, X, X), per_feature_stack(Y, X, X)
+    factors = 1 / feature_space_variance(full)
+    kernels = divide_by_variance(PerFeatureGaussian().on(X))
+    assert_allclose(kernels.factors, factors, rtol=1e-12)
+    check_kernels(kernels, factors * full, Y, factors * crossed, rtol=1e-11)
+    assert_allclose(feature_space_variance(factors * full), 1.0)
 
 
 def test_laws_of_unit_variances_without_unit_diagonals():
     X, Y = make_data()
-    scales = 1 / feature_space_variance(linear_and_squares(X, X))
-    bank = VarianceNormalized(KernelStack(["linear", squares])).adapt(X)
-    check_bank(
-        bank, X, Y, lambda A, B: scales * linear_and_squares(A, A if B is None else B), rtol=1e-11
-    )
+    full, crossed = linear_and_squares(X, X), linear_and_squares(Y, X)
+    factors = 1 / feature_space_variance(full)
+    kernels = divide_by_variance(KernelStack(["linear", squares]).on(X))
+    check_kernels(kernels, factors * full, Y, factors * crossed, rtol=1e-11)
+    assert_allclose(kernels.cross(Y).diagonal(), factors * norms(Y))
 
 
 @pytest.mark.parametrize("max_samples", [10, 1000])
 def test_precomputed_variances(max_samples):
-    X, _ = make_data()
-    stack = per_feature_stack(X, X, X)
-    bank = VarianceNormalized(Precomputed(), max_samples=max_samples).adapt(stack)
+    X, Y = make_data()
+    stack, new = per_feature_stack(X, X, X), per_feature_stack(Y, X, X)
+    kernels = divide_by_variance(Precomputed().on(stack), max_samples=max_samples)
     chosen = np.linspace(0, 28, min(max_samples, 29)).round().astype(int)
     expected = 1 / feature_space_variance(stack[np.ix_(chosen, chosen)])
-    assert_allclose(bank.scales, expected, rtol=1e-12)
-    check_bank(
-        bank, stack, np.array([3, 0]), lambda S, B: bank.scales * (S if B is None else S[:, B])
-    )
+    assert_allclose(kernels.factors, expected, rtol=1e-12)
+    check_kernels(kernels, kernels.factors * stack, new, kernels.factors * new)
 
 
 def test_integer_weights_equal_repeated_samples():
     X, _ = make_data()
     counts = np.random.default_rng(2).integers(0, 4, 29)
-    bank = VarianceNormalized(PerFeatureGaussian())
-    repeated = bank.adapt(np.repeat(X, counts, axis=0))
-    assert_allclose(bank.adapt(X, counts).scales, repeated.scales, rtol=1e-12)
+    weighted = divide_by_variance(PerFeatureGaussian().on(X, counts), counts)
+    repeated = divide_by_variance(PerFeatureGaussian().on(np.repeat(X, counts, axis=0)))
+    assert_allclose(weighted.factors, repeated.factors, rtol=1e-12)
 
 
-def test_measuring_leaves_the_bandwidths_alone():
-    X, Y = make_data()
-    bank = PerFeatureGaussian().adapt(X)
-    measured = VarianceNormalized(bank)._measure(Y)
-    assert_array_equal(measured.bank.kernels.widths, bank.kernels.widths)
-    assert_allclose(measured.scales, 1 / feature_space_variance(per_feature_stack(Y, Y, X)))
-    assert np.any(VarianceNormalized(bank).adapt(Y).bank.kernels.widths != bank.kernels.widths)
-
-
-def test_constant_kernels_get_scale_zero():
+def test_constant_kernels_get_factor_zero():
     X, _ = make_data()
     X[:, 1] = 5.0
-    bank = VarianceNormalized(PerFeatureGaussian()).adapt(X)
-    assert bank.scales[1] == 0.0
-    assert np.all(bank.scales[[0, 2]] > 0)
-    assert_array_equal(bank.contract(np.ones((29, 29)), X)[1], 0.0)
+    kernels = divide_by_variance(PerFeatureGaussian().on(X))
+    assert kernels.factors[1] == 0.0
+    assert np.all(kernels.factors[[0, 2]] > 0)
+    assert_array_equal(kernels.contract(np.ones((29, 29)))[1], 0.0)
 
 
-def test_banks_do_not_keep_data():
-    X, _ = make_data()
-    bank = VarianceNormalized(Normalized(PerFeatureGaussian())).adapt(X)
-    inner = bank.bank.kernels
-    for array in (bank.scales, inner.columns, inner.scales, inner.rates):
-        assert array.size == 3
-        assert not np.shares_memory(array, X)
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda X: VarianceNormalized(PerFeatureGaussian(), max_samples=1), "at least 2"),
-        (lambda X: VarianceNormalized(KernelStack(["rbf"])).combine([1.0], X), "Call adapt"),
-        (lambda X: Normalized(KernelStack([lambda X, Y: -X @ Y.T])).evaluate(0, X), "0 or more"),
-    ],
-)
-def test_bad_input_is_explained(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call(make_data()[0])
+def test_kernels_that_are_no_inner_products_are_refused():
+    kernels = Normalized(KernelStack([lambda X, Y: -X @ Y.T])).on(make_data()[0])
+    with pytest.raises(ValueError, match="0 or more"):
+        kernels.evaluate(0)
 
 
 def test_samples_of_vanishing_norm_are_one_point():
     X = np.array([[1e-160], [2e-160], [1.0]])
-    found = Normalized(KernelStack(["linear"])).evaluate(0, X)
+    found = Normalized(KernelStack(["linear"])).on(X).evaluate(0)
     assert_array_equal(found, [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def test_wrappers_of_precomputed_kernels_take_rows_and_columns():
+    X, _ = make_data()
+    stack, rows = per_feature_stack(X, X, X), np.array([3, 9, 1])
+    kernels = Normalized(Precomputed()).on_rows(stack, rows)
+    assert_array_equal(kernels.evaluate(2), stack[np.ix_(rows, rows)][:, :, 2])
 
 
 def mean_of(stack, groups):
@@ -170,68 +164,60 @@ def make_series():
 
 def test_laws_of_means_of_kernels_per_feature():
     X, Y = make_columns()
-    bank = Averaged(PerFeatureGaussian(), GROUPS).adapt(X)
 
     def dense(A, B):
         return mean_of(per_feature_stack(A, A if B is None else B, X), GROUPS)
 
-    check_bank(bank, X, Y, dense, rtol=1e-11)
-    assert bank.kernel_columns is None
-    assert bank._columns.tolist() == [0, 1, 2, 3]
+    kernels = check_bank(Averaged(PerFeatureGaussian(), GROUPS), X, Y, dense, rtol=1e-11)
+    assert kernels.kernel_columns is None
+    assert kernels.input_columns.tolist() == [0, 1, 2, 3]
+    assert kernels.cells(0) is None
+
+
+def test_groups_of_one_column_each_show_its_value():
+    X, _ = make_columns()
+    bank = Averaged(PerFeatureGaussian(scales=(0.5, 2.0)), {"last": [4], "first": [0]})
+    kernels = bank.on(X)
+    assert kernels.kernel_columns.tolist() == [4, 0]
+    assert kernels.cells(3) == [X[3, 4], X[3, 0]]
+    kept = kernels.take([3]).narrowed()
+    assert kept.kernel_columns.tolist() == [4, 0]
+    assert kept.cells(0) == [X[3, 4], X[3, 0]]
 
 
 def test_laws_of_means_of_alignment_kernels_and_of_their_tables():
     X, Y = make_series()
-    inner = GlobalAlignment(views=("values", "differences"), scales=(0.5, 2.0), length=6).adapt(X)
-    bank = Averaged(inner, GROUPS).adapt(X)
+    inner = GlobalAlignment(views=("values", "differences"), scales=(0.5, 2.0), length=6)
 
     def dense(A, B):
-        stack = np.stack([inner.evaluate(i, A, B) for i in range(inner.n_kernels)], -1)
+        kernels = inner.on(X) if B is None else inner.on(X).cross(A)
+        stack = np.stack([kernels.evaluate(i) for i in range(kernels.n_kernels)], -1)
         # Two widths of every channel side by side, then the same of the differences.
         return mean_of(stack.reshape(*stack.shape[:2], 2, 4, 2).mean(axis=(2, 4)), GROUPS)
 
-    check_bank(bank, X, Y, dense, rtol=1e-9)
-    table, packed = bank._tabulate(X)
-    full = dense(X, None)
-
-    def look_up(_, columns):
-        return full if columns is None else full[:, columns]
-
-    check_bank(table, packed, [3, 1], look_up, rtol=1e-9)
+    kernels = check_bank(Averaged(inner, GROUPS), X, Y, dense, rtol=1e-9)
+    table = kernels.tabulated()
+    check_kernels(table, dense(X, None), rtol=1e-9)
     assert table.kernel_names() == ["a", "b", "c"]
 
 
-def test_kernels_without_unit_diagonal_keep_their_mean_norms():
-    class Linear(PerFeatureGaussian):
-        """x_l y_l for every feature l."""
-
-        _has_unit_diagonal = False
-
-        def pairs(self, X, rows, columns, dtype=np.float64):
-            return (X[rows] * X[columns]).astype(dtype)
-
-        def _diagonal(self, X):
-            return X**2
-
-        def select(self, indices):
-            assert np.array_equal(indices, np.arange(3))
-            return self
-
-    X = make_columns()[0][:, :3]
-    bank = Averaged(Linear().adapt(X), {"a": [0, 1], "b": [2]}).adapt(X)
-    assert_allclose(bank._diagonal(X), np.stack([(X[:, :2] ** 2).mean(axis=1), X[:, 2] ** 2], 1))
+def test_means_of_kernels_without_unit_diagonal_keep_their_mean_norms():
+    X = make_columns()[0]
+    linear = [FunctionKernel(lambda A, B, c=c: np.outer(A[:, c], B[:, c])) for c in range(3)]
+    shares = sp.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    kernels = AveragedKernels(KernelStack(linear).on(X), ("a", "b"), shares)
+    expected = np.stack([(X[:, :2] ** 2).mean(axis=1), X[:, 2] ** 2], 1)
+    assert_allclose(kernels.diagonal(), expected)
+    assert_allclose(kernels.mean_diagonal(np.full(23, 1 / 23)), expected.mean(axis=0))
 
 
 def test_groups_keep_their_names_order_and_kernels_when_some_are_selected():
     X, _ = make_columns()
-    bank = Averaged(PerFeatureGaussian(), GROUPS).adapt(X)
-    some = bank.select([2, 1])
+    kernels = Averaged(PerFeatureGaussian(), GROUPS).on(X)
+    some = kernels.select([2, 1])
     assert some.kernel_names(["v"] * 5) == ["c", "b"]
-    assert some.bank.n_kernels == 3
-    assert_allclose(some.evaluate(0, X), bank.evaluate(2, X))
-    again = some.adapt(X)
-    assert again.kernel_names() == ["c", "b"]
-    assert_array_equal(again.evaluate(1, X), some.evaluate(1, X))
+    assert some.kernels.n_kernels == 3
+    assert_allclose(some.evaluate(0), kernels.evaluate(2))
 
 
 def test_a_weight_is_the_weight_of_a_group():
@@ -272,11 +258,9 @@ def test_series_are_classified_by_groups_of_channels():
 )
 def test_groups_of_unknown_columns_are_refused(bank, groups, sentence):
     with pytest.raises(ValueError, match=sentence):
-        Averaged(bank, groups).adapt(make_columns()[0])
+        Averaged(bank, groups).on(make_columns()[0])
 
 
 def test_missing_groups_are_explained():
     with pytest.raises(ValueError, match="has no groups, expected at least one"):
         Averaged(PerFeatureGaussian(), {})
-    with pytest.raises(ValueError, match=r"not known yet.*Call adapt\(X\) first"):
-        Averaged(PerFeatureGaussian(), {"a": [0]}).combine([1.0], make_columns()[0])

@@ -1,9 +1,9 @@
 """Gaussian kernels on single features: laws, bandwidths, and both precisions."""
 
-import dataclasses
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +13,14 @@ from sklearn import config_context
 
 from contracts.bank import check_bank
 from imkpl._threads import count_threads, limited_threads
-from imkpl.kernels import Normalized, PerFeatureGaussian, VarianceNormalized
+from imkpl.kernels import Normalized, PerFeatureGaussian
 from imkpl.kernels._gaussian_loops import _exp_minus, _exp_minus_single
-from imkpl.kernels.per_feature import invert_roots, root_mean_squared_difference
+from imkpl.kernels.forms import Form
+from imkpl.kernels.per_feature import (
+    FeatureKernels,
+    invert_roots,
+    root_mean_squared_difference,
+)
 from reference.kernels import gaussian_stack, mean_squared_difference, per_feature_stack
 
 
@@ -33,8 +38,7 @@ def dense_twin(train, scales=(1.0,)):
 @pytest.mark.parametrize("scales", [(1.0,), (0.25, 1.0, 4.0)])
 def test_laws(scales):
     X, Y = make_data()
-    bank = PerFeatureGaussian(scales=scales).adapt(X)
-    check_bank(bank, X, Y, dense_twin(X, scales), rtol=1e-12)
+    check_bank(PerFeatureGaussian(scales=scales), X, Y, dense_twin(X, scales), rtol=1e-12)
 
 
 def test_laws_with_constant_and_heavy_tailed_features():
@@ -42,23 +46,22 @@ def test_laws_with_constant_and_heavy_tailed_features():
     X = rng.standard_cauchy((300, 5)) ** 3
     X[:, 2] = 0.1
     Y = rng.standard_cauchy((20, 5))
-    bank = PerFeatureGaussian().adapt(X)
-    check_bank(bank, X, Y, dense_twin(X), rtol=1e-11)
-    assert_array_equal(bank.evaluate(2, X, Y), 1.0)
-    assert bank.kernels.widths[2] == np.inf
+    kernels = check_bank(PerFeatureGaussian(), X, Y, dense_twin(X), rtol=1e-11)
+    assert_array_equal(kernels.cross(Y).evaluate(2), 1.0)
+    assert kernels.widths[2] == np.inf
 
 
 def test_laws_on_strided_read_only_input():
     X, Y = make_data(n=80, f=14)
-    bank = PerFeatureGaussian().adapt(X[::2, ::-2])
-    check_bank(bank, X[::2, ::-2], Y[:, ::-2], dense_twin(X[::2, ::-2]), rtol=1e-12)
+    X, Y = X[::2, ::-2], Y[:, ::-2]
+    check_bank(PerFeatureGaussian(), X, Y, dense_twin(X), rtol=1e-12)
 
 
 @settings(max_examples=20, deadline=None)
 @given(n=st.integers(1, 40), m=st.integers(1, 40), f=st.integers(1, 9), seed=st.integers(0, 99))
 def test_laws_for_any_shape(n, m, f, seed):
     X, Y = make_data(seed, n, m, f)
-    bank = PerFeatureGaussian(scales=(0.5, 2.0), bandwidth=1.5).adapt(X)
+    bank = PerFeatureGaussian(scales=(0.5, 2.0), bandwidth=1.5)
 
     def dense(X, Y):
         columns = np.repeat(np.arange(f), 2)
@@ -69,22 +72,21 @@ def test_laws_for_any_shape(n, m, f, seed):
 
 def test_single_precision_is_computed_in_double():
     X, Y = (array.astype(np.float32) for array in make_data())
-    bank = PerFeatureGaussian().adapt(X)
-    check_bank(bank, X, Y, dense_twin(X), rtol=1e-12)
-    same = PerFeatureGaussian().adapt(X.astype(np.float64))
-    assert_array_equal(bank.combine(np.ones(7), X), same.combine(np.ones(7), X.astype(np.float64)))
+    kernels = check_bank(PerFeatureGaussian(), X, Y, dense_twin(X), rtol=1e-12)
+    same = PerFeatureGaussian().on(X.astype(np.float64))
+    assert_array_equal(kernels.combine(np.ones(7)), same.combine(np.ones(7)))
 
 
 @pytest.mark.threads
 def test_any_number_of_threads_gives_the_same_bits():
     X, Y = make_data(n=200, m=150, f=90)
-    bank = PerFeatureGaussian().adapt(X)
-    rng = np.random.default_rng(1)
-    weights, M, C = rng.random(90), rng.random((200, 200)), rng.random((200, 150))
+    square = PerFeatureGaussian().on(X)
+    cross, rng = square.cross(Y), np.random.default_rng(1)
+    weights, M, C = rng.random(90), rng.random((200, 200)), rng.random((150, 200))
 
     def everything():
-        cross = bank.combine(weights, X, Y)
-        return bank.combine(weights, X), cross, bank.contract(M, X), bank.contract(C, X, Y)
+        combined = square.combine(weights), cross.combine(weights)
+        return *combined, square.contract(M), cross.contract(C)
 
     results = []
     for n in range(1, count_threads() + 1):
@@ -97,9 +99,8 @@ def test_any_number_of_threads_gives_the_same_bits():
 
 def test_self_part_equals_cross_part_to_the_bit():
     X, _ = make_data(n=50)
-    bank = PerFeatureGaussian().adapt(X)
-    weights = np.linspace(0, 1, 7)
-    assert_array_equal(bank.combine(weights, X), bank.combine(weights, X, X))
+    kernels, weights = PerFeatureGaussian().on(X), np.linspace(0, 1, 7)
+    assert_array_equal(kernels.combine(weights), kernels.cross(X).combine(weights))
 
 
 def exp_minus(t, function=_exp_minus):
@@ -119,24 +120,22 @@ def test_exponential_is_accurate():
 def test_bandwidth_is_the_mean_squared_difference():
     X, _ = make_data()
     expected = [mean_squared_difference(X[:, c]) for c in range(7)]
-    assert_allclose(PerFeatureGaussian().adapt(X).kernels.widths, expected, rtol=1e-13)
+    assert_allclose(PerFeatureGaussian().on(X).widths, expected, rtol=1e-13)
 
 
 def test_integer_weights_equal_repeated_samples():
     X, _ = make_data()
     counts = np.random.default_rng(5).integers(0, 4, 41)
-    weighted = PerFeatureGaussian().adapt(X, counts)
-    repeated = PerFeatureGaussian().adapt(np.repeat(X, counts, axis=0))
-    assert_allclose(weighted.kernels.widths, repeated.kernels.widths, rtol=1e-13)
-    for c in range(7):
-        assert_allclose(
-            weighted.kernels.widths[c], mean_squared_difference(X[:, c], counts), rtol=1e-12
-        )
+    weighted = PerFeatureGaussian().on(X, counts)
+    repeated = PerFeatureGaussian().on(np.repeat(X, counts, axis=0))
+    assert_allclose(weighted.widths, repeated.widths, rtol=1e-13)
+    expected = [mean_squared_difference(column, counts) for column in X.T]
+    assert_allclose(weighted.widths, expected, rtol=1e-12)
 
 
 def test_feature_constant_among_weighted_samples_is_constant():
     X = np.array([[7.0], [0.1], [0.1], [0.1]])
-    assert PerFeatureGaussian().adapt(X, [0, 1, 1, 1]).kernels.widths[0] == np.inf
+    assert PerFeatureGaussian().on(X, [0, 1, 1, 1]).widths[0] == np.inf
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -151,9 +150,9 @@ def test_bandwidth_keeps_its_digits_under_an_offset(dtype):
 def test_units_do_not_matter(unit):
     X, Y = make_data()
     weights = np.ones(7)
-    expected = PerFeatureGaussian().adapt(X).combine(weights, X, Y)
-    scaled = PerFeatureGaussian().adapt(X * unit).combine(weights, X * unit, Y * unit)
-    assert_allclose(scaled, expected, rtol=1e-11)
+    expected = PerFeatureGaussian().on(X).cross(Y).combine(weights)
+    scaled = PerFeatureGaussian().on(X * unit).cross(Y * unit)
+    assert_allclose(scaled.combine(weights), expected, rtol=1e-11)
 
 
 def test_bandwidth_does_not_depend_on_working_memory():
@@ -166,88 +165,112 @@ def test_bandwidth_does_not_depend_on_working_memory():
 def test_given_bandwidth_is_kept():
     X, Y = make_data()
     given_widths = np.arange(1.0, 8.0)
-    assert_allclose(
-        PerFeatureGaussian(bandwidth=given_widths).adapt(X).kernels.widths, given_widths
-    )
-    bank = PerFeatureGaussian(bandwidth=2.0, features=np.array([4, 1])).adapt(X)
-    assert_allclose(bank.combine([0, 1], X, Y), gaussian_stack(X, Y, [1], [2.0])[:, :, 0])
-    assert_array_equal(bank._columns, [1, 4])
-    assert bank.adapt(Y) is bank
-
-
-def test_adapting_again_learns_again_and_keeps_the_selection():
-    X, Y = make_data()
-    bank = PerFeatureGaussian().adapt(X).select([3, 1])
-    assert_array_equal(
-        bank.adapt(Y).kernels.widths, PerFeatureGaussian().adapt(Y).kernels.widths[[3, 1]]
-    )
+    assert_allclose(PerFeatureGaussian(bandwidth=given_widths).on(X).widths, given_widths)
+    kernels = PerFeatureGaussian(bandwidth=2.0, features=np.array([4, 1])).on(X)
+    expected = gaussian_stack(Y, X, [1], [2.0])[:, :, 0]
+    assert_allclose(kernels.cross(Y).combine([0, 1]), expected)
+    assert_array_equal(kernels.input_columns, [1, 4])
 
 
 def test_names():
     X, _ = make_data(f=2)
-    assert PerFeatureGaussian().adapt(X).kernel_names() == ["x0", "x1"]
-    names = PerFeatureGaussian(scales=(0.5, 2)).adapt(X).select([1, 2]).kernel_names(["a", "b"])
+    assert PerFeatureGaussian().on(X).kernel_names() == ["x0", "x1"]
+    names = PerFeatureGaussian(scales=(0.5, 2)).on(X).select([1, 2]).kernel_names(["a", "b"])
     assert names == ["a (width x2)", "b (width x0.5)"]
 
 
 def test_zero_weight_kernels_are_never_evaluated():
     X, _ = make_data()
-    bank = PerFeatureGaussian().adapt(X)
     broken = X.copy()
     broken[:, 3] = np.nan
     weights = np.ones(7)
     weights[3] = 0
-    assert np.isfinite(bank.combine(weights, broken)).all()
-
-
-def test_banks_are_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        PerFeatureGaussian().scales = (2.0,)
+    kernels = PerFeatureGaussian(bandwidth=1.0).on(broken)
+    assert np.isfinite(kernels.combine(weights)).all()
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda b, X: PerFeatureGaussian(scales=()), "must be a tuple of positive numbers"),
-        (lambda b, X: PerFeatureGaussian(scales=(0.0,)), "must be a tuple of positive numbers"),
-        (lambda b, X: PerFeatureGaussian(bandwidth=-1.0), "must be positive"),
-        (lambda b, X: PerFeatureGaussian(dtype=np.float16), "must be float64 or float32"),
-        (lambda b, X: b.adapt(X * 1e150), r"values up to .*, expected at most 1e\+150"),
-        (lambda b, X: PerFeatureGaussian().n_kernels, "Call adapt"),
-        (lambda b, X: PerFeatureGaussian(features=[9]).adapt(X), "must list columns of X"),
-        (lambda b, X: PerFeatureGaussian(bandwidth=np.ones(3)).adapt(X), "one per feature"),
-        (lambda b, X: b.combine([1.0], X), "one number per kernel"),
-        (lambda b, X: b.contract(np.ones((2, 3)), X), "one row per sample"),
-        (lambda b, X: b.combine(np.ones(7), X[:, :3]), "columns of the training part"),
-        (lambda b, X: b.combine(np.ones(7), X[0]), "expected a dense 2-D array"),
-        (lambda b, X: b.pairs(X, [0, 1], [0]), "two lists of one length"),
-        (lambda b, X: b.pairs(X, [0], [41]), "X has 41 samples"),
-        (lambda b, X: b.pairs(X, [-1], [0]), "X has 41 samples"),
-        (lambda b, X: b.select([7]), "expected 0 to 6"),
-        (lambda b, X: b.select([True] * 7), "numpy.flatnonzero"),
-        (lambda b, X: b._on_columns([0, 1]), "lack column 2"),
-        (lambda b, X: b.adapt(X, np.zeros(41)), "positive sum"),
+        (lambda X: PerFeatureGaussian(scales=()), "must be a tuple of positive numbers"),
+        (lambda X: PerFeatureGaussian(scales=(0.0,)), "must be a tuple of positive numbers"),
+        (lambda X: PerFeatureGaussian(bandwidth=-1.0), "must be positive"),
+        (lambda X: PerFeatureGaussian(dtype=np.float16), "must be float64 or float32"),
+        (lambda X: PerFeatureGaussian(features=[9]).on(X), "must list columns of X"),
+        (lambda X: PerFeatureGaussian(bandwidth=np.ones(3)).on(X), "one per feature"),
+        (lambda X: PerFeatureGaussian().on(X * 1e150), r"values up to .*, expected at most 1e"),
+        (lambda X: PerFeatureGaussian().on(X[0]), "expected a dense 2-D array"),
+        (lambda X: PerFeatureGaussian().on(X, np.zeros(41)), "positive sum"),
+    ],
+)
+def test_bad_settings_and_samples_are_explained(call, sentence):
+    X, _ = make_data()
+    with pytest.raises(ValueError, match=sentence):
+        call(X)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda kernels, X: kernels.combine([1.0]), "one number per kernel"),
+        (lambda kernels, X: kernels.contract(np.ones((2, 3))), "one row and one column per sample"),
+        (lambda kernels, X: kernels.cross(X[:, :3]), "columns of the training part"),
+        (lambda kernels, X: kernels.pairs([0, 1], [0]), "two lists of one length"),
+        (lambda kernels, X: kernels.pairs([0], [41]), "X has 41 samples"),
+        (lambda kernels, X: kernels.pairs([-1], [0]), "X has 41 samples"),
+        (lambda kernels, X: kernels.select([7]), "expected 0 to 6"),
+        (lambda kernels, X: kernels.select([True] * 7), "numpy.flatnonzero"),
     ],
 )
 def test_bad_input_is_explained(call, sentence):
     X, _ = make_data()
     with pytest.raises(ValueError, match=sentence):
-        call(PerFeatureGaussian().adapt(X), X)
+        call(PerFeatureGaussian().on(X), X)
 
 
-def test_columns_in_any_order():
+def test_kernels_between_other_samples_can_be_narrowed():
     X, Y = make_data()
-    bank = PerFeatureGaussian().adapt(X).select([5, 2])
-    kept = np.array([6, 5, 0, 2])
-    narrow = bank._on_columns(kept)
-    expected = bank.combine([1, 2], X, Y)
-    assert_array_equal(narrow.combine([1, 2], X[:, kept], Y[:, kept]), expected)
+    kernels = PerFeatureGaussian().on(X).select([5, 2]).cross(Y)
+    assert_array_equal(kernels.narrowed().combine([1, 2]), kernels.combine([1, 2]))
+
+
+def test_what_is_shown_of_a_sample():
+    X, _ = make_data(f=3)
+    kernels = PerFeatureGaussian().on(X).select([2, 0])
+    assert kernels.cells(4) == [X[4, 2], X[4, 0]]
+    assert kernels.values(4, ["a", "b", "c"]) == dict(zip("abc", X[4].tolist(), strict=True))
+    assert_array_equal(kernels.ranges(), np.stack([X.min(axis=0), X.max(axis=0)], axis=1)[[0, 2]])
+    narrow = kernels.narrowed()
+    assert narrow.cells(4) == kernels.cells(4)
+    assert_array_equal(narrow.ranges(), kernels.ranges())
+    assert narrow.kernel_names(["a", "b", "c"]) == ["c", "a"]
+
+
+def test_equal_samples_have_equal_keys_and_zero_has_no_sign():
+    X = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 2.0], [0.0, 1.0]])
+    first, groups = FeatureKernels.find_equal(X, np.arange(4), np.array([0, 0, 0, 1]))
+    assert_array_equal(first[groups], [0, 0, 2, 3])
+    keys = PerFeatureGaussian().on(X).keys()
+    assert keys[0] == keys[1] == keys[3] != keys[2]
+
+
+def test_samples_are_read_in_the_form_of_the_training_part():
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [4.0, 5.0, 6.0]})
+    samples, form = FeatureKernels.read(frame, Form())
+    assert samples.dtype == np.float64
+    assert list(form.names) == ["a", "b"]
+    for new in (frame, [{"b": 4, "a": 1}, {"a": 2, "b": 5}, {"a": 3, "b": 6}]):
+        assert_array_equal(FeatureKernels.read(new, form)[0], samples)
+    with pytest.raises(ValueError, match="feature names should match"):
+        FeatureKernels.read(frame[["b", "a"]], form)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        FeatureKernels.read(frame[:1], Form())
 
 
 def test_number_of_threads_is_left_as_it_was():
     X, _ = make_data()
     before = count_threads()
-    PerFeatureGaussian().adapt(X).combine(np.ones(7), X)
+    PerFeatureGaussian().on(X).combine(np.ones(7))
     assert count_threads() == before
 
 
@@ -255,14 +278,14 @@ def test_a_feature_without_a_normal_spread_is_constant():
     """The inverse of most denormal numbers is infinite."""
     assert_array_equal(invert_roots(np.array([5e-324, 2e-308, 2.3e-308])) > 0, [False, False, True])
     X = np.array([[0.0], [5e-324], [1e-323], [0.0]])
-    assert_array_equal(PerFeatureGaussian().adapt(X).evaluate(0, X), np.ones((4, 4)))
+    assert_array_equal(PerFeatureGaussian().on(X).evaluate(0), np.ones((4, 4)))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_new_sample_beyond_all_others_is_like_none(dtype):
-    bank = PerFeatureGaussian(dtype=dtype).adapt([[0.0, 3.0], [1.0, 3.0]])
+    kernels = PerFeatureGaussian(dtype=dtype).on([[0.0, 3.0], [1.0, 3.0]])
     far = np.full((2, 2), [[np.finfo(np.float64).max], [-np.finfo(np.float64).max]])
-    found = [bank.evaluate(kernel, far, [[0.0, 3.0], [1.0, 3.0]]) for kernel in range(2)]
+    found = [kernels.cross(far).evaluate(kernel) for kernel in range(2)]
     assert_allclose(found[0], 0.0, atol=1e-25)
     assert_array_equal(found[1], 1.0)
 
@@ -285,10 +308,10 @@ def test_exponential_in_single_precision_is_accurate():
 def test_single_sums_equal_those_in_double_precision(change):
     X, Y, weights = make_wide_data()
     X, Y = change(X), change(Y)
-    bank = PerFeatureGaussian().adapt(X)
-    single = bank._in_single_precision()
-    for right in (None, Y):
-        expected, found = bank.combine(weights, X, right), single.combine(weights, X, right)
+    square = PerFeatureGaussian().on(X)
+    for kernels in (square, square.cross(Y)):
+        expected = kernels.combine(weights)
+        found = kernels.in_single_precision().combine(weights)
         assert found.dtype == np.float32
         assert_allclose(found, expected, atol=1e-6 * weights.sum())
 
@@ -296,41 +319,41 @@ def test_single_sums_equal_those_in_double_precision(change):
 def test_constant_features_add_their_weight_in_single_precision():
     X, Y, weights = make_wide_data()
     X[:, 3] = Y[:, 3] = 7.0
-    single = PerFeatureGaussian().adapt(X)._in_single_precision()
+    single = PerFeatureGaussian(dtype=np.float32).on(X)
     only = np.where(np.arange(40) == 3, weights, 0.0)
-    assert_array_equal(single.combine(only, X, Y), np.float32(weights[3]))
+    assert_array_equal(single.cross(Y).combine(only), np.float32(weights[3]))
 
 
 def test_a_single_row_does_not_depend_on_the_other_rows():
     X, Y, weights = make_wide_data()
-    single = PerFeatureGaussian().adapt(X)._in_single_precision()
-    together = single.combine(weights, X, Y)
-    assert_array_equal(single.combine(weights, X[5:9], Y), together[5:9])
+    single = PerFeatureGaussian(dtype=np.float32).on(X)
+    together = single.cross(Y).combine(weights)
+    assert_array_equal(single.cross(Y[5:9]).combine(weights), together[5:9])
 
 
 def test_single_self_part_is_symmetric_and_equals_the_cross_part():
     X, _, weights = make_wide_data()
-    single = PerFeatureGaussian().adapt(X)._in_single_precision()
-    found = single.combine(weights, X)
+    single = PerFeatureGaussian(dtype=np.float32).on(X)
+    found = single.combine(weights)
     assert_array_equal(found, found.T)
-    assert_array_equal(found, single.combine(weights, X, X))
+    assert_array_equal(found, single.cross(X).combine(weights))
 
 
 @pytest.mark.threads
 def test_blocks_and_threads_in_single_precision_give_the_same_bits():
     X, Y, weights = make_wide_data()
-    single = PerFeatureGaussian().adapt(X)._in_single_precision()
-    expected = single.combine(weights, X, Y)
+    single = PerFeatureGaussian(dtype=np.float32).on(X).cross(Y)
+    expected = single.combine(weights)
     with limited_threads(1):
-        assert_array_equal(single.combine(weights, X, Y), expected)
+        assert_array_equal(single.combine(weights), expected)
     for working_memory in (1e-6, 16 * 220 * 33 / 2**20):
         with config_context(working_memory=working_memory):
-            assert_array_equal(single.combine(weights, X, Y), expected)
+            assert_array_equal(single.combine(weights), expected)
 
 
 def test_wrappers_pass_single_precision_on():
     X, Y, weights = make_wide_data()
-    bank = VarianceNormalized(Normalized(PerFeatureGaussian())).adapt(X)
-    found = bank._in_single_precision().combine(weights, X, Y)
+    kernels = Normalized(PerFeatureGaussian()).on(X).cross(Y)
+    found = kernels.in_single_precision().combine(weights)
     assert found.dtype == np.float32
-    assert_allclose(found, bank.combine(weights, X, Y), rtol=1e-5)
+    assert_allclose(found, kernels.combine(weights), rtol=1e-5)

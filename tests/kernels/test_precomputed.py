@@ -1,19 +1,15 @@
-"""Kernel matrices of a user, and tables of kernels that a fit computes once."""
+"""Kernel matrices of a user."""
+
+import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.kernels import (
-    GlobalAlignment,
-    PerFeatureGaussian,
-    Precomputed,
-    VarianceNormalized,
-    normalize_stack,
-)
-from imkpl.kernels.precomputed import PackedKernels, pack, unpack
-from imkpl.series import SeriesSet
+from imkpl.kernels import Precomputed, normalize_stack
+from imkpl.kernels.forms import Form
+from imkpl.kernels.precomputed import StackKernels
 from reference.kernels import gaussian_stack
 
 
@@ -24,37 +20,73 @@ def make_stack(n=27, n_kernels=5, dtype=np.float64):
     return stack
 
 
+def make_new(n=27, n_kernels=5, n_new=6, dtype=np.float64):
+    """Similarities of new samples to all training samples."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((n, n_kernels)), rng.standard_normal((n_new, n_kernels))
+    return gaussian_stack(Y, X, range(n_kernels), np.ones(n_kernels)).astype(dtype)
+
+
 def dense_twin(X, Y):
     stack = np.asarray(X, dtype=np.float64)
-    stack = stack[:, :, np.newaxis] if stack.ndim == 2 else stack
-    return stack if Y is None else stack[:, Y]
+    return stack[:, :, np.newaxis] if stack.ndim == 2 else stack
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_laws(dtype):
-    stack = make_stack(dtype=dtype)
-    check_bank(Precomputed().adapt(stack), stack, np.array([5, 2, 9, 2]), dense_twin, rtol=1e-7)
+    stack, new = make_stack(dtype=dtype), make_new(dtype=dtype)
+    check_bank(Precomputed(), stack, new, dense_twin, rtol=1e-7)
 
 
 def test_laws_on_strided_stack():
     stack = np.moveaxis(np.ascontiguousarray(np.moveaxis(make_stack(), -1, 0)), 0, -1)
-    check_bank(Precomputed().adapt(stack), stack, np.array([1, 0]), dense_twin)
+    check_bank(Precomputed(), stack, make_new(), dense_twin)
 
 
 def test_matrix_counts_as_one_kernel():
-    matrix = make_stack()[:, :, 0]
-    check_bank(Precomputed().adapt(matrix), matrix, np.array([1, 0]), dense_twin)
+    check_bank(Precomputed(), make_stack()[:, :, 0], make_new()[:, :, 0], dense_twin)
 
 
 def test_split_of_scikit_learn_gives_the_test_part():
-    stack = make_stack()
+    stack, weights = make_stack(), np.arange(5.0)
     train, test = np.arange(20), np.arange(20, 27)
-    bank = Precomputed().adapt(stack[np.ix_(train, train)])
-    weights = np.arange(5.0)
+    kernels = Precomputed().on(stack[np.ix_(train, train)])
     expected = (stack @ weights)[np.ix_(test, train)]
-    assert_allclose(bank.combine(weights, stack[np.ix_(test, train)]), expected)
-    columns = bank._take(stack, [3, 1])
-    assert_allclose(bank.combine(weights, stack[np.ix_(test, train)], columns), expected[:, [3, 1]])
+    new = stack[np.ix_(test, train)]
+    assert_allclose(kernels.cross(new).combine(weights), expected)
+    assert_allclose(kernels.take([3, 1]).cross(new).combine(weights), expected[:, [3, 1]])
+
+
+def test_the_stack_is_neither_copied_nor_kept():
+    stack = make_stack()
+    kernels = Precomputed().on(stack).take([4, 9, 2])
+    assert kernels.samples is not None
+    assert np.shares_memory(kernels.samples, stack)
+    kept = kernels.narrowed()
+    assert len(pickle.dumps(kept)) < 2000
+    new = make_new()
+    assert_array_equal(kept.cross(new).evaluate(1), new[:, [4, 9, 2], 1])
+    with pytest.raises(ValueError, match="were not kept"):
+        kept.evaluate(0)
+
+
+def test_functions_of_samples_get_all_their_similarities():
+    stack = make_stack()
+    kernels = Precomputed().on(stack).take([4, 9, 2, 7])
+    found = kernels.map_samples(lambda part: kernels.cross(part).evaluate(0), np.array([2, 1]), 1)
+    assert [block.tolist() for block, _ in found] == [[0], [1]]
+    rows = np.concatenate([values for _, values in found])
+    assert_array_equal(rows, stack[np.ix_([2, 9], [4, 9, 2, 7])][:, :, 0])
+
+
+def test_the_number_of_kernels_is_part_of_the_form():
+    samples, form = StackKernels.read(make_stack(), Form())
+    assert (form.n_features, form.n_stacked) == (27, 5)
+    assert samples.shape == (27, 27, 5)
+    with pytest.raises(ValueError, match=r"shape \(6, 27, 4\), expected \(n_samples, 27, 5\)"):
+        StackKernels.read(make_new()[:, :, :4], form)
+    with pytest.raises(ValueError, match=r"training similarities have shape \(6, 27, 5\)"):
+        StackKernels.read(make_new(), Form())
 
 
 def test_normalize_stack_gives_cosines():
@@ -66,7 +98,7 @@ def test_normalize_stack_gives_cosines():
         unit = F / np.linalg.norm(F, axis=1, keepdims=True)
         assert_allclose(cosines[:, :, layer], unit @ unit.T, atol=1e-14)
     assert_array_equal(np.einsum("iil->il", cosines), 1.0)
-    assert Precomputed().adapt(cosines).n_kernels == 3
+    assert Precomputed().on(cosines).n_kernels == 3
     assert normalize_stack(stack.astype(np.float32)).dtype == np.float32
     assert normalize_stack(stack[:, :, 0]).shape == (9, 9)
 
@@ -80,79 +112,19 @@ def changed(index, value):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: Precomputed().n_kernels, "Call adapt"),
-        (lambda: Precomputed().adapt(np.ones((5, 27, 27))), "numpy.moveaxis"),
-        (lambda: Precomputed().adapt(np.ones(3)), "numpy.stack"),
-        (lambda: Precomputed().adapt(changed((3, 4, 2), np.nan)), "kernel 2 contains NaN"),
-        (lambda: Precomputed().adapt(changed((9, 4, 1), np.inf)), "kernel 1 contains NaN"),
-        (lambda: Precomputed().adapt(changed((3, 4, 2), 0.2)), "kernel 2 is not symmetric"),
+        (lambda: Precomputed().on(np.ones((5, 27, 27))), "numpy.moveaxis"),
+        (lambda: Precomputed().on(np.ones(3)), "numpy.stack"),
+        (lambda: Precomputed().on(changed((3, 4, 2), np.nan)), "kernel 2 contains NaN"),
+        (lambda: Precomputed().on(changed((9, 4, 1), np.inf)), "kernel 1 contains NaN"),
+        (lambda: Precomputed().on(changed((3, 4, 2), 0.2)), "kernel 2 is not symmetric"),
         (
-            lambda: Precomputed().adapt(changed((3, 3, 4), 2.0)),
+            lambda: Precomputed().on(changed((3, 3, 4), 2.0)),
             "kernel 4 does not.*normalize_stack",
         ),
         (lambda: normalize_stack(changed((3, 3, 4), 0.0)), "Kernel 4 has diagonal entries"),
-        (lambda: Precomputed(np.array([4])).combine([1.0], np.ones((2, 2))), "kernel 4 is used"),
+        (lambda: Precomputed().on(make_stack()).cross(np.ones((2, 27))), "kernel 4 is used"),
     ],
 )
 def test_bad_input_is_explained(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
-
-
-@pytest.fixture
-def series(rng):
-    arrays = [rng.standard_normal((2, length)).cumsum(axis=1) for length in (5, 9, 12, 6, 9, 7, 11)]
-    return SeriesSet.from_list(arrays)
-
-
-def stack_of(bank, X):
-    return np.stack([bank.evaluate(i, X) for i in range(bank.n_kernels)], axis=-1)
-
-
-def test_laws_of_tables(series):
-    bank = GlobalAlignment(scales=(1.0, 0.3)).adapt(series)
-    table, packed = bank._tabulate(series)
-    whole = stack_of(bank, series)
-    some = np.array([3, 0, 3, 6])
-    assert table.kernel_names() == bank.kernel_names()
-    check_bank(
-        table, packed, some, lambda X, Y: stack_of(table, X) if Y is None else whole[:, some]
-    )
-    assert_array_equal(stack_of(table, packed), whole)
-
-
-def test_a_table_in_single_precision_is_half_as_large(series):
-    bank = GlobalAlignment(table_dtype="float32").adapt(series)
-    table, packed = bank._tabulate(series)
-    assert packed.values.dtype == np.float32
-    assert_allclose(stack_of(table, packed), stack_of(bank, series), atol=1e-7)
-
-
-def test_a_subset_may_list_a_sample_twice(series):
-    bank = GlobalAlignment().adapt(series)
-    table, packed = bank._tabulate(series)
-    chosen = [4, 1, 4, 0]
-    found = table.evaluate(0, table._subset(packed, chosen))
-    assert_array_equal(found, bank.evaluate(0, series)[np.ix_(chosen, chosen)])
-
-
-def test_packing_is_undone_by_unpacking(rng):
-    for n in (0, 1, 2, 5):
-        K = rng.standard_normal((n, n))
-        K = K + K.T
-        np.fill_diagonal(K, 1.0)
-        assert_array_equal(unpack(pack(K), n), K)
-
-
-def test_cheap_banks_are_left_as_they_are(two_blobs):
-    X, _ = two_blobs
-    bank = PerFeatureGaussian().adapt(X)
-    assert bank._tabulate(X) == (bank, X)
-
-
-def test_wrappers_pass_tables_on(series):
-    bank = GlobalAlignment().adapt(series)
-    wrapper = VarianceNormalized(bank)._measure(series)
-    table, packed = wrapper._tabulate(series)
-    assert isinstance(packed, PackedKernels)
-    assert_allclose(stack_of(table, packed), stack_of(wrapper, series), rtol=1e-14)

@@ -1,6 +1,7 @@
 """Sums over sparse rows and listed pairs against the dense contraction, on awkward data."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from imkpl._threads import count_threads, limited_threads
-from imkpl.kernels import KernelStack, PerFeatureGaussian, VarianceNormalized
+from imkpl.kernels import KernelStack, Normalized, PerFeatureGaussian
 from imkpl.kernels import sparse_rows as module
-from imkpl.kernels.base import BaseKernelBank
+from imkpl.kernels.base import Kernels
+from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.sparse_rows import SparseRows, choose_grid, place_on_grid
 
 FEATURES = {
@@ -40,13 +42,13 @@ def make_features(seed, n, names=tuple(FEATURES)):
     return X
 
 
-def make_bank(X, width=None, tolerance=1e-6):
-    if width is None:
-        # No bandwidth can be learned from denormal numbers: they get the constant kernel.
-        scaled = X.copy()
-        scaled[:, list(FEATURES).index("denormal")] = 0.0
-        return PerFeatureGaussian(tolerance=tolerance).adapt(scaled)
-    return PerFeatureGaussian(bandwidth=width, tolerance=tolerance).adapt(X)
+def make_kernels(X, width=None, tolerance=1e-6):
+    if width is not None:
+        return PerFeatureGaussian(bandwidth=width, tolerance=tolerance).on(X)
+    # No bandwidth can be learned from denormal numbers: they get the constant kernel.
+    scaled = X.copy()
+    scaled[:, list(FEATURES).index("denormal")] = 0.0
+    return replace(PerFeatureGaussian(tolerance=tolerance).on(scaled), samples=X)
 
 
 def make_rows(seed, n, n_rows=12, longest=6):
@@ -64,17 +66,19 @@ def make_mixed_rows(seed, n, n_rows=12, n_mixes=4):
     return rows, weights, mixes
 
 
-def on_pairs(bank, rows, weights, X, mixes=None):
+def on_pairs(kernels, rows, weights, mixes=None):
     trace, values, left, right = SparseRows(rows, weights, mixes).merge()
-    return trace + bank.contract_pairs(values, X, left, right)
+    return trace + kernels.contract_pairs(values, left, right)
 
 
-def on_grid(bank, rows, weights, X, mixes=None):
-    return bank._sum_on_grid(SparseRows(rows, weights, mixes), X, choose_grid(bank.tolerance))
+def on_grid(kernels, rows, weights, mixes=None):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("imkpl.kernels.per_feature.merged_pairs", lambda *args: None)
+        return kernels.contract_rows(rows, weights, mixes)
 
 
-def twin(bank, rows, weights, X, mixes=None):
-    return BaseKernelBank.contract_rows(bank, rows, weights, X, mixes)
+def twin(kernels, rows, weights, mixes=None):
+    return Kernels.contract_rows(kernels, rows, weights, mixes)
 
 
 def size_of(rows, weights, mixes=None):
@@ -90,10 +94,10 @@ widths = st.sampled_from([None, 1e-6, 1.0, 1e9])
 @given(seed=seeds, n=st.integers(1, 60), width=widths)
 def test_sum_over_merged_pairs_is_exact(seed, n, width):
     X = make_features(seed, n)
-    bank, (rows, weights) = make_bank(X, width), make_rows(seed, n)
+    kernels, (rows, weights) = make_kernels(X, width), make_rows(seed, n)
     bound = 1e-13 * size_of(rows, weights) + 1e-300
-    expected = twin(bank, rows, weights, X)
-    assert_allclose(on_pairs(bank, rows, weights, X), expected, rtol=0, atol=bound)
+    expected = twin(kernels, rows, weights)
+    assert_allclose(on_pairs(kernels, rows, weights), expected, rtol=0, atol=bound)
 
 
 @settings(max_examples=25, deadline=None)
@@ -102,38 +106,36 @@ def test_sum_over_merged_pairs_is_exact(seed, n, width):
 )
 def test_sum_on_the_grid_is_within_the_tolerance(seed, n, width, tolerance):
     X = make_features(seed, n)
-    bank, (rows, weights) = make_bank(X, width, tolerance), make_rows(seed, n)
+    kernels, (rows, weights) = make_kernels(X, width, tolerance), make_rows(seed, n)
     error = choose_grid(tolerance).error
     bound = (error + 1e-13) * size_of(rows, weights) + 1e-300
     assert error <= tolerance
-    expected = twin(bank, rows, weights, X)
-    assert_allclose(on_grid(bank, rows, weights, X), expected, rtol=0, atol=bound)
+    expected = twin(kernels, rows, weights)
+    assert_allclose(on_grid(kernels, rows, weights), expected, rtol=0, atol=bound)
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=seeds, n=st.integers(1, 60), width=widths)
 def test_mixes_equal_rows_written_out(seed, n, width):
     X = make_features(seed, n)
-    bank, (rows, weights, mixes) = make_bank(X, width, 1e-10), make_mixed_rows(seed, n)
+    kernels, (rows, weights, mixes) = make_kernels(X, width, 1e-10), make_mixed_rows(seed, n)
     bound = 1.1e-10 * size_of(rows, weights, mixes) + 1e-300
-    expected = twin(bank, rows, weights, X, mixes)
-    for route in (on_pairs, on_grid, PerFeatureGaussian.contract_rows):
-        assert_allclose(route(bank, rows, weights, X, mixes), expected, rtol=0, atol=bound)
+    expected = twin(kernels, rows, weights, mixes)
+    for route in (on_pairs, on_grid, FeatureKernels.contract_rows):
+        assert_allclose(route(kernels, rows, weights, mixes), expected, rtol=0, atol=bound)
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=seeds, n=st.integers(1, 40), width=widths)
 def test_listed_pairs_equal_the_dense_contraction(seed, n, width):
     X, rng = make_features(seed, n), np.random.default_rng(seed)
-    bank = make_bank(X, width)
+    kernels = make_kernels(X, width)
     rows, columns = rng.integers(0, n, (2, 50))
     values = rng.standard_normal(50)
     M = sp.coo_array((values, (rows, columns)), shape=(n, n)).toarray()
-    found = bank.contract_pairs(values, X, rows, columns)
-    assert_allclose(found, bank.contract(M, X), rtol=0, atol=1e-12)
-    assert_allclose(
-        found, BaseKernelBank.contract_pairs(bank, values, X, rows, columns), atol=1e-12
-    )
+    found = kernels.contract_pairs(values, rows, columns)
+    assert_allclose(found, kernels.contract(M), rtol=0, atol=1e-12)
+    assert_allclose(found, Kernels.contract_pairs(kernels, values, rows, columns), atol=1e-12)
 
 
 @pytest.mark.parametrize("tolerance", [0.3, 1e-3, 1e-6, 1e-10, 1e-13])
@@ -153,12 +155,12 @@ def test_every_entry_of_the_factored_kernel_is_within_the_bound(tolerance):
 
 def test_finer_tolerances_are_more_accurate():
     X, (rows, weights) = make_features(0, 300, ["normal", "ties"]), make_rows(0, 300, 200, 40)
-    exact = PerFeatureGaussian(bandwidth=2.0).adapt(X)
-    expected, size = twin(exact, rows, weights, X), size_of(rows, weights)
+    exact = PerFeatureGaussian(bandwidth=2.0).on(X)
+    expected, size = twin(exact, rows, weights), size_of(rows, weights)
     errors = []
     for tolerance in (1e-3, 1e-6, 1e-10):
-        bank = PerFeatureGaussian(bandwidth=2.0, tolerance=tolerance).adapt(X)
-        errors.append(np.abs(on_grid(bank, rows, weights, X) - expected).max() / size)
+        kernels = PerFeatureGaussian(bandwidth=2.0, tolerance=tolerance).on(X)
+        errors.append(np.abs(on_grid(kernels, rows, weights) - expected).max() / size)
         assert errors[-1] <= tolerance
     assert errors[0] > 100 * errors[1] > 1e4 * errors[2]
 
@@ -167,14 +169,14 @@ def test_finer_tolerances_are_more_accurate():
 @pytest.mark.parametrize("longest", [3, 300])
 def test_without_tolerance_sums_are_exact(tolerance, longest):
     X, (rows, weights) = make_features(1, 150, ["normal"]), make_rows(1, 150, 60, longest)
-    bank = PerFeatureGaussian(tolerance=tolerance).adapt(X)
-    expected, size = twin(bank, rows, weights, X), size_of(rows, weights)
-    assert_allclose(bank.contract_rows(rows, weights, X), expected, rtol=0, atol=1e-14 * size)
+    kernels = PerFeatureGaussian(tolerance=tolerance).on(X)
+    expected, size = twin(kernels, rows, weights), size_of(rows, weights)
+    assert_allclose(kernels.contract_rows(rows, weights), expected, rtol=0, atol=1e-14 * size)
 
 
 def test_short_rows_use_pairs_and_long_rows_the_grid(monkeypatch):
     X = make_features(2, 2000, ["normal", "ties"])
-    bank, used = PerFeatureGaussian().adapt(X), []
+    kernels, used = PerFeatureGaussian().on(X), []
     original = module.merged_pairs
 
     def note(*args):
@@ -183,47 +185,47 @@ def test_short_rows_use_pairs_and_long_rows_the_grid(monkeypatch):
 
     monkeypatch.setattr("imkpl.kernels.per_feature.merged_pairs", note)
     short, short_weights = make_rows(3, 2000, 2000, 3)
-    bank.contract_rows(short, short_weights, X)
-    bank.contract_rows(np.full((1, 2000), 0.0005), [1.0], X)
+    kernels.contract_rows(short, short_weights)
+    kernels.contract_rows(np.full((1, 2000), 0.0005), [1.0])
     assert used[0] is not None
     assert used[1] is None
 
 
 def test_rows_may_be_empty():
     X = make_features(0, 20, ["normal", "binary"])
-    bank = PerFeatureGaussian().adapt(X)
+    kernels = PerFeatureGaussian().on(X)
     nothing = sp.csr_array((3, 20))
-    for route in (on_pairs, on_grid, twin, PerFeatureGaussian.contract_rows):
-        assert_array_equal(route(bank, nothing, np.ones(3), X), np.zeros(2))
-        assert_array_equal(route(bank, nothing[:0], np.ones(0), X), np.zeros(2))
+    for route in (on_pairs, on_grid, twin, FeatureKernels.contract_rows):
+        assert_array_equal(route(kernels, nothing, np.ones(3)), np.zeros(2))
+        assert_array_equal(route(kernels, nothing[:0], np.ones(0)), np.zeros(2))
         mixes = sp.csr_array((2, 20))
         rows = sp.csr_array(np.ones((3, 22)) * (np.arange(22) >= 20))
-        assert_array_equal(route(bank, rows, np.ones(3), X, mixes), np.zeros(2))
+        assert_array_equal(route(kernels, rows, np.ones(3), mixes), np.zeros(2))
 
 
 def test_feature_that_is_not_finite_gives_nan_and_spoils_no_other():
     X = make_features(0, 30, ["normal", "normal", "normal"])
-    bank, (rows, weights) = PerFeatureGaussian().adapt(X), make_rows(0, 30)
+    kernels, (rows, weights) = PerFeatureGaussian().on(X), make_rows(0, 30)
     broken = X.copy()
     broken[rows.indices[0], 1] = np.nan
-    found = on_grid(bank, rows, weights, broken)
+    found = on_grid(replace(kernels, samples=broken), rows, weights)
     assert np.isnan(found[1])
-    assert_array_equal(found[[0, 2]], on_grid(bank, rows, weights, X)[[0, 2]])
+    assert_array_equal(found[[0, 2]], on_grid(kernels, rows, weights)[[0, 2]])
 
 
 @pytest.mark.threads
 def test_any_number_of_threads_gives_the_same_bits():
     rng = np.random.default_rng(1)
     X = rng.standard_cauchy((400, 90))
-    bank = PerFeatureGaussian(scales=(1.0, 1e-4)).adapt(X)
+    kernels = PerFeatureGaussian(scales=(1.0, 1e-4)).on(X)
     rows, weights, mixes = make_mixed_rows(4, 400, 900, 20)
     left, right = rng.integers(0, 400, (2, 20000))
     values = rng.standard_normal(20000)
 
     def everything():
-        pairs = bank.contract_pairs(values, X, left, right)
-        plain = on_grid(bank, SparseRows(rows, weights, mixes).whole, weights, X)
-        return pairs, plain, on_grid(bank, rows, weights, X, mixes)
+        pairs = kernels.contract_pairs(values, left, right)
+        plain = on_grid(kernels, SparseRows(rows, weights, mixes).whole, weights)
+        return pairs, plain, on_grid(kernels, rows, weights, mixes)
 
     results = []
     for n in range(1, count_threads() + 1):
@@ -237,21 +239,21 @@ def test_any_number_of_threads_gives_the_same_bits():
 def test_working_memory_does_not_change_the_grid():
     X = make_features(0, 50, ["normal", "cauchy", "outlier", "ties"])
     rows, weights, mixes = make_mixed_rows(0, 50)
-    bank = PerFeatureGaussian().adapt(X)
-    expected = on_grid(bank, rows, weights, X, mixes)
+    kernels = PerFeatureGaussian().on(X)
+    expected = on_grid(kernels, rows, weights, mixes)
     with config_context(working_memory=1e-6):
-        assert_array_equal(on_grid(bank, rows, weights, X, mixes), expected)
+        assert_array_equal(on_grid(kernels, rows, weights, mixes), expected)
 
 
 def test_inputs_are_left_alone():
     X = make_features(0, 40, ["normal", "cauchy"])
-    bank = PerFeatureGaussian().adapt(X)
+    kernels = PerFeatureGaussian().on(X)
     rows, weights, mixes = make_mixed_rows(0, 40)
     before = copy.deepcopy((rows, weights, mixes))
     for array in (rows.data, rows.indices, rows.indptr, weights, mixes.data, mixes.indices):
         array.flags.writeable = False
-    for route in (on_pairs, on_grid, twin, PerFeatureGaussian.contract_rows):
-        route(bank, rows, weights, X, mixes)
+    for route in (on_pairs, on_grid, twin, FeatureKernels.contract_rows):
+        route(kernels, rows, weights, mixes)
     for old, new in ((before[0], rows), (before[2], mixes)):
         for name in ("data", "indices", "indptr"):
             assert_array_equal(getattr(old, name), getattr(new, name))
@@ -260,53 +262,42 @@ def test_inputs_are_left_alone():
 
 def test_rows_in_other_forms_count_alike():
     X = make_features(0, 40, ["normal"])
-    bank, (rows, weights) = PerFeatureGaussian().adapt(X), make_rows(0, 40)
-    expected = bank.contract_rows(rows, weights, X)
+    kernels, (rows, weights) = PerFeatureGaussian().on(X), make_rows(0, 40)
+    expected = kernels.contract_rows(rows, weights)
     for form in (rows.toarray(), rows.tocsc(), rows.tocoo(), sp.csr_matrix(rows)):
-        assert_allclose(bank.contract_rows(form, list(weights), X), expected, rtol=1e-12)
-
-
-def test_variance_is_measured_on_rows_within_the_tolerance():
-    X = np.random.default_rng(0).standard_normal((900, 3))
-    scales = VarianceNormalized(PerFeatureGaussian()).adapt(X).scales
-    exact = VarianceNormalized(PerFeatureGaussian(tolerance=None)).adapt(X).scales
-    assert_allclose(scales, exact, rtol=1e-5)
-    assert np.any(scales != exact)
+        assert_allclose(kernels.contract_rows(form, list(weights)), expected, rtol=1e-12)
 
 
 def test_wrappers_pass_rows_and_pairs_on():
     X = make_features(0, 900, ["normal", "ties"])
-    inner = PerFeatureGaussian().adapt(X)
-    row = np.full((1, 900), 1 / 900)
-    expected = inner.contract_rows(row, [2.0], X)
-    scaled = VarianceNormalized(inner).adapt(X)
-    assert_array_equal(scaled.contract_rows(row, [2.0], X), scaled.scales * expected)
-    pairs = inner.contract_pairs([1.0, 2.0], X, [0, 1], [5, 6])
-    found = scaled.contract_pairs([1.0, 2.0], X, [0, 1], [5, 6])
-    assert_array_equal(found, scaled.scales * pairs)
+    inner, row = PerFeatureGaussian().on(X), np.full((1, 900), 1 / 900)
+    wrapped = Normalized(PerFeatureGaussian()).on(X)
+    assert_array_equal(wrapped.contract_rows(row, [2.0]), inner.contract_rows(row, [2.0]))
+    pairs = [1.0, 2.0], [0, 1], [5, 6]
+    assert_array_equal(wrapped.contract_pairs(*pairs), inner.contract_pairs(*pairs))
 
 
 @pytest.mark.parametrize("make", [PerFeatureGaussian, lambda: KernelStack(["rbf"])])
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda b, X: b.contract_rows(np.ones((2, 40)), [1, 1], X), "expected 41 columns"),
-        (lambda b, X: b.contract_rows(np.ones(41), [1], X), "expected 41 columns"),
-        (lambda b, X: b.contract_rows(np.ones((2, 41)), [1], X), "one number per row"),
-        (lambda b, X: b.contract_rows(np.ones((2, 41)), [1, 1], X, np.ones((3, 41))), "44 columns"),
-        (lambda b, X: b.contract_rows(np.ones((2, 44)), [1, 1], X, np.ones((3, 4))), "41 columns"),
-        (lambda b, X: b.contract_rows(broken_rows(41), [1.0], X), "point to columns"),
-        (lambda b, X: b.contract_rows(broken_rows(-1), [1.0], X), "point to columns"),
-        (lambda b, X: b.contract_pairs([1.0, 2.0], X, [0], [1]), "one number per pair"),
-        (lambda b, X: b.contract_pairs([1.0], X, [0], [1, 2]), "two lists of one length"),
-        (lambda b, X: b.contract_pairs([1.0], X, [0], [41]), "X has 41 samples"),
-        (lambda b, X: b.contract_pairs([1.0], X, [-1], [0]), "X has 41 samples"),
+        (lambda k: k.contract_rows(np.ones((2, 40)), [1, 1]), "expected 41 columns"),
+        (lambda k: k.contract_rows(np.ones(41), [1]), "expected 41 columns"),
+        (lambda k: k.contract_rows(np.ones((2, 41)), [1]), "one number per row"),
+        (lambda k: k.contract_rows(np.ones((2, 41)), [1, 1], np.ones((3, 41))), "44 columns"),
+        (lambda k: k.contract_rows(np.ones((2, 44)), [1, 1], np.ones((3, 4))), "41 columns"),
+        (lambda k: k.contract_rows(broken_rows(41), [1.0]), "point to columns"),
+        (lambda k: k.contract_rows(broken_rows(-1), [1.0]), "point to columns"),
+        (lambda k: k.contract_pairs([1.0, 2.0], [0], [1]), "one number per pair"),
+        (lambda k: k.contract_pairs([1.0], [0], [1, 2]), "two lists of one length"),
+        (lambda k: k.contract_pairs([1.0], [0], [41]), "X has 41 samples"),
+        (lambda k: k.contract_pairs([1.0], [-1], [0]), "X has 41 samples"),
     ],
 )
 def test_bad_input_is_explained(make, call, sentence):
     X = np.random.default_rng(0).standard_normal((41, 2))
     with pytest.raises(ValueError, match=sentence):
-        call(make().adapt(X), X)
+        call(make().on(X))
 
 
 @pytest.mark.parametrize("tolerance", [-1e-3, 1.0, np.nan])

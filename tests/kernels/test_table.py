@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.kernels import PerColumn, PerFeatureGaussian, VarianceNormalized, resolve_bank
-from imkpl.kernels.table import weighted_median
+from imkpl.kernels import PerColumn, PerFeatureGaussian, resolve_bank
+from imkpl.kernels.forms import Form
+from imkpl.kernels.table import TableKernels, weighted_median
 from imkpl.tables import read_table
 from reference.kernels import column_stack
 
@@ -50,6 +51,11 @@ def dense_twin(train, categorical=CATEGORICAL):
     return dense
 
 
+def evaluate(kernels, index, new):
+    """A kernel between new rows and the samples of the kernels."""
+    return kernels.cross(read_table(new)).evaluate(index)
+
+
 @pytest.fixture
 def tables():
     # Fewer words in training than among the new rows.
@@ -58,26 +64,14 @@ def tables():
 
 
 @pytest.fixture
-def bank(tables):
-    return PerColumn(categorical=[4]).adapt(tables[1])
+def kernels(tables):
+    return PerColumn(categorical=[4]).on(tables[1])
 
 
-def test_laws(tables, bank):
+def test_laws(tables):
     train, X, Y = tables
     assert any("pink" in row for row in cells_of(Y))
-    check_bank(bank, X, Y, dense_twin(train), rtol=1e-12)
-
-
-def test_laws_under_variance_normalisation(tables, bank):
-    train, X, Y = tables
-    wrapped = VarianceNormalized(bank).adapt(X)
-    assert wrapped.reads == "tables"
-    dense, factors = dense_twin(train), wrapped._diagonal(X)[0]
-
-    def scaled(X, Y):
-        return dense(X, Y) * factors
-
-    check_bank(wrapped, X, Y, scaled, rtol=1e-11)
+    check_bank(PerColumn(categorical=[4]), X, Y, dense_twin(train), rtol=1e-12)
 
 
 @settings(max_examples=20, deadline=None)
@@ -93,21 +87,16 @@ def test_laws_for_any_shape(n, m, missing, seed):
     # A column of missing words is numeric to the reader.
     new = read_table(new)[:, [0, 1, 3, 4]]
     X, train = X[:, [0, 1, 3, 4]], [[*row[:2], *row[3:]] for row in train]
-    bank = PerColumn(categorical=[3]).adapt(X)
-    check_bank(bank, X, new, dense_twin(train, (1, 3)), rtol=1e-11)
+    check_bank(PerColumn(categorical=[3]), X, new, dense_twin(train, (1, 3)), rtol=1e-11)
 
 
-def test_samples_may_be_given_in_any_form(tables, bank):
-    train, X, _ = tables
-    weights = np.arange(1.0, 1 + bank.n_kernels)
+def test_samples_may_be_given_in_any_form(tables, kernels):
+    train = tables[0]
+    weights = np.arange(1.0, 1 + kernels.n_kernels)
     frame = pd.DataFrame(train, columns=["x0", "x1", "x2", "x3", "x4"])
-    expected = bank.combine(weights, X)
     for given_as in (train, frame, np.array(train, dtype=object)):
-        again = PerColumn(categorical=[4]).adapt(given_as)
-        assert_array_equal(again.combine(weights, given_as), expected)
-        assert_array_equal(
-            again.combine(weights, given_as, again._take(given_as, [3])), expected[:, [3]]
-        )
+        again = PerColumn(categorical=[4]).on(given_as)
+        assert_array_equal(again.combine(weights), kernels.combine(weights))
 
 
 def test_every_path_is_right_for_many_categories():
@@ -116,30 +105,30 @@ def test_every_path_is_right_for_many_categories():
     codes = rng.integers(0, 300, (400, 3)).astype(float)
     codes[:, 1] = rng.integers(0, 2, 400)
     X = read_table(np.char.add("c", codes.astype(int).astype(str)))
-    bank = PerColumn().adapt(X)
+    kernels = PerColumn().on(X)
     K = np.stack([np.equal.outer(c, c).astype(float) for c in codes.T], axis=-1)
     weights = rng.uniform(0.1, 1.0, 3)
-    assert_allclose(bank.combine(weights, X), K @ weights, rtol=1e-15, atol=1e-250)
-    single = bank._in_single_precision().combine(weights, X)
+    assert_allclose(kernels.combine(weights), K @ weights, rtol=1e-15, atol=1e-250)
+    single = kernels.in_single_precision().combine(weights)
     assert single.dtype == np.float32
     assert_allclose(single, K @ weights, rtol=1e-6, atol=1e-25)
     M = rng.standard_normal((400, 400))
-    assert_allclose(bank.contract(M, X), np.einsum("ijl,ij->l", K, M), rtol=1e-11)
+    assert_allclose(kernels.contract(M), np.einsum("ijl,ij->l", K, M), rtol=1e-11)
     rows = sp.random_array((500, 400), density=0.5, format="csr", rng=rng)
     signs = rng.standard_normal(500)
     exact = np.einsum("ijl,ij->l", K, (rows.T * signs) @ rows.toarray())
     bound = 1e-6 * (np.abs(signs) * np.abs(rows).sum(axis=1) ** 2).sum()
-    found = bank.contract_rows(rows, signs, X)
+    found = kernels.contract_rows(rows, signs)
     assert_allclose(found, exact, rtol=0, atol=bound)
     # Other than the exact sum: the grid was used.
     assert np.all(found != exact)
-    narrow = PerColumn(tolerance=None).adapt(X).contract_rows(rows, signs, X)
+    narrow = PerColumn(tolerance=None).on(X).contract_rows(rows, signs)
     assert_allclose(narrow, exact, rtol=1e-9)
 
 
 def test_equal_categories_are_exactly_one_and_others_nothing():
     X = read_table([["a"], ["b"], ["a"], [None]])
-    K = PerColumn().adapt(X).evaluate(0, X)
+    K = PerColumn().on(X).evaluate(0)
     assert_array_equal(K == 1.0, [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])
     assert K[0, 1] < 1e-200
 
@@ -150,42 +139,43 @@ def test_tables_of_numbers_have_the_kernels_of_features_to_the_last_bit():
     X[:, 4] = 0.1
     weight = rng.uniform(0, 2, 50)
     weight[:5] = 0
-    table, features = PerColumn().adapt(X, weight), PerFeatureGaussian().adapt(X, weight)
-    assert_array_equal(table.kernels.rates, features.kernels.rates)
+    table, features = PerColumn().on(X, weight), PerFeatureGaussian().on(X, weight)
+    assert_array_equal(table.learned.rates, features.rates)
     assert table.kernel_names() == features.kernel_names()
-    weights, M = rng.uniform(size=9), rng.standard_normal((50, 20))
-    assert_array_equal(table.combine(weights, X, Y), features.combine(weights, X, Y))
-    assert_array_equal(table.contract(M, X, Y), features.contract(M, X, Y))
+    weights, M = rng.uniform(size=9), rng.standard_normal((20, 50))
+    table, features = table.cross(read_table(Y)), features.cross(Y)
+    assert_array_equal(table.combine(weights), features.combine(weights))
+    assert_array_equal(table.contract(M), features.contract(M))
 
 
 def test_a_missing_number_is_the_median_and_the_bandwidth_is_that_of_the_others():
-    X = [[1.0], [None], [2.0], [9.0]]
-    bank = PerColumn().adapt(X)
+    kernels = PerColumn().on([[1.0], [None], [2.0], [9.0]])
     there = np.array([1.0, 2.0, 9.0])
     width = 2 * there.var()
-    assert_allclose(bank.evaluate(0, X)[1], np.exp(-((2.0 - np.array([1, 2, 2, 9])) ** 2) / width))
-    assert bank.kernel_names(["age"]) == ["age", "age is missing"]
+    assert_allclose(kernels.evaluate(0)[1], np.exp(-((2.0 - np.array([1, 2, 2, 9])) ** 2) / width))
+    assert kernels.kernel_names(["age"]) == ["age", "age is missing"]
     assert_array_equal(
-        bank.evaluate(1, X).round(), [[1, 0, 1, 1], [0, 1, 0, 0], [1, 0, 1, 1], [1, 0, 1, 1]]
+        kernels.evaluate(1).round(), [[1, 0, 1, 1], [0, 1, 0, 0], [1, 0, 1, 1], [1, 0, 1, 1]]
     )
 
 
 def test_new_missing_cells_in_columns_without_any():
-    bank = PerColumn().adapt([[1.0, "a"], [2.0, "b"], [9.0, "b"]])
-    assert bank.n_kernels == 2
-    new, train = [[None, None]], [[2.0, "a"]]
-    assert_array_equal(bank.evaluate(0, new, train), 1.0)
-    assert_allclose(bank.evaluate(1, new, train), 0.0, atol=1e-200)
+    kernels = PerColumn().on([[1.0, "a"], [2.0, "b"], [9.0, "b"]])
+    assert kernels.n_kernels == 2
+    assert evaluate(kernels, 0, [[None, None]])[0, 1] == 1.0
+    assert_allclose(evaluate(kernels, 1, [[None, None]]), 0.0, atol=1e-200)
 
 
 def test_categories_not_seen_in_training_are_like_no_training_sample():
-    bank = PerColumn().adapt([["a"], ["b"]])
-    new = [["z"], ["y"], ["z"], ["a"]]
-    assert_allclose(bank.evaluate(0, new, [["a"], ["b"]])[:3], 0.0, atol=1e-200)
+    kernels = PerColumn().on([["a"], ["b"]])
+    new = kernels.cross(read_table([["z"], ["y"], ["z"], ["a"]]))
+    expected = [[0, 0], [0, 0], [0, 0], [1, 0]]
+    assert_allclose(new.evaluate(0), expected, atol=1e-200)
+    # Among themselves, and beside others, each is a category of its own.
+    new = new.take(np.arange(4))
     expected = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
-    assert_allclose(bank.evaluate(0, new), expected, atol=1e-200)
-    # Also where the two sides have seen different ones.
-    assert_allclose(bank.evaluate(0, [["y"]], [["z"]]), 0.0, atol=1e-200)
+    assert_allclose(new.evaluate(0), expected, atol=1e-200)
+    assert_allclose(evaluate(new.take([1]), 0, [["w"], ["y"]]), [[0], [1]], atol=1e-200)
 
 
 @pytest.mark.parametrize(
@@ -195,14 +185,14 @@ def test_categories_not_seen_in_training_are_like_no_training_sample():
 )
 def test_a_column_without_differences_has_the_constant_kernel(cells, new):
     X = [[cell, place] for place, cell in enumerate(cells)]
-    bank = PerColumn().adapt(X)
-    assert_array_equal(bank.evaluate(0, [[new, 0.0], *X]), 1.0)
+    kernels = PerColumn().on(X)
+    assert_array_equal(evaluate(kernels, 0, [[new, 0.0], *X]), 1.0)
 
 
 def test_marks_of_a_column_without_cells_are_constant():
-    bank = PerColumn().adapt([[None, 1.0], [None, 2.0]])
-    assert bank.kernel_names() == ["x0", "x1", "x0 is missing"]
-    assert_array_equal(bank.evaluate(2, [[None, 1.0], [3.0, 1.0]]), 1.0)
+    kernels = PerColumn().on([[None, 1.0], [None, 2.0]])
+    assert kernels.kernel_names() == ["x0", "x1", "x0 is missing"]
+    assert_array_equal(evaluate(kernels, 2, [[None, 1.0], [3.0, 1.0]]), 1.0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -211,12 +201,12 @@ def test_an_integer_weight_is_so_many_copies(seed):
     rows, counts = make_rows(seed, 12), rng.integers(0, 4, 12)
     counts[0] = 2
     repeated = [row for row, count in zip(rows, counts, strict=True) for _ in range(count)]
-    weighted = PerColumn(categorical=[4]).adapt(rows, counts)
-    copied = PerColumn(categorical=[4]).adapt(repeated)
-    assert weighted.kernels.vocabularies == copied.kernels.vocabularies
+    weighted = PerColumn(categorical=[4]).on(rows, counts)
+    copied = PerColumn(categorical=[4]).on(repeated)
+    assert weighted.vocabularies() == copied.vocabularies()
     assert weighted.kernel_names() == copied.kernel_names()
-    assert_allclose(weighted.kernels.fills, copied.kernels.fills, rtol=1e-14)
-    assert_allclose(weighted.kernels.rates, copied.kernels.rates, rtol=1e-12)
+    assert_allclose(weighted.learned.fills, copied.learned.fills, rtol=1e-14)
+    assert_allclose(weighted.learned.rates, copied.learned.rates, rtol=1e-12)
 
 
 @settings(max_examples=25, deadline=None)
@@ -228,53 +218,79 @@ def test_the_weighted_median_is_that_of_copies(pairs):
     assert weighted_median(values.astype(float), shares) == expected
 
 
-def test_kernels_do_not_depend_on_the_order_of_rows_or_on_what_categories_are_called(tables, bank):
-    train, X, _ = tables
-    weights = np.arange(1.0, 1 + bank.n_kernels)
-    K = bank.combine(weights, X)
+def test_kernels_do_not_depend_on_the_order_of_rows_or_on_names_of_categories(tables, kernels):
+    train = tables[0]
+    weights = np.arange(1.0, 1 + kernels.n_kernels)
+    K = kernels.combine(weights)
     order = np.random.default_rng(0).permutation(len(train))
-    shuffled = PerColumn(categorical=[4]).adapt([train[i] for i in order])
-    assert_allclose(shuffled.combine(weights, X), K, rtol=1e-13)
+    shuffled = PerColumn(categorical=[4]).on([train[i] for i in order])
+    assert_allclose(shuffled.combine(weights), K[np.ix_(order, order)], rtol=1e-13)
     other = dict(zip(WORDS, ("z", "a", "q", "b", "c"), strict=True))
     renamed = [
         [other.get(cell, cell) if isinstance(cell, str) else cell for cell in r] for r in train
     ]
-    again = PerColumn(categorical=[4]).adapt(renamed)
-    assert_allclose(again.combine(weights, renamed), K, rtol=1e-13)
+    assert_allclose(PerColumn(categorical=[4]).on(renamed).combine(weights), K, rtol=1e-13)
 
 
 def test_numbers_listed_as_categorical_are_compared_as_categories():
     X = pd.DataFrame({"code": [1, 2, 10], "size": [1.0, 2.0, 10.0]})
     for listed in (["code"], [0], np.array([0])):
-        K = PerColumn(categorical=listed).adapt(X).evaluate(0, X)
-        assert_allclose(K, np.eye(3), atol=1e-200)
+        kernels = PerColumn(categorical=listed).on(X)
+        assert_allclose(kernels.evaluate(0), np.eye(3), atol=1e-200)
     # The same codes in a column that became one of floats because a cell is missing.
-    bank = PerColumn(categorical=["code"]).adapt(X)
     new = pd.DataFrame({"code": [10.0, np.nan], "size": [1.0, 1.0]})
-    assert_allclose(bank.evaluate(0, new, X), [[0, 0, 1], [0, 0, 0]], atol=1e-200)
+    assert_allclose(evaluate(kernels, 0, new), [[0, 0, 1], [0, 0, 0]], atol=1e-200)
 
 
-def test_adapting_again_keeps_the_chosen_kernels_and_learns_them_anew():
-    train, other = make_rows(0), make_rows(5, missing=0.0)
-    bank = PerColumn(categorical=[4]).adapt(train)
-    chosen = [6, 4, 3, 1]
-    names = bank.select(chosen).kernel_names()
-    again = bank.select(chosen).adapt(other)
-    assert names == again.kernel_names() == ["x3 is missing", "x4", "x3", "x1"]
-    fresh = PerColumn(categorical=[4]).adapt(other)
-    for place, index in enumerate(chosen[1:], start=1):
-        assert_array_equal(again.evaluate(place, other), fresh.evaluate(index, other))
-    # Nothing is missing any more.
-    assert_array_equal(again.evaluate(0, other), 1.0)
+def test_a_table_is_encoded_once(kernels):
+    weights = np.arange(1.0, 1 + kernels.n_kernels)
+    assert kernels.features is kernels.features
+    part = kernels.select([3, 1]).take([5, 2])
+    assert np.shares_memory(kernels.select([3, 1]).features.samples, kernels.features.samples)
+    expected = kernels.combine(np.where(np.isin(np.arange(weights.size), [1, 3]), weights, 0))
+    assert_allclose(part.combine(weights[[3, 1]]), expected[np.ix_([5, 2], [5, 2])], rtol=1e-14)
 
 
-def test_a_tabulated_table_is_an_array_of_numbers(tables, bank):
-    _, X, _ = tables
-    inner, samples = bank._tabulate(X)
-    assert isinstance(inner, PerFeatureGaussian)
-    assert samples.shape == (len(X), bank.n_kernels)
-    weights = np.arange(1.0, 1 + bank.n_kernels)
-    assert_array_equal(inner.combine(weights, samples), bank.combine(weights, X))
+def test_what_is_shown_of_a_row():
+    frame = pd.DataFrame({"age": [31, None, 54], "sex": ["f", "m", None], "id": [1, 2, 3]})
+    kernels = PerColumn(categorical=["id"]).on(frame)
+    assert kernels.kernel_names() == ["age", "sex", "id", "age is missing", "sex is missing"]
+    assert kernels.cells(1) == [None, "m", 2, True, False]
+    assert kernels.values(2, ["age", "sex", "id"]) == {"age": 54.0, "sex": None, "id": 3}
+    assert kernels.vocabularies() == (None, ("f", "m", None), (1, 2, 3), None, None)
+    assert_array_equal(kernels.ranges(), [[31, 54], [np.nan, np.nan], [1, 3]])
+    narrow = kernels.select([4, 2]).narrowed()
+    assert narrow.samples.shape == (3, 2)
+    assert narrow.cells(1) == [False, 2]
+    assert narrow.kernel_names(["a", "b", "c"]) == ["b is missing", "c"]
+    assert_array_equal(narrow.ranges(), [[np.nan, np.nan], [1, 3]])
+
+
+def test_equal_rows_are_found_and_have_equal_keys():
+    table = read_table([["b", None], ["a", 1.0], ["b", None], ["a", 1.0]])
+    labels = np.array([0, 0, 0, 1])
+    first, groups = TableKernels.find_equal(table, np.arange(4), labels)
+    assert_array_equal(first[groups], [0, 1, 0, 3])
+    keys = PerColumn().on(table).keys()
+    # Categories are numbered as they come, but compared as they were given.
+    assert keys[0] == PerColumn().on([["b", None], ["c", 2.0]]).keys()[0]
+    assert keys[1] == keys[3] != keys[0] == keys[2]
+
+
+def test_tables_are_read_in_the_form_of_the_training_part():
+    frame = pd.DataFrame({"age": [31.0, None, 54.0], "sex": ["f", "m", None]})
+    table, form = TableKernels.read(frame, Form())
+    assert form.n_features == 2
+    assert list(form.names) == ["age", "sex"]
+    for new in (frame, [{"sex": "f", "age": 31.0}, {"sex": "m"}, {"age": 54.0}]):
+        found, _ = TableKernels.read(new, form)
+        assert cells_of(found) == cells_of(table)
+    with pytest.raises(ValueError, match="'size', which is no column of the training part"):
+        TableKernels.read([{"size": 3}], form)
+    with pytest.raises(ValueError, match="feature names should match"):
+        TableKernels.read(frame.rename(columns={"sex": "gender"}), form)
+    with pytest.raises(ValueError, match="X has 1 row, expected at least 2 to learn from"):
+        TableKernels.read(frame[:1], Form())
 
 
 def test_the_name_of_the_bank():
@@ -293,7 +309,7 @@ def test_an_unknown_categorical_column_is_named(key):
     with pytest.raises(
         ValueError, match=f"lists {key!r}, expected .* 0 to 1. The columns are code, age"
     ):
-        PerColumn(categorical=["code", key]).adapt(X)
+        PerColumn(categorical=["code", key]).on(X)
 
 
 def test_settings_are_checked_when_the_bank_is_made():
@@ -302,34 +318,26 @@ def test_settings_are_checked_when_the_bank_is_made():
 
 
 def test_text_in_a_column_of_numbers_is_refused():
-    bank = PerColumn().adapt([[1.0, 1.0], [2.0, 2.0]])
+    kernels = PerColumn().on([[1.0, 1.0], [2.0, 2.0]])
     with pytest.raises(ValueError, match="'x1' holds categories such as 'old', but numbers in the"):
-        bank.combine([1.0, 1.0], [[1.0, "old"]])
+        evaluate(kernels, 0, [[1.0, "old"]])
 
 
 def test_numbers_in_a_column_of_text_are_refused():
-    bank = PerColumn().adapt([["1"], ["2"], [None]])
+    kernels = PerColumn().on([["1"], ["2"], [None]])
     with pytest.raises(
         ValueError, match="'x0' holds numbers such as 3, but text such as '1' in the"
     ):
-        bank.combine([1.0, 1.0], [[3]])
+        evaluate(kernels, 0, [[3]])
 
 
 def test_a_column_of_missing_cells_is_no_column_of_numbers():
-    bank = PerColumn().adapt([["1"], ["2"], [None]])
-    assert_allclose(bank.evaluate(0, [[None]], [["1"], [None]]), [[0, 1]], atol=1e-200)
+    kernels = PerColumn().on([["1"], ["2"], [None]])
+    assert_allclose(evaluate(kernels, 0, [[None]]), [[0, 0, 1]], atol=1e-200)
 
 
-def test_a_table_with_too_few_columns_is_refused(bank):
+def test_a_table_with_too_few_columns_is_refused(kernels):
     with pytest.raises(ValueError, match="samples have 2 columns, but a kernel reads column 4"):
-        bank.evaluate(4, [[1.0, "red"]] * 2)
-
-
-def test_columns_that_a_kernel_reads_cannot_be_left_out(bank):
-    with pytest.raises(ValueError, match="lack column 2, which a kernel reads"):
-        bank._on_columns([0, 1, 3, 4])
-
-
-def test_kernels_are_unknown_before_adapt():
-    with pytest.raises(ValueError, match=r"PerColumn are not known yet, .* Call adapt\(X\) first"):
-        PerColumn().combine([1.0], [[1.0]])
+        evaluate(kernels, 4, [[1.0, "red"]] * 2)
+    with pytest.raises(ValueError, match="samples have 2 columns, but a kernel reads column 4"):
+        evaluate(kernels.select([4]).narrowed(), 0, [[1.0, "red"]] * 2)

@@ -68,42 +68,40 @@ def alignment_kernel(x, y, bandwidth, width=None):
     return np.exp(cross - (left + right) / 2)
 
 
-def alignment_stack(bank, X, Y):
-    """The dense stack of an adapted bank, each kernel read from its prepared channels."""
-    table = bank.kernels
+def alignment_stack(kernels, X, Y):
+    """The dense stack of kernels between series, each read from its prepared channels."""
     layers = []
-    for index, rate in enumerate(table.rates):
-        left = prepared(table, index, X)
-        right = left if Y is None else prepared(table, index, Y)
-        if rate == 0:
+    for kernel in kernels.each:
+        left = prepared(kernel, kernels.length, X)
+        right = left if Y is None else prepared(kernel, kernels.length, Y)
+        if kernel.rate == 0:
             layers.append(np.ones((len(left), len(right))))
             continue
-        layers.append(
-            [[alignment_kernel(x, y, rate**-2, bank.triangular) for y in right] for x in left]
-        )
+        bandwidth, width = kernel.rate**-2, kernels.triangular or None
+        layers.append([[alignment_kernel(x, y, bandwidth, width) for y in right] for x in left])
     return np.moveaxis(np.array(layers), 0, -1)
 
 
-def prepared(table, index, series):
+def prepared(kernel, length, series):
     """Resampled, cut to observed steps, differenced: from the words of the documentation."""
     result = []
     for one in series:
-        part = np.asarray(one, dtype=np.float64)[list(table.channels[index])]
-        if table.length is not None:
-            times = np.linspace(0, part.shape[1] - 1, table.length)
+        part = np.asarray(one, dtype=np.float64)[list(kernel.channels)]
+        if length is not None:
+            times = np.linspace(0, part.shape[1] - 1, length)
             seen = [np.flatnonzero(~np.isnan(row)) for row in part]
             part = np.array(
                 [np.interp(times, s, row[s]) for s, row in zip(seen, part, strict=True)]
             )
         part = part[:, ~np.isnan(part).any(axis=0)]
-        start, stop = (Fraction(edge) * part.shape[1] for edge in table.windows[index])
+        start, stop = (Fraction(edge) * part.shape[1] for edge in kernel.window)
         first = min(floor(start), part.shape[1] - 1)
         part = part[:, first : max(ceil(stop), first + 1)]
-        is_aligned = table.views[index] in ("values", "differences")
-        units = np.ones(len(part)) if is_aligned else table.units[index]
+        is_aligned = kernel.view in ("values", "differences")
+        units = np.ones(len(part)) if is_aligned else kernel.units
         rows = [
-            factor * np.asarray(VIEWS[table.views[index]](row / unit))
-            for row, unit, factor in zip(part, units, table.factors[index], strict=True)
+            factor * np.asarray(VIEWS[kernel.view](row / unit))
+            for row, unit, factor in zip(part, units, kernel.factors, strict=True)
         ]
         result.append(np.array(rows) if is_aligned else np.concatenate(rows)[:, np.newaxis])
     return result

@@ -30,22 +30,42 @@ equal (`find_equal`), and compare them (`evaluate`, and whatever else can be don
 of all kernels are in ``tests/contracts/bank.py``. A name for ``kernels=`` goes to `resolve_bank`.
 """
 
-# TEMPORARY: tolerant while the modules below are being rewritten; the plain imports come back.
-import importlib
+from imkpl.kernels.alignment import ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.kernels.base import BaseKernel, BaseKernelBank, Kernels
+from imkpl.kernels.custom import (
+    FunctionKernel,
+    Gaussian,
+    KernelStack,
+    NamedKernel,
+    resolve_bank,
+)
+from imkpl.kernels.normalize import Averaged, Normalized
+from imkpl.kernels.per_feature import PerFeatureGaussian
+from imkpl.kernels.precomputed import Precomputed, normalize_stack
+from imkpl.kernels.sources import ArrayColumns, ParquetColumns, SparseColumns
+from imkpl.kernels.table import PerColumn
+from imkpl.kernels.words import PerWord
 
-for _module, _names in {
-    "base": ["BaseKernel", "BaseKernelBank", "Kernels"],
-    "sources": ["ArrayColumns", "ParquetColumns", "SparseColumns"],
-    "per_feature": ["PerFeatureGaussian"],
-    "alignment": ["ExpectedAlignment", "GlobalAlignment", "expected_alignment"],
-    "precomputed": ["Precomputed", "normalize_stack"],
-    "normalize": ["Averaged", "Normalized"],
-    "table": ["PerColumn"],
-    "words": ["PerWord"],
-    "custom": ["FunctionKernel", "Gaussian", "KernelStack", "NamedKernel", "resolve_bank"],
-}.items():
-    try:
-        _found = importlib.import_module(f"imkpl.kernels.{_module}")
-        globals().update({name: getattr(_found, name) for name in _names})
-    except (ImportError, AttributeError) as _error:
-        print("imkpl.kernels:", _module, _error)
+__all__ = [
+    "ArrayColumns",
+    "Averaged",
+    "BaseKernel",
+    "BaseKernelBank",
+    "ExpectedAlignment",
+    "FunctionKernel",
+    "Gaussian",
+    "GlobalAlignment",
+    "KernelStack",
+    "Kernels",
+    "NamedKernel",
+    "Normalized",
+    "ParquetColumns",
+    "PerColumn",
+    "PerFeatureGaussian",
+    "PerWord",
+    "Precomputed",
+    "SparseColumns",
+    "expected_alignment",
+    "normalize_stack",
+    "resolve_bank",
+]

@@ -317,6 +317,11 @@ class SeriesKernels(SampleKernels):
         return len(self.each)
 
     @property
+    def value_cost(self) -> float:  # type: ignore[override]
+        """The cost of a kernel value, relative to kernels of numbers."""
+        return float(np.mean(self.samples.lengths)) ** 2
+
+    @property
     def widths(self) -> FloatArray:
         """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
         return invert_rates(np.array([kernel.rate for kernel in self.each]))
@@ -440,9 +445,13 @@ class SeriesKernels(SampleKernels):
                 values[index, start : start + band.size] = band
                 n_done += band.size
                 announce("kernels", f"{100 * n_done / total:.0f} % of {total}", n_done, total)
+        return self.as_table(values)
+
+    def as_table(self, values: FloatArray) -> Tabulated:
+        """The same square kernels, read from values below the diagonals, row by row."""
         return Tabulated(
-            values=values,
-            n_samples=n_samples,
+            values=values.astype(self.table_dtype, copy=False),
+            n_samples=self.shape[0],
             kernels=np.arange(self.n_kernels),
             names=tuple(self.kernel_names()),
             most=self.most_kernels,

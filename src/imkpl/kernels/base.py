@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
@@ -150,9 +150,7 @@ class BaseKernelBank(ABC):
             The kernels between these samples.
         """
 
-    def on_rows(
-        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
-    ) -> Kernels:
+    def on_rows(self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None) -> Kernels:
         """`on` some of the samples that `kind.read` returned; those in blocks stay where they are."""
         has_view = getattr(X, "is_read_in_parts", False) and hasattr(X, "view")
         return self.on(X.view(rows) if has_view else take_samples(X, rows), sample_weight)
@@ -197,6 +195,8 @@ class Kernels(ABC):
     n_far_values: int = 0
     # What a copy of a sample takes in memory.
     sample_bytes: float = 0.0
+    # The cost of a kernel value, relative to kernels of numbers; alignments are expensive.
+    value_cost: float = 1.0
 
     # What kernels are
 
@@ -433,6 +433,10 @@ class Kernels(ABC):
         """The same square kernels, expensive ones evaluated once for a whole fit."""
         return self
 
+    def as_table(self, values: FloatArray) -> Kernels:
+        """The same square kernels, read from values below the diagonals, row by row."""
+        raise ValueError(f"{type(self).__name__} are not tabulated: they are computed when needed.")
+
     def local(self) -> Kernels:
         """The same kernels without a cluster, to be kept and used anywhere."""
         return self
@@ -600,20 +604,6 @@ class ColumnwiseKernels(SampleKernels):
         )
 
 
-class KernelTable:
-    """A data class whose arrays and tuples have one entry per kernel."""
-
-    def at(self, indices: IntArray) -> Self:
-        """The listed kernels in that order."""
-        found = {}
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if isinstance(value, tuple):
-                value = tuple(value[i] for i in indices)
-            found[field.name] = value[indices] if isinstance(value, np.ndarray) else value
-        return type(self)(**found)
-
-
 @dataclass(frozen=True, eq=False)
 class WrappedKernels(Kernels):
     """Kernels made of others on the same samples."""
@@ -674,6 +664,11 @@ class WrappedKernels(Kernels):
     def sample_bytes(self) -> float:  # type: ignore[override]
         """What a copy of a sample takes in memory."""
         return self.kernels.sample_bytes
+
+    @property
+    def value_cost(self) -> float:  # type: ignore[override]
+        """The cost of a kernel value, relative to kernels of numbers."""
+        return self.kernels.value_cost
 
     @property
     def default_sparsity(self) -> int | None:  # type: ignore[override]
@@ -918,16 +913,3 @@ def require_columns(needed: IntArray, n_found: int, word: str = "column") -> Non
             f"The samples have {n_found} {word}s, but a kernel reads {word} {last}. Pass samples "
             f"with the {word}s of the training part."
         )
-
-
-def find_columns(needed: IntArray, kept: ArrayLike, word: str = "column") -> IntArray:
-    """Where the columns that kernels read stand among those that are kept."""
-    kept = np.asarray(kept, dtype=np.intp)
-    missing = np.setdiff1d(needed, kept)
-    if missing.size:
-        raise ValueError(
-            f"The columns that are kept lack {word} {missing[0]}, which a kernel reads. Keep all "
-            "that the kernels read, or select() the other kernels first."
-        )
-    order = np.argsort(kept, kind="stable")
-    return np.asarray(order[np.searchsorted(kept, needed, sorter=order)])

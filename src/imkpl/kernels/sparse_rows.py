@@ -208,10 +208,8 @@ def sum_rows_on_grid(
     weights = rows.weights if rows.weights.ndim == 2 else rows.weights[:, np.newaxis]
     sums = np.empty((rates.size, weights.shape[1]))
     for chosen, part in _split_by_span(rows, n_cells, grid):
-        found, most_cells = (
-            np.empty((chosen.size, sums.shape[1])),
-            int(n_cells[chosen].max(initial=0)),
-        )
+        found = np.empty((chosen.size, sums.shape[1]))
+        most_cells = int(n_cells[chosen].max(initial=0))
         # Windows of samples, then of mixes.
         n_columns = values.shape[1], 0 if part.mixes is None else part.mixes.shape[0]
         sizes = np.repeat([grid.width, most_cells], n_columns)

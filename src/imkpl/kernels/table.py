@@ -15,7 +15,6 @@ from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
-    KernelTable,
     check_indices,
     check_sample_weight,
 )
@@ -142,7 +141,7 @@ class PerColumn(BaseKernelBank):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnKernels(KernelTable):
+class ColumnKernels:
     """What is learned about the columns of a table, one entry per kernel."""
 
     is_mark: BoolArray  # whether the kernel compares only if the cell is missing
@@ -150,6 +149,16 @@ class ColumnKernels(KernelTable):
     fills: FloatArray  # the number that stands for a missing one
     vocabularies: tuple[Vocabulary | None, ...]  # categories in training; None for numbers, marks
     labels: tuple[str, ...]  # names of the kernels
+
+    def at(self, indices: IntArray) -> ColumnKernels:
+        """The listed kernels in that order."""
+        return ColumnKernels(
+            self.is_mark[indices],
+            self.rates[indices],
+            self.fills[indices],
+            tuple(self.vocabularies[i] for i in indices),
+            tuple(self.labels[i] for i in indices),
+        )
 
     def encode(self, columns: IntArray, *tables: Table) -> tuple[FloatArray, ...]:
         """Tables as arrays of numbers in which kernel l is a Gaussian kernel on column l.

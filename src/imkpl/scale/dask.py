@@ -18,18 +18,9 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import BaseKernelBank, GlobalAlignment
-from imkpl.kernels.base import (
-    BaseWrapper,
-    check_indices,
-    check_magnitude,
-    check_pairs,
-    check_rows,
-    take_samples,
-)
-from imkpl.kernels.precomputed import PackedKernels, Tabulated
-from imkpl.kernels.sharded import Found, ShardedSamples, join_ranges, summarize
-from imkpl.series import SeriesSet
+from imkpl.kernels import BaseKernelBank, Kernels
+from imkpl.kernels.base import Found, WrappedKernels, check_magnitude, check_pairs, check_rows
+from imkpl.kernels.blocks import BlockSamples, join_ranges, summarize
 
 # Compiled loops of a process share its threads: tasks take turns, and each uses all threads.
 _TURN = threading.Lock()
@@ -121,15 +112,15 @@ def find_client(client: Any = None) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class DaskBank(BaseWrapper):
+class DaskBank(BaseKernelBank):
     """The kernels of another bank, combined and contracted by the workers of a Dask cluster.
 
     Kernels of vectors are contracted by blocks of kernels; a task gets only the columns that its
     block reads. They are combined by blocks of kernels if there are more kernels than samples,
     otherwise by blocks of samples. Kernels of time series are computed by blocks of samples. The
     number of blocks does not depend on the cluster, and neither do the results, which equal those
-    of the wrapped bank up to rounding. A task carries its arguments and can be repeated when a
-    worker is lost. Inside a task, the wrapped bank computes.
+    of the bank up to rounding. A task carries its arguments and can be repeated when a worker is
+    lost. Inside a task, the kernels compute.
 
     Parameters
     ----------
@@ -146,9 +137,8 @@ class DaskBank(BaseWrapper):
     Examples
     --------
     >>> from imkpl.kernels import PerFeatureGaussian
-    >>> X = np.array([[0.0, 1.0], [2.0, 1.0]])
-    >>> bank = DaskBank(PerFeatureGaussian()).adapt(X)
-    >>> bool(np.isclose(bank.combine([1.0, 0.0], X)[0, 1], np.exp(-2.0)))
+    >>> kernels = DaskBank(PerFeatureGaussian()).on(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    >>> bool(np.isclose(kernels.combine([1.0, 0.0])[0, 1], np.exp(-2.0)))
     True
     """
 
@@ -169,170 +159,155 @@ class DaskBank(BaseWrapper):
             )
 
     @property
-    def _has_unit_diagonal(self) -> bool:
-        return self.bank._has_unit_diagonal
+    def kind(self) -> type[Kernels]:
+        """The class of the kernels inside."""
+        return self.bank.kind
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> DaskKernels:
+        """The kernels of the bank, computed by the cluster."""
+        kernels = self.bank.on(X, sample_weight)
+        return DaskKernels(kernels, self.client, self.n_blocks, self.least_values)
+
+    def on_rows(
+        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
+    ) -> DaskKernels:
+        """`on` some of the samples."""
+        kernels = self.bank.on_rows(X, rows, sample_weight)
+        return DaskKernels(kernels, self.client, self.n_blocks, self.least_values)
+
+    def by_channel(self, n_channels: int) -> BaseKernelBank | None:
+        """A bank by which channels are weighed, a kernel for each; None when they are not."""
+        each = self.bank.by_channel(n_channels)
+        return None if each is None else replace(self, bank=each)
+
+    def weighed(self, weights: FloatArray) -> DaskBank:
+        """The bank with these weights of its channels."""
+        return replace(self, bank=self.bank.weighed(weights))
+
+
+@dataclass(frozen=True, eq=False)
+class DaskKernels(WrappedKernels):
+    """Kernels whose sums are computed by the workers of a cluster, block by block."""
+
+    client: Any = field(default=None, compare=False)
+    n_blocks: int = 16
+    least_values: float = 2**24
 
     @property
-    def _has_unit_norms(self) -> bool:
-        return self.bank._has_unit_norms
+    def has_unit_diagonal(self) -> bool:  # type: ignore[override]
+        """Whether K_l(x, x) = 1 for every x and l by construction."""
+        return self.kernels.has_unit_diagonal
 
-    def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> DaskBank:
-        """The wrapper of the adapted bank."""
-        return replace(self, bank=self.bank.adapt(X, sample_weight))
+    @property
+    def has_unit_norms(self) -> bool:
+        """Whether K_l(x, x) is 1 on average over the training part."""
+        return self.kernels.has_unit_norms
 
-    def evaluate(self, index: int, X: Any, Y: Any = None) -> FloatArray:
+    def evaluate(self, index: int) -> FloatArray:
         """The matrix of one base kernel."""
-        chosen = int(check_indices([index], self.n_kernels)[0])
-        return self.select([chosen]).combine([1.0], X, Y)
+        return self.select([index]).combine([1.0])
 
-    def combine(self, weights: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``sum_l weights_l K_l(X, Y)``, one block of kernels or samples per task."""
-        factors = self._check_weights(weights)
-        used, shape = np.flatnonzero(factors), self._shape(X, Y)
-        client = self._client_for(used.size * shape[0] * shape[1] * _cost(X))
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        """``sum_l weights_l K_l``, one block of kernels or samples per task."""
+        factors, (n_rows, n_columns) = self.check_weights(weights), self.shape
+        used = np.flatnonzero(factors)
+        client = self._client_for(used.size * n_rows * n_columns)
         if client is None or used.size == 0:
-            return self.bank.combine(factors, X, Y)
-        is_square = Y is None
-        needs_whole_samples = is_square and self.bank._columns is None
-        if self.reads != "series" and (used.size > max(shape) or needs_whole_samples):
-            blocks, shared = self._cut(used, X, Y)
-            pieces = [(factors[block], *piece) for block, *piece in blocks]
-            tasks = make_tasks(_combine_block, pieces, *shared)
-            return np.asarray(compute(client, [_add_pairwise(tasks)])[0])
-        live, (X, Y) = self._narrow(used, X, Y)
-        if not is_square:
-            pieces = [(factors[used], live, rows) for rows in self._split_samples(X, shape[0])]
-            return np.concatenate(compute(client, make_tasks(_combine_block, pieces, Y)))
-        bands = self._bands(shape[0])
-        return _join_bands(
-            bands, compute(client, make_tasks(_combine_band, bands, live, factors[used], X))
-        )
+            return self.kernels.combine(factors)
+        if not self.is_square or used.size > n_rows:
+            pieces = [(factors[block], part) for block, part in self._cut(used)]
+            return np.asarray(compute(client, [_add_pairwise(make_tasks(_combine, pieces))])[0])
+        bands, live = self._bands(n_rows), self._narrow(used)
+        found = compute(client, make_tasks(_combine_band, bands, live, factors[used]))
+        return _join_bands(bands, found)
 
-    def contract(self, M: ArrayLike, X: Any, Y: Any = None) -> FloatArray:
-        """``<K_l(X, Y), M>`` for every l, one block of kernels or samples per task."""
-        matrix = self._check_matrix(M, X, Y)
-        client = self._client_for(self.n_kernels * matrix.size * _cost(X))
+    def contract(self, M: ArrayLike) -> FloatArray:
+        """``<K_l, M>`` for every l, one block of kernels per task."""
+        matrix = self.check_matrix(M)
+        client = self._client_for(self.n_kernels * matrix.size)
         if client is None:
-            return self.bank.contract(matrix, X, Y)
-        if self.reads != "series":
-            return np.concatenate(self._each_block(client, _contract_block, X, Y, matrix))
-        if Y is None:
-            # K_l is symmetric: entries above the diagonal count below it.
-            folded = np.tril(matrix) + np.triu(matrix, 1).T
-            bands = [(*band, folded[slice(*band), : band[1]]) for band in self._bands(len(matrix))]
-            tasks = make_tasks(_contract_band, bands, self.bank, X)
-        else:
-            rows = self._split_samples(X, len(matrix))
-            cuts = np.array_split(matrix, len(rows))
-            pieces = [(self.bank, *piece) for piece in zip(rows, cuts, strict=True)]
-            tasks = make_tasks(_contract_cross, pieces, Y)
-        return np.asarray(np.sum(compute(client, tasks), axis=0))
+            return self.kernels.contract(matrix)
+        return np.concatenate(self._each_block(client, "contract", matrix))
 
     def pairs(
-        self, X: Any, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
+        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs, one block of kernels per task."""
-        left, right = check_pairs(rows, columns)
-        client = self._client_for(self.n_kernels * left.size * _cost(X))
+        left, right = check_pairs(rows, columns, self.shape[0])
+        client = self._client_for(self.n_kernels * left.size)
         if client is None:
-            return self.bank.pairs(X, left, right, dtype)
-        return np.hstack(self._each_block(client, _pairs_of_block, X, None, left, right, dtype))
+            return self.kernels.pairs(left, right, dtype)
+        return np.hstack(self._each_block(client, "pairs", left, right, dtype))
 
-    def contract_pairs(
-        self, values: ArrayLike, X: Any, rows: ArrayLike, columns: ArrayLike
-    ) -> FloatArray:
+    def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])``, one block of kernels per task."""
-        left, right = check_pairs(rows, columns)
-        client = self._client_for(self.n_kernels * left.size * _cost(X))
+        left, right = check_pairs(rows, columns, self.shape[0])
+        client = self._client_for(self.n_kernels * left.size)
         if client is None:
-            return self.bank.contract_pairs(values, X, left, right)
-        sums = self._each_block(client, _sum_pairs_of_block, X, None, values, left, right)
-        return np.concatenate(sums)
+            return self.kernels.contract_pairs(values, left, right)
+        return np.concatenate(self._each_block(client, "contract_pairs", values, left, right))
 
-    def contract_rows(
-        self, rows: Any, row_weights: ArrayLike, X: Any, mixes: Any = None
-    ) -> FloatArray:
+    def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
         """``sum_i row_weights_i r_i K_l r_i'`` for every l, one block of kernels per task."""
-        rows, factors, mixes = check_rows(rows, row_weights, self._shape(X, None)[0], mixes)
-        client = self._client_for(self.n_kernels * rows.nnz * 16)
+        rows, factors, mixes = check_rows(rows, row_weights, self.shape[0], mixes)
+        # A pair of samples in a row costs about as much as a value of a kernel of numbers.
+        client = self._client_for(self.n_kernels * rows.nnz * 16 / self.kernels.value_cost)
         if client is None:
-            return self.bank.contract_rows(rows, factors, X, mixes)
-        sums = self._each_block(client, _contract_rows_of_block, X, None, rows, factors, mixes)
-        return np.concatenate(sums)
+            return self.kernels.contract_rows(rows, factors, mixes)
+        return np.concatenate(self._each_block(client, "contract_rows", rows, factors, mixes))
 
-    def _diagonal(self, X: Any) -> FloatArray:
-        return self.bank._diagonal(X)
+    def diagonal(self) -> FloatArray:
+        """``K_l(x, x)``, computed here."""
+        return self.kernels.diagonal()
 
-    def _tabulate(self, X: Any) -> tuple[BaseKernelBank, Any]:
-        """The table of the wrapped bank; kernels of series are computed by blocks of pairs."""
-        n_samples = self._shape(X, None)[0]
-        client = self._client_for(self.n_kernels * n_samples**2 / 2 * _cost(X))
-        if client is None or not (self.reads == "series" and self._has_unit_diagonal):
-            table, samples = self.bank._tabulate(X)
-            # A table of series is read, not computed.
-            return (table if self.reads == "series" else replace(self, bank=table)), samples
-        dtype = self.bank.table_dtype if isinstance(self.bank, GlobalAlignment) else "float64"
-        tasks = make_tasks(_tabulate_band, self._bands(n_samples), self.bank, X, dtype)
-        packed = PackedKernels(np.concatenate(compute(client, tasks), axis=1), n_samples)
-        size = packed.values.size
-        announce("kernels", f"100 % of {size}", size, size)
-        return Tabulated(np.arange(self.n_kernels), tuple(self.kernel_names())), packed
+    def tabulated(self) -> Kernels:
+        """Expensive kernels evaluated once, by blocks of pairs; a table of them is read here."""
+        n_samples = self.shape[0]
+        client = self._client_for(self.n_kernels * n_samples**2 / 2)
+        if client is None or self.kernels.value_cost == 1.0:
+            table = self.kernels.tabulated()
+            return table if table is not self.kernels else self
+        tasks = make_tasks(_tabulate_band, self._bands(n_samples), self.kernels)
+        values = np.concatenate(compute(client, tasks), axis=1)
+        announce("kernels", f"100 % of {values.size}", values.size, values.size)
+        return self.kernels.as_table(values)
 
-    def _plain(self) -> BaseKernelBank:
-        return self.bank._plain()
+    def local(self) -> Kernels:
+        """The kernels without a cluster."""
+        return self.kernels.local()
 
     def __getstate__(self) -> dict[str, Any]:
         # A client belongs to its process; another process uses its own current client.
         return {**vars(self), "client": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return replace(self, bank=copy.deepcopy(self.bank, memo))
+        return replace(self, kernels=copy.deepcopy(self.kernels, memo))
 
     def _client_for(self, n_values: float) -> Any:
         """The client, or None for few values and inside tasks."""
-        if n_values < self.least_values or find_worker() is not None:
+        if n_values * self.kernels.value_cost < self.least_values or find_worker() is not None:
             return None
         return find_client(self.client)
 
-    def _narrow(self, kernels: IntArray, X: Any, Y: Any) -> tuple[BaseKernelBank, tuple[Any, Any]]:
-        """The listed kernels, and samples cut down to the columns they read."""
-        bank = self.bank.select(kernels)
-        columns = bank._columns
-        if columns is None:
-            return bank, (X, Y)
-        right = None if Y is None else Y[:, columns]
-        return bank._on_columns(columns), (X[:, columns], right)
+    def _narrow(self, kernels: IntArray) -> Kernels:
+        """The listed kernels, on samples cut down to the columns that they read."""
+        chosen = self.kernels.select(kernels)
+        return chosen.narrowed() if self.input_kind == "columns" else chosen
 
-    def _cut(self, kernels: IntArray, X: Any, Y: Any) -> tuple[list[Any], tuple[Any, ...]]:
-        """(kernels, bank, *samples) of every block, and samples that all blocks read."""
+    def _cut(self, kernels: IntArray) -> list[tuple[IntArray, Kernels]]:
         blocks = np.array_split(kernels, min(self.n_blocks, kernels.size))
-        if self.bank._columns is None:
-            return [(block, self.bank.select(block)) for block in blocks], (X, Y)
-        cuts = [(block, *self._narrow(block, X, Y)) for block in blocks]
-        return [(block, bank, *samples) for block, bank, samples in cuts], ()
+        return [(block, self._narrow(block)) for block in blocks]
 
-    def _each_block(
-        self, client: Any, function: Callable[..., Any], X: Any, Y: Any, *common: Any
-    ) -> list[Any]:
-        """Apply a function to every block of kernels."""
-        blocks, shared = self._cut(np.arange(self.n_kernels), X, Y)
-        pieces = [tuple(piece) for _, *piece in blocks]
-        return compute(client, make_tasks(function, pieces, *shared, *common))
-
-    def _split_samples(self, X: Any, n_samples: int) -> list[Any]:
-        blocks = np.array_split(np.arange(n_samples), min(self.n_blocks, n_samples))
-        return [take_samples(X, block) for block in blocks]
+    def _each_block(self, client: Any, method: str, *common: Any) -> list[Any]:
+        """Call a method of every block of kernels."""
+        pieces = [(part,) for _, part in self._cut(np.arange(self.n_kernels))]
+        return compute(client, make_tasks(_call, pieces, method, *common, name=method))
 
     def _bands(self, n_samples: int) -> list[tuple[int, int]]:
         """Bands of rows with about as many entries below the diagonal each."""
         ends = n_samples * np.sqrt(np.arange(1, self.n_blocks + 1) / self.n_blocks)
         bounds = np.unique(np.concatenate(([0], ends.round().astype(np.intp)))).tolist()
         return list(pairwise(bounds))
-
-
-def _cost(X: Any) -> float:
-    """Cost of a kernel value, relative to kernels of numbers; alignments are expensive."""
-    return float(np.mean(X.lengths)) ** 2 if isinstance(X, SeriesSet) else 1.0
 
 
 def _add_pairwise(tasks: list[Any]) -> Any:
@@ -348,41 +323,17 @@ def _add(left: FloatArray, right: FloatArray) -> FloatArray:
     return left + right
 
 
-def _combine_block(weights: FloatArray, bank: BaseKernelBank, X: Any, Y: Any) -> FloatArray:
-    return bank.combine(weights, X, Y)
+def _call(kernels: Kernels, method: str, *arguments: Any) -> Any:
+    return getattr(kernels, method)(*arguments)
 
 
-def _contract_block(bank: BaseKernelBank, X: Any, Y: Any, matrix: FloatArray) -> FloatArray:
-    return bank.contract(matrix, X, Y)
+def _combine(weights: FloatArray, kernels: Kernels) -> FloatArray:
+    return kernels.combine(weights)
 
 
-def _contract_cross(bank: BaseKernelBank, X: Any, matrix: FloatArray, Y: Any) -> FloatArray:
-    return bank.contract(matrix, X, Y)
-
-
-def _pairs_of_block(
-    bank: BaseKernelBank, X: Any, Y: Any, rows: IntArray, columns: IntArray, dtype: DTypeLike
-) -> FloatArray:
-    return bank.pairs(X, rows, columns, dtype)
-
-
-def _sum_pairs_of_block(
-    bank: BaseKernelBank, X: Any, Y: Any, values: FloatArray, rows: IntArray, columns: IntArray
-) -> FloatArray:
-    return bank.contract_pairs(values, X, rows, columns)
-
-
-def _contract_rows_of_block(
-    bank: BaseKernelBank, X: Any, Y: Any, rows: Any, factors: FloatArray, mixes: Any
-) -> FloatArray:
-    return bank.contract_rows(rows, factors, X, mixes)
-
-
-def _combine_band(
-    first: int, last: int, bank: BaseKernelBank, weights: FloatArray, X: Any
-) -> FloatArray:
+def _combine_band(first: int, last: int, kernels: Kernels, weights: FloatArray) -> FloatArray:
     """Rows ``first:last`` of a combined kernel, up to the diagonal."""
-    return bank.combine(weights, X[first:last], X[:last])
+    return kernels.between(np.arange(first, last), np.arange(last)).combine(weights)
 
 
 def _join_bands(bands: list[tuple[int, int]], found: list[FloatArray]) -> FloatArray:
@@ -393,25 +344,17 @@ def _join_bands(bands: list[tuple[int, int]], found: list[FloatArray]) -> FloatA
     return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
 
-def _contract_band(
-    first: int, last: int, matrix: FloatArray, bank: BaseKernelBank, X: Any
-) -> FloatArray:
-    return bank.contract(matrix, X[first:last], X[:last])
-
-
-def _tabulate_band(
-    first: int, last: int, bank: BaseKernelBank, X: Any, dtype: DTypeLike
-) -> FloatArray:
+def _tabulate_band(first: int, last: int, kernels: Kernels) -> FloatArray:
     """Kernel values of rows ``first:last`` with all samples before them, row by row."""
     rows, columns = np.nonzero(np.arange(last) < np.arange(first, last)[:, np.newaxis])
-    return np.ascontiguousarray(bank.pairs(X, rows + first, columns, dtype).T)
+    return np.ascontiguousarray(kernels.pairs(rows + first, columns).T)
 
 
 # Samples
 
 
 @dataclass(frozen=True, eq=False)
-class DaskSamples(ShardedSamples):
+class DaskSamples(BlockSamples):
     """Samples in the partitions of a Dask collection.
 
     Every pass computes the partitions it needs again, unless the collection was persisted.
@@ -421,9 +364,9 @@ class DaskSamples(ShardedSamples):
     parts: tuple[Any, ...] = field(compare=False)  # Delayed partitions
     starts: IntArray = field(compare=False)  # first row of every partition, and number of rows
 
-    def distribute(self, bank: BaseKernelBank) -> BaseKernelBank:
+    def distribute(self, kernels: Kernels) -> Kernels:
         """The same kernels, computed by the same cluster."""
-        return bank if isinstance(bank, DaskBank) else DaskBank(bank, client=self.client)
+        return DaskKernels(kernels, client=self.client)
 
     def map(
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()

@@ -6,15 +6,20 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
-from imkpl.kernels import columns as module
-from imkpl.kernels.columns import (
+from imkpl.kernels import PerFeatureGaussian
+from imkpl.kernels import sources as module
+from imkpl.kernels.blocks import RowBlocks
+from imkpl.kernels.forms import Form
+from imkpl.kernels.per_feature import FeatureKernels
+from imkpl.kernels.sources import (
     LARGEST_GAP,
     ArrayColumns,
     ParquetColumns,
     SparseColumns,
-    as_columns,
+    as_source,
     check_width,
+    find_on_disk,
+    open_source,
 )
 
 
@@ -42,9 +47,7 @@ def source(request, table, tmp_path):
     if request.param == "array":
         return ArrayColumns(table)
     if request.param == "memmap":
-        stored = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=table.shape)
-        stored[:] = table
-        return ArrayColumns(stored)
+        return ArrayColumns(stored_on_disk(table, tmp_path))
     if request.param == "file":
         return ArrayColumns(Dataset(table))
     if request.param == "sparse":
@@ -54,6 +57,12 @@ def source(request, table, tmp_path):
     frame = pandas.DataFrame(table, columns=[f"gene {i}" for i in range(table.shape[1])])
     frame.to_parquet(tmp_path / "x.parquet")
     return ParquetColumns(tmp_path / "x.parquet")
+
+
+def stored_on_disk(table, folder):
+    stored = np.memmap(folder / f"{table.shape[1]} columns", np.float32, "w+", shape=table.shape)
+    stored[:] = table
+    return stored
 
 
 def test_reading_is_indexing(source, table):
@@ -76,24 +85,33 @@ def test_a_view_reads_its_rows_only(source, table):
 
 def test_banks_take_a_source_for_an_array(source, table, rng):
     X = table.astype(np.float64)
-    plain, other = PerFeatureGaussian().adapt(X), PerFeatureGaussian().adapt(source)
-    assert_allclose(other.kernels.widths, plain.kernels.widths)
+    plain, other = PerFeatureGaussian().on(X), PerFeatureGaussian().on(source)
+    assert_allclose(other.widths, plain.widths)
     weights, M = rng.random(90), rng.standard_normal((12, 12))
-    assert_allclose(other.combine(weights, source), plain.combine(weights, X))
-    cross = other.combine(weights, source[:4], source[np.array([9, 1])])
-    assert_allclose(cross, plain.combine(weights, X[:4], X[[9, 1]]))
-    assert_allclose(other.contract(M, source), plain.contract(M, X))
+    assert_allclose(other.combine(weights), plain.combine(weights))
+    assert_allclose(other.contract(M), plain.contract(M))
     rows, columns = np.array([0, 5, 11]), np.array([3, 5, 2])
-    assert_allclose(other.pairs(source, rows, columns), plain.pairs(X, rows, columns))
-    scaled = VarianceNormalized(PerFeatureGaussian())
-    assert_allclose(scaled.adapt(source).scales, scaled.adapt(X).scales)
+    assert_allclose(other.pairs(rows, columns), plain.pairs(rows, columns))
+    some = np.array([9, 1])
+    for found, expected in (
+        (other.take(some), plain.take(some)),
+        (other.between(rows, some), plain.between(rows, some)),
+        (other.take(some).cross(source[:4]), plain.take(some).cross(X[:4])),
+        (
+            other.take(some).narrowed().cross(source[:4]),
+            plain.take(some).cross(X[:4]),
+        ),
+    ):
+        assert_allclose(found.combine(weights), expected.combine(weights))
+    assert_array_equal(other.ranges(), plain.ranges())
+    assert other.cells(3) == plain.cells(3)
 
 
 def test_blocks_of_a_source_are_read_one_at_a_time(table):
     data = Dataset(table)
-    bank = PerFeatureGaussian().adapt(table)
+    kernels = PerFeatureGaussian(bandwidth=1.0).on(ArrayColumns(data))
     with config_context(working_memory=16 * 12 * 10 / 2**20):
-        bank.combine(np.ones(90), ArrayColumns(data))
+        kernels.combine(np.ones(90))
     assert max(stop - start for start, stop in data.reads) <= 10
     assert len(data.reads) == 9
 
@@ -115,23 +133,44 @@ def test_missing_values_are_named(table):
 
 
 def test_what_becomes_a_source(table, tmp_path):
-    stored = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=table.shape)
-    size = 8 * table.size
-    assert isinstance(as_columns(stored, size - 1), ArrayColumns)
-    assert as_columns(stored, size) is None
-    assert as_columns(table, 1.0) is None
-    # A sparse matrix becomes one on request only, whatever its size.
-    assert as_columns(sp.csr_array(table), 1.0) is None
-    assert as_columns([[1.0, 2.0]], 1.0) is None
+    stored, size = stored_on_disk(table, tmp_path), 8 * table.size / 2**20
+    assert as_source(stored) is None
+    # A little less memory than the table takes.
+    with config_context(working_memory=0.99 * size):
+        assert isinstance(as_source(stored), ArrayColumns)
+        assert as_source(table) is None
+        assert as_source([[1.0, 2.0]]) is None
+        # A sparse matrix becomes one where it is opened.
+        assert as_source(sp.csr_array(table)) is None
+        assert isinstance(open_source(sp.csr_array(table)), SparseColumns)
+    assert_array_equal(open_source(sp.csr_array(table)), table)
     source = ArrayColumns(table)
-    assert as_columns(source, 1.0) is source
+    assert as_source(source) is source
+
+
+def test_many_rows_on_disk_are_read_a_block_at_a_time(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_EXACT", 5)
+    long = stored_on_disk(table[:, :4], tmp_path)
+    with config_context(working_memory=1e-6):
+        assert find_on_disk(long) is not None
+        # More columns than rows, or rows that are not in their order.
+        assert find_on_disk(stored_on_disk(table, tmp_path)) is None
+        assert find_on_disk(ArrayColumns(long)[np.arange(12)[::-1]]) is None
+        samples, form = FeatureKernels.read(long, Form())
+        assert isinstance(samples, RowBlocks)
+        assert form.n_features == 4
+        assert_array_equal(samples[[3, 1]], table[[3, 1], :4])
+        new, _ = FeatureKernels.read(long, form)
+        assert_array_equal(new[[2]], table[[2], :4])
+        with pytest.raises(ValueError, match="X has 4 features, expected 5 as in fit"):
+            FeatureKernels.read(long, Form(n_features=5))
 
 
 def test_files_of_hdf5_become_sources(table, tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         data = file.create_dataset("x", data=table)
-        source = as_columns(data, np.inf)
+        source = as_source(data)
         assert isinstance(source, ArrayColumns)
         assert_array_equal(source[:, [60, 3]], table[:, [60, 3]])
 
