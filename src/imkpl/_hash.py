@@ -194,3 +194,14 @@ def _find_version(module: str) -> str:
     if version is None:
         raise TypeError(f"the module {module} has no __version__")
     return str(version)
+
+
+def digest(*parts: bytes, size: int = 16, key: bytes = b"") -> bytes:
+    """A digest of byte strings and of how they are divided, the same in every process."""
+    import hashlib
+
+    found = hashlib.blake2b(digest_size=size, key=key)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()
