@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test docs browser check lint types arch format quality reasons series reproduce bench scaling clean
+.PHONY: demo test docs browser check lint types arch format quality reasons series reproduce bench clean
 .PHONY: faults fuzz soak lock locked minimum newest audit dist
 
 demo: $(VENV)/.demo
@@ -62,7 +62,7 @@ reproduce: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(RUN)/python -m pytest benchmarks/speed -o pythonpath=benchmarks/speed -o filterwarnings=default -q --write
 
-# Processes that are killed at random moments; takes minutes.
+# Workers of Dask that are killed at random moments; takes minutes.
 faults: $(VENV)/.dev
 	$(RUN)/python -m pytest -m faults -q
 
@@ -122,10 +122,6 @@ audit: $(VENV)/tools/bin/uv
 $(VENV)/tools/bin/uv: | $(VENV)/bin/python
 	$(RUN)/python -m venv $(VENV)/tools
 	$(VENV)/tools/bin/python -m pip install --quiet uv pip-audit
-
-# What a fit of 10^8 samples on a cluster would cost, from constants measured here.
-scaling: $(VENV)/.dev
-	NUMBA_NUM_THREADS=1 $(RUN)/python benchmarks/scaling.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -133,12 +133,6 @@ def test_the_seed_draws_the_parts_and_processes_do_not_matter(frame, found):
     assert other.kernel_weights != found.kernel_weights
 
 
-def test_no_checkpoint_is_left(frame, tmp_path):
-    model = IMKPL(n_prototypes=6, max_kernels=2, checkpoint=tmp_path / "kept")
-    stability(model, *frame, n_repeats=2)
-    assert not (tmp_path / "kept").exists()
-
-
 def test_progress_is_announced(frame):
     heard = []
     with listening(heard.append):

@@ -1,7 +1,6 @@
-"""Global alignment kernels: laws, the recursion against its twins, caches, expected alignments."""
+"""Global alignment kernels: laws, the recursion against its twins, expected alignments."""
 
 import dataclasses
-import pathlib
 
 import numpy as np
 import pytest
@@ -427,7 +426,7 @@ def test_settings_do_not_change(rng):
         bank.scales = (2.0,)
 
 
-# Tables and their cache
+# Tables
 
 
 @pytest.fixture
@@ -449,75 +448,6 @@ def test_blocks_do_not_change_the_table(series, monkeypatch):
     assert len(shares) > 4
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-
-
-def count_blocks(monkeypatch):
-    """Counts the blocks that are computed, not read."""
-    computed = []
-    original = alignment.align_triangle
-
-    def counting(*args):
-        computed.append(args[-2:])
-        return original(*args)
-
-    monkeypatch.setattr(alignment, "align_triangle", counting)
-    return computed
-
-
-def test_a_second_table_is_read_from_the_cache(series, tmp_path, monkeypatch):
-    bank = GlobalAlignment(cache_dir=str(tmp_path / "cache")).adapt(series)
-    computed = count_blocks(monkeypatch)
-    first = bank._tabulate(series)[1].values
-    assert len(computed) == 2
-    assert_array_equal(bank._tabulate(series)[1].values, first)
-    assert len(computed) == 2
-    # Another width, another table: nothing is found.
-    dataclasses.replace(bank, triangular=3)._tabulate(series)
-    dataclasses.replace(bank, dtype="float32")._tabulate(series)
-    bank._tabulate(series[::-1])
-    assert len(computed) == 8
-
-
-def test_a_killed_run_is_resumed(series, tmp_path, monkeypatch):
-    monkeypatch.setattr(alignment, "BLOCK_CELLS", 200)
-    bank = GlobalAlignment(cache_dir=str(tmp_path)).adapt(series)
-    expected = dataclasses.replace(bank, cache_dir=None)._tabulate(series)[1].values
-    told = []
-
-    def stop_at_third(progress):
-        told.append(progress)
-        if len(told) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), listening(stop_at_third):
-        bank._tabulate(series)
-    computed = count_blocks(monkeypatch)
-    told.clear()
-    with listening(told.append):
-        assert_array_equal(bank._tabulate(series)[1].values, expected)
-    assert len(computed) == len(told) - 3
-
-
-def test_a_folder_that_cannot_be_written_is_a_warning(series, tmp_path):
-    blocked = pathlib.Path(tmp_path / "file")
-    blocked.write_text("not a folder")
-    bank = GlobalAlignment(cache_dir=str(blocked)).adapt(series)
-    with pytest.warns(UserWarning, match="Choose another cache_dir") as record:
-        found = bank._tabulate(series)[1].values
-    assert len(record) == 1
-    assert_array_equal(found, dataclasses.replace(bank, cache_dir=None)._tabulate(series)[1].values)
-
-
-@pytest.mark.parametrize("spoil", [lambda c: b"", lambda c: b"other", lambda c: c[:-1] + b"x"])
-def test_a_damaged_block_is_computed_again(series, tmp_path, monkeypatch, spoil):
-    bank = GlobalAlignment(cache_dir=str(tmp_path)).adapt(series)
-    expected = bank._tabulate(series)[1].values
-    path = min(path for path in tmp_path.rglob("*") if path.is_file())
-    path.write_bytes(spoil(path.read_bytes()))
-    computed = count_blocks(monkeypatch)
-    for _ in range(2):
-        assert_array_equal(bank._tabulate(series)[1].values, expected)
-        assert len(computed) == 1
 
 
 # The expected alignment is the gradient of the log kernel

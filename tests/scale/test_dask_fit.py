@@ -76,21 +76,6 @@ def test_empty_partitions_change_nothing_and_neither_does_a_fit(
     assert_array_equal(X, before)
 
 
-def test_a_checkpoint_of_parts_goes_on_with_other_partitions(
-    local_client, samples, fitted, tmp_path, assert_same_model
-):
-    X, y = samples
-    short = IMKPL(**SETTINGS, checkpoint=tmp_path, max_iter=1)
-    short.fit(da.from_array(X, chunks=(85, 8)), y)
-    n_kept = len(list(tmp_path.iterdir()))
-    # The same samples are the same problem, however they are cut into partitions.
-    whole = IMKPL(**SETTINGS, checkpoint=tmp_path).fit(da.from_array(X, chunks=(125, 8)), y)
-    assert_same_model(whole, fitted, X)
-    assert n_kept > 0
-    stems = {path.name.rsplit("-", 1)[0] for path in tmp_path.iterdir()}
-    assert len(stems) == 1
-
-
 def test_repeated_and_rounded_samples_are_the_same_in_parts(
     local_client, samples, assert_same_model
 ):

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: the model and its relatives, scorers, stability, the cost of wishes."""
+"""scikit-learn estimators: the model and its relatives, scorers, stability."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Any
 from imkpl.estimators._imkpl import IMKPL, ISKPL, TimeSeriesIMKPL
 
 if TYPE_CHECKING:
-    from imkpl.estimators._cost import WishCost, cost_of_wishes
     from imkpl.estimators._cv import IMKPLCV
-    from imkpl.estimators._forget import Forgotten, forget
     from imkpl.estimators._multilabel import MultiLabelIMKPL
     from imkpl.estimators._pipeline import explain
-    from imkpl.estimators._release import Released, release
     from imkpl.estimators._scorers import (
         discrimination_scorer,
         interpretability_scorer,
@@ -24,31 +21,22 @@ __all__ = [
     "IMKPL",
     "IMKPLCV",
     "ISKPL",
-    "Forgotten",
     "IMKPLSelector",
     "MultiLabelIMKPL",
-    "Released",
     "Stability",
     "TimeSeriesIMKPL",
-    "WishCost",
-    "cost_of_wishes",
     "discrimination_scorer",
     "explain",
-    "forget",
     "interpretability_scorer",
     "kernel_count_scorer",
-    "release",
     "stability",
 ]
 
 # Imported on use: they need parts of scikit-learn that a model alone does not.
 _HOMES = {
-    "_cost": ("WishCost", "cost_of_wishes"),
     "_cv": ("IMKPLCV",),
-    "_forget": ("Forgotten", "forget"),
     "_multilabel": ("MultiLabelIMKPL",),
     "_pipeline": ("explain",),
-    "_release": ("Released", "release"),
     "_scorers": ("discrimination_scorer", "interpretability_scorer", "kernel_count_scorer"),
     "_selector": ("IMKPLSelector",),
     "_stability": ("Stability", "stability"),

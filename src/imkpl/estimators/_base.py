@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
 from numbers import Integral, Real
-from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -23,12 +22,10 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import FloatArray
 from imkpl.estimators._auto import is_auto
-from imkpl.estimators._checkpoint import Checkpoint, check_indices
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     Interval,
@@ -47,7 +44,6 @@ from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import as_whole
 from imkpl.kernels import BaseKernelBank, resolve_bank
-from imkpl.kernels.alignment import cache_alignments
 from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.kernels.sharded import RowBlocks
 from imkpl.model.alternate import Update, alternate
@@ -93,13 +89,11 @@ class BasePrototypeClassifier(
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "require": ["array-like", None],
         "exclude": ["array-like", None],
-        "groups": ["array-like", None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -118,13 +112,11 @@ class BasePrototypeClassifier(
         class_weight: Any = None,
         require: Any = None,
         exclude: Any = None,
-        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.kernels = kernels
         self.sparsity = sparsity
@@ -139,13 +131,11 @@ class BasePrototypeClassifier(
         self.class_weight = class_weight
         self.require = require
         self.exclude = exclude
-        self.groups = groups
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-        self.checkpoint = checkpoint
 
     @abstractmethod
     def _prepare_start(self, problem: Problem) -> Start:
@@ -160,8 +150,6 @@ class BasePrototypeClassifier(
         sample_weight: ArrayLike | None = None,
         *,
         eligible: ArrayLike | None = None,
-        pin: ArrayLike | None = None,
-        ban: ArrayLike | None = None,
     ) -> Self:
         """Learn kernel weights, prototypes and codes.
 
@@ -175,10 +163,8 @@ class BasePrototypeClassifier(
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; an integer weight equals that many copies.
-        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
-            Wishes about samples. Prototypes are made of eligible samples only; all samples are
-            learned from. Every pinned sample is the centre of a prototype, the sample with its
-            largest coefficient, and banned ones never are.
+        eligible : array-like of bool of shape (n_samples,), optional
+            Prototypes are made of eligible samples only; all samples are learned from.
 
         Returns
         -------
@@ -186,16 +172,17 @@ class BasePrototypeClassifier(
             The fitted estimator.
         """
         threads = limited_threads(self.n_jobs, pin_blas=True)
-        metadata = {"sample_weight": sample_weight, "eligible": eligible, "pin": pin, "ban": ban}
-        with FitMonitor(self, **metadata) as monitor, threads:
-            data = monitor.begin(read_training(self, X, y, **metadata))
-            data, start = learn_kernels(self, data, monitor.checkpoint)
+        metadata = {"sample_weight": sample_weight, "eligible": eligible}
+        with FitMonitor(self) as monitor, threads:
+            data = read_training(self, X, y, **metadata)
+            monitor.begin(data, metadata)
+            data, start = learn_kernels(self, data)
             start.found.warn()
             problem, weights = start(self._max_kernels)
-            n_prototypes = self._count_prototypes(data, start, weights.size, monitor.checkpoint)
+            n_prototypes = self._count_prototypes(data, start, weights.size)
             problem, state = self._cover(data, problem, weights, n_prototypes)
             describe = partial(describe_fit, self, data, problem)
-            state, history = monitor.resume(problem, state, describe)
+            monitor.begin_rounds(describe)
             state, history = alternate(
                 problem,
                 state,
@@ -203,10 +190,9 @@ class BasePrototypeClassifier(
                 max_iter=self.max_iter,
                 tol=self.tol,
                 report=monitor.report,
-                before=history,
             )
             fitted = describe(state, history)
-        monitor.finish(fitted)
+        monitor.finish(history, fitted)
         return self
 
     @by_partition
@@ -300,8 +286,6 @@ class BasePrototypeClassifier(
         sample_weight: ArrayLike | None = None,
         *,
         eligible: ArrayLike | None = None,
-        pin: ArrayLike | None = None,
-        ban: ArrayLike | None = None,
     ) -> Any:
         """Fit, then code the training samples as if they were new.
 
@@ -315,16 +299,15 @@ class BasePrototypeClassifier(
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
             How much each sample counts.
-        eligible, pin, ban : array-like of bool of shape (n_samples,), optional
-            Wishes about samples, as for `fit`.
+        eligible : array-like of bool of shape (n_samples,), optional
+            Samples that prototypes may be made of.
 
         Returns
         -------
         CSR array of shape (n_samples, n_prototypes)
             ``fit(X, y).transform(X)``.
         """
-        model = self.fit(X, y, sample_weight, eligible=eligible, pin=pin, ban=ban)
-        return model.transform(X)
+        return self.fit(X, y, sample_weight, eligible=eligible).transform(X)
 
     @by_partition
     def reconstruction_error(self, X: Any) -> FloatArray:
@@ -584,8 +567,6 @@ class BasePrototypeClassifier(
         bank: BaseKernelBank = data.bank
         kernels = np.arange(bank.n_kernels) if data.kernels is None else data.kernels
         bank = bank if data.kernels is None else bank.select(kernels)
-        if self.checkpoint is not None:
-            bank = cache_alignments(bank, Path(self.checkpoint) / "alignments")
         most_kernels = bank._most_kernels
         bank, samples = bank._tabulate(data.samples)
         return Problem(
@@ -603,8 +584,8 @@ class BasePrototypeClassifier(
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
             evidence=np.zeros(data.bank.n_kernels),
             most_kernels=most_kernels,
-            kernel_wishes=data.kernel_wishes,
-            sample_wishes=data.wishes,
+            is_required=data.is_required,
+            is_eligible=data.is_eligible,
         )
 
     def _find_updates(self) -> tuple[Update, ...]:
@@ -615,23 +596,13 @@ class BasePrototypeClassifier(
     def _max_kernels(self) -> int | None:
         return getattr(self, "max_kernels", None)
 
-    def _count_prototypes(
-        self, data: TrainingData, start: Start, n_kernels: int, checkpoint: Checkpoint | None
-    ) -> int:
+    def _count_prototypes(self, data: TrainingData, start: Start, n_kernels: int) -> int:
         """How many prototypes to learn; by folds unless it is said, or the paper's rule is used."""
         if self.n_prototypes is not None or self.decision == "share":
             return data.count_prototypes(self.n_prototypes, self.sparsity or USUAL_SPARSITY)
         announce(type(self).__name__, "choosing the number of prototypes")
         pool, again = start.pool(self._max_kernels), partial(start.choose, max_kernels=n_kernels)
-
-        def find() -> dict[str, IntArray]:
-            return {"n_prototypes": np.array([choose_size(pool, again)])}
-
-        def check(found: Arrays) -> None:
-            check_indices(found["n_prototypes"] - 1, data.n_samples)
-
-        found = checkpoint.load_or_compute("size", find, check) if checkpoint else find()
-        return max(data.n_least, int(found["n_prototypes"][0]))
+        return choose_size(pool, again)
 
     def _cover(
         self, data: TrainingData, problem: Problem, weights: FloatArray, n_prototypes: int

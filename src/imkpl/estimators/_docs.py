@@ -60,10 +60,10 @@ interpretability : float, default=1.2
     Weight of J_ip (tau): prototypes should be pure and tight.
 """,
     "weight_rule": """
-weight_rule : {"margin", "ridge", "lp"}, default="margin"
-    The separation loss and its regulariser. "margin" is a squared hinge on pairs of
-    neighbours and takes redundancy into account, "ridge" scores kernels one by one, "lp" is
-    the linear programme as printed in the paper, which keeps a single kernel.
+weight_rule : {"margin", "lp"}, default="margin"
+    The separation loss and its regulariser. "margin" is a squared hinge on pairs of neighbours
+    and takes redundancy into account, "lp" is the linear programme as printed in the paper, which
+    keeps a single kernel.
 """,
     "max_kernels": """
 max_kernels : int, default=None
@@ -71,8 +71,8 @@ max_kernels : int, default=None
     copies of them are left aside, unless more are asked for than the others are. By default
     "margin" keeps as many of the others as are needed to reach most of the decrease of the loss
     that they reach together: 97 % where there are many more kernels than samples, up to 99.5 %
-    where there are few, and never more than 2000, of time series 20. "ridge" keeps half of those
-    that separate at all. "lp" ignores the limit: it keeps one, or a few with ``decision="votes"``.
+    where there are few, and never more than 2000, of time series 20. "lp" ignores the limit: it
+    keeps one, or a few with ``decision="votes"``.
 """,
     "decision": """
 decision : {"votes", "share"}, default="votes"
@@ -100,14 +100,12 @@ n_landmarks : int, default=None
 class_weight : dict or "balanced", default=None
     Weights of the classes.
 """,
-    "wishes": """
+    "constraints": """
 require, exclude : list of str or int, default=None
     Features that must have a weight, and features that must have none, by their names or numbers
     (kernels, where these read several features). Excluded features have no part in the fit. A
     required one is kept whatever the data say, with at least a tenth of an even share of the
     weight while it is learned.
-groups : list of lists of str or int, default=None
-    Features that enter together or stay out together, in lists of names or numbers.
 """,
     "max_iter": """
 max_iter : int, default=20
@@ -129,14 +127,6 @@ verbose : int, default=0
 random_state : int, RandomState instance or None, default=None
     Seed for drawing landmarks; nothing else is random. None is the same as 0: the same data
     give the same model.
-""",
-    "checkpoint": """
-checkpoint : str or path, default=None
-    A folder in which the fit saves its progress after every round. A fit that was killed
-    resumes there when it is repeated with the same data and settings, and ends with the same
-    model, to the last bit. Fits of other data or settings can share the folder. Checkpoints
-    stay after the fit, also for a later one with a higher `max_iter`; delete the folder when it
-    is no longer needed.
 """,
     "classes_": """
 classes_ : array of shape (n_classes,)
@@ -184,8 +174,8 @@ history_ : dict of arrays of shape (n_rounds,)
     Every term of the objective after every round, and their total.
 n_iter_ : int
     Number of rounds.
-sample_wishes_ : dict of arrays of shape (n_samples,) or None
-    The samples that were "eligible", "pin" and "ban" in `fit`; None without such wishes.
+eligible_ : array of bool of shape (n_samples,) or None
+    The samples that prototypes may be made of, as given to `fit`; None for all.
 """,
 }
 

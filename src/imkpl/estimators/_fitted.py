@@ -11,7 +11,6 @@ from imkpl._progress import announce
 from imkpl._typing import FloatArray
 from imkpl.estimators._landmarks import MAX_CODED, add_other_samples, code_everyone
 from imkpl.estimators._training import TrainingData
-from imkpl.estimators._wishes import name_wishes
 from imkpl.model.calibration import (
     CalibrationSamples,
     calibrate,
@@ -19,7 +18,7 @@ from imkpl.model.calibration import (
     leave_one_out_similarities,
 )
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import ENTRANCE, Encoder, Predictor
+from imkpl.model.predictor import Encoder, Predictor
 from imkpl.model.problem import Problem, State
 from imkpl.model.size import count_votes
 from imkpl.model.updates import drop_unused
@@ -64,7 +63,7 @@ def describe_fit(
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
         },
         "n_iter_": len(history),
-        "sample_wishes_": name_wishes(data.given_wishes),
+        "eligible_": data.given_eligible,
         "_predictor": replace(predictor, ranges=find_ranges(data, predictor)),
         "_kernel_columns": bank.kernel_columns,
         "_channel_weights": data.channels and data.channels.weights,
@@ -108,7 +107,6 @@ def build_predictor(
         gram=state.prototypes @ similarities,
         class_shares=state.prototypes @ indicator,
         sparsity=estimator.code_sparsity,
-        entrance=ENTRANCE if problem.sharpness > 0 else 0.0,
     )
     predictor = Predictor(
         bank=bank,

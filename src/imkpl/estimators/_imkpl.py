@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._compat import Interval, StrOptions
+from imkpl.estimators._constraints import check_required
 from imkpl.estimators._docs import fill_doc
 from imkpl.estimators._training import TrainingData
-from imkpl.estimators._wishes import check_required
 from imkpl.kernels import (
     ExpectedAlignment,
     GlobalAlignment,
@@ -33,20 +31,12 @@ from imkpl.model.initialize import (
     divide_by_variance,
     start_average,
     start_equal,
-    start_ridge,
 )
-from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
+from imkpl.model.neighbors import count_others, find_neighborhoods
 from imkpl.model.problem import Problem
 from imkpl.model.twins import compare_with_twins
 from imkpl.model.updates import update_weights
 from imkpl.series import read_series
-
-# How kernels are chosen by each weight rule, given the neighbourhoods.
-STARTS: Mapping[str, Callable[[Problem, Neighborhoods], Choose]] = {
-    "margin": MarginStart,
-    "ridge": partial(partial, start_ridge),
-    "lp": partial(partial, start_average),
-}
 
 
 @fill_doc
@@ -74,13 +64,12 @@ class IMKPL(BasePrototypeClassifier):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
-    %(wishes)s
+    %(constraints)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
     %(verbose)s
     %(random_state)s
-    %(checkpoint)s
 
     Attributes
     ----------
@@ -97,22 +86,13 @@ class IMKPL(BasePrototypeClassifier):
     >>> model = IMKPL(sparsity=3, max_kernels=5).fit(X, y)
     >>> bool(model.score(X, y) > 0.9), int((model.kernel_weights_ > 0).sum()) <= 5
     (True, True)
-
-    A fit with a checkpoint can be killed, and resumes after its last round:
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     start = IMKPL(sparsity=3, max_kernels=5, max_iter=1, checkpoint=folder).fit(X, y)
-    ...     whole = start.set_params(max_iter=20).fit(X, y)
-    >>> bool((whole.kernel_weights_ == model.kernel_weights_).all())
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BasePrototypeClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "separation": [Interval(Real, 0, None, closed="left")],
-        "weight_rule": [StrOptions({"margin", "ridge", "lp"})],
+        "weight_rule": [StrOptions({"margin", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -136,13 +116,11 @@ class IMKPL(BasePrototypeClassifier):
         class_weight: Any = None,
         require: Any = None,
         exclude: Any = None,
-        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             kernels,
@@ -158,13 +136,11 @@ class IMKPL(BasePrototypeClassifier):
             class_weight=class_weight,
             require=require,
             exclude=exclude,
-            groups=groups,
             max_iter=max_iter,
             tol=tol,
             n_jobs=n_jobs,
             verbose=verbose,
             random_state=random_state,
-            checkpoint=checkpoint,
         )
         self.n_neighbors = n_neighbors
         self.separation = separation
@@ -192,15 +168,15 @@ class IMKPL(BasePrototypeClassifier):
         found = compare_with_twins(problem, average, n_same)
 
         def prepare(problem: Problem, average: FloatArray) -> Choose:
-            if self.weight_rule == "margin" and problem.bank._default_sparsity is None:
-                return start_from_means(problem)
             labels = problem.labels
             if self.weight_rule == "lp":
                 neighborhoods = find_neighborhoods(average, labels, n_same, n_same)
-            else:
-                compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
-                neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
-            return STARTS[self.weight_rule](problem, neighborhoods)
+                return partial(start_average, problem, neighborhoods)
+            if problem.bank._default_sparsity is None:
+                return start_from_means(problem)
+            compared = choose_compared(labels.size, n_other, problem.bank.n_kernels)
+            neighborhoods = find_neighborhoods(average, labels, n_same, n_other, compared)
+            return MarginStart(problem, neighborhoods)
 
         return Start(found.add_to(problem), found, average, prepare)
 
@@ -228,13 +204,12 @@ class ISKPL(BasePrototypeClassifier):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
-    %(wishes)s
+    %(constraints)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
     %(verbose)s
     %(random_state)s
-    %(checkpoint)s
 
     Attributes
     ----------
@@ -294,13 +269,12 @@ class TimeSeriesIMKPL(IMKPL):
     %(solver)s
     %(n_landmarks)s
     %(class_weight)s
-    %(wishes)s
+    %(constraints)s
     %(max_iter)s
     %(tol)s
     %(n_jobs)s
     %(verbose)s
     %(random_state)s
-    %(checkpoint)s
 
     Attributes
     ----------
@@ -350,13 +324,11 @@ class TimeSeriesIMKPL(IMKPL):
         class_weight: Any = None,
         require: Any = None,
         exclude: Any = None,
-        groups: Any = None,
         max_iter: int = 20,
         tol: float = 1e-3,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             kernels,
@@ -376,13 +348,11 @@ class TimeSeriesIMKPL(IMKPL):
             class_weight=class_weight,
             require=require,
             exclude=exclude,
-            groups=groups,
             max_iter=max_iter,
             tol=tol,
             n_jobs=n_jobs,
             verbose=verbose,
             random_state=random_state,
-            checkpoint=checkpoint,
         )
 
     def align(self, x: Any, y: Any) -> dict[str, ExpectedAlignment]:

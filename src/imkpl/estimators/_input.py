@@ -26,7 +26,6 @@ from sklearn import get_config
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from imkpl._checks import quote, shorten
-from imkpl._hash import hash_values
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._partitions import (
     group_rows,
@@ -36,7 +35,7 @@ from imkpl.estimators._partitions import (
     row_index,
 )
 from imkpl.kernels import BaseKernelBank
-from imkpl.kernels.base import block_rows, check_magnitude, take_samples
+from imkpl.kernels.base import check_magnitude, take_samples
 from imkpl.kernels.columns import (
     ArrayColumns,
     ColumnSource,
@@ -139,10 +138,6 @@ class SampleKind(ABC):
         """One key per sample, equal for equal samples; None where equality means nothing."""
         return None
 
-    def hash(self, X: Any) -> str:
-        """A digest of all values, the same in every process."""
-        return hash_values(X)
-
 
 class Vectors(SampleKind):
     """Rows of a numeric 2-D array."""
@@ -191,9 +186,6 @@ class Vectors(SampleKind):
         # Adding zero turns -0 into 0.
         return [row.tobytes() for row in np.ascontiguousarray(X) + 0.0]
 
-    def hash(self, X: Any) -> str:
-        return super().hash(np.ascontiguousarray(X) + 0.0)
-
 
 class Columns(Vectors):
     """The same, but kernels read a block of columns at a time, so that X may stay on disk."""
@@ -216,16 +208,6 @@ class Columns(Vectors):
             return super()._read_new(model, source)
         check_width(source, model.n_features_in_)
         return source
-
-    def hash(self, X: Any) -> str:
-        if not isinstance(X, ColumnSource):
-            return super().hash(X)
-        total = hashlib.blake2b(str(X.shape).encode(), digest_size=16)
-        step = block_rows(8 * max(1, X.shape[0]), get_config()["working_memory"])
-        for start in range(0, X.shape[1], step):
-            # Column by column, so that the size of blocks does not show.
-            total.update(np.ascontiguousarray(X[:, start : start + step].T).tobytes())
-        return total.hexdigest()
 
 
 class TableRows(SampleKind):
@@ -284,9 +266,6 @@ class TableRows(SampleKind):
         # Tables number their categories as they come, so cells are compared as they were given.
         return [json.dumps(X.display_values(row)).encode() for row in range(len(X))]
 
-    def hash(self, X: Any) -> str:
-        return super().hash([X.display_values(row) for row in range(len(X))])
-
 
 class WordCounts(SampleKind):
     """Counts of words in documents, as sparse rows."""
@@ -335,9 +314,6 @@ class WordCounts(SampleKind):
             for start, end in pairwise(counts.indptr)
         ]
 
-    def hash(self, X: Any) -> str:
-        return super().hash((X.shape, self.keys(X)))
-
 
 class Series(SampleKind):
     """Time series."""
@@ -379,9 +355,6 @@ class Series(SampleKind):
 
     def keys(self, X: Any) -> list[bytes] | None:
         return [one.astype("<f8").tobytes() for one in _comparable(X)]
-
-    def hash(self, X: Any) -> str:
-        return super().hash((_comparable(X).values, np.asarray(X.starts)))
 
 
 class Similarities(SampleKind):
@@ -460,9 +433,6 @@ class Partitions(Vectors):
         *per_row: IntArray,
     ) -> list[Found]:
         return X[rows].map(InBlocks(function, step), per_row=per_row)
-
-    def hash(self, X: ShardedSamples) -> str:
-        return hash_values(np.asarray(X.digests))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,10 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils import check_random_state
 
-from imkpl._archive import Arrays
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.estimators._checkpoint import Checkpoint, check_floats, check_indices
+from imkpl.estimators._constraints import find_kernels
 from imkpl.estimators._training import ChannelWeights, TrainingData, adapt_kernels
-from imkpl.estimators._wishes import find_kernel_wishes
 from imkpl.kernels.base import block_rows
 from imkpl.kernels.sharded import MAX_EXACT, Found, RowBlocks, ShardedSamples, join_rows
 from imkpl.model.calibration import CalibrationSamples
@@ -41,9 +39,7 @@ MAX_CALIBRATION = 20_000
 MAX_CODED = 100_000
 
 
-def learn_kernels(
-    estimator: Any, data: TrainingData, checkpoint: Checkpoint | None = None
-) -> tuple[TrainingData, Start]:
+def learn_kernels(estimator: Any, data: TrainingData) -> tuple[TrainingData, Start]:
     """The samples to learn from, and what kernels are chosen and weighed by.
 
     Landmarks are drawn twice: in the average kernel, then in the kernel that is learned from these.
@@ -54,9 +50,7 @@ def learn_kernels(
     def prepare(data: TrainingData) -> Start:
         screened = screen_kernels(estimator, data)
         if screened is not None:
-            data = replace(
-                data, kernels=screened.kernel_indices, kernel_wishes=screened.kernel_wishes
-            )
+            data = replace(data, kernels=screened.kernel_indices, is_required=screened.is_required)
         start: Start = estimator._prepare_start(estimator._build_problem(data))
         if data.channels is not None and not data.channels.found.has_structure:
             # Weights that were learned from the classes are better than chance in any case.
@@ -73,15 +67,13 @@ def learn_kernels(
         return whole, prepare(whole)
     source = check_random_state(0 if estimator.random_state is None else estimator.random_state)
     seed = int(source.randint(2**31 - 1))
-    start = prepare(keep_landmarks(whole, n_landmarks, seed, checkpoint))
+    start = prepare(keep_landmarks(whole, n_landmarks, seed))
     announce(type(estimator).__name__, "drawing landmarks again, in the learned kernel")
     problem, weights = start(None)
     learned = np.zeros(whole.bank.n_kernels)
     learned[problem.kernel_indices] = weights * problem.diagonals
-    landmarks = keep_landmarks(whole, n_landmarks, seed, checkpoint, learned / learned.sum())
-    landmarks = replace(
-        landmarks, kernels=problem.kernel_indices, kernel_wishes=problem.kernel_wishes
-    )
+    landmarks = keep_landmarks(whole, n_landmarks, seed, learned / learned.sum())
+    landmarks = replace(landmarks, kernels=problem.kernel_indices, is_required=problem.is_required)
     again = prepare(landmarks)
     # The evidence is that of the comparison among all kernels.
     known = replace(again.problem, evidence=start.problem.evidence)
@@ -122,7 +114,7 @@ def take_some(data: TrainingData, n_samples: int) -> TrainingData:
         labels=data.labels[chosen],
         sample_weight=data.sample_weight[chosen],
         counts=data.counts[chosen],
-        wishes=data.wishes and data.wishes.take(chosen),
+        is_eligible=None if data.is_eligible is None else data.is_eligible[chosen],
     )
 
 
@@ -139,8 +131,8 @@ def weigh_channels(estimator: Any, data: TrainingData) -> TrainingData:
     part = take_some(data, n_samples) if is_many else data
     bank = each.adapt(part.samples, part.sample_weight)
     # A limit on kernels is not one on channels.
-    kernels, wishes = find_kernel_wishes(estimator, bank, data.input, has_limit=False)
-    part = replace(part, bank=bank, kernels=kernels, kernel_wishes=wishes)
+    kernels, is_required = find_kernels(estimator, bank, data.input, has_limit=False)
+    part = replace(part, bank=bank, kernels=kernels, is_required=is_required)
     whole = replace(estimator._build_problem(part), most_kernels=None)
     start: Start = estimator._prepare_start(whole)
     problem, weights = start(None)
@@ -175,8 +167,8 @@ def learn_bandwidths(estimator: Any, data: TrainingData) -> tuple[TrainingData, 
     data = adapt_kernels(data, in_parts=n_landmarks is not None)
     data = weigh_channels(estimator, data)
     if data.channels is None:
-        kernels, wishes = find_kernel_wishes(estimator, data.bank, data.input)
-        data = replace(data, kernels=kernels, kernel_wishes=wishes)
+        kernels, is_required = find_kernels(estimator, data.bank, data.input)
+        data = replace(data, kernels=kernels, is_required=is_required)
     if is_sharded and n_landmarks is None:
         data = replace(data, samples=data.samples.gather(np.arange(len(data.samples))))
     return data, n_landmarks
@@ -199,42 +191,24 @@ def count_landmarks(solver: str, n_landmarks: int | None, data: TrainingData) ->
 
 
 def keep_landmarks(
-    data: TrainingData,
-    n_landmarks: int,
-    seed: int,
-    checkpoint: Checkpoint | None = None,
-    kernel_weights: FloatArray | None = None,
+    data: TrainingData, n_landmarks: int, seed: int, kernel_weights: FloatArray | None = None
 ) -> TrainingData:
     """The landmarks, with the weights of the samples that they stand for.
 
     They are drawn in the average kernel, unless weights are given.
     """
     kernels = data.kernels if kernel_weights is None else np.flatnonzero(kernel_weights)
-
-    def choose() -> dict[str, Any]:
-        indices, weights = choose_landmarks(
-            data.bank if kernels is None else data.bank.select(kernels),
-            data.samples,
-            data.labels,
-            data.sample_weight,
-            n_landmarks,
-            kernel_weights=None if kernel_weights is None else kernel_weights[kernels],
-            is_wanted=find_wanted(data),
-            seed=seed,
-            working_memory=get_config()["working_memory"],
-        )
-        return {"indices": indices, "weights": weights}
-
-    def check(found: Arrays) -> None:
-        check_indices(found["indices"], data.n_samples)
-        check_floats(found["weights"], found["indices"].shape)
-
-    if checkpoint is None:
-        found = choose()
-    else:
-        name = "landmarks" if kernel_weights is None else "landmarks2"
-        found = checkpoint.load_or_compute(name, choose, check)
-    indices, weights = found["indices"], found["weights"]
+    indices, weights = choose_landmarks(
+        data.bank if kernels is None else data.bank.select(kernels),
+        data.samples,
+        data.labels,
+        data.sample_weight,
+        n_landmarks,
+        kernel_weights=None if kernel_weights is None else kernel_weights[kernels],
+        is_wanted=find_wanted(data),
+        seed=seed,
+        working_memory=get_config()["working_memory"],
+    )
     places = np.full(data.n_samples + 1, -1)
     places[indices] = np.arange(indices.size)
     return replace(
@@ -247,15 +221,15 @@ def keep_landmarks(
         sample_weight=weights,
         counts=data.counts[indices],
         whole=data,
-        wishes=data.wishes and data.wishes.take(indices),
+        is_eligible=None if data.is_eligible is None else data.is_eligible[indices],
     )
 
 
 def find_wanted(data: TrainingData) -> BoolArray | None:
-    """Samples that must be landmarks: pinned ones, and one of each class that may be a centre."""
-    if data.wishes is None:
+    """Samples that must be landmarks: an eligible one of each class."""
+    if data.is_eligible is None:
         return None
-    is_wanted, places = data.wishes.is_pinned.copy(), np.flatnonzero(data.wishes.may_be_centre)
+    is_wanted, places = np.zeros(data.n_samples, dtype=bool), np.flatnonzero(data.is_eligible)
     is_wanted[places[np.unique(data.labels[places], return_index=True)[1]]] = True
     return is_wanted
 

@@ -1,4 +1,4 @@
-"""What accompanies a fit: announcements, scikit-learn's callbacks, and the checkpoint."""
+"""What accompanies a fit: lines of progress, scikit-learn's callbacks, and where it was stopped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,12 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from imkpl._progress import Progress, announce, listening, write_line
 from imkpl._threads import watch_compiler
-from imkpl.estimators._checkpoint import Checkpoint, open_checkpoint
 from imkpl.estimators._compat import FitCallbacks
 from imkpl.estimators._training import TrainingData
 from imkpl.model.alternate import is_settled
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.problem import Problem, State
+from imkpl.model.problem import State
 
 Describe = Callable[[State, list[ObjectiveParts]], dict[str, Any]]
 
@@ -27,13 +25,9 @@ Describe = Callable[[State, list[ObjectiveParts]], dict[str, Any]]
 class FitMonitor:
     """Watches one fit; with ``verbose=1`` every stage and round is a line on standard error."""
 
-    checkpoint: Checkpoint | None = None
-
-    def __init__(self, estimator: Any, **metadata: Any) -> None:
+    def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self.name = type(estimator).__name__
-        given = {name: value for name, value in metadata.items() if value is not None}
-        self._metadata = given or None
         self._start = time.monotonic()
         self._where = "while reading the data"
         self._listeners = ExitStack()
@@ -58,57 +52,36 @@ class FitMonitor:
                 f"{time.monotonic() - self._start:.0f} s. The estimator is as it was before."
             )
 
-    def begin(self, data: TrainingData) -> TrainingData:
-        """Open the checkpoint of a fit to these data, and tell the callbacks."""
-        model = self.estimator
-        if model.checkpoint is not None:
-            self.checkpoint = open_checkpoint(model, *data.identity)
-            announce("checkpoint", self.checkpoint.describe())
-        self._callbacks = FitCallbacks(
-            model, model.max_iter, {"X": data.X, "y": data.y, "metadata": self._metadata}
-        )
-        return data
+    def begin(self, data: TrainingData, metadata: dict[str, Any]) -> None:
+        """Tell the callbacks that a fit to these data begins."""
+        given = {name: value for name, value in metadata.items() if value is not None}
+        shown = {"X": data.X, "y": data.y, "metadata": given or None}
+        self._callbacks = FitCallbacks(self.estimator, self.estimator.max_iter, shown)
 
-    def resume(
-        self, problem: Problem, state: State, describe: Describe
-    ) -> tuple[State, list[ObjectiveParts]]:
-        """Where to go on: the start, or the last round in the checkpoint."""
-        model = self.estimator
+    def begin_rounds(self, describe: Describe) -> None:
+        """Tell the callbacks that the first round begins."""
         self._describe = describe
-        self._history: list[ObjectiveParts] = []
-        if self.checkpoint is not None:
-            found = self.checkpoint.load_round(problem, model.max_iter)
-            if found is not None:
-                state, self._history = replace(found[0], centres=state.centres), found[1]
-                done = len(self._history)
-                announce("checkpoint", f"resumed from round {done} of at most {model.max_iter}")
-        self._where = f"in round {len(self._history) + 1} of {model.max_iter}"
-        if len(self._history) < model.max_iter and not is_settled(self._history, model.tol):
-            self._callbacks.begin_round()
-        return state, list(self._history)
+        self._where = f"in round 1 of {self.estimator.max_iter}"
+        self._callbacks.begin_round()
 
-    def report(self, iteration: int, state: State, parts: ObjectiveParts) -> bool:
-        """Announce a round, tell the callbacks and save it; True ends the search."""
-        model, history = self.estimator, self._history
-        history.append(parts)
+    def report(self, state: State, history: list[ObjectiveParts]) -> bool:
+        """Announce a round and tell the callbacks; True ends the search."""
+        model, n_rounds = self.estimator, len(history)
         announce(
             self.name,
-            f"round {iteration + 1}/{model.max_iter}: objective {parts.total:.6g}, "
+            f"round {n_rounds}/{model.max_iter}: objective {history[-1].total:.6g}, "
             f"{int((state.weights > 0).sum())} kernels, {state.prototypes.shape[0]} prototypes",
-            iteration + 1,
+            n_rounds,
             model.max_iter,
         )
-        is_last = len(history) == model.max_iter or is_settled(history, model.tol)
-        stop = self._callbacks.end_round(lambda: self._describe(state, history), is_last=is_last)
-        if not stop and self.checkpoint is not None:
-            self.checkpoint.save_round(state, history)
-        return stop
+        is_last = n_rounds == model.max_iter or is_settled(history, model.tol)
+        return self._callbacks.end_round(lambda: self._describe(state, history), is_last=is_last)
 
-    def finish(self, fitted: dict[str, Any]) -> None:
+    def finish(self, history: list[ObjectiveParts], fitted: dict[str, Any]) -> None:
         """Set the fitted attributes, now that nothing can fail any more, and tell the callbacks."""
-        model, n_rounds = self.estimator, len(self._history)
+        model = self.estimator
         # A single round is a choice, not a search that was cut short.
-        if 1 < n_rounds == model.max_iter and not is_settled(self._history, model.tol):
+        if 1 < len(history) == model.max_iter and not is_settled(history, model.tol):
             warnings.warn(
                 f"{self.name} stopped after max_iter={model.max_iter} rounds, before the "
                 f"objective settled to tol={model.tol}. Raise max_iter or tol.",

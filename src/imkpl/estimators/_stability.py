@@ -271,7 +271,7 @@ def stability(
     refuse_partitions(X, "stability()")
     rng = check_random_state(random_state)
     announce("stability", "fitting to all samples", 0, n_repeats)
-    reference = _unfitted(estimator).fit(X, y)
+    reference = clone(estimator).fit(X, y)
     model = _last_step(reference)
     similarities = _find_similarities(reference, X)
     # Frames of series have several rows for each.
@@ -286,7 +286,7 @@ def stability(
         )
     refits: list[_Refit] = []
     for refit in Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_refit)(_unfitted(estimator), samples, y, part) for part in parts
+        delayed(_refit)(clone(estimator), samples, y, part) for part in parts
     ):
         refits.append(refit)
         announce("stability", f"refit {len(refits)} of {n_repeats}", len(refits), n_repeats)
@@ -346,13 +346,6 @@ def _check_parameters(estimator: Any, n_repeats: Any, train_size: Any) -> None:
 
 def _last_step(estimator: Any) -> Any:
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
-
-
-def _unfitted(estimator: Any) -> Any:
-    """A clone that leaves no checkpoint: the folder belongs to the fit of the estimator."""
-    copy = clone(estimator)
-    _last_step(copy).set_params(checkpoint=None)
-    return copy
 
 
 def _draw_part(labels: IntArray, train_size: float, rng: Any) -> IntArray:

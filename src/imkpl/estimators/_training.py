@@ -16,16 +16,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from imkpl._checks import describe_lookalikes, quote
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._auto import choose_bank
 from imkpl.estimators._compat import check_sample_weight
+from imkpl.estimators._constraints import check_eligible, read_eligible
 from imkpl.estimators._input import INPUT_ATTRIBUTES, SampleKind, kind_of, row_labels
 from imkpl.estimators._partitions import in_memory
-from imkpl.estimators._wishes import check_sample_wishes, merge_wishes, read_sample_wishes
 from imkpl.kernels import ArrayColumns, BaseKernelBank, Normalized
 from imkpl.kernels.sharded import RowBlocks, ShardedSamples
 from imkpl.model.twins import KernelEvidence
-from imkpl.model.wishes import KernelWishes, SampleWishes
 
 LABEL_TYPES = (str, bytes, Number, np.generic)
 LABEL_FORMS = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
@@ -69,10 +68,10 @@ class TrainingData:
     counts: FloatArray  # (n_distinct,) the sum of the weights given
     samples: Any = None  # the distinct samples, once the bank is adapted
     whole: TrainingData | None = None  # all distinct samples, where these are landmarks
-    given_wishes: SampleWishes | None = None  # about the samples given
-    wishes: SampleWishes | None = None  # about the distinct ones
+    given_eligible: BoolArray | None = None  # (n_given,) which rows may be shown; None for all
+    is_eligible: BoolArray | None = None  # (n_distinct,)
     kernels: IntArray | None = None  # those that are not excluded; None for all
-    kernel_wishes: KernelWishes | None = None  # about these
+    is_required: BoolArray | None = None  # which of these must have a weight
     channels: ChannelWeights | None = None  # where kernels weigh channels
 
     @property
@@ -84,20 +83,6 @@ class TrainingData:
     def has_landmarks(self) -> bool:
         """Whether some samples stand for all."""
         return self.whole is not None
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What tells these data from others, for checkpoints."""
-        wishes = () if self.given_wishes is None else self.given_wishes.arrays
-        return self.kind.hash(self.X), self.y, self.given_weight, *wishes
-
-    @property
-    def n_least(self) -> int:
-        """The fewest prototypes: one for every pinned sample, and for every class without one."""
-        if self.wishes is None:
-            return int(self.classes.size)
-        pinned = np.bincount(self.labels[self.wishes.is_pinned], minlength=self.classes.size)
-        return int(np.maximum(pinned, 1).sum())
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
         """Prototypes as mixes of the rows given to `fit`."""
@@ -117,26 +102,25 @@ class TrainingData:
 
     def count_prototypes(self, n_prototypes: int | None, sparsity: int) -> int:
         """How many prototypes to start with."""
-        n_classes, n_least = self.classes.size, self.n_least
+        n_classes = self.classes.size
         if n_prototypes is None:
             heaviest = self.sample_weight.max()
             n_relevant = np.count_nonzero(self.sample_weight > NEGLIGIBLE * heaviest)
-            return int(max(n_least, min(n_classes * sparsity, max(n_classes, n_relevant))))
+            return int(min(n_classes * sparsity, max(n_classes, n_relevant)))
         if n_prototypes < n_classes:
             raise ValueError(
                 f"n_prototypes={n_prototypes}, expected at least one for each of the "
                 f"{n_classes} classes. Raise it, or leave it out."
             )
-        if n_prototypes < n_least:
-            raise ValueError(
-                f"n_prototypes={n_prototypes}, expected at least {n_least}: one for each pinned "
-                "sample, and for each class without one. Raise it, or pin fewer."
-            )
         return int(min(n_prototypes, self.n_samples))
 
 
 def read_training(
-    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **wishes: Any
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    eligible: ArrayLike | None = None,
 ) -> TrainingData:
     """Read what was given to `fit`; the estimator stays as it is."""
     bank = choose_bank(estimator.kernels, X, type(estimator).__name__)
@@ -152,13 +136,11 @@ def read_training(
     learned = {name: vars(reader)[name] for name in INPUT_ATTRIBUTES if name in vars(reader)}
     weight = read_sample_weight(sample_weight, samples)
     class_weight = getattr(estimator, "class_weight", None)
-    wished = read_sample_wishes(wishes, len(samples))
-    data = find_distinct(
-        kind, bank, samples, y, weight, class_weight, row_labels(X, len(samples)), learned, wished
-    )
-    if wished is not None:
-        labels = np.searchsorted(data.classes, y)
-        check_sample_wishes(wished, weight, labels, data.classes)
+    given = read_eligible(eligible, len(samples))
+    ids = row_labels(X, len(samples))
+    data = find_distinct(kind, bank, samples, y, weight, class_weight, ids, learned, given)
+    if data.is_eligible is not None:
+        check_eligible(data.is_eligible, data.labels, data.classes)
     return data
 
 
@@ -171,19 +153,22 @@ def find_distinct(
     class_weight: Any = None,
     ids: Any = None,
     learned: dict[str, Any] | None = None,
-    wishes: SampleWishes | None = None,
+    is_eligible: BoolArray | None = None,
 ) -> TrainingData:
-    """Leave out rows of weight zero, and merge equal rows of one class."""
+    """Leave out rows of weight zero, and merge equal rows of one class.
+
+    Equal rows are eligible if one of them is, which then stands for all.
+    """
     classes, labels = find_classes(y, weight)
     factors = find_class_weight(class_weight, classes, labels, weight)
     used = np.flatnonzero(weight > 0)
     first, group = kind.group(X, used, labels[used])
     inverse = np.full(labels.size, -1)
     inverse[used] = group
+    if is_eligible is not None:
+        order = np.lexsort((used, ~is_eligible[used], group))
+        first = order[np.unique(group[order], return_index=True)[1]]
     kept: IntArray = used[first]
-    merged: SampleWishes | None = None
-    if wishes is not None:
-        kept, merged = merge_wishes(wishes, used, group)
     counts = np.bincount(group, weights=weight[used], minlength=first.size).astype(np.float64)
     return TrainingData(
         kind=kind,
@@ -199,8 +184,8 @@ def find_distinct(
         labels=labels[kept],
         sample_weight=combine_weights(counts, factors[labels[kept]]),
         counts=counts,
-        given_wishes=wishes,
-        wishes=merged,
+        given_eligible=is_eligible,
+        is_eligible=None if is_eligible is None else is_eligible[kept],
     )
 
 

@@ -171,9 +171,12 @@ def _read(node: Any, where: str, arrays: Arrays, depth: int) -> Any:
         case "tuple":
             return tuple(all_of(found))
         case "dict":
-            pairs = [all_of(pair) for pair in found]
-            values = dict(pairs)
-            require(len(values) == len(pairs), f"{where} has a key twice")
+            values = {}
+            for key_node, value_node in found:
+                key = _read(key_node, where, arrays, depth + 1)
+                require(isinstance(key, CELLS), f"{where} has a key that is no single value")
+                values[key] = _read(value_node, f"{where}[{key!r}]", arrays, depth + 1)
+            require(len(values) == len(found), f"{where} has a key twice")
             return values
         case "objects":
             items = all_of(found)

@@ -96,7 +96,7 @@ LEARNED: Mapping[str, tuple[Any, str]] = {
     "novelty_threshold_": (float, ""),
     "history_": (dict[str, Numbers], ""),
     "n_iter_": (int, "rounds"),
-    "sample_wishes_": (dict[str, BoolArray] | None, ""),
+    "eligible_": (BoolArray | None, "train"),
     "_kernel_columns": (IntArray | None, "kernels"),
     "_channel_weights": (FloatArray | None, "features"),
     "_channel_evidence": (FloatArray | None, "features"),
@@ -213,11 +213,10 @@ def check_learned(kind: str, values: Mapping[str, Any]) -> None:
     agree(kind, values, {name: axes for name, (_, axes) in LEARNED.items() if axes}, sizes)
     require(1 <= sizes["features"] <= MAX_COLUMNS, f"{kind}.n_features_in_ is out of range")
     require(sizes["classes"] >= 2, f"{kind}.classes_ has {sizes['classes']} classes")
-    history, constraints = values["history_"], values["sample_wishes_"] or {}
+    history = values["history_"]
     names = {field.name for field in fields(ObjectiveParts)} | {"total"}
     require(set(history) == names, f"{kind}.history_ has other terms than {sorted(names)}")
     agree("history_", history, dict.fromkeys(history, "rounds"), sizes)
-    agree("sample_wishes_", constraints, dict.fromkeys(constraints, "train"), sizes)
     for name, limit in (("support_", "train"), ("_kernel_columns", "features")):
         _check_below(f"{kind}.{name}", values[name], sizes[limit])
     _check_predictor(values["_predictor"], sizes)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import io
 import itertools
-import os
-import pathlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -16,14 +11,11 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._archive import write_file
-from imkpl._hash import hash_values
 from imkpl._progress import announce
 from imkpl._threads import Loops
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
-    BaseWrapper,
     KernelTable,
     check_indices,
     check_pairs,
@@ -78,12 +70,10 @@ MOST_BEYOND = {"float64": 1e-13, "float32": 1e-8}
 MOST_BELOW = 8.0
 # Pairs held at a time: their indices, mantissas and exponents take 50 bytes each.
 MOST_PAIRS = 2**20
-# Cells of alignments in a block, some seconds of work: what is reported, and kept in a cache.
+# Cells of alignments in a block, some seconds of work: progress is reported after each.
 BLOCK_CELLS = 2**31
 # Pairs in a block at most, for the memory of their indices.
 BLOCK_PAIRS = 2**22
-# Changes whenever the same series would give other kernel values.
-ALIGNMENT_VERSION = "global alignment 4"
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,9 +252,6 @@ class GlobalAlignment(BaseKernelBank):
         The numbers to compute with; in single precision kernels are right to about six digits.
     table_dtype : {"float64", "float32"}
         The numbers in which kernel values of the training part are kept during a fit.
-    cache_dir : str, optional
-        A folder that keeps kernel values of training parts, so that the next fit on the same series
-        reads them and one that was killed is resumed. It may be emptied at any time.
     kernels : ChannelKernels, optional
         Set by `adapt`.
 
@@ -292,7 +279,6 @@ class GlobalAlignment(BaseKernelBank):
     bandwidth: float | FloatArray | None = None
     dtype: str = "float64"
     table_dtype: str = "float64"
-    cache_dir: str | None = None
     kernels: ChannelKernels | None = None
 
     reads = "series"
@@ -476,23 +462,14 @@ class GlobalAlignment(BaseKernelBank):
         series, _ = self._check_samples(X, None)
         n_samples, n_done = len(series), 0
         values = np.ones((self.n_kernels, n_samples * (n_samples - 1) // 2), self.table_dtype)
-        cache = None if self.cache_dir is None else BlockCache(self.cache_dir)
         # The constant kernel is 1.
         varying = np.flatnonzero(self._table.rates)
         for index in varying:
             part = self._table.prepare(int(index), series, self.dtype)
-            norms = functools.cache(functools.partial(find_self_similarities, part, self._width))
-            key = "" if cache is None else hash_values((part.values, part.starts, self._width))
+            norms = find_self_similarities(part, self._width)
             for first, last in split_rows(part):
                 block = values[index, first * (first - 1) // 2 : last * (last - 1) // 2]
-                name = f"{key}-{first}-{last}-{self.table_dtype}"
-                saved = None if cache is None else cache.load(name, block.shape)
-                if saved is not None:
-                    block[:] = saved
-                else:
-                    block[:] = align_triangle(part, self._width, norms(), first, last)
-                    if cache is not None:
-                        cache.save(name, block)
+                block[:] = align_triangle(part, self._width, norms, first, last)
                 n_done += block.size
                 total = max(1, varying.size * values.shape[1])
                 announce("kernels", f"{100 * n_done / total:.0f} % of {total}", n_done, total)
@@ -576,15 +553,6 @@ class GlobalAlignment(BaseKernelBank):
         right = Y if isinstance(Y, SeriesSet) else left if Y is None else read_series(Y)
         require_columns(self._columns, min(left.n_channels, right.n_channels), "channel")
         return left, right
-
-
-def cache_alignments(bank: BaseKernelBank, folder: str | os.PathLike[str]) -> BaseKernelBank:
-    """The same kernels; tables of alignments are kept on disk."""
-    if isinstance(bank, GlobalAlignment) and bank.cache_dir is None:
-        return replace(bank, cache_dir=os.fspath(folder))
-    if isinstance(bank, BaseWrapper):
-        return bank._around(cache_alignments(bank.bank, folder))
-    return bank
 
 
 def _lists(values: Any, is_right: Callable[[Any], bool]) -> bool:
@@ -798,42 +766,6 @@ def _normalize(
     values = np.ldexp(mantissas / roots * halves, (doubled // 2).astype(np.int32))
     # Cauchy and Schwarz, but for the last bit.
     return np.asarray(np.minimum(values, 1.0))
-
-
-class BlockCache:
-    """Blocks of kernel values in a folder, one file each, with a checksum and without pickle."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder, self.is_usable = pathlib.Path(folder) / f"v{ALIGNMENT_VERSION}", True
-
-    def load(self, name: str, shape: tuple[int, ...]) -> FloatArray | None:
-        """A block that was saved; None where there is none, or where it is damaged."""
-        try:
-            content = (self.folder / name).read_bytes()
-            if hashlib.sha256(content[32:]).digest() != content[:32]:
-                return None
-            values = np.load(io.BytesIO(content[32:]), allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            return None
-        return np.asarray(values) if values.shape == shape else None
-
-    def save(self, name: str, block: FloatArray) -> None:
-        """Save a block; a folder that cannot be written to is a warning, given once."""
-        if not self.is_usable:
-            return
-        file = io.BytesIO()
-        np.save(file, block)
-        content = file.getvalue()
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_file(self.folder / name, hashlib.sha256(content).digest() + content)
-        except OSError as error:
-            self.is_usable = False
-            warnings.warn(
-                f"Kernel values cannot be kept in {self.folder.parent}: {str(error).rstrip('.')}. "
-                "The result does not depend on them. Choose another cache_dir, or free some space.",
-                stacklevel=3,
-            )
 
 
 def split_rows(series: SeriesSet) -> Iterator[tuple[int, int]]:

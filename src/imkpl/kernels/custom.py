@@ -142,10 +142,6 @@ class FunctionKernel(BaseKernel):
         A promise that k(x, x) = 1 for every x.
     vector_input : bool
         The samples are rows of a numeric 2-D array; False for strings, graphs, time series.
-    version : str, optional
-        A name for what the function computes, to be changed whenever it would compute something
-        else. A checkpoint then goes by the names of function and version. Without it, it goes by
-        the code and all that the code reads, and refuses functions that read what it cannot see.
 
     Examples
     --------
@@ -164,7 +160,6 @@ class FunctionKernel(BaseKernel):
     pairwise: bool = field(default=False, kw_only=True)
     unit_diagonal: bool = field(default=False, kw_only=True)
     vector_input: bool = field(default=True, kw_only=True)
-    version: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -172,19 +167,6 @@ class FunctionKernel(BaseKernel):
                 f"FunctionKernel(function={self.function!r}) must be callable. Pass a function of "
                 "(X, Y) that returns a matrix, or of one pair with pairwise=True."
             )
-        if not isinstance(self.version, str | None):
-            raise ValueError(
-                f"FunctionKernel(version={self.version!r}) must be text, such as '1'. Leave it "
-                "out if the function reads nothing that changes."
-            )
-
-    @property
-    def _hashed_fields(self) -> dict[str, Any]:
-        """What stands for the function in a hash."""
-        if self.version is None:
-            return {}
-        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
-        return {"function": f"{named.__module__}.{named.__qualname__}"}
 
     @property
     def reads(self) -> str:

@@ -17,22 +17,18 @@ def alternate(
     *,
     max_iter: int,
     tol: float,
-    report: Callable[[int, State, ObjectiveParts], bool] | None = None,
-    before: Sequence[ObjectiveParts] = (),
+    report: Callable[[State, list[ObjectiveParts]], bool] | None = None,
 ) -> tuple[State, list[ObjectiveParts]]:
     """Run the updates in turn until a round lowers the objective by at most `tol` of itself.
 
-    `report` is called after every round and stops the search by returning True. `before` is the
-    history of earlier rounds, if the state is the result of a search that goes on here.
+    `report` is called after every round and stops the search by returning True.
     """
-    history = list(before)
-    if is_settled(history, tol):
-        return state, history
-    for iteration in range(len(history), max_iter):
+    history: list[ObjectiveParts] = []
+    for _ in range(max_iter):
         for update in updates:
             state = update(problem, state)
         history.append(evaluate(problem, state))
-        if report is not None and report(iteration, state, history[-1]):
+        if report is not None and report(state, history):
             break
         if is_settled(history, tol):
             break

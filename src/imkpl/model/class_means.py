@@ -68,10 +68,10 @@ def spread_prototypes(problem: Problem, kernel: FloatArray, seeds: IntArray) -> 
     # A seed is nearest to itself, whatever its norm.
     nearest[seeds] = np.arange(seeds.size)
     shape = (seeds.size, problem.labels.size)
-    mixes = sp.csr_array((problem.sample_weight, (nearest, np.arange(shape[1]))), shape=shape)
-    if problem.sample_wishes is not None:
-        wishes = problem.sample_wishes
-        allowed = mixes.toarray() * wishes.is_eligible
-        mixes = sp.csr_array(wishes.centre(allowed, wishes.find_centres(seeds)))
+    weight = problem.sample_weight
+    if problem.is_eligible is not None:
+        weight = weight * problem.is_eligible
+    mixes = sp.csr_array((weight, (nearest, np.arange(shape[1]))), shape=shape)
+    mixes.eliminate_zeros()
     norms = np.sqrt(mixes.multiply(mixes @ kernel).sum(axis=1))
     return sp.csr_array(mixes / norms[:, np.newaxis])

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.class_means import spread_prototypes
 from imkpl.model.problem import Problem, State
-from imkpl.model.wishes import SampleWishes
 
 
 def cover_classes(
@@ -16,55 +15,44 @@ def cover_classes(
     members: list[IntArray],
     n_prototypes: int,
     sample_weight: FloatArray,
-    wishes: SampleWishes | None = None,
+    is_eligible: BoolArray | None = None,
 ) -> IntArray:
     """Samples that cover the classes, by greedy facility location over all classes at once.
 
     Maximises ``sum_i a_i max_t K(i, t)``, where t runs over the chosen samples of the class of i.
-    Every class gets one sample first; the number of further ones depends on their gain. Pinned
-    samples come before all others, and a class that has some gets no other first sample.
+    Every class gets one sample first; the number of further ones depends on their gain.
     """
     blocks = [kernel[np.ix_(block, block)] for block in members]
     shares = [sample_weight[block] for block in members]
+    order: list[int] = []
     covered: list[FloatArray] = []
-    chosen: list[list[int]] = []
-    closed: list[IntArray] = []
+    closed: list[BoolArray] = []  # chosen already, or not eligible
     for samples, block, share in zip(members, blocks, shares, strict=True):
-        pinned, own = [], np.empty(0, dtype=np.intp)
-        if wishes is not None:
-            pinned = np.flatnonzero(wishes.is_pinned[samples]).tolist()
-            own = np.flatnonzero(~wishes.may_be_centre[samples])
-            # A fold may lack all samples at which a class may start; any of it then tells its size.
-            own = own if own.size < samples.size else own[:0]
-        sums = share @ block
-        sums[own] = -np.inf
-        closed.append(own)
-        chosen.append(pinned or [int(np.argmax(sums))])
-        covered.append(block[:, chosen[-1]].max(axis=1))
-    order = [samples[first] for samples, (first, *_) in zip(members, chosen, strict=True)]
-    order += [
-        sample
-        for samples, (_, *more) in zip(members, chosen, strict=True)
-        for sample in samples[more]
-    ]
-    found = zip(blocks, shares, covered, chosen, closed, strict=True)
-    gains = [_gains(*parts) for parts in found]
+        is_closed = np.zeros(samples.size, bool) if is_eligible is None else ~is_eligible[samples]
+        # A fold may lack all eligible samples of a class; any of it then tells its size.
+        is_closed &= not is_closed.all()
+        first = int(np.argmax(np.where(is_closed, -np.inf, share @ block)))
+        is_closed[first] = True
+        order.append(samples[first])
+        covered.append(block[:, first].copy())
+        closed.append(is_closed)
+    gains = [_gains(*parts) for parts in zip(blocks, shares, covered, closed, strict=True)]
     for _ in range(n_prototypes - len(order)):
         q = int(np.argmax([gain.max() for gain in gains]))
         new = int(np.argmax(gains[q]))
         if gains[q][new] < 0:
             break  # All samples are chosen.
-        chosen[q].append(new)
+        closed[q][new] = True
         order.append(members[q][new])
         np.maximum(covered[q], blocks[q][:, new], out=covered[q])
-        gains[q] = _gains(blocks[q], shares[q], covered[q], chosen[q], closed[q])
+        gains[q] = _gains(blocks[q], shares[q], covered[q], closed[q])
     return np.array(order)
 
 
 def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntArray:
     """The samples on which prototypes start, the most useful first."""
     return cover_classes(
-        kernel, problem.members, n_prototypes, problem.sample_weight, problem.sample_wishes
+        kernel, problem.members, n_prototypes, problem.sample_weight, problem.is_eligible
     )
 
 
@@ -78,10 +66,7 @@ def place_prototypes(
     problem: Problem, weights: FloatArray, kernel: FloatArray, samples: IntArray
 ) -> State:
     """One prototype on each of the samples, or around it, sorted by class, and no codes yet."""
-    seeds, wishes = (
-        samples[np.argsort(problem.labels[samples], kind="stable")],
-        problem.sample_wishes,
-    )
+    seeds = samples[np.argsort(problem.labels[samples], kind="stable")]
     n_samples, sizes = problem.labels.size, 1 / np.sqrt(np.diagonal(kernel)[seeds])
     prototypes = sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples))
     if problem.bank._default_sparsity is None and problem.sparsity >= n_samples:
@@ -92,18 +77,11 @@ def place_prototypes(
         weights=weights,
         kernel=kernel,
         log_strengths=np.zeros(seeds.size),
-        centres=None if wishes is None else wishes.find_centres(seeds),
     )
 
 
 def _gains(
-    block: FloatArray,
-    share: FloatArray,
-    covered: FloatArray,
-    chosen: list[int],
-    closed: IntArray,
+    block: FloatArray, share: FloatArray, covered: FloatArray, is_closed: BoolArray
 ) -> FloatArray:
-    gain = share @ np.maximum(block - covered[:, None], 0.0)
-    gain[chosen] = -1.0
-    gain[closed] = -1.0
-    return np.asarray(gain)
+    gains = share @ np.maximum(block - covered[:, None], 0.0)
+    return np.asarray(np.where(is_closed, -1.0, gains))

@@ -10,6 +10,7 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import VarianceNormalized
+from imkpl.model.constraints import choose_kernels
 from imkpl.model.neighbors import Neighborhoods
 from imkpl.model.problem import Problem, check_varying
 from imkpl.model.separation import (
@@ -24,7 +25,7 @@ from imkpl.model.separation import (
     weigh_margins,
 )
 from imkpl.model.twins import KernelEvidence
-from imkpl.solvers import minimize_ridge_on_simplex, pursue, ridge_for_support
+from imkpl.solvers import pursue
 
 # From a limit on the number of kernels to the problem with the chosen ones, and their weights.
 Choose = Callable[[int | None], tuple[Problem, FloatArray]]
@@ -113,9 +114,10 @@ class Start:
         return self._complete(self.found.passing)
 
     def _complete(self, kernels: IntArray) -> Problem:
-        """The problem with these kernels, and with those that belong to them."""
-        wishes = self.problem.kernel_wishes
-        return self.problem.select(kernels if wishes is None else wishes.complete(kernels))
+        """The problem with these kernels, and with those that are required."""
+        if self.problem.is_required is not None:
+            kernels = choose_kernels(self.problem.is_required, kernels, None)
+        return self.problem.select(kernels)
 
     @cached_property
     def _among_all(self) -> Choose:
@@ -140,27 +142,6 @@ def start_equal(problem: Problem, average: FloatArray) -> Choose:
     """Equal weights for all kernels, whatever separates."""
     n_kernels = problem.bank.n_kernels
     return lambda max_kernels: (problem, np.full(n_kernels, 1 / n_kernels))
-
-
-def start_ridge(
-    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None
-) -> tuple[Problem, FloatArray]:
-    """Choose kernels by their own mean margins, with a ridge that keeps the allowed number."""
-    total = problem.sample_weight.sum()
-    slopes = -total * mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
-    n_useful = int((slopes < 0).sum())
-    limit = max(1, n_useful // 2) if max_kernels is None else max_kernels
-    costs = _strength(problem) * slopes
-    ridge = ridge_for_support(costs, min(limit, slopes.size))
-    problem = replace(problem, separation_loss=LinearSeparation(slopes, ridge))
-    weights = minimize_ridge_on_simplex(costs, ridge)
-    live = np.flatnonzero(weights)
-    if problem.kernel_wishes is None:
-        return problem.select(live), weights[live]
-    order = live[np.argsort(-weights[live], kind="stable")]
-    chosen = problem.kernel_wishes.choose(order, max_kernels)
-    problem = problem.select(chosen)
-    return problem, problem.keep_least(minimize_ridge_on_simplex(costs[chosen], ridge))
 
 
 class MarginStart:
@@ -195,10 +176,10 @@ class MarginStart:
             free = choice.choose(n_sufficient, shortfall)
         if choice.gain(free) < LEAST_GAIN:
             return self._weigh_equally(max_kernels)
-        if problem.kernel_wishes is not None:
+        if problem.is_required is not None:
             order = candidates[np.argsort(-free, kind="stable")[: np.count_nonzero(free)]]
-            candidates = problem.kernel_wishes.choose(order, max_kernels)
-            free = self._weigh_as_wished(candidates, shortfall)
+            candidates = choose_kernels(problem.is_required, order, max_kernels)
+            free = self._weigh_required(candidates, shortfall)
         live = np.flatnonzero(free)
         chosen = candidates[live]
         target = float(1 / free.sum())
@@ -212,8 +193,8 @@ class MarginStart:
         )
         return replace(problem.select(chosen), separation_loss=loss), free[live] * target
 
-    def _weigh_as_wished(self, chosen: IntArray, shortfall: float) -> FloatArray:
-        """Weights of free scale: what must enter has one, of the others what helps beside it."""
+    def _weigh_required(self, chosen: IntArray, shortfall: float) -> FloatArray:
+        """Weights of free scale: what is required has one, of the others what helps beside it."""
         free = self._choice_among(chosen).choose(chosen.size, shortfall)
         return self.problem.select(chosen).keep_least(free if free.any() else np.ones(chosen.size))
 
@@ -245,10 +226,10 @@ class MarginStart:
 
     def _weigh_equally(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Equal weights, for neighbourhoods that do not tell which kernels separate."""
-        order, wishes = np.argsort(-self.alone, kind="stable"), self.problem.kernel_wishes
+        order = np.argsort(-self.alone, kind="stable")
         chosen: IntArray = np.sort(order[:max_kernels])
-        if wishes is not None:
-            chosen = wishes.choose(order, max_kernels)
+        if self.problem.is_required is not None:
+            chosen = choose_kernels(self.problem.is_required, order, max_kernels)
         ridge = _strength(self.problem) * MARGIN_RIDGE
         loss = LinearSeparation(np.zeros(chosen.size), ridge)
         weights = np.full(chosen.size, 1 / chosen.size)

@@ -18,8 +18,6 @@ from imkpl.solvers import solve_nqp_batch
 BLOCK_ROWS = 4096
 # Far below all similarities of unit-norm samples: forbids the choice of a prototype.
 FORBIDDEN = -10.0
-# With votes: short codes, about 1.5 prototypes each.
-ENTRANCE = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +27,6 @@ class Encoder:
     gram: FloatArray  # (n_prototypes, n_prototypes): inner products
     class_shares: FloatArray  # (n_prototypes, n_classes): L U, transposed
     sparsity: int  # maximum number of prototypes per code
-    entrance: float = 0.0  # the price of a prototype in a code; the paper has none
 
     @property
     def classes(self) -> IntArray:
@@ -37,17 +34,7 @@ class Encoder:
         return np.asarray(np.argmax(self.class_shares, axis=1))
 
     def encode(self, similarities: FloatArray) -> sp.csr_array:
-        """Codes in which all prototypes compete (Eq. 7 with lambda = 0).
-
-        A prototype enters a code only if what the others leave of the sample is similar enough to
-        it: a part `entrance` of the largest similarity. The values are those of the code without
-        this price.
-        """
-        if self.entrance > 0:
-            price = self.entrance * np.maximum(similarities.max(axis=1, keepdims=True), 0.0)
-            priced = -2 * (similarities - price)
-            chosen = solve_nqp_batch(self.gram, priced, self.sparsity, scale=2.0).x.toarray() > 0
-            similarities = np.where(chosen, similarities, FORBIDDEN)
+        """Codes in which all prototypes compete (Eq. 7 with lambda = 0)."""
         return solve_nqp_batch(self.gram, -2 * similarities, self.sparsity, scale=2.0).x
 
     def shares(self, codes: sp.csr_array) -> FloatArray:

@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank
+from imkpl.model.constraints import raise_least
 from imkpl.model.separation import BaseSeparation
 from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
-from imkpl.model.wishes import KernelWishes, SampleWishes
 
 # Kernels are computed in single precision if a combined kernel takes this many kernel values,
 # which is several seconds of work.
@@ -46,8 +46,8 @@ class Problem:
     # Of every kernel at the start of the fit: how sure it is that it is more than chance.
     evidence: FloatArray = field(default_factory=lambda: np.zeros(0))
     most_kernels: int | None = None  # without a limit by the user
-    kernel_wishes: KernelWishes | None = None
-    sample_wishes: SampleWishes | None = None
+    is_required: BoolArray | None = None  # kernels that must have a weight
+    is_eligible: BoolArray | None = None  # samples that prototypes may be made of; None for all
 
     @cached_property
     def diagonals(self) -> FloatArray:
@@ -90,8 +90,8 @@ class Problem:
         return loss + float(ridge * (log_strengths @ log_strengths)), slopes
 
     def keep_least(self, weights: FloatArray) -> FloatArray:
-        """Kernel weights in which every kernel that must enter has a share."""
-        return weights if self.kernel_wishes is None else self.kernel_wishes.raise_least(weights)
+        """Kernel weights in which every required kernel has a share."""
+        return weights if self.is_required is None else raise_least(weights, self.is_required)
 
     def in_suitable_precision(self) -> Problem:
         """The problem in single precision if combining its kernels takes long."""
@@ -107,7 +107,7 @@ class Problem:
             labels=self.labels[samples],
             sample_weight=self.sample_weight[samples],
             counts=self.counts[samples],
-            sample_wishes=self.sample_wishes and self.sample_wishes.take(samples),
+            is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
         )
 
     def select(self, indices: IntArray) -> Problem:
@@ -117,7 +117,7 @@ class Problem:
             bank=self.bank.select(indices),
             kernel_indices=self.kernel_indices[indices],
             separation_loss=self.separation_loss.select(indices),
-            kernel_wishes=self.kernel_wishes and self.kernel_wishes.select(indices),
+            is_required=None if self.is_required is None else self.is_required[indices],
         )
 
 
@@ -130,7 +130,6 @@ class State:
     weights: FloatArray  # beta, one per kernel: non-negative, sum to one
     kernel: FloatArray  # the combined kernel of these weights, with unit diagonal
     log_strengths: FloatArray  # one per prototype: how loud it votes
-    centres: IntArray | None = None  # the pinned sample of each prototype, -1 for none
 
 
 def check_varying(is_varying: bool) -> None:

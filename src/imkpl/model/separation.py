@@ -1,10 +1,9 @@
 """Separation losses: kernel weights should separate the classes locally and stay sparse.
 
-There are three choices for J_ls. "lp" is the paper's, linear in the weights and without a
-regulariser, so that one kernel gets all the weight. "ridge" is linear in the weights too, on
-balanced margins, with a ridge. "margin" is a squared hinge on the margins, with a ridge. A margin
-compares, for a sample i and a neighbour t of another class, the mean similarity of i to its
-same-class neighbours with its similarity to t:
+There are two choices for J_ls. "lp" is the paper's, linear in the weights and without a
+regulariser, so that one kernel gets all the weight. "margin" is a squared hinge on the margins,
+with a ridge. A margin compares, for a sample i and a neighbour t of another class, the mean
+similarity of i to its same-class neighbours with its similarity to t:
 
 ``margin_(i,t),l = mean_s K_l(x_i, x_s) - K_l(x_i, x_t)``
 """
@@ -56,7 +55,7 @@ class BaseSeparation(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LinearSeparation(BaseSeparation):
-    """A loss that is linear in the weights: the paper's J_ls, or the negative mean margin."""
+    """A loss that is linear in the weights: the paper's J_ls, or none, with a ridge."""
 
     slopes: FloatArray  # the loss of each kernel alone
     ridge: float = 0.0  # with 0 the weight step is the paper's linear programme

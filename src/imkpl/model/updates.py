@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -49,14 +48,20 @@ def update_prototypes(problem: Problem, state: State) -> State:
 
     rows = _split_rows(state.prototypes)
     norms = np.ones(len(rows))
-    pursue_row = _find_pursuit(problem, state)
+    eligible, among = np.arange(kernel.shape[0]), kernel
+    if problem.is_eligible is not None:
+        eligible = np.flatnonzero(problem.is_eligible)
+        among = np.ascontiguousarray(kernel[np.ix_(eligible, eligible)])
     for i, (indices, values) in enumerate(rows):
         if overlaps[i, i] <= 0:
             continue
         sharing = np.flatnonzero(overlaps[i])
         others = overlaps[i, sharing] @ images[sharing] - overlaps[i, i] * images[i]
         linear = wanted[i] + 2 * others + problem.interpretability
-        new_indices, new_values, new_value = pursue_row(i, linear, float(overlaps[i, i]))
+        places, new_values, new_value = pursue(
+            among, linear[eligible], problem.sparsity, scale=2 * float(overlaps[i, i])
+        )
+        new_indices = eligible[places]
         image = new_values @ kernel[new_indices]
         norm = np.sqrt(new_values @ image[new_indices]) if new_indices.size else 0.0
         if norm == 0.0:
@@ -73,49 +78,20 @@ def update_prototypes(problem: Problem, state: State) -> State:
     return reseed_unused(problem, moved)
 
 
-def _find_pursuit(
-    problem: Problem, state: State
-) -> Callable[[int, FloatArray, float], tuple[IntArray, FloatArray, float]]:
-    """What solves Eq. 9 for a prototype: places, coefficients and the value that they reach.
-
-    With wishes about samples it pursues eligible ones, and keeps the right one in the centre.
-    """
-    kernel, wishes, centres = state.kernel, problem.sample_wishes, state.centres
-    sparsity = problem.sparsity
-    if wishes is None or centres is None:
-        return lambda i, linear, overlap: pursue(kernel, linear, sparsity, scale=2 * overlap)
-    eligible = np.flatnonzero(wishes.is_eligible)
-    among = np.ascontiguousarray(kernel[np.ix_(eligible, eligible)])
-
-    def find(i: int, linear: FloatArray, overlap: float) -> tuple[IntArray, FloatArray, float]:
-        places, values, _ = pursue(among, linear[eligible], sparsity, scale=2 * overlap)
-        mix = np.zeros((1, linear.size))
-        mix[0, eligible[places]] = values
-        row = wishes.centre(mix, centres[[i]])[0]
-        indices = np.argsort(-row, kind="stable")[: min(sparsity, np.count_nonzero(row))]
-        values = row[indices]
-        value = overlap * (values @ kernel[np.ix_(indices, indices)] @ values)
-        return indices, values, float(value + linear[indices] @ values)
-
-    return find
-
-
 def reseed_unused(problem: Problem, state: State) -> State:
     """Move unused prototypes to the samples that are reconstructed worst.
 
     A single sample of unit norm has the smallest possible J_ip, 1, so the objective does not rise.
     """
-    is_unused, wishes = state.codes.sum(axis=0) == 0, problem.sample_wishes
-    if state.centres is not None:
-        is_unused &= state.centres < 0
-    unused = np.flatnonzero(is_unused)
+    unused = np.flatnonzero(state.codes.sum(axis=0) == 0)
     if unused.size == 0:
         return state
     to_samples, squares = state.prototypes @ state.kernel, np.diagonal(state.kernel)
     size = row_products(state.codes, state.codes @ (to_samples @ state.prototypes.T))
     errors = squares - 2 * row_products(state.codes, to_samples.T) + size
     worst = np.argsort(-problem.sample_weight * errors, kind="stable")
-    worst = worst if wishes is None else worst[wishes.may_be_centre[worst]]
+    if problem.is_eligible is not None:
+        worst = worst[problem.is_eligible[worst]]
     rows = _split_rows(state.prototypes)
     for i, sample in zip(unused, worst, strict=False):
         rows[i] = (np.array([sample]), 1 / np.sqrt(squares[[sample]]))
@@ -234,20 +210,14 @@ def rescale(state: State) -> State:
 
 
 def drop_unused(state: State) -> State:
-    """The state without unused prototypes, but for those of pinned samples."""
-    is_used, centres = state.codes.sum(axis=0) > 0, state.centres
-    used = np.flatnonzero(is_used if centres is None else is_used | (centres >= 0))
-    if not is_used.any():
+    """The state without unused prototypes."""
+    used = np.flatnonzero(state.codes.sum(axis=0) > 0)
+    if used.size == 0:
         raise ValueError(
             "All codes are empty, expected at least one prototype in use: other terms outweigh the "
             "reconstruction of samples. Lower discrimination or interpretability."
         )
-    return replace(
-        state,
-        prototypes=state.prototypes[used],
-        codes=state.codes[:, used],
-        centres=None if centres is None else centres[used],
-    )
+    return replace(state, prototypes=state.prototypes[used], codes=state.codes[:, used])
 
 
 def _squared_norms(prototypes: sp.csr_array, kernel: FloatArray) -> FloatArray:

@@ -37,8 +37,8 @@ def learn_voters(problem: Problem, state: State, steps: int, polishing_steps: in
     """
     objective = VoterObjective(problem, state)
     is_own = objective.classes[:, None] == problem.labels
-    if problem.sample_wishes is not None:
-        is_own &= problem.sample_wishes.is_eligible
+    if problem.is_eligible is not None:
+        is_own &= problem.is_eligible
     found = objective.minimize(state, is_own, steps)
     few = keep_largest(found.prototypes, problem.sparsity)
     if few.nnz == found.prototypes.nnz:
@@ -105,10 +105,8 @@ class VoterObjective:
                 bounds=Bounds(lowest, np.inf),
                 options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
             ).x
-        prototypes: FloatArray = np.zeros(candidates.shape)
+        prototypes = np.zeros(candidates.shape)
         prototypes[candidates] = found[:-n_strengths]
-        if state.centres is not None and self.problem.sample_wishes is not None:
-            prototypes = self.problem.sample_wishes.centre(prototypes, state.centres)
         squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ self.kernel)
         # A prototype that has shrunk to nothing says nothing: it stays as it was.
         is_lost = squares <= TINY

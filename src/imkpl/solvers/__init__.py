@@ -13,7 +13,6 @@ from imkpl.solvers.simplex import (
     minimize_on_simplex,
     minimize_ridge_on_simplex,
     project_onto_simplex,
-    ridge_for_support,
 )
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "minimize_ridge_on_simplex",
     "project_onto_simplex",
     "pursue",
-    "ridge_for_support",
     "solve_nqp",
     "solve_nqp_batch",
 ]

@@ -42,7 +42,7 @@ def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
             f"total is {total!r}, but a positive number was expected; use 1 for weights."
         )
     e = v.max() - v
-    b: FloatArray = np.maximum(_threshold(e, np.ones_like(e), total) - e, 0)
+    b: FloatArray = np.maximum(_threshold(e, total) - e, 0)
     return b
 
 
@@ -73,14 +73,12 @@ def minimize_linear_on_simplex(e: ArrayLike) -> FloatArray:
     return b
 
 
-def minimize_ridge_on_simplex(
-    e: ArrayLike, rho: float, curvature: ArrayLike | None = None
-) -> FloatArray:
-    """Minimise ``e'b + rho/2 sum(curvature * b²)`` on the simplex, exactly.
+def minimize_ridge_on_simplex(e: ArrayLike, rho: float) -> FloatArray:
+    """Minimise ``e'b + rho/2 b'b`` on the simplex, exactly.
 
-    The solution is ``b = max(theta - e, 0) / (rho * curvature)``. As rho falls to 0 it approaches
-    the vertex of the linear programme (exact ties share the weight evenly for every rho > 0; for
-    rho = 0 the first of them gets it all). As rho grows it becomes proportional to 1 / curvature.
+    The solution is ``b = max(theta - e, 0) / rho``. As rho falls to 0 it approaches the vertex of
+    the linear programme (exact ties share the weight evenly for every rho > 0; for rho = 0 the
+    first of them gets it all). As rho grows it becomes uniform.
 
     Parameters
     ----------
@@ -88,8 +86,6 @@ def minimize_ridge_on_simplex(
         The costs.
     rho : float
         Weight of the ridge, not negative.
-    curvature : array of shape (n,), optional
-        Positive weights of the squares; all ones by default.
 
     Returns
     -------
@@ -101,61 +97,14 @@ def minimize_ridge_on_simplex(
     >>> minimize_ridge_on_simplex([0.0, 0.5, 3.0], rho=1.0)
     array([0.75, 0.25, 0.  ])
     """
-    e, inverse = _costs(e, curvature)
+    e = _as_vector(e, "e")
     if not (np.isfinite(rho) and rho >= 0):
         raise ValueError(f"rho is {rho!r}, but a non-negative number was expected; 0 is the LP.")
     if rho == 0:
         return minimize_linear_on_simplex(e)
-    b: FloatArray = inverse * (np.maximum(_threshold(e, inverse, rho) - e, 0) / rho)
-    return b
-
-
-def ridge_for_support(e: ArrayLike, n_kept: int, curvature: ArrayLike | None = None) -> float:
-    """Return a ridge for which the minimiser on the simplex has n_kept positive entries.
-
-    With sorted costs, entry k + 1 turns positive as soon as rho exceeds
-    ``rho_k = sum_{i <= k} (e_{k+1} - e_i) / curvature_i``. The result lies in
-    ``(rho_{k-1}, rho_k)`` for ``k = n_kept``, close to the upper end, where the kept weights are
-    most even (at ``2 rho_{n-1}`` if all are kept). Costs that tie across the cut enter together:
-    then the next smaller possible k is taken. If the n_kept + 1 smallest costs all tie, the result
-    is 0, the linear programme with its single entry.
-
-    Parameters
-    ----------
-    e : array of shape (n,)
-        The costs.
-    n_kept : int
-        Number of positive entries, at least 1.
-    curvature : array of shape (n,), optional
-        Positive weights of the squares; all ones by default.
-
-    Returns
-    -------
-    float
-        The argument rho of :func:`minimize_ridge_on_simplex`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> e = np.array([0.1, 0.5, 0.2, 0.9])
-    >>> minimize_ridge_on_simplex(e, ridge_for_support(e, 3)).round(3)
-    array([0.421, 0.21 , 0.368, 0.   ])
-    """
-    e, inverse = _costs(e, curvature)
-    n_kept = check_count(n_kept, "n_kept")
-    order = np.argsort(e, kind="stable")
-    e, inverse = e[order], inverse[order]
-    # rho_{k+1} - rho_k = (e_{k+2} - e_{k+1}) * sum of the first k + 1 inverses: never negative.
-    breakpoints = np.concatenate(([0.0], np.cumsum(np.diff(e) * np.cumsum(inverse)[:-1])))
-    if n_kept >= e.size:
-        last = float(breakpoints[-1])
-        return 2 * last if last > 0 else float(1 / inverse.sum())
-    for k in range(n_kept, 0, -1):
-        below, above = float(breakpoints[k - 1]), float(breakpoints[k])
-        # An interval of the width of round-off is a tie.
-        if above - below > 1e-11 * above:
-            return below + 0.999 * (above - below)
-    return 0.0
+    # Shifted costs move no minimiser.
+    shifted = e - e.min()
+    return np.asarray(np.maximum(_threshold(shifted, rho) - shifted, 0) / rho)
 
 
 def minimize_on_simplex(
@@ -309,25 +258,12 @@ def _evaluate(
     return float(value), gradient
 
 
-def _threshold(e: FloatArray, inverse: FloatArray, mass: float) -> float:
-    """The theta with ``sum(inverse * max(theta - e, 0)) = mass``, for costs that start at 0."""
-    order = np.argsort(e, kind="stable")
-    e, inverse = e[order], inverse[order]
-    theta = (mass + np.cumsum(inverse * e)) / np.cumsum(inverse)
+def _threshold(e: FloatArray, mass: float) -> float:
+    """The theta with ``sum(max(theta - e, 0)) = mass``, for costs that start at 0."""
+    e = np.sort(e)
+    theta = (mass + np.cumsum(e)) / np.arange(1, e.size + 1)
     # Entries are positive up to the last cost that is still below its own theta.
     return float(theta[np.flatnonzero(theta > e)[-1]])
-
-
-def _costs(e: ArrayLike, curvature: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """The costs, shifted to start at 0 (which moves no minimiser), and 1 / curvature."""
-    e = _as_vector(e, "e")
-    weights = np.ones_like(e) if curvature is None else _as_vector(curvature, "curvature")
-    if weights.shape != e.shape or weights.min() <= 0:
-        raise ValueError(
-            f"curvature must hold {e.size} positive numbers, one per entry of e; "
-            "leave it out for ones."
-        )
-    return e - e.min(), 1 / weights
 
 
 def _as_vector(v: ArrayLike, name: str) -> FloatArray:
