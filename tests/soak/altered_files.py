@@ -17,10 +17,10 @@ import warnings
 import zipfile
 
 import numpy as np
+from imkpl.files.schema import ATTRIBUTES
 
 import imkpl
 from imkpl._archive import DIGITS
-from imkpl.files.schema import ATTRIBUTES
 from imkpl.files.store import MODEL_FILE, PARTS, SCALARS, ModelFileError
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))

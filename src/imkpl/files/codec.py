@@ -228,9 +228,6 @@ PLAIN: Mapping[Any, tuple[type, ...]] = {
     float: (int, float, np.integer, np.floating),
     str: (str,),
     bool: (bool, np.bool_),
-    np.number: (int, float, np.integer, np.floating),
-    np.integer: (int, np.integer),
-    np.floating: (int, float, np.integer, np.floating),
     np.generic: CELLS,
     Hashable: CELLS,
 }
@@ -247,7 +244,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 
 def _fits(value: Any, option: Any) -> bool:
-    """Whether a value is what an annotation without `|` says; numbers are finite."""
+    """Whether a value is what an annotation says: finite numbers; indices from 0 on one axis."""
     if option in (Any, object):
         return option is Any or _is_plain(value)
     origin, inner = get_origin(option) or option, get_args(option)
@@ -261,12 +258,10 @@ def _fits(value: Any, option: Any) -> bool:
                 return False
             if value.dtype.kind == "O":
                 return all(isinstance(one, PLAIN[inner[0]]) for one in value)
-            is_index = inner[0] is np.integer
-            return bool(
-                (inner[0] is not np.floating or np.isfinite(value).all())
-                and (not is_index or value.min(initial=0) >= 0)
-            )
-        if not isinstance(value, list | tuple):
+            if inner[0] is np.integer:
+                return value.ndim == 1 and bool(value.min(initial=0) >= 0)
+            return inner[0] is not np.floating or bool(np.isfinite(value).all())
+        if origin is np.ndarray or not isinstance(value, list | tuple):
             return False
         hints = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
         return len(hints) == len(value) and all(

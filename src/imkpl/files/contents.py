@@ -66,7 +66,11 @@ PARTS: Mapping[str, type[Any]] = {
 HINTS: Mapping[tuple[type, str], Any] = {
     (Averaged, "groups"): dict[str, Sequence[int | str]],
     (Averaged, "shares"): sp.csr_array | None,
+    (GlobalAlignment, "bandwidth"): float | FloatArray | Sequence[float] | None,
     (KernelStack, "kernels"): tuple[Gaussian | NamedKernel, ...],
+    (PerFeatureGaussian, "bandwidth"): float | FloatArray | Sequence[float] | None,
+    (PerFeatureGaussian, "features"): IntArray | Sequence[int] | None,
+    (Precomputed, "kernels"): IntArray | Sequence[int] | None,
     (Predictor, "ranges"): Numbers | None,
     (Predictor, "samples"): FloatArray | IntArray | Table | SeriesSet | Documents,
     (SeriesSet, "values"): Numbers,
@@ -224,8 +228,10 @@ def check_learned(kind: str, values: Mapping[str, Any]) -> None:
 
 def _check_below(name: str, indices: IntArray | None, limit: float) -> None:
     if indices is not None:
-        largest = indices.max(initial=-1)
-        require(largest < limit, f"{name} has the index {largest}, expected less than {limit}")
+        is_right = indices.ndim == 1 and indices.min(initial=0) >= 0
+        require(
+            is_right and indices.max(initial=-1) < limit, f"{name} are no indices below {limit}"
+        )
 
 
 def _check_predictor(predictor: Predictor, sizes: Sizes) -> None:
@@ -245,8 +251,9 @@ def _check_predictor(predictor: Predictor, sizes: Sizes) -> None:
     require(bank.n_kernels == sizes["used"], "there are not as many weights as kernels")
     while hasattr(bank, "bank"):
         inner = bank.bank.n_kernels
-        for factors in (getattr(bank, "scales", None), getattr(bank, "shares", None)):
-            require(factors is None or factors.shape[-1] == inner, "factors are of other kernels")
+        scales, shares = getattr(bank, "scales", None), getattr(bank, "shares", None)
+        require(scales is None or scales.shape == (inner,), "scales are of other kernels")
+        require(shares is None or shares.shape[1] == inner, "shares are of other kernels")
         bank = bank.bank
     require(len(samples) == sizes["support"], "there are not as many support samples as rows")
     expected = {"series": SeriesSet, "tables": Table, "words": Documents}.get(
@@ -264,7 +271,8 @@ def _check_predictor(predictor: Predictor, sizes: Sizes) -> None:
         used = np.array([channel for channels in table.channels for channel in channels])
     else:
         width, used = samples.shape[1], getattr(table, "columns", np.zeros(0))
-        require(expected is not np.ndarray or samples.dtype.kind == "f", "samples are no numbers")
+        is_right = expected is not np.ndarray or (samples.dtype.kind == "f" and samples.ndim == 2)
+        require(is_right, "samples are no rows of numbers")
     require(columns is None or columns.size == width, "samples have not as many columns as listed")
     ranges = predictor.ranges
     require(ranges is None or ranges.shape == (width, 2), "there is not one range per column")
