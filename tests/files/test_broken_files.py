@@ -111,7 +111,7 @@ def test_another_file_is_not_a_model_file(stored, load):
 
 
 def test_a_file_of_the_former_format_is_told_apart(load):
-    with pytest.raises(ModelFileError, match="an earlier version of imkpl wrote it, .* Fit the"):
+    with pytest.raises(ModelFileError, match=r"an earlier version of imkpl wrote it, .* Fit the"):
         load(b"PK\x03\x04" + bytes(26) + b"model.json" + bytes(500))
 
 

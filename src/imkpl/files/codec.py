@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from imkpl._checks import shorten
-from imkpl.files.contents import PARTS, check_part, find_hints, require
+from imkpl.files.contents import FIELDS, PARTS, check_part, require
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -81,7 +81,9 @@ def write(value: Any, where: str, arrays: Arrays, depth: int = 0) -> Any:
     if kind is dict:
         return {"dict": [[inside(k, "{}"), inside(v, f"[{k!r}]")] for k, v in value.items()]}
     if PARTS.get(kind.__name__) is kind:
-        return {kind.__name__: {n: inside(getattr(value, n), f".{n}") for n in find_hints(kind)}}
+        return {
+            kind.__name__: {n: inside(getattr(value, n), f".{n}") for n in FIELDS[kind.__name__]}
+        }
     if kind is sp.csr_array:
         arrays.update({f"{where}.{name}": getattr(value, name) for name in CSR_PARTS})
         return {"csr": list(value.shape)}
@@ -163,8 +165,7 @@ def _read(node: Any, where: str, arrays: Arrays, depth: int) -> Any:
     require(len(node) == 1, f"{where} has the entries {shorten(str(list(node)))}, expected one")
     ((tag, found),) = node.items()
     if tag in PARTS:
-        kind = PARTS[tag]
-        part = kind(**read_fields(found, find_hints(kind), tag, f"{where}.", arrays, depth + 1))
+        part = PARTS[tag](**read_fields(found, FIELDS[tag], tag, f"{where}.", arrays, depth + 1))
         check_part(part)
         return part
     match tag:

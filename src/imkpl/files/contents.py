@@ -6,7 +6,6 @@ name in `PARTS`.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -121,8 +120,7 @@ MAX_COLUMNS = 2**24
 Sizes = dict[str, int]
 
 
-@functools.cache
-def find_hints(kind: Any) -> Mapping[str, Any]:
+def _find_hints(kind: type[Any]) -> Mapping[str, Any]:
     """What each field of a part may hold."""
     hints = get_type_hints(kind)
     return {
@@ -130,6 +128,13 @@ def find_hints(kind: Any) -> Mapping[str, Any]:
         for field in fields(kind)
         if field.init
     }
+
+
+FIELDS: Mapping[str, Mapping[str, Any]] = {name: _find_hints(one) for name, one in PARTS.items()}
+PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    name: {k: hint for k, hint in get_type_hints(one.__init__).items() if k != "return"}
+    for name, one in ESTIMATORS.items()
+}
 
 
 def require(is_right: Any, problem: str) -> None:

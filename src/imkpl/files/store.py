@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import os
 import pathlib
 import stat
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +20,7 @@ from imkpl._hash import digest
 from imkpl._writing import write_file
 from imkpl.estimators._auto import is_auto
 from imkpl.files.codec import Arrays, read_fields, write
-from imkpl.files.contents import ESTIMATORS, LEARNED, PARTS, check_learned, require
+from imkpl.files.contents import ESTIMATORS, LEARNED, PARAMETERS, PARTS, check_learned, require
 from imkpl.kernels import resolve_bank
 
 FORMAT, VERSION = "imkpl model", 2
@@ -261,9 +260,8 @@ def _read_model(node: Any, arrays: Arrays) -> Any:
             f"it holds a {shorten(repr(node['class']))}, which this version of imkpl does not "
             "know. Update imkpl."
         )
-    name, annotations = kind.__name__, get_type_hints(kind.__init__)
-    hints = {one: annotations.get(one, Any) for one in inspect.signature(kind).parameters}
-    model = kind(**read_fields(node["parameters"], hints, name, "", arrays))
+    name = kind.__name__
+    model = kind(**read_fields(node["parameters"], PARAMETERS[name], name, "", arrays))
     model._validate_params()
     if not is_auto(model.kernels):
         resolve_bank(model.kernels)
