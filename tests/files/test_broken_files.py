@@ -1,28 +1,53 @@
 """A file that is not as it was written gives a sentence, and runs nothing."""
 
-import hashlib
-import io
-import json
+import copy
+import gc
+import os
 import pickle
-import zipfile
+import re
+import struct
+import time
 
 import numpy as np
 import pytest
+from safetensors import numpy as safetensors
 
 import imkpl
-from imkpl import IMKPL, _archive
-from imkpl.files.store import MODEL_FILE, ModelFileError
-from imkpl.kernels import PerFeatureGaussian
+from imkpl import IMKPL
+from imkpl.files import ModelFileError, store
+from imkpl.kernels import Averaged, PerFeatureGaussian, VarianceNormalized
+from soak.forgeries import list_places, pack, unpack
 
-SEAL = MODEL_FILE.seal
+MARKUP = "<b id=forged>"
+SMALL = {"n_prototypes": 2, "sparsity": 2, "max_iter": 1}
+KINDS = ("vectors", "columns", "variance", "groups", "table", "words", "stack", "series")
 
 
 @pytest.fixture(scope="module")
-def content(two_blobs, tmp_path_factory):
-    """The bytes of a small model file."""
-    path = tmp_path_factory.mktemp("models") / "model.imkpl"
-    imkpl.save(IMKPL(sparsity=1, n_prototypes=2, max_kernels=1).fit(*two_blobs), path)
-    return path.read_bytes()
+def files(two_blobs):
+    """The bytes of model files of many kinds."""
+    X, y = two_blobs
+    cells = [[row[0], "a" if row[1] > 0 else "b", None if row[2] > 1 else row[2]] for row in X]
+    models = {
+        "vectors": (["linear", "rbf"], X),
+        "columns": ("per_feature_gaussian", X),
+        "variance": (VarianceNormalized(PerFeatureGaussian()), X),
+        "groups": (Averaged(PerFeatureGaussian(), {"first": [0, 1], "last": [2, 3]}), X),
+        "table": ("per_column", cells),
+        "words": ("per_word", np.round(np.abs(X))),
+        "stack": ("precomputed", np.exp(-((X[:, None] - X) ** 2))),
+        "series": ("global_alignment", X.reshape(40, 2, 2)),
+    }
+    labels = np.array(["a", "b"])[y]
+    return {
+        name: store.model_bytes(IMKPL(bank, **SMALL).fit(given, labels))
+        for name, (bank, given) in models.items()
+    }
+
+
+@pytest.fixture
+def content(files):
+    return files["columns"]
 
 
 @pytest.fixture
@@ -37,52 +62,19 @@ def load(tmp_path):
     return load_bytes
 
 
-def pack(members):
-    return _archive.pack(members, MODEL_FILE)
+def edited(content, *path, value):
+    """The file with another value at a place of its text, and a checksum that fits."""
+    document, arrays = unpack(content)
+    node = document
+    for name in path[:-1]:
+        node = node[name]
+    node[path[-1]] = value
+    return pack(document, arrays)
 
 
-def members_of(content):
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def edited(content, change):
-    """The file with another document, and a seal that fits."""
-    members = members_of(content)
-    document = json.loads(members["model.json"])
-    change(document)
-    return pack({**members, "model.json": json.dumps(document).encode()})
-
-
-def with_array(content, stored, **entry):
-    """The file with other bytes for array 0, and checksums that fit."""
-
-    def change(document):
-        document["arrays"]["0"].update(sha256=hashlib.sha256(stored).hexdigest(), **entry)
-
-    members = members_of(edited(content, change))
-    return pack({**members, "arrays/0.npy": stored})
-
-
-def sealed(archive):
-    """Any archive with a seal that fits."""
-    start = archive[:-2] + (len(SEAL) + 64).to_bytes(2, "little") + SEAL
-    return start + hashlib.sha256(start).hexdigest().encode()
-
-
-def zipped(*members, compression=zipfile.ZIP_STORED):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", compression) as archive:
-        for name, stored in members:
-            archive.writestr(name, stored)
-    return stream.getvalue()
-
-
-def test_the_file_itself_loads(content, load):
-    assert isinstance(load(content), IMKPL)
-    assert isinstance(load(pack(members_of(content))), IMKPL)
-    assert isinstance(load(edited(content, lambda document: None)), IMKPL)
-    assert isinstance(load(sealed(zipped(*members_of(content).items()))), IMKPL)
+def test_the_file_itself_loads(files, load):
+    for content in files.values():
+        assert isinstance(load(pack(*unpack(content))), IMKPL)
 
 
 def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
@@ -92,6 +84,15 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
         imkpl.load(tmp_path)
 
 
+def test_pipes_and_devices_are_not_read(tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+    for path in (pipe, link):
+        with pytest.raises(OSError, match=r"is a device, a pipe or a socket, expected a regular"):
+            imkpl.load(path)
+
+
 @pytest.mark.parametrize(
     "stored",
     [
@@ -99,211 +100,43 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
         b"PK\x03\x04",
         np.random.default_rng(0).bytes(5000),
         pickle.dumps(IMKPL()),
-        zipped(("readme.txt", b"hello")),
-        b'{"format": "imkpl model", "format_version": 1}',
+        b'{"format": "imkpl model", "version": 2}',
+        safetensors.save({"weight": np.zeros(3)}),
     ],
-    ids=["empty", "short", "random", "pickle", "zip", "json"],
+    ids=["empty", "zip", "random", "pickle", "json", "tensors"],
 )
 def test_another_file_is_not_a_model_file(stored, load):
     with pytest.raises(ModelFileError, match=r"given\.imkpl cannot be loaded: it is not a model"):
         load(stored)
 
 
-def test_a_file_that_was_cut_short_anywhere_is_refused(content, load):
-    lengths = np.random.default_rng(1).integers(50, len(content), 40)
-    for length in [*lengths, len(content) - 1, len(content) - 64, len(content) - 65]:
-        with pytest.raises(ModelFileError, match="cannot be loaded: its end is missing"):
-            load(content[:length])
+def test_a_file_of_the_former_format_is_told_apart(load):
+    with pytest.raises(ModelFileError, match=r"an earlier version of imkpl wrote it, .* Fit the"):
+        load(b"PK\x03\x04" + bytes(26) + b"model.json" + bytes(500))
 
 
-def test_a_file_that_was_added_to_is_refused(content, load):
-    with pytest.raises(ModelFileError, match="its end is missing, so it was cut short or appended"):
-        load(content + b"\n")
-    with pytest.raises(ModelFileError, match="cannot be loaded: it is not a model file"):
-        load(b"#" + content)
+def test_a_newer_file_asks_for_an_update(content, load):
+    document, arrays = unpack(content)
+    document.update(version=3, imkpl="9.1")
+    with pytest.raises(ModelFileError, match=r"imkpl 9\.1 wrote it in version 3 .* Update imkpl\."):
+        load(pack(document, arrays))
+
+
+def test_a_file_that_was_cut_or_added_to_is_refused(content, load):
+    lengths = np.random.default_rng(1).integers(0, len(content), 40)
+    for stored in [*(content[:n] for n in lengths), content[:-1], content + b"\n", b"#" + content]:
+        with pytest.raises(ModelFileError, match="it is not a model file, or was cut short or"):
+            load(stored)
 
 
 def test_any_altered_byte_is_noticed(content, load):
     generator = np.random.default_rng(2)
-    places = [*range(60), *range(len(content) - 150, len(content))]
-    places += generator.integers(0, len(content), 100).tolist()
-    for place in places:
+    places = [*range(60), *range(len(content) - 50, len(content))]
+    for place in [*places, *generator.integers(0, len(content), 200).tolist()]:
         changed = bytearray(content)
         changed[place] ^= 1 << int(generator.integers(8))
-        with pytest.raises(ModelFileError, match=r"altered|not a model file|its end is missing"):
+        with pytest.raises(ModelFileError, match="cannot be loaded: "):
             load(bytes(changed))
-
-
-def test_a_newer_file_asks_for_an_update(content, load):
-    def change(document):
-        document.update(format_version=2, imkpl_version="9.1")
-
-    with pytest.raises(ModelFileError, match=r"imkpl 9\.1 wrote it in version 2 .* Update imkpl\."):
-        load(edited(content, change))
-
-
-def put(*path, value):
-    """A change of one place of the document."""
-
-    def change(document):
-        for name in path[:-1]:
-            document = document[name]
-        document[path[-1]] = value
-
-    return change
-
-
-def test_what_an_older_file_does_not_set_has_its_default(content, load):
-    def change(document):
-        del document["model"]["parameters"]["tol"]
-        bank = document["model"]["attributes"]["_predictor"]["fields"]["bank"]["fields"]
-        del bank["tolerance"]
-        # A field that is gone.
-        bank["working_memory"] = 64.0
-
-    model = load(edited(content, change))
-    assert model.tol == IMKPL().tol
-    assert model._predictor.bank.tolerance == PerFeatureGaussian().tolerance
-
-
-ATTRIBUTES = ("model", "attributes")
-DEEP = [[]]
-for _ in range(100):
-    DEEP = [DEEP]
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (put("format", value="other"), "model.json was not written by imkpl"),
-        (put("format_version", value="1"), "its format version is '1', expected a whole number"),
-        (put("format_version", value=True), "its format version is True"),
-        (put("format_version", value=0), "its format version is 0"),
-        (put("model", "class", value="Foo"), "it holds a 'Foo', which this version of imkpl does"),
-        (put("model", "class", value="os.system"), "it holds a 'os.system'"),
-        (put("model", value={"type": "tuple", "items": []}), "something that is not a model"),
-        (put("model", value=None), "is inconsistent"),
-        (
-            put(*ATTRIBUTES, "feature_importances_", value=3),
-            "it sets 'feature_importances_' of IMKPL",
-        ),
-        (put(*ATTRIBUTES, "__class__", value=3), "it sets '__class__' of IMKPL"),
-        (put("model", "parameters", "depth", value=3), "it sets 'depth' of IMKPL, which this"),
-        (put(*ATTRIBUTES, "predict", value=3), "it sets 'predict' of IMKPL"),
-        (put(*ATTRIBUTES, "sparsity", value=3), "it sets 'sparsity' of IMKPL"),
-        (put(*ATTRIBUTES, "_metadata_request", value=3), "it sets '_metadata_request' of IMKPL"),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"type": "call"}),
-            "a value of type 'call', which is not",
-        ),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"name": "0"}),
-            "a value of type None, which is not known",
-        ),
-        (put(*ATTRIBUTES, "temperature_", value={"type": ["a"]}), r"is inconsistent \(TypeError"),
-        (
-            put(*ATTRIBUTES, "temperature_", value=DEEP),
-            "values are nested more than 40 levels deep",
-        ),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"type": "array", "name": "99"}),
-            "array '99' is missing",
-        ),
-        (
-            put(
-                *ATTRIBUTES,
-                "temperature_",
-                value={"type": "objects", "shape": [2**40, 0], "items": []},
-            ),
-            "0 values are declared to have the shape",
-        ),
-        (
-            put(
-                *ATTRIBUTES,
-                "temperature_",
-                value={
-                    "type": "tuple",
-                    "items": {"type": "part", "class": "Gaussian", "fields": {}},
-                },
-            ),
-            "the items of a 'tuple' are not a list",
-        ),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"type": "objects", "shape": [1], "items": "a"}),
-            "the items of a 'objects' are not a list",
-        ),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"type": "dtype", "value": "|O"}),
-            "values of type '|O'",
-        ),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"type": "dtype", "value": "i4,O"}),
-            "values of type 'i4,O'",
-        ),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"type": "float", "value": "1"}),
-            "is inconsistent",
-        ),
-        (
-            put(*ATTRIBUTES, "temperature_", value={"type": "number type", "name": "object"}),
-            "is inconsistent",
-        ),
-        (
-            put(
-                *ATTRIBUTES, "temperature_", value={"type": "scalar", "name": "int64", "value": [1]}
-            ),
-            "it holds a 'int64' that is not a single value",
-        ),
-        (
-            put(
-                *ATTRIBUTES,
-                "temperature_",
-                value={"type": "objects", "shape": [10**12], "items": []},
-            ),
-            "0 values are declared to have the shape",
-        ),
-        (put(*ATTRIBUTES, "prototypes_", "shape", value=[10**12, 40]), "is inconsistent"),
-        (put(*ATTRIBUTES, "prototypes_", "shape", value=[2, 3]), "is inconsistent"),
-        (put(*ATTRIBUTES, "_predictor", "class", value="Popen"), "it holds a 'Popen'"),
-        (put(*ATTRIBUTES, "_predictor", "fields", value={}), r"\(TypeError"),
-        (
-            put(*ATTRIBUTES, "_predictor", "fields", "code", value=1),
-            "it sets 'code' of Predictor, which this version",
-        ),
-        (put("model", "requests", value={"fit": {"X": True}}), "is inconsistent"),
-        (
-            put("arrays", "0", "shape", value=[10**12]),
-            "type and shape of array '0' are not those",
-        ),
-        (
-            put("arrays", "0", "dtype", value="<f4"),
-            "type and shape of array '0' are not those",
-        ),
-        (put("arrays", "0", "sha256", value="0" * 64), "the checksum of array '0' is not the one"),
-        (put("arrays", "77", value={}), "array '77' is missing"),
-        (put("arrays", value=3), "is inconsistent"),
-    ],
-)
-def test_a_document_that_asks_for_something_else_is_refused(change, sentence, content, load):
-    with pytest.raises(ModelFileError, match=f"cannot be loaded: .*{sentence}"):
-        load(edited(content, change))
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (b'{"format": NaN}', "model.json holds NaN"),
-        (b'{"format": 1, "format": 2}', "a name occurs twice in model.json"),
-        (b"[" * 100_000, "consists of little more than brackets"),
-        (b"[" * 9_000, "is inconsistent"),
-        (b"\xff", "is inconsistent"),
-        (b"[]", "model.json was not written by imkpl"),
-        (b'{"format": "imkpl model"}', "is inconsistent"),
-    ],
-)
-def test_a_document_that_is_not_one_is_refused(text, sentence, load):
-    with pytest.raises(ModelFileError, match=f"cannot be loaded: .*{sentence}"):
-        load(pack({"model.json": text}))
 
 
 class Malicious:
@@ -313,17 +146,9 @@ class Malicious:
         return exec, ("raise SystemExit('a pickle was run')",)
 
 
-def test_a_pickle_in_an_array_is_refused_without_running_it(content, load):
-    stream = io.BytesIO()
-    np.save(stream, np.array([Malicious()], dtype=object), allow_pickle=True)
-    stored = stream.getvalue()
-    with pytest.raises(SystemExit, match="a pickle was run"):
-        np.load(io.BytesIO(stored), allow_pickle=True)
-    with pytest.raises(ModelFileError, match="'0' is of type object, expected plain numbers"):
-        load(with_array(content, stored, dtype="|O", shape=[1]))
-
-
 def test_loading_never_unpickles(content, load, monkeypatch):
+    stored = pickle.dumps(Malicious())
+
     def refuse(*args, **kwargs):
         raise AssertionError("a pickle was opened")
 
@@ -331,85 +156,232 @@ def test_loading_never_unpickles(content, load, monkeypatch):
         monkeypatch.setattr(pickle, name, refuse)
     assert isinstance(load(content), IMKPL)
     with pytest.raises(ModelFileError):
-        load(b"\x80\x04N.")
+        load(stored)
 
 
-def npy(header, data=b""):
-    text = header.encode().ljust(117) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
+DEEP = [[]]
+for _ in range(100):
+    DEEP = [DEEP]
+TEMPERATURE = ("model", "attributes", "temperature_")
 
 
 @pytest.mark.parametrize(
-    ("stored", "entry", "sentence"),
+    ("path", "value", "sentence"),
     [
-        (
-            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}", bytes(8)),
-            {"dtype": "<f8", "shape": [10**12]},
-            "which does not match its 136 bytes",
-        ),
-        (
-            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1)}", bytes(8)),
-            {"dtype": "<f8", "shape": [-1, -1]},
-            "which does not match its 136 bytes",
-        ),
-        (
-            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 0)}"),
-            {"dtype": "<f8", "shape": [10**12, 0]},
-            "which does not match its 128 bytes",
-        ),
-        (
-            npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,)}"),
-            {"dtype": "<U0", "shape": [10**12]},
-            "expected plain numbers or text",
-        ),
-        (
-            npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", bytes(8)),
-            {"dtype": "|V8", "shape": [1]},
-            "expected plain numbers or text",
-        ),
-        (npy("__import__('os')"), {}, "is inconsistent"),
-        (b"\x93NUMPY\x02\x00", {}, "'0' is not in version 1.0"),
-        (b"nothing", {}, "is inconsistent"),
+        (("format",), "other", "its text was not written by imkpl"),
+        (("version",), "2", "the version of its format is '2', expected 2"),
+        (("model",), None, "TypeError"),
+        (("model", "class"), "os.system", "it holds a 'os.system', which this version"),
+        (("model", "parameters", "depth"), 3, r"IMKPL has \['depth'\], which this version"),
+        (("model", "parameters", "sparsity"), 0, "sparsity"),
+        (("model", "parameters", "sparsity"), "3", "sparsity is '3', expected int or None"),
+        (("model", "parameters", "decision"), MARKUP, "decision"),
+        (("model", "parameters", "kernels"), "unknown", "unknown"),
+        (("model", "parameters", "kernels"), [1], "kernel"),
+        (("model", "parameters", "class_weight"), MARKUP, "class_weight"),
+        (("model", "requests"), {"fit": {"X": True}}, "X"),
+        (("model", "attributes", "_predictor"), {"Popen": {}}, "holds a 'Popen', which this"),
+        (("model", "attributes", "_predictor"), {"Predictor": {"code": 1}}, r"has \['code'\]"),
+        (("model", "attributes", "_predictor"), {"Gaussian": {}}, "expected Predictor"),
+        (("model", "attributes", "_predictor"), {"Predictor": {}}, "TypeError"),
+        (("model", "attributes", "_predictor"), {"x" * 100_000: {}}, "holds a 'xxx"),
+        (("model", "attributes", "prototypes_"), {"csr": [10**12, 40]}, "index pointer size"),
+        (("model", "attributes", "prototypes_"), {"csr": [2, 3]}, "indices must be < 3"),
+        (("model", "attributes", "n_features_in_"), 2**50, "out of range"),
+        (TEMPERATURE, {"float": "nan"}, "temperature_ is nan, expected float"),
+        (TEMPERATURE, {"float": "1"}, "KeyError"),
+        (TEMPERATURE, {"call": []}, "holds a 'call', which this version"),
+        (TEMPERATURE, {"a": 1, "b": 2}, "has the entries .* expected one"),
+        (TEMPERATURE, DEEP, "is nested more than 40 levels deep"),
+        (TEMPERATURE, {"array": "C"}, "the array 'temperature_' is missing"),
+        (TEMPERATURE, {"type": "object"}, "KeyError"),
+        (TEMPERATURE, {"tuple": {"Gaussian": {}}}, "has no list"),
+        (TEMPERATURE, {"objects": "a"}, "has no list"),
+        (TEMPERATURE, {"scalar": ["int64", [1]]}, "is no single value"),
+        (TEMPERATURE, {"dict": [[1, 2], [1, 3]]}, "has a key twice"),
+        (TEMPERATURE, {"dict": [[[], 1]]}, "has a key that is no single value"),
     ],
 )
-def test_an_array_that_is_not_what_it_declares_is_refused(stored, entry, sentence, content, load):
+def test_a_text_that_asks_for_something_else_is_refused(path, value, sentence, content, load):
+    with pytest.raises(
+        ModelFileError, match=rf"given.imkpl cannot be loaded: .*{sentence}"
+    ) as error:
+        load(edited(content, *path, value=value))
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b'{"format": NaN}', "its text has NaN"),
+        (b'{"format": 1, "format": 2}', "a name occurs twice"),
+        (b"[" * 100_000, "RecursionError"),
+        (b"\xff", "UnicodeDecodeError"),
+        (b"[]", "its text is not an object"),
+        (b"[1e999]", "the number 1e999, which is too large"),
+        (b"[" + b"1" * 4000 + b"]", "a number of more than 32 digits"),
+        (b"[1." + b"0" * 400 + b"]", "a number of more than 32 digits"),
+        (b"[18446744073709551616]", "beyond 64 bits"),
+    ],
+)
+def test_a_text_that_is_none_is_refused(text, sentence, load):
     with pytest.raises(ModelFileError, match=f"cannot be loaded: .*{sentence}"):
-        load(with_array(content, stored, **entry))
+        load(pack(text, {}))
 
 
-def test_members_are_those_of_the_document(content, load):
-    members = members_of(content)
-    with pytest.raises(ModelFileError, match=r"a member '\.\./outside' that belongs to no array"):
-        load(pack({**members, "../outside": b"x"}))
-    del members["arrays/0.npy"]
-    with pytest.raises(ModelFileError, match="array '0' is missing"):
-        load(pack(members))
+def test_a_text_without_end_is_refused_before_it_is_parsed(load, monkeypatch):
+    monkeypatch.setattr(store, "MAX_TEXT", 1000)
+    with pytest.raises(ModelFileError, match="its text has 1001 bytes, expected 1000 at most"):
+        load(pack(b"[" * 1001, {}))
 
 
-def test_archives_of_another_make_are_refused(content, load):
-    members = list(members_of(content).items())
-    with pytest.raises(ModelFileError, match="are compressed or declare sizes beyond"):
-        load(sealed(zipped(*members, compression=zipfile.ZIP_DEFLATED)))
-    with pytest.warns(UserWarning, match="Duplicate name"):
-        doubled = zipped(*members, members[1])
-    with pytest.raises(ModelFileError, match="two members have the same name"):
-        load(sealed(doubled))
+HOSTILE = {
+    "brackets": lambda n: b"[" + b"[]," * (n // 3) + b"[]]",
+    "an unclosed quote": lambda n: b'"' + rb"\"" * (n // 2),
+    "digits": lambda n: b"[" + b"1" * n,
+    "numbers with the same hash": lambda n: (
+        b'{"format": "imkpl model", "version": 2, "model": {"class": "IMKPL", "attributes": {}, '
+        b'"requests": {}, "parameters": {"sparsity": 0, "class_weight": {"dict": ['
+        + b",".join(b"[%d,1]" % (i * 2**44) for i in range(n // 20))
+        + b"]}}}}"
+    ),
+}
 
 
-def test_a_declared_size_beyond_the_file_is_refused_before_it_is_read(load):
-    archive = bytearray(zipped(("model.json", b"{}")))
-    entry = archive.rindex(b"PK\x01\x02")
-    # The two sizes in the directory of the archive.
-    for place in (entry + 20, entry + 24):
-        archive[place : place + 4] = (2**31).to_bytes(4, "little")
-    with pytest.raises(ModelFileError, match="sizes beyond that of the file"):
-        load(sealed(bytes(archive)))
+@pytest.mark.parametrize("name", HOSTILE)
+def test_refusing_takes_time_in_proportion_to_the_size(name, load):
+    def measure(size):
+        stored = pack(HOSTILE[name](size), {})
+        seconds = []
+        for _ in range(3):
+            start = time.process_time()
+            with pytest.raises(ModelFileError):
+                load(stored)
+            seconds.append(time.process_time() - start)
+        return min(seconds)
+
+    # The collector of garbage looks at all objects of the process, not only at those of the file.
+    gc.disable()
+    try:
+        # Sixteen times the size; if time grew with its square, 256 times the time.
+        assert measure(1_600_000) < 64 * max(measure(100_000), 1e-3)
+    finally:
+        gc.enable()
+
+
+def header(text):
+    return struct.pack("<Q", len(text)) + text
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        header(b'{"imkpl.json":{"dtype":"U8","shape":[1099511627776],"data_offsets":[0,4]}}')
+        + b"[]  ",
+        header(b'{"imkpl.json":{"dtype":"U8","shape":[-1],"data_offsets":[0,4]}}') + b"[]  ",
+        header(b'{"imkpl.json":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}') + b"[]  ",
+        struct.pack("<Q", 2**63) + b"{}",
+    ],
+)
+def test_arrays_that_are_not_what_they_declare_are_refused(stored, load):
+    with pytest.raises(ModelFileError, match="cannot be loaded: "):
+        load(stored)
+
+
+def test_arrays_have_one_place_each(content, load):
+    document, arrays = unpack(content)
+    with pytest.raises(ModelFileError, match=r"its array '\.\./outside' has no place"):
+        load(pack(document, {**arrays, "../outside": np.zeros(1)}))
+    with pytest.raises(ModelFileError, match="kernel_weights_ declares the shape"):
+        load(pack(document, {**arrays, "kernel_weights_": np.zeros((2**40, 0))}))
+    del arrays["kernel_weights_"]
+    with pytest.raises(ModelFileError, match="the array 'kernel_weights_' is missing"):
+        load(pack(document, arrays))
+
+
+@pytest.mark.parametrize("name", ["_doc_link_template", "__module__", "predict", "sparsity", "x_"])
+def test_attributes_that_no_fit_sets_are_refused(name, content, load):
+    with pytest.raises(ModelFileError, match=rf"IMKPL has \['{name}'\], which this version"):
+        load(edited(content, "model", "attributes", name, value=MARKUP))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_text_of_a_file_becomes_markup(kind, files, load):
+    document, arrays = unpack(files[kind])
+    n_loaded = 0
+    for node, key in list_places(document["model"]):
+        if isinstance(node[key], str):
+            before, node[key] = node[key], MARKUP
+            try:
+                model = load(pack(document, arrays))
+            except ModelFileError:
+                continue
+            finally:
+                node[key] = before
+            n_loaded += 1
+            assert MARKUP not in model._repr_html_(), key
+    assert n_loaded > 0
+
+
+def test_every_attribute_is_needed_and_none_takes_another_value(content, load):
+    document, arrays = unpack(content)
+    attributes = document["model"]["attributes"]
+    for name in list(attributes):
+        before = attributes.pop(name)
+        inside = {key: one for key, one in arrays.items() if re.split(r"[.\[]", key)[0] != name}
+        with pytest.raises(ModelFileError, match=f"lacks .'{name}'., which every fit sets"):
+            load(pack(document, inside))
+        for value in ("text", -1.5, [], [1, 2], {"tuple": []}, {"dict": []}, {"Gaussian": {}}):
+            if isinstance(before, float) and isinstance(value, float):
+                continue
+            attributes[name] = value
+            with pytest.raises(ModelFileError, match="cannot be loaded: "):
+                load(pack(document, inside))
+        attributes[name] = before
+
+
+CHANGES = {
+    "a row more": ("biufU", lambda a: np.concatenate([a, a[-1:]])),
+    "a row less": ("biufU", lambda a: a[:-1].copy()),
+    "another axis": ("biufU", lambda a: a[None]),
+    "complex": ("if", lambda a: a.astype(np.complex64)),
+    "NaN": ("f", lambda a: np.full_like(a, np.nan)),
+    "large": ("i", lambda a: np.full_like(a, 10**9)),
+    "negative": ("i", lambda a: np.full_like(a, -1)),
+}
+# Labels, and numbers that are shown only, may be any.
+FREE = ("classes_", "prototype_classes_", "support_classes_", "support_ids_", "history_",
+        "_predictor.samples", "_predictor.ranges")  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_of_another_type_shape_or_range_are_refused(kind, change, files, load):
+    document, arrays = unpack(files[kind])
+    kinds, alter = CHANGES[change]
+    for name, array in arrays.items():
+        if array.dtype.kind not in kinds:
+            continue
+        try:
+            load(pack(document, {**arrays, name: alter(array)}))
+        except ModelFileError:
+            continue
+        assert name.startswith(FREE), name
+        assert change in ("NaN", "large", "negative"), name
+
+
+def test_names_may_consist_of_brackets_and_digits(content, load):
+    names = unpack(content)[0]["model"]["attributes"]["kernel_names_"]
+    forged = copy.deepcopy(names)
+    forged[0] = "[" * 100_000 + '\\"{' + "1" * 5000
+    stored = edited(content, "model", "attributes", "kernel_names_", value=forged)
+    assert load(stored).kernel_names_ == forged
 
 
 def test_memory_that_is_short_is_not_called_a_broken_file(content, load, monkeypatch):
     def fail(*args):
         raise MemoryError
 
-    monkeypatch.setattr(_archive, "read_array", fail)
+    monkeypatch.setattr(store.safetensors, "load", fail)
     with pytest.raises(MemoryError):
         load(content)

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from imkpl._archive import write_file, write_files
+from imkpl._writing import write_file, write_files
 
 
 def mode_of(path):

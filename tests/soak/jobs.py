@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 import imkpl
-from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, TimeSeriesIMKPL
+from imkpl import IMKPL, ISKPL
 
 EVERY = 25
 
@@ -56,7 +56,7 @@ KINDS = {
     "one kernel": (lambda: ISKPL(sparsity=3, n_prototypes=9), make_vectors),
     "table": (lambda: IMKPL("per_column", sparsity=2, n_prototypes=6), make_table),
     "series": (
-        lambda: TimeSeriesIMKPL("global_alignment", sparsity=2, n_prototypes=6),
+        lambda: IMKPL("global_alignment", sparsity=2, n_prototypes=6),
         make_series,
     ),
     "landmarks": (
@@ -70,11 +70,6 @@ KINDS = {
         lambda: IMKPL(
             imkpl.kernels.PerFeatureGaussian(dtype="float32"), sparsity=3, n_prototypes=9
         ),
-        make_vectors,
-    ),
-    "path": (lambda: IMKPLCV(sparsity=(1, 2), max_kernels=(1, 2), cv=2), make_vectors),
-    "selection": (
-        lambda: IMKPLSelector(IMKPL(sparsity=2, n_prototypes=6, max_kernels=2)),
         make_vectors,
     ),
 }

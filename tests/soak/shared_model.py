@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import joblib
 import numpy as np
 
-from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl import IMKPL
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import jobs
@@ -22,9 +22,7 @@ MODELS = []
 
 def fit_models(n_models):
     """A model of vectors, and one of series."""
-    kinds = [(IMKPL(max_kernels=4), VECTORS), (TimeSeriesIMKPL("global_alignment"), SERIES)][
-        :n_models
-    ]
+    kinds = [(IMKPL(max_kernels=4), VECTORS), (IMKPL("global_alignment"), SERIES)][:n_models]
     settings = {"sparsity": 3, "n_prototypes": 12, "max_iter": 5}
     return [(model.set_params(**settings).fit(X, y), X) for model, (X, y) in kinds]
 

@@ -1,4 +1,4 @@
-"""Models for other programs: JSON or ONNX, and a predictor that needs NumPy only."""
+"""Models for other programs: JSON or ONNX."""
 
 from __future__ import annotations
 
@@ -9,36 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from imkpl._archive import write_files
 from imkpl._json import to_json
+from imkpl._writing import write_file
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.explanations.portable import describe_model, find_obstacle
 from imkpl.files.graph import build_graph
 from imkpl.files.store import ModelFileError
 from imkpl.model.evidence import Evidence
 
-# A file to copy, which does not import imkpl.
-PREDICTOR = pathlib.Path(__file__).with_name("imkpl_predict.py")
 
-
-def export(
-    model: Any, path: str | os.PathLike[str], *, with_predictor: bool = False
-) -> pathlib.Path:
+def export(model: Any, path: str | os.PathLike[str]) -> pathlib.Path:
     """Write a fitted model as JSON or ONNX, for programs that do without this library.
 
-    ``python imkpl_predict.py model.json new.csv`` predicts and explains from JSON with NumPy alone.
     ONNX (``pip install 'imkpl[onnx]'``) takes columns of numbers only, and has no novelty. The file
     holds the training samples behind the prototypes, and no code.
 
     Parameters
     ----------
-    model : IMKPL, IMKPLCV or ISKPL
+    model : IMKPL or ISKPL
         A fitted model of a table with numbers, categories and missing cells, with
         ``decision="votes"``.
     path : str or path
         Where to write, a name that ends in ``.json`` or ``.onnx``. An existing file is replaced.
-    with_predictor : bool
-        Whether to write ``imkpl_predict.py``, which reads JSON, into the same folder.
 
     Returns
     -------
@@ -71,15 +63,9 @@ def export(
     ending = target.suffix.lower()
     if ending not in (".json", ".onnx"):
         raise ValueError(f"The path is {target.name}, expected an ending of .json or .onnx.")
-    is_graph = ending == ".onnx"
-    if with_predictor and is_graph:
-        raise ValueError("imkpl_predict.py reads JSON. Choose a name that ends in .json.")
     found = describe(model)
-    content = build_graph(found) if is_graph else f"{json.dumps(found, allow_nan=False)}\n".encode()
-    contents: dict[str | os.PathLike[str], bytes] = {target: content}
-    if with_predictor:
-        contents[target.with_name(PREDICTOR.name)] = PREDICTOR.read_bytes()
-    write_files(contents)
+    text = json.dumps(found, allow_nan=False)
+    write_file(target, build_graph(found) if ending == ".onnx" else f"{text}\n".encode())
     return target
 
 

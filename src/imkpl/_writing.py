@@ -1,0 +1,120 @@
+"""The one way to write an output file: completely or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pathlib
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+
+
+def check_target(path: str | os.PathLike[str]) -> pathlib.Path:
+    """The path, if a regular file can be written there; checked before long work."""
+    target = pathlib.Path(path)
+    folder = pathlib.Path(os.path.realpath(target)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"The folder {folder} of {target.name} does not exist. Create it, or choose another."
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(
+            f"The folder {folder} of {target.name} is not writable. Choose another, or change its "
+            "permissions."
+        )
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return target
+    except OSError as error:
+        raise _explained(error, target) from error
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{target} is a folder. Pass the name of a file in it.")
+    if not stat.S_ISREG(mode):
+        raise OSError(
+            f"{target} is a device, a pipe or a socket, expected a regular file or a new name. "
+            "Choose another name."
+        )
+    return target
+
+
+def write_file(path: str | os.PathLike[str], content: bytes | Iterable[bytes]) -> None:
+    """Replace a file in one step: readers see the old content or the new one, never a part.
+
+    The content may come in pieces. Symbolic links are followed, and an existing file keeps its
+    mode. A process that is killed may leave a file ``.*.part`` behind.
+    """
+    write_files({path: content})
+
+
+def write_files(contents: Mapping[str | os.PathLike[str], bytes | Iterable[bytes]]) -> None:
+    """Replace several files that belong together, each as by `write_file`.
+
+    All are written completely before the first is renamed: if one cannot be written, none changes.
+    """
+    targets = [pathlib.Path(os.path.realpath(check_target(path))) for path in contents]
+    parts = [target.with_name(f".{secrets.token_hex(8)}.part") for target in targets]
+    path: str | os.PathLike[str] = ""
+    try:
+        for path, part, target in zip(contents, parts, targets, strict=True):
+            _write_part(part, contents[path], target)
+        for part, path in zip(parts, targets, strict=True):
+            os.replace(part, path)
+    except BaseException as error:
+        for part in parts:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+        if isinstance(error, OSError):
+            raise _explained(error, path) from error
+        raise
+    # Without it a power cut may take the new names back. Where folders cannot be opened (Windows)
+    # or synchronised (some network drives), the files are there all the same.
+    for parent in {target.parent for target in targets}:
+        with contextlib.suppress(OSError):
+            folder = os.open(parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def _write_part(part: pathlib.Path, content: bytes | Iterable[bytes], target: pathlib.Path) -> None:
+    """Write a new file with the mode of the one that it will replace."""
+    mode = stat.S_IMODE(os.stat(target).st_mode) if target.exists() else None
+    # Nobody may read a private file while it is written.
+    first_mode = 0o666 if mode is None else 0o600
+    with open(part, "xb", opener=lambda name, flags: os.open(name, flags, first_mode)) as file:
+        file.writelines([content] if isinstance(content, bytes) else content)
+        file.flush()
+        # Without it a power cut may leave the new name on an empty file.
+        os.fsync(file.fileno())
+    if mode is not None:
+        os.chmod(part, mode)
+
+
+# What to do about an error of the system.
+REMEDIES: Mapping[int | None, str] = {
+    **dict.fromkeys((errno.ENOSPC, errno.EFBIG), "Free some space or choose another disk"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "Make its folder writable or choose another"),
+    errno.EROFS: "Choose another folder",
+    errno.ENAMETOOLONG: "Choose a shorter name",
+}
+
+
+def _explained(error: OSError, path: str | os.PathLike[str]) -> OSError:
+    """The error with a text that names the file and says what to do."""
+    remedy = REMEDIES.get(error.errno, "Check the disk or choose another folder")
+    return rephrase(
+        error,
+        f"{os.fspath(path)} could not be written: {error.strerror or error}. It is as it was. "
+        f"{remedy}, and try again.",
+    )
+
+
+def rephrase(error: OSError, sentence: str) -> OSError:
+    """An error of the same class and number with another text."""
+    other = type(error)(sentence)
+    other.errno = error.errno
+    return other
