@@ -28,10 +28,10 @@ from reference.alignment import alignment_stack
 class OnTables(TimeSeriesIMKPL):
     """Every feature a channel of one step, so that checks on tables run on series."""
 
-    def fit(self, X, y, sample_weight=None, **wishes):
+    def fit(self, X, y, sample_weight=None, **metadata):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
-        super().fit(X[:, :, np.newaxis], y, sample_weight, **wishes)
+        super().fit(X[:, :, np.newaxis], y, sample_weight, **metadata)
         if names is not None:
             self.feature_names_in_ = names
         return self
@@ -413,7 +413,7 @@ def test_units_of_channels_do_not_matter(both):
     )
 
 
-def test_wishes_are_about_channels_where_channels_are_weighed(both):
+def test_constraints_are_about_channels_where_channels_are_weighed(both):
     (X, y), _ = both
     named = SeriesSet.from_list(list(X), ["u", "v", "w"])
     without = TimeSeriesIMKPL(n_prototypes=4, exclude=["u"]).fit(named, y)
