@@ -16,7 +16,6 @@ MODELS = [
     IMKPL(sparsity=3),
     IMKPL(sparsity=4, max_kernels=3, n_prototypes=8, code_sparsity=3),
     IMKPL(sparsity=3, n_prototypes=9, learning_code_sparsity=3, code_sparsity=2),
-    IMKPL(sparsity=3, n_prototypes=6, weight_rule="ridge", max_kernels=4),
     IMKPL(sparsity=3, weight_rule="lp", n_prototypes=6),
     IMKPL(sparsity=3, weight_rule="lp", max_kernels=1, decision="share"),
     IMKPL(sparsity=3, decision="share"),

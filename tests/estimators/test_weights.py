@@ -10,7 +10,7 @@ from imkpl import IMKPL, ISKPL
 MODELS = [
     IMKPL(sparsity=3),
     ISKPL(sparsity=3, n_prototypes=9),
-    IMKPL(sparsity=3, weight_rule="ridge", decision="share"),
+    IMKPL(sparsity=3, decision="share"),
     IMKPL(sparsity=3, n_prototypes=9, class_weight="balanced"),
 ]
 

@@ -40,7 +40,7 @@ VECTOR_KERNELS = (
     ["rbf", "linear"],
 )
 DECISIONS = ("votes", "share")
-RULES = ("margin", "ridge", "lp")
+RULES = ("margin", "lp")
 SETTINGS = {
     "sparsity": (3, 1, 2, 10, 10**9),
     "n_neighbors": (1, 2, 4, 3),

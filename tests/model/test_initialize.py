@@ -15,7 +15,6 @@ from imkpl.model.initialize import (
     MarginStart,
     acceptable_shortfall,
     start_average,
-    start_ridge,
 )
 from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.objective import evaluate
@@ -29,11 +28,10 @@ from imkpl.solvers import solve_nqp
 from model.problems import make_data, make_problem, seeds
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
-margin_rules = pytest.mark.parametrize("rule", ["ridge", "margin"])
 
 
 @laws
-@given(seeds, st.sampled_from(["lp", "ridge", "margin"]), st.integers(1, 20))
+@given(seeds, st.sampled_from(["lp", "margin"]), st.integers(1, 20))
 def test_the_start_is_a_cover_by_single_samples(seed, rule, n_prototypes):
     problem, _, weights = make_problem(*make_data(seed), rule)
     state = initial_state(problem, weights, n_prototypes)
@@ -67,59 +65,43 @@ def chosen_kernels(problem):
     return set(problem.kernel_indices.tolist())
 
 
-@margin_rules
 @pytest.mark.parametrize("max_kernels", [1, 2, 3, 5, 40])
-def test_starts_keep_at_most_max_kernels(rng, rule, max_kernels):
-    problem, _, weights = make_problem(*planted(rng), rule, max_kernels=max_kernels)
+def test_starts_keep_at_most_max_kernels(rng, max_kernels):
+    problem, _, weights = make_problem(*planted(rng), max_kernels=max_kernels)
     assert weights.size == problem.bank.n_kernels == problem.kernel_indices.size
     assert weights.size <= min(max_kernels, 11)
     assert weights.min() > 0
     assert weights.sum() == pytest.approx(1.0)
 
 
-@margin_rules
-def test_informative_features_are_preferred_to_noise(rule):
+def test_informative_features_are_preferred_to_noise():
     for seed in range(5):
         problem, _, weights = make_problem(
-            *planted(np.random.default_rng(seed)), rule, max_kernels=3, n_neighbors=4
+            *planted(np.random.default_rng(seed)), max_kernels=3, n_neighbors=4
         )
         assert chosen_kernels(problem) <= {0, 1, 2}
-        problem, _, weights = make_problem(
-            *planted(np.random.default_rng(seed)), rule, n_neighbors=4
-        )
+        problem, _, weights = make_problem(*planted(np.random.default_rng(seed)), n_neighbors=4)
         useful = np.isin(problem.kernel_indices, [0, 1, 2])
         assert weights[useful].sum() > 0.6
 
 
 def test_margins_do_not_spend_kernels_on_copies():
-    n_copies = {"ridge": 0, "margin": 0}
     for seed in range(5):
-        for rule in n_copies:
-            # Enough samples that the ridge does not spread the weight over both copies.
-            data = planted(np.random.default_rng(seed), n_samples=600)
-            problem, _, _ = make_problem(*data, rule, max_kernels=2, n_neighbors=4)
-            n_copies[rule] += {0, 1} <= chosen_kernels(problem)
-    assert n_copies["ridge"] == 5
-    assert n_copies["margin"] == 0
+        # Enough samples that the ridge does not spread the weight over both copies.
+        data = planted(np.random.default_rng(seed), n_samples=600)
+        problem, _, _ = make_problem(*data, max_kernels=2, n_neighbors=4)
+        assert not {0, 1} <= chosen_kernels(problem)
 
 
-def make_plain(rule, n_neighbors=1):
+def make_plain(n_neighbors=1):
     """Two features under which the nearest sample is always one of the other class."""
     x = np.arange(12.0)
     X, labels = np.column_stack([x, x**1.01]), np.arange(12) % 2
-    return make_problem(X, labels, np.ones(12), rule, n_neighbors)
-
-
-def test_without_any_separating_kernel_the_best_one_is_kept_by_the_ridge():
-    problem, neighborhoods, weights = make_plain("ridge")
-    margins = module.mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
-    assert margins.max() < 0
-    assert weights.tolist() == [1.0]
-    assert np.isfinite(evaluate(problem, initial_state(problem, weights, 4)).total)
+    return make_problem(X, labels, np.ones(12), "margin", n_neighbors)
 
 
 def test_where_neighbours_say_nothing_kernels_count_alike():
-    problem, neighborhoods, weights = make_plain("margin")
+    problem, neighborhoods, weights = make_plain()
     margins = module.mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
     assert margins.max() < 0
     assert weights.size == margins.size > 1
@@ -131,7 +113,7 @@ def test_where_neighbours_say_nothing_kernels_count_alike():
 
 
 def test_where_neighbours_say_nothing_a_limit_keeps_the_best_alone():
-    full, neighborhoods, _ = make_plain("margin")
+    full, neighborhoods, _ = make_plain()
     margins = module.mean_margins(full.bank, full.X, neighborhoods, full.sample_weight)
     limited, weights = MarginStart(full, neighborhoods)(1)
     assert limited.kernel_indices.tolist() == [full.kernel_indices[np.argmax(margins)]]
@@ -155,24 +137,6 @@ def test_the_average_start_is_uniform_and_keeps_all_kernels(two_blobs):
     again, _ = start_average(problem, neighborhoods)
     assert_array_equal(again.separation_loss.slopes, problem.separation_loss.slopes)
     assert problem.separation_loss.slopes[:2].max() < problem.separation_loss.slopes[2:].min()
-
-
-@pytest.mark.parametrize("separation", [0.0, 0.5, 10.0])
-def test_the_ridge_start_minimises_its_own_loss(rng, separation):
-    problem, _, weights = make_problem(*planted(rng), "ridge", max_kernels=3, separation=separation)
-    loss = problem.separation_loss
-    assert isinstance(loss, LinearSeparation)
-    assert weights.size == 3
-    strength = separation or 1.0
-    assert_allclose(loss.minimize(np.zeros(3), strength, weights), weights, atol=1e-12)
-
-
-def test_by_default_the_ridge_keeps_half_of_the_useful_kernels(rng):
-    data = planted(rng)
-    wide, neighborhoods, _ = make_problem(*data, "ridge", max_kernels=11)
-    margins = module.mean_margins(wide.bank, wide.X, neighborhoods, wide.sample_weight)
-    _, _, weights = make_problem(*data, "ridge")
-    assert weights.size == np.count_nonzero(margins > 0) // 2
 
 
 def free_value(margins, shares, v):
@@ -289,14 +253,13 @@ def test_the_search_ends_when_nothing_outside_promises_more(monkeypatch, rng):
     assert all(candidates.size == 4 for candidates in found[:-1])
 
 
-@pytest.mark.parametrize("start", [start_ridge, lambda p, n, k: MarginStart(p, n)(k)])
-def test_starts_leave_the_given_problem_alone(rng, start):
+def test_starts_leave_the_given_problem_alone(rng):
     X, labels, weight = planted(rng)
     problem, _, _ = make_problem(X, labels, weight, "lp")
     bank = PerFeatureGaussian().adapt(X)
     plain = replace(problem, bank=bank, separation_loss=LinearSeparation(np.zeros(11)))
     neighborhoods = find_neighborhoods(plain.combine(np.full(11, 1 / 11)), labels, 2, 4)
-    start(plain, neighborhoods, 2)
+    MarginStart(plain, neighborhoods)(2)
     assert plain.bank.n_kernels == 11
     assert plain.kernel_indices.size == 11
 

@@ -90,7 +90,7 @@ def test_evaluate_carries_every_factor(seed, rule, sharpness):
     ],
 )
 def test_zero_strength_switches_a_term_off(field, term):
-    case = make_random_case(1, rule="ridge", sharpness=5.0)
+    case = make_random_case(1, sharpness=5.0)
     parts = asdict(evaluate(case.problem, case.state))
     without = asdict(evaluate(replace(case.problem, **{field: 0.0}), case.state))
     assert parts[term] != 0

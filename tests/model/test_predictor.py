@@ -1,8 +1,6 @@
 """Codes, and the predictor that uses them."""
 
-from dataclasses import replace
 from itertools import combinations
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -52,10 +50,9 @@ def test_a_prototype_belongs_to_the_class_that_holds_most_of_it():
 
 @laws
 @given(seeds)
-def test_codes_without_a_limit_and_a_price_are_the_nearest_mixes(seed):
+def test_codes_without_a_limit_are_the_nearest_mixes(seed):
     samples, atoms, encoder = make_vectors(seed, n_dimensions=7, sparsity=6)
-    with patch.object(module, "ENTRANCE", 0.0):
-        codes = encoder.encode(samples @ atoms.T).toarray()
+    codes = encoder.encode(samples @ atoms.T).toarray()
     found = distances(samples, atoms, codes)
     for i, x in enumerate(samples):
         best = 1.0
@@ -69,28 +66,15 @@ def test_codes_without_a_limit_and_a_price_are_the_nearest_mixes(seed):
 
 @laws
 @given(seeds, st.integers(1, 3))
-def test_codes_in_which_all_compete_are_two_pursuits(seed, sparsity):
-    # The first, with a price, says which prototypes take part, the second how much of each.
+def test_codes_in_which_all_compete_are_pursuits(seed, sparsity):
     samples, atoms, encoder = make_vectors(seed, sparsity=sparsity)
-    encoder = replace(encoder, entrance=0.8)
     similarities = samples @ atoms.T
     found = encoder.encode(similarities)
     assert found.has_canonical_format
     for i, s in enumerate(similarities):
-        price = encoder.entrance * s.max()
-        chosen = np.flatnonzero(solve_nqp(2 * encoder.gram, -2 * (s - price), sparsity).x)
-        assert 1 <= chosen.size <= sparsity
-        expected = np.zeros(len(atoms))
-        H = 2 * encoder.gram[np.ix_(chosen, chosen)]
-        expected[chosen] = solve_nqp(H, -2 * s[chosen], sparsity).x
+        expected = solve_nqp(2 * encoder.gram, -2 * s, sparsity).x
+        assert 1 <= np.count_nonzero(expected) <= sparsity
         assert_allclose(found[[i]].toarray()[0], expected, atol=1e-10)
-
-
-def test_a_prototype_that_adds_little_is_left_out_of_the_code():
-    # Prototypes at right angles: the second explains a little of the sample that the first cannot.
-    encoder = Encoder(np.eye(2), np.eye(2), 2, entrance=0.8)
-    codes = encoder.encode(np.array([[0.9, 0.3], [0.7, 0.7]])).toarray()
-    assert_allclose(codes, [[0.9, 0.0], [0.7, 0.7]])
 
 
 def test_a_sample_unlike_all_prototypes_has_an_empty_code():

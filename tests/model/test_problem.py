@@ -22,7 +22,7 @@ def test_scale_is_the_diagonal_of_the_combined_kernel():
 
 
 def test_problem_select_cuts_kernels_names_and_loss_alike():
-    case = make_case(0, rule="ridge", n_features=5, max_kernels=4)
+    case = make_case(0, rule="lp", n_features=5)
     problem = case.problem
     chosen = np.array([2, 0])
     small = problem.select(chosen)

@@ -149,7 +149,7 @@ def test_the_gram_matrix_is_a_sum_over_pairs(rng, monkeypatch, dtype, rtol):
 @laws
 @given(seeds, st.data())
 def test_margins_of_some_samples_stand_for_all(seed, data):
-    case = make_case(seed, rule="ridge", n_samples=12)
+    case = make_case(seed, n_samples=12)
     problem, labels = case.problem, case.problem.labels
     chosen = data.draw(st.sets(st.integers(0, 11), min_size=1).map(sorted))
     average = problem.combine(1 / problem.diagonals)
@@ -204,7 +204,7 @@ def test_margins_equal_loops(seed, rule):
 @laws
 @given(seeds)
 def test_weighed_margins_equal_the_table_times_the_coefficients(seed):
-    case = make_case(seed, rule="ridge", n_features=6)
+    case = make_case(seed, n_features=6)
     problem, neighborhoods = case.problem, case.neighborhoods
     margins = compute_margins(problem.bank, problem.X, neighborhoods)
     coefficients = np.random.default_rng(seed).standard_normal(margins.shape[0])
@@ -213,7 +213,7 @@ def test_weighed_margins_equal_the_table_times_the_coefficients(seed):
 
 
 def test_mean_margins_and_slopes_equal_loops():
-    case = make_case(1, rule="ridge", n_features=6, max_kernels=5)
+    case = make_case(1, n_features=6, max_kernels=5)
     problem, neighborhoods = case.problem, case.neighborhoods
     margins = compute_margins(problem.bank, problem.X, neighborhoods)
     shares = margin_pair_weights(neighborhoods, problem.sample_weight)

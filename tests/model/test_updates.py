@@ -17,7 +17,6 @@ from imkpl.model.updates import (
     update_weights,
 )
 from imkpl.model.voters import update_voters
-from imkpl.model.wishes import SampleWishes
 from imkpl.solvers import solve_nqp_batch
 from model.problems import (
     all_settings,
@@ -305,17 +304,24 @@ def test_unused_prototypes_move_to_the_samples_rebuilt_worst(seed, rule):
     assert new.prototypes[unused].sum() <= state.prototypes[unused].sum() + 1e-10
 
 
-def test_unused_prototypes_of_pinned_samples_stay_and_others_move_where_they_may():
+def test_unused_prototypes_move_to_eligible_samples():
     case = make_random_case(5, n_samples=9, n_prototypes=5)
-    state = replace(make_unused(case, [1, 3]), centres=np.array([-1, 4, -1, -1, -1]))
-    allowed = np.isin(np.arange(9), [4, 7])
-    wishes = SampleWishes(allowed, np.arange(9) == 4, np.arange(9) == 4)
-    moved = reseed_unused(replace(case.problem, sample_wishes=wishes), state).prototypes.toarray()
-    assert_array_equal(moved[1], state.prototypes.toarray()[1])
+    state = make_unused(case, [3])
+    problem = replace(case.problem, is_eligible=np.arange(9) == 7)
+    moved = reseed_unused(problem, state).prototypes.toarray()
     assert_array_equal(moved[3], np.arange(9) == 7)
     kept = drop_unused(state)
     assert_array_equal(kept.prototypes.toarray(), state.prototypes.toarray()[[0, 1, 2, 4]])
-    assert_array_equal(kept.centres, [-1, 4, -1, -1])
+
+
+def test_the_prototype_step_mixes_eligible_samples_alone():
+    case = make_random_case(4, n_samples=12, n_prototypes=5)
+    is_eligible = np.arange(12) % 2 == 0
+    state = case.state
+    new = update_prototypes(replace(case.problem, is_eligible=is_eligible), state)
+    is_changed = np.any(new.prototypes.toarray() != state.prototypes.toarray(), axis=1)
+    assert is_changed.any()
+    assert not new.prototypes.toarray()[is_changed][:, ~is_eligible].any()
 
 
 def test_the_prototype_step_reseeds():

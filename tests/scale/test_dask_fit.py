@@ -51,19 +51,15 @@ def test_a_fit_on_parts_is_the_fit_in_memory(local_client, samples, model, asser
         assert_same_model(found, expected, X)
 
 
-def test_wishes_about_parts_are_those_in_memory(local_client, samples, assert_same_model):
+def test_constraints_on_parts_are_those_in_memory(local_client, samples, assert_same_model):
     X, y = samples
     rows, model = np.arange(300), IMKPL(**SETTINGS, require=[7], exclude=[0], n_prototypes=9)
-    wishes = {"eligible": rows % 2 == 0, "pin": rows == 8, "ban": rows % 10 == 4}
-    expected = clone(model).fit(X, y, **wishes)
-    parts = {name: da.from_array(flags, chunks=100) for name, flags in wishes.items()}
-    found = model.fit(da.from_array(X, chunks=(85, 8)), da.from_array(y, chunks=100), **parts)
+    eligible = rows % 2 == 0
+    expected = clone(model).fit(X, y, eligible=eligible)
+    parts, labels = da.from_array(X, chunks=(85, 8)), da.from_array(y, chunks=100)
+    found = model.fit(parts, labels, eligible=da.from_array(eligible, chunks=100))
     assert_same_model(found, expected, X)
-    assert wishes["eligible"][found.support_].all()
-    assert 8 in np.argmax(found.prototypes_.toarray(), axis=1)
-    contradiction = {**parts, "ban": parts["pin"]}
-    with pytest.raises(ValueError, match="Sample 8 is pinned and banned"):
-        model.fit(da.from_array(X, chunks=(85, 8)), y, **contradiction)
+    assert eligible[found.support_].all()
 
 
 def test_empty_partitions_change_nothing_and_neither_does_a_fit(

@@ -10,7 +10,6 @@ from imkpl.solvers import (
     minimize_on_simplex,
     minimize_ridge_on_simplex,
     project_onto_simplex,
-    ridge_for_support,
 )
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
@@ -87,12 +86,11 @@ def test_first_of_tied_costs_is_the_vertex():
 @given(seeds, st.integers(2, 10), st.floats(0.05, 20))
 def test_ridge_minimum_equals_generic_solver(seed, n, rho):
     e = vector(seed, n)
-    w = np.random.default_rng(seed).uniform(0.5, 2, n)
-    b = minimize_ridge_on_simplex(e, rho, w)
+    b = minimize_ridge_on_simplex(e, rho)
     assert is_on_simplex(b)
 
     def f(b):
-        return e @ b + rho / 2 * w @ b**2, e + rho * w * b
+        return e @ b + rho / 2 * b @ b, e + rho * b
 
     generic = solve_generically(f, n)
     assert f(b)[0] <= generic.fun + 1e-9
@@ -116,33 +114,6 @@ def test_vanishing_ridge_is_the_linear_programme(seed, n):
         np.testing.assert_array_equal(
             minimize_ridge_on_simplex(e, rho), minimize_linear_on_simplex(e)
         )
-
-
-@laws
-@given(seeds, st.integers(1, 40), st.integers(1, 45), st.booleans(), st.floats(1e-6, 1e6))
-def test_ridge_for_support_keeps_as_many_as_asked_for(seed, n, n_kept, curved, factor):
-    e = factor * vector(seed, n)
-    w = np.random.default_rng(seed).uniform(0.5, 2, n) if curved else None
-    b = minimize_ridge_on_simplex(e, ridge_for_support(e, n_kept, w), w)
-    assert np.count_nonzero(b) == min(n_kept, n)
-    assert is_on_simplex(b)
-
-
-@pytest.mark.parametrize(
-    ("e", "n_kept", "n_positive"),
-    [
-        ([0.0, 1.0, 1.0, 2.0], 2, 1),
-        ([0.0, 1.0, 1.0, 2.0], 3, 3),
-        ([0.0, 0.0, 0.0, 2.0], 2, 1),
-        ([1.0, 1.0], 1, 1),
-        ([1.0, 1.0], 2, 2),
-        ([0.0, 0.0], 5, 2),
-        ([7.0], 1, 1),
-    ],
-)
-def test_costs_that_tie_across_the_cut_are_left_out_together(e, n_kept, n_positive):
-    b = minimize_ridge_on_simplex(e, ridge_for_support(e, n_kept))
-    assert np.count_nonzero(b) == n_positive
 
 
 @laws
@@ -203,7 +174,6 @@ def test_inputs_stay_untouched():
     before = v.copy()
     project_onto_simplex(v)
     minimize_ridge_on_simplex(v, 1.0)
-    ridge_for_support(v, 2)
     start = project_onto_simplex(v)
     start.flags.writeable = False
     minimize_on_simplex(quadratic(0, 4, 4), start)
@@ -218,9 +188,6 @@ def test_inputs_stay_untouched():
         (lambda: project_onto_simplex([1.0], 0.0), "total is 0.0"),
         (lambda: minimize_linear_on_simplex(np.ones((2, 2))), "e has shape"),
         (lambda: minimize_ridge_on_simplex([1.0], -1.0), "rho is -1.0"),
-        (lambda: minimize_ridge_on_simplex([1.0], 1.0, [0.0]), "positive numbers"),
-        (lambda: minimize_ridge_on_simplex([1.0], 1.0, [1.0, 2.0]), "one per entry of e"),
-        (lambda: ridge_for_support([1.0], 0), "n_kept is 0"),
         (lambda: minimize_on_simplex(quadratic(0, 2, 2), [0.7, 0.7]), "not on the simplex"),
         (lambda: minimize_on_simplex(lambda x: (np.nan, x), [1.0]), "not finite"),
         (lambda: minimize_on_simplex(quadratic(0, 1, 1), [1.0], lipschitz=0.0), "lipschitz"),

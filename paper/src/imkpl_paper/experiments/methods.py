@@ -169,7 +169,6 @@ def _printed(study: Study) -> dict[str, Any]:
 # From the paper's method to ours: each step keeps those before it. None is the library's default.
 STEPS: dict[str, dict[str, Any]] = {
     "as printed": {},
-    "+ weights by ridge": {"weight_rule": "ridge"},
     "+ weights by margins": {"weight_rule": "margin", "n_neighbors": 4, "separation": 100.0},
     "+ weights of the other terms": {"discrimination": 0.5, "interpretability": 1.2},
     "+ short codes while learning": {"learning_code_sparsity": 1, "code_sparsity": 20},
