@@ -308,7 +308,7 @@ def test_cells_are_shown_as_plain_objects(table):
 
 
 def test_shape_and_names(table):
-    assert (len(table), table.shape, table.ndim, table.n_rows) == (4, (4, 3), 2, 4)
+    assert (len(table), table.shape, table.ndim) == (4, (4, 3), 2)
     assert table.names == ("x0", "x1", "x2")
     assert repr(table) == "Table(4 rows, 3 columns, 2 of categories, 3 missing cells)"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,24 +49,6 @@ class InterpretabilityParts(NamedTuple):
     compactness: FloatArray
 
 
-@overload
-def interpretability_score(
-    prototypes: Any,
-    labels: ArrayLike,
-    kernel: ArrayLike | None = ...,
-    *,
-    absolute: bool = ...,
-    return_parts: Literal[False] = ...,
-) -> float: ...
-@overload
-def interpretability_score(
-    prototypes: Any,
-    labels: ArrayLike,
-    kernel: ArrayLike | None = ...,
-    *,
-    absolute: bool = ...,
-    return_parts: Literal[True],
-) -> InterpretabilityParts: ...
 def interpretability_score(
     prototypes: Any,
     labels: ArrayLike,
@@ -74,7 +56,7 @@ def interpretability_score(
     *,
     absolute: bool = False,
     return_parts: bool = False,
-) -> float | InterpretabilityParts:
+) -> Any:
     """Compute IP: the mean over prototypes of purity times compactness, in percent.
 
     IP is high if prototypes consist of close samples of one class:
@@ -172,24 +154,6 @@ class DiscriminationParts(NamedTuple):
     used_share: float
 
 
-@overload
-def discrimination_score(
-    codes: Any,
-    labels: ArrayLike,
-    prototype_classes: ArrayLike,
-    *,
-    absolute: bool = ...,
-    return_parts: Literal[False] = ...,
-) -> float: ...
-@overload
-def discrimination_score(
-    codes: Any,
-    labels: ArrayLike,
-    prototype_classes: ArrayLike,
-    *,
-    absolute: bool = ...,
-    return_parts: Literal[True],
-) -> DiscriminationParts: ...
 def discrimination_score(
     codes: Any,
     labels: ArrayLike,
@@ -197,7 +161,7 @@ def discrimination_score(
     *,
     absolute: bool = False,
     return_parts: bool = False,
-) -> float | DiscriminationParts:
+) -> Any:
     """Compute DR: the mean share of a prototype's codes that goes to its own class, in percent.
 
     DR is high if each prototype represents its own class alone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -300,10 +300,9 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
         return _check_values(X)
     if isinstance(X, str | pathlib.Path):
         X, axes = read_ts(pathlib.Path(X))[0], "nct"
-    package = type(X).__module__.split(".")[0]
-    if package == "pandas" and type(X).__name__ == "DataFrame":
+    if _is_pandas(X, "DataFrame"):
         return _check_values(_read_frame(X))
-    if package == "pandas" and type(X).__name__ == "Series":
+    if _is_pandas(X, "Series"):
         X = X.to_list()
     if isinstance(X, list | tuple) or getattr(X, "dtype", None) == OBJECTS:
         return _check_values(_read_list(X, axes))
@@ -313,6 +312,10 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
             f"X is of type {type(X).__name__}, expected {FORMS}. Collect series in a list."
         )
     return _check_values(_read_array(_as_numbers(X, "X"), axes))
+
+
+def _is_pandas(X: Any, kind: str) -> bool:
+    return type(X).__module__.split(".")[0] == "pandas" and type(X).__name__ == kind
 
 
 def _read_array(array: FloatArray, axes: str) -> SeriesSet:
@@ -328,8 +331,7 @@ def _read_array(array: FloatArray, axes: str) -> SeriesSet:
         array = np.moveaxis(array, 2, 1)
     if array.shape[0] == 0:
         raise ValueError(NO_SERIES)
-    is_seen = ~np.all(np.isnan(array), axis=1)
-    lengths = _count_steps(is_seen)
+    lengths = _count_steps(~np.all(np.isnan(array), axis=1))
     if axes == "nct":
         _refuse_swapped(array)
     is_inside = np.arange(array.shape[2]) < lengths[:, None]
@@ -343,8 +345,7 @@ def _refuse_swapped(array: FloatArray) -> None:
     That is certain if some series are all NaN at the end of the second axis, and reading that axis
     as time leaves no series and no channel without values.
     """
-    is_seen = ~np.all(np.isnan(array), axis=2)
-    lengths = _count_steps(is_seen)
+    lengths = _count_steps(~np.all(np.isnan(array), axis=2))
     has_all_channels = np.all(np.any(~np.isnan(array), axis=1))
     if np.any(lengths < array.shape[1]) and np.all(lengths > 0) and has_all_channels:
         first = int(np.argmax(lengths < array.shape[1]))
@@ -365,7 +366,7 @@ def _read_list(X: Any, axes: str) -> SeriesSet:
     names: list[str] | None = None
     arrays = []
     for index, one in enumerate(X):
-        if type(one).__module__.split(".")[0] == "pandas" and type(one).__name__ == "DataFrame":
+        if _is_pandas(one, "DataFrame"):
             names = names or [str(name) for name in one.columns]
             if [str(name) for name in one.columns] != names:
                 raise ValueError(
@@ -406,12 +407,11 @@ def _read_one(one: Any, index: int) -> FloatArray:
 
 def _check_channels(arrays: Sequence[FloatArray], axes: str) -> None:
     counts = [array.shape[0] for array in arrays]
-    steps = {array.shape[1] for array in arrays}
-    if len(set(counts)) == 1:
+    other = next((index for index, count in enumerate(counts) if count != counts[0]), None)
+    if other is None:
         return
-    other = next(index for index, count in enumerate(counts) if count != counts[0])
     advice = "Leave out channels that some series do not have."
-    if len(steps) == 1 and axes == "nct":
+    if axes == "nct" and len({array.shape[1] for array in arrays}) == 1:
         advice = (
             "All series agree in their second axis, so time seems to come first: pass axes='ntc', "
             "or transpose every series."
@@ -430,15 +430,17 @@ def _read_frame(frame: Any) -> SeriesSet:
             "one column. Check how X was selected."
         )
     if frame.index.nlevels == 2:
-        return _read_levels(frame)
-    if frame.index.nlevels == 1 and np.ndim(frame.iloc[0, 0]) == 1:
-        return _read_cells(frame)
-    raise ValueError(
-        f"The frame's index has {frame.index.nlevels} levels and its first cell holds "
-        f"{type(frame.iloc[0, 0]).__name__}, expected the two levels series and time, or a series "
-        "in every cell. Use set_index([series, time]); a frame with a row per series and a column "
-        "per time step is X.to_numpy()[:, None, :]."
-    )
+        series = _read_levels(frame)
+    elif frame.index.nlevels == 1 and np.ndim(frame.iloc[0, 0]) == 1:
+        series = _read_cells(frame)
+    else:
+        raise ValueError(
+            f"The frame's index has {frame.index.nlevels} levels and its first cell holds "
+            f"{type(frame.iloc[0, 0]).__name__}, expected the two levels series and time, or a "
+            "series in every cell. Use set_index([series, time]); a frame with a row per series "
+            "and a column per time step is X.to_numpy()[:, None, :]."
+        )
+    return replace(series, channel_names=tuple(frame.columns))
 
 
 def _read_levels(frame: Any) -> SeriesSet:
@@ -463,9 +465,7 @@ def _read_levels(frame: Any) -> SeriesSet:
         )
     values = _frame_values(frame, None)[order].T
     bounds = np.concatenate(([0], np.flatnonzero(is_new) + 1, [len(owners)]))
-    pieces = [values[:, first:last] for first, last in pairwise(bounds)]
-    series = _read_list(pieces, "nct")
-    return SeriesSet(series.values, series.starts, tuple(str(name) for name in frame.columns))
+    return _read_list([values[:, first:last] for first, last in pairwise(bounds)], "nct")
 
 
 def _read_cells(frame: Any) -> SeriesSet:
@@ -481,8 +481,7 @@ def _read_cells(frame: Any) -> SeriesSet:
         if len(set(lengths)) > 1:
             _raise_ragged(index, lengths)
         rows.append(np.stack([_as_numbers(cell, f"Series {index}") for cell in cells]))
-    series = _read_list(rows, "nct")
-    return SeriesSet(series.values, series.starts, tuple(str(name) for name in frame.columns))
+    return _read_list(rows, "nct")
 
 
 def _frame_values(frame: Any, index: int | None) -> FloatArray:
@@ -553,8 +552,11 @@ def _as_numbers(values: Any, name: str) -> FloatArray:
     try:
         array = np.asarray(values)
         if array.dtype == OBJECTS:
+            # pandas.NA cannot be converted to a number.
+            is_mark = [type(value).__name__ == "NAType" for value in array.ravel()]
+            array = np.where(np.array(is_mark, dtype=bool).reshape(array.shape), np.nan, array)
             is_text = any(isinstance(value, str | bytes) for value in array.ravel())
-            array = array if is_text else _replace_na(array).astype(np.float64)
+            array = array if is_text else array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         array = np.asarray(["not numbers"])
     if array.dtype.kind not in "biuf":
@@ -562,14 +564,7 @@ def _as_numbers(values: Any, name: str) -> FloatArray:
             f"{name} holds values that are not real numbers, expected numbers or NaN. Convert text "
             "and categories first, and leave out channels that are neither."
         )
-    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
-    return np.asarray(array, dtype=kind)
-
-
-def _replace_na(array: Any) -> Any:
-    """The array with NaN for pandas.NA, which cannot be converted to a number."""
-    is_mark = np.array([type(value).__name__ == "NAType" for value in array.ravel()], dtype=bool)
-    return np.where(is_mark.reshape(array.shape), np.nan, array) if is_mark.any() else array
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
 def _count_steps(is_seen: Any) -> Any:

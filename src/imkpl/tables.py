@@ -78,8 +78,7 @@ class Column:
         if np.isnan(value):
             return None
         if self.categories is not None:
-            category: Any = self.categories[int(value)]
-            return category  # type: ignore[no-any-return]
+            return self.categories[int(value)]  # type: ignore[return-value]
         return int(value) if self.is_whole else float(value)
 
 
@@ -114,13 +113,12 @@ class Table:
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values, dtype=np.float64)
+        values = np.asarray(self.values, dtype=np.float64).view()
         if values.ndim != 2 or values.shape[1] != len(self.columns):
             raise ValueError(
                 f"The values of a Table have shape {values.shape}, expected (n_rows, "
                 f"{len(self.columns)}): one for each of `columns`. Make tables with read_table."
             )
-        values = values.view()
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -134,11 +132,6 @@ class Table:
     def ndim(self) -> int:
         """Always 2."""
         return 2
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.shape[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -162,7 +155,7 @@ class Table:
         return [column.show(value) for column, value in zip(self.columns, values, strict=True)]
 
     def __len__(self) -> int:
-        return self.n_rows
+        return self.shape[0]
 
     def __getitem__(self, key: Any) -> Table:
         parts = key if isinstance(key, tuple) else (key,)
@@ -260,10 +253,8 @@ def read_table(X: Any) -> Table:
             f"X has shape {array.shape}, expected rows and columns. Use X.reshape(-1, 1) for a "
             "single column, X.reshape(1, -1) for a single row."
         )
-    return _collect(
-        [_read_array(array[:, place], f"x{place}") for place in range(array.shape[1])],
-        array.shape[0],
-    )
+    read = [_read_array(cells, f"x{place}") for place, cells in enumerate(array.T)]
+    return _collect(read, array.shape[0])
 
 
 def is_missing(cell: Any) -> bool:

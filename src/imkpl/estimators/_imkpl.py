@@ -19,8 +19,8 @@ class IMKPL(BasePrototypeClassifier):
 
     Series may have unequal lengths and gaps. They are given as an array of shape (n_series,
     n_channels, n_steps), in which NaN at the end is padding, as a list of arrays of shape
-    (n_channels, length), or in any other form that :func:`imkpl.series.read_series` reads. Their
-    channels are weighed as features are.
+    (n_channels, length), or, with ``kernels="per_view"``, in any other form that
+    :func:`imkpl.series.read_series` reads. Their channels are weighed as features are.
 
     Parameters
     ----------

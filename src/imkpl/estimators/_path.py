@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from html import escape
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from imkpl._json import to_json
+from imkpl._json import Described
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import safe_split
@@ -32,7 +32,7 @@ MOST_NAMED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class FeaturePath:
+class FeaturePath(Described):
     """What models with few and with many features are worth on left-out samples.
 
     Returned by :func:`path`. Print it, convert it to a data frame, or draw it with
@@ -64,6 +64,8 @@ class FeaturePath:
     split_scores: FloatArray
     features: tuple[tuple[str, ...], ...]
     model: Any
+
+    _also: ClassVar = ("accuracy", "standard_error", "best", "chosen", "entered")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", np.asarray(self.sizes))
@@ -116,28 +118,13 @@ class FeaturePath:
         data frame
             Columns "size", "accuracy", "standard_error" and "entered".
         """
-        return choose_frame({"sizes": self._columns}, "sizes", backend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to dicts, lists, numbers and strings.
-
-        Returns
-        -------
-        dict
-            "best", "chosen", and the columns of `to_frame` as lists. Ready for JSON.
-        """
-        found: dict[str, Any] = to_json(
-            {"best": self.best, "chosen": self.chosen, **self._columns(), "entered": self.entered}
-        )
-        return found
-
-    def _columns(self) -> Columns:
-        return {
+        columns: Columns = {
             "size": self.sizes.tolist(),
             "accuracy": self.accuracy.tolist(),
             "standard_error": self.standard_error.tolist(),
             "entered": [", ".join(names) for names in self.entered],
         }
+        return choose_frame({"sizes": lambda: columns}, "sizes", backend)
 
     def __str__(self) -> str:
         lines = ["features  accuracy  what came in"]

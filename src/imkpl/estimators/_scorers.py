@@ -31,7 +31,7 @@ def interpretability_scorer(estimator: Any, X: Any = None, y: ArrayLike | None =
     """
     check_is_fitted(estimator)
     # Columns are classes in the place of samples: purity and sums of coefficients are the same.
-    return interpretability_score(estimator.class_shares_, estimator.classes_)
+    return float(interpretability_score(estimator.class_shares_, estimator.classes_))
 
 
 def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
@@ -56,9 +56,8 @@ def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
             f"{type(estimator).__name__} has no codes, but DR is about codes. Use it for "
             "estimators with a transform method."
         )
-    return discrimination_score(
-        estimator.transform(X), y, estimator.prototype_classes_, absolute=True
-    )
+    codes, owners = estimator.transform(X), estimator.prototype_classes_
+    return float(discrimination_score(codes, y, owners, absolute=True))
 
 
 def kernel_count_scorer(estimator: Any, X: Any = None, y: ArrayLike | None = None) -> float:
