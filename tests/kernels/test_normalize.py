@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank, check_kernels
-from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl import IMKPL
 from imkpl.kernels import (
     Averaged,
     FunctionKernel,
@@ -240,11 +240,9 @@ def test_series_are_classified_by_groups_of_channels():
     bank = Averaged(
         GlobalAlignment(views=("values", "differences")), {"first": [0, 1], "second": [2, 3]}
     )
-    model = TimeSeriesIMKPL(bank, max_kernels=1).fit(X[::2], y[::2])
+    model = IMKPL(bank, max_kernels=1).fit(X[::2], y[::2])
     assert model.kernel_weights_.tolist() == [0, 1]
     assert model.score(X[1::2], y[1::2]) == 1
-    with pytest.raises(TypeError, match="the kernels of this model are Averaged"):
-        model.align(X[0], X[1])
 
 
 @pytest.mark.parametrize(
