@@ -1,7 +1,7 @@
 """Data files as people have them: whatever is guessed about a file is reported in notes.
 
-`formats` and `text` parse a file into a `RawFile`; `columns` decides what its columns are; `read`
-puts it together, for `fit` and for models that are already fitted; `check` finds what to correct
+`formats` and `text` parse a file into a `RawFile`; `column_roles` decides what its columns are;
+`read` puts it together, for `fit` and for fitted models; `check` finds what to correct
 before a fit. Nothing in a file is executed.
 """
 

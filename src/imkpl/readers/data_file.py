@@ -48,12 +48,10 @@ class ReadOptions:
     separator : str, optional
         Separator of cells in a text file: a character, or "tab", "comma", "semicolon", "space" or
         "pipe".
-    x_key, y_key : str, optional
-        Names of the arrays with samples and labels in ``.npz`` and ``.mat`` files.
     group : str, optional
         Column that says which rows belong together, such as those of one person.
-    eligible, pin, ban : str, optional
-        Columns of yes and no: wishes about rows, as for `fit`.
+    eligible : str, optional
+        Column of yes and no: which rows may be shown in prototypes.
     by : tuple of str
         Columns whose values divide the rows into subgroups, whatever else they are used for.
     drop : tuple of str
@@ -75,12 +73,8 @@ class ReadOptions:
     target: str | None = None
     id_column: str | None = None
     separator: str | None = None
-    x_key: str | None = None
-    y_key: str | None = None
     group: str | None = None
     eligible: str | None = None
-    pin: str | None = None
-    ban: str | None = None
     by: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -128,10 +122,9 @@ class RawFile:
     """A parsed file, before anything is decided about its columns."""
 
     samples: Any  # pandas.DataFrame with all columns, or SeriesSet
-    labels: Any = None  # labels that the format keeps apart from the samples
+    labels: Any = None  # classes of time series
     target: str | None = None  # column that the format marks as the target
     notes: tuple[str, ...] = ()
-    split: tuple[Any, Any] | None = None  # training and test rows, if the file says so
     style: tuple[str, str] = (",", ".")  # separator and decimal mark of a text file
 
 
@@ -154,12 +147,10 @@ class DataFile:
         What was guessed, in sentences.
     dropped : dict of str
         Reason for each column that was dropped.
-    split : pair of arrays, optional
-        Training and test rows, if the file says so.
     groups : array of shape (n_samples,), optional
         Which rows belong together.
-    wishes : dict of arrays of shape (n_samples,)
-        What is wished of the rows: "eligible", "pin" and "ban", those that were asked for.
+    eligible : array of bool of shape (n_samples,), optional
+        Which rows may be shown in prototypes.
     subgroups : dict of arrays of shape (n_samples,)
         Texts in the columns that divide the rows.
     id_column, group_column : str, optional
@@ -187,9 +178,8 @@ class DataFile:
     target: str | None = None
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, str] = field(default_factory=dict)
-    split: tuple[Any, Any] | None = None
     groups: Any = None
-    wishes: Mapping[str, Any] = field(default_factory=dict)
+    eligible: Any = None
     subgroups: Mapping[str, Any] = field(default_factory=dict)
     id_column: str | None = None
     group_column: str | None = None
@@ -202,7 +192,7 @@ class DataFile:
         return isinstance(self.samples, SeriesSet)
 
     @property
-    def is_tall(self) -> bool:
+    def is_on_disk(self) -> bool:
         """Whether the samples stay in their file."""
         return isinstance(self.samples, ParquetColumns)
 
@@ -214,15 +204,13 @@ class DataFile:
         DataFile
             The same with a data frame.
         """
-        if not self.is_tall:
+        if not self.is_on_disk:
             return self
         import pandas as pd
 
         rows = RowBlocks(self.samples.rows, None, None, self.samples)
-        values = rows.gather(np.arange(len(rows)))
-        index = pd.Index(self.ids)
-        frame = pd.DataFrame(values, index=index, columns=self.samples.feature_names)
-        return replace(self, samples=frame)
+        values, names = rows.gather(np.arange(len(rows))), self.samples.feature_names
+        return replace(self, samples=pd.DataFrame(values, index=self.ids, columns=names))
 
     def take(self, rows: Any) -> DataFile:
         """Select rows.
@@ -235,21 +223,20 @@ class DataFile:
         Returns
         -------
         DataFile
-            The same columns and notes, without a split.
+            The same columns and notes.
         """
-        is_frame = not self.is_series and not self.is_tall
-        samples = self.samples.iloc[rows] if is_frame else self.samples[rows]
-        y = None if self.y is None else self.y[rows]
-        groups = None if self.groups is None else self.groups[rows]
+
+        def cut(values: Any) -> Any:
+            return None if values is None else values[rows]
+
         return replace(
             self,
-            samples=samples,
-            y=y,
+            samples=getattr(self.samples, "iloc", self.samples)[rows],
+            y=cut(self.y),
             ids=self.ids[rows],
-            groups=groups,
-            wishes={name: flags[rows] for name, flags in self.wishes.items()},
+            groups=cut(self.groups),
+            eligible=cut(self.eligible),
             subgroups={name: texts[rows] for name, texts in self.subgroups.items()},
-            split=None,
         )
 
     def hash_rows(self) -> Any:
@@ -267,24 +254,19 @@ class DataFile:
 
         return hash_pandas_object(self.samples, index=False).to_numpy()
 
-    def fingerprint(self, key: bytes = b"") -> str:
+    def fingerprint(self) -> str:
         """Compute a digest of all samples and classes in their order, without the row names.
-
-        Parameters
-        ----------
-        key : bytes
-            A key without which nobody can check a guess of the data.
 
         Returns
         -------
         str
             32 hexadecimal digits, the same on every machine.
         """
-        total = hashlib.blake2b(key=key, digest_size=16)
+        total = hashlib.blake2b(digest_size=16)
         columns: Iterable[Any]
         if self.is_series:
             columns = [self.samples.values.ravel(), np.asarray(self.samples.starts)]
-        elif self.is_tall:
+        elif self.is_on_disk:
             names = self.samples.feature_names
             columns = (self.samples[:, [place]].ravel() for place in range(len(names)))
             total.update(json.dumps(names).encode())
@@ -300,33 +282,6 @@ class DataFile:
                 texts = [None if one is None or one != one else str(one) for one in cells.tolist()]
                 total.update(json.dumps(texts).encode())
         return total.hexdigest()
-
-    def pseudonymise(self, key: bytes) -> DataFile:
-        """Replace row names and groups by keyed digests.
-
-        Parameters
-        ----------
-        key : bytes
-            At most 64 bytes; equal names and keys give equal pseudonyms.
-
-        Returns
-        -------
-        DataFile
-            The same samples under other names.
-        """
-
-        def hide(names: Any) -> Any:
-            digests = (
-                hashlib.blake2b(str(name).encode(), key=key, digest_size=8).hexdigest()
-                for name in names.tolist()
-            )
-            return np.array(list(digests), dtype=object)
-
-        ids, samples = hide(self.ids), self.samples
-        if not self.is_series:
-            samples = samples.set_axis(ids, axis=0)
-        groups = None if self.groups is None else hide(self.groups)
-        return replace(self, ids=ids, samples=samples, groups=groups)
 
     def __len__(self) -> int:
         return len(self.samples)

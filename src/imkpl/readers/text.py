@@ -39,7 +39,7 @@ WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Read a table from a text file."""
-    content, notes = _decode(path)
+    content, notes = decode(path)
     raw = parse_content(path, content, options)
     separator, decimal = raw.style
     note = (
@@ -127,7 +127,8 @@ def _read_commas(frame: Any) -> Any:
     return frame
 
 
-def _decode(path: pathlib.Path) -> tuple[str, list[str]]:
+def decode(path: pathlib.Path) -> tuple[str, list[str]]:
+    """The text in a file, and notes on its encoding."""
     content = path.read_bytes()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", errors="replace"), [f"{path.name}: encoding UTF-16."]
