@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from imkpl import load
 from imkpl.cli import measure
-from imkpl.readers import DataFile
+from imkpl.readers.data_file import DataFile
 
 
 def build(n=60, seed=0, **columns):

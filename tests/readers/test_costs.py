@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from imkpl.readers import ExpectedColumns, InputError, ReadOptions, read_new_file
+from imkpl.readers import InputError, ReadOptions
 from imkpl.readers import read_training_file as read
 from imkpl.readers.formats import parse_file
+from imkpl.readers.read import ExpectedColumns, read_new_file
 
 USUAL_LIMIT = 131_072
 ARFF = "@relation r\n@attribute a numeric\n@attribute kind {x,y}\n@data\n"
@@ -75,7 +76,7 @@ def test_columns_are_compared_by_name_in_linear_time(tmp_path):
         pd.DataFrame(np.ones((1, n)), columns=list(names[::-1])).to_parquet(path)
         expected = ExpectedColumns(names, names, {}, reads_missing=True)
         start = time.perf_counter()
-        assert len(read_new_file(path, expected)) == 1
+        assert len(read_new_file(path, expected, ReadOptions())) == 1
         return time.perf_counter() - start
 
     measure(200)

@@ -8,13 +8,8 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from imkpl.readers import (
-    ExpectedColumns,
-    InputError,
-    ReadOptions,
-    read_new_file,
-    read_training_file,
-)
+from imkpl.readers import InputError, ReadOptions, read_training_file
+from imkpl.readers.read import ExpectedColumns, read_new_file
 
 X = np.array([[1.5, 2.0], [1.25, 3.5], [2.5, 2.5], [2.25, 3.25], [1.0, 2.75]])
 Y = np.array(["cat", "dog", "cat", "dog", "cat"])
@@ -141,7 +136,7 @@ def test_columns_that_are_neither_numbers_nor_categories_are_left_out(
     assert data.dropped["when"].startswith(reason)
     expected = ExpectedColumns(("when",), ("when",), {}, reads_missing=True)
     with pytest.raises(InputError, match=rf"Column 'when' of a\.{ending} holds {reason}.*numbers"):
-        read_new_file(path, expected)
+        read_new_file(path, expected, ReadOptions())
 
 
 @pytest.mark.parametrize(("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather")])

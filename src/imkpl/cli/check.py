@@ -10,9 +10,9 @@ import typer
 
 from imkpl.cli.command import INPUT_ERROR, DataArgument, JsonOption, TrainingFile
 from imkpl.cli.output import echo, echo_json, echo_note, echo_table
-from imkpl.readers import DataFile, read_training_file
+from imkpl.readers import read_training_file
 from imkpl.readers.check import describe_columns, find_baseline
-from imkpl.readers.data_file import count
+from imkpl.readers.data_file import DataFile, count
 
 CHECK_EXAMPLES = """
 imkpl check data.csv --target class

@@ -26,8 +26,8 @@ from imkpl.cli.model import (
     show_features,
 )
 from imkpl.cli.output import check_ending, check_outputs, echo, echo_json, echo_table, progress_bar
-from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
-from imkpl.readers.data_file import count
+from imkpl.readers import InputError, ReadOptions, read_training_file
+from imkpl.readers.data_file import DataFile, count
 
 INSPECT_EXAMPLES = """
 imkpl inspect m.imkpl

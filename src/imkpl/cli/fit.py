@@ -49,9 +49,9 @@ from imkpl.cli.output import (
     echo_table,
     progress_bar,
 )
-from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
+from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.check import find_baseline
-from imkpl.readers.data_file import list_names
+from imkpl.readers.data_file import DataFile, list_names
 
 FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html

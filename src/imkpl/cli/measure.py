@@ -13,9 +13,9 @@ import numpy as np
 from imkpl._progress import announce
 from imkpl.cli.output import progress_bar
 from imkpl.measures import wilson_interval
-from imkpl.readers import DataFile, InputError
+from imkpl.readers import InputError
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
-from imkpl.readers.data_file import list_names
+from imkpl.readers.data_file import DataFile, list_names
 
 N_FOLDS, MAX_REPEATS = 5, 5
 # In larger tables, the rows that are held out say enough.

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from imkpl.cli.output import echo_note
-from imkpl.readers import DataFile, ExpectedColumns, InputError, ReadOptions, read_new_file
-from imkpl.readers.data_file import list_names
+from imkpl.readers import InputError, ReadOptions
+from imkpl.readers.data_file import DataFile, list_names
+from imkpl.readers.read import ExpectedColumns, read_new_file
 
 # A value is far from all others at this part of their range beyond it.
 FAR = 0.25

@@ -43,7 +43,8 @@ from imkpl.cli.output import (
     format_json,
 )
 from imkpl.kernels import ParquetColumns
-from imkpl.readers import DataFile, InputError
+from imkpl.readers import InputError
+from imkpl.readers.data_file import DataFile
 from imkpl.readers.read import open_on_disk
 
 PREDICT_EXAMPLES = """

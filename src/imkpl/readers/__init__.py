@@ -5,15 +5,7 @@
 before a fit. Nothing in a file is executed.
 """
 
-from imkpl.readers.data_file import DataFile, Finding, InputError, ReadOptions
-from imkpl.readers.read import ExpectedColumns, read_new_file, read_training_file
+from imkpl.readers.data_file import InputError, ReadOptions
+from imkpl.readers.read import read_training_file
 
-__all__ = [
-    "DataFile",
-    "ExpectedColumns",
-    "Finding",
-    "InputError",
-    "ReadOptions",
-    "read_new_file",
-    "read_training_file",
-]
+__all__ = ["InputError", "ReadOptions", "read_training_file"]

@@ -85,36 +85,14 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a data file that a person should know before fitting.
+    """Something about a data file that a person should know before fitting."""
 
-    Parameters
-    ----------
-    kind : str
-        What it is about, such as "units" or "equal rows".
-    text : str
-        What was found, in a sentence.
-    advice : str
-        What to do about it.
-    columns : tuple of str
-        The columns concerned.
-    examples : tuple of str
-        Some of the cells concerned.
-    needs_action : bool
-        False if the file can be used as it is.
-
-    Examples
-    --------
-    >>> found = Finding("units", "weight has 2 units", "Convert them to one.", columns=("weight",))
-    >>> found.needs_action
-    True
-    """
-
-    kind: str
-    text: str
-    advice: str = ""
-    columns: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
-    needs_action: bool = True
+    kind: str  # what it is about, such as "units" or "equal rows"
+    text: str  # what was found, in a sentence
+    advice: str = ""  # what to do about it
+    columns: tuple[str, ...] = ()  # the columns concerned
+    examples: tuple[str, ...] = ()  # some of the cells concerned
+    needs_action: bool = True  # False if the file can be used as it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,61 +108,21 @@ class RawFile:
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
-    r"""Samples and labels from a file, with notes on what was guessed.
+    """Samples and labels from a file, with notes on what was guessed."""
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame, SeriesSet or ParquetColumns
-        Columns of numbers (float) and of categories (text), indexed by the row names; time series;
-        or the rows of a large file.
-    y : array of shape (n_samples,) or None
-        Class labels.
-    ids : array of shape (n_samples,)
-        Row names: the values of a column, or numbers from 1.
-    target : str or None
-        Name of the target column.
-    notes : tuple of str
-        What was guessed, in sentences.
-    dropped : dict of str
-        Reason for each column that was dropped.
-    groups : array of shape (n_samples,), optional
-        Which rows belong together.
-    eligible : array of bool of shape (n_samples,), optional
-        Which rows may be shown in prototypes.
-    subgroups : dict of arrays of shape (n_samples,)
-        Texts in the columns that divide the rows.
-    id_column, group_column : str, optional
-        Names of the columns that `ids` and `groups` come from.
-    findings : tuple of Finding
-        What deserves attention before a fit.
-    style : pair of str
-        Separator and decimal mark of the file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from imkpl.readers import ReadOptions, read_training_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "pets.csv")
-    ...     _ = path.write_text("kg,legs,pet\n4,4,cat\n5,4,cat\n0.1,2,bird\n0.2,2,bird\n")
-    ...     data = read_training_file(path, ReadOptions(target="pet"))
-    >>> data.target, data.y.tolist(), list(data.samples)
-    ('pet', ['cat', 'cat', 'bird', 'bird'], ['kg', 'legs'])
-    """
-
-    samples: Any
-    y: Any
-    ids: Any
-    target: str | None = None
-    notes: tuple[str, ...] = ()
-    dropped: Mapping[str, str] = field(default_factory=dict)
-    groups: Any = None
-    eligible: Any = None
-    subgroups: Mapping[str, Any] = field(default_factory=dict)
-    id_column: str | None = None
-    group_column: str | None = None
-    findings: tuple[Finding, ...] = ()
-    style: tuple[str, str] = (",", ".")
+    samples: Any  # pandas.DataFrame of floats and texts, SeriesSet, or ParquetColumns
+    y: Any  # class labels; None if there are none
+    ids: Any  # row names: the values of a column, or numbers from 1
+    target: str | None = None  # name of the target column
+    notes: tuple[str, ...] = ()  # what was guessed, in sentences
+    dropped: Mapping[str, str] = field(default_factory=dict)  # the reason for each column
+    groups: Any = None  # which rows belong together
+    eligible: Any = None  # which rows may be shown in prototypes
+    subgroups: Mapping[str, Any] = field(default_factory=dict)  # texts in columns that divide rows
+    id_column: str | None = None  # where `ids` come from
+    group_column: str | None = None  # where `groups` come from
+    findings: tuple[Finding, ...] = ()  # what deserves attention before a fit
+    style: tuple[str, str] = (",", ".")  # separator and decimal mark of the file
 
     @property
     def is_series(self) -> bool:
@@ -197,13 +135,7 @@ class DataFile:
         return isinstance(self.samples, ParquetColumns)
 
     def in_memory(self) -> DataFile:
-        """Read samples that stay in their file.
-
-        Returns
-        -------
-        DataFile
-            The same with a data frame.
-        """
+        """The same with a data frame, if the samples stay in their file."""
         if not self.is_on_disk:
             return self
         import pandas as pd
@@ -213,18 +145,7 @@ class DataFile:
         return replace(self, samples=pd.DataFrame(values, index=self.ids, columns=names))
 
     def take(self, rows: Any) -> DataFile:
-        """Select rows.
-
-        Parameters
-        ----------
-        rows : array of int
-            Positions of the rows.
-
-        Returns
-        -------
-        DataFile
-            The same columns and notes.
-        """
+        """The same columns and notes for the rows at some places."""
 
         def cut(values: Any) -> Any:
             return None if values is None else values[rows]
@@ -240,13 +161,7 @@ class DataFile:
         )
 
     def hash_rows(self) -> Any:
-        """Compute a number per row that is the same for equal rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The numbers; those of time series differ from process to process.
-        """
+        """A number per row, the same for equal rows; of time series, only within a process."""
         if self.is_series:
             # Adding zero makes the bytes of -0 and 0 equal.
             return np.array([hash((one.shape, (one + 0.0).tobytes())) for one in self.samples])
@@ -255,13 +170,7 @@ class DataFile:
         return hash_pandas_object(self.samples, index=False).to_numpy()
 
     def fingerprint(self) -> str:
-        """Compute a digest of all samples and classes in their order, without the row names.
-
-        Returns
-        -------
-        str
-            32 hexadecimal digits, the same on every machine.
-        """
+        """A digest of all samples and classes in their order, without the row names."""
         total = hashlib.blake2b(digest_size=16)
         columns: Iterable[Any]
         if self.is_series:

@@ -59,30 +59,12 @@ LOOKED_AT = 20
 
 @dataclass(frozen=True)
 class ExpectedColumns:
-    """What a fitted model reads.
+    """What a fitted model reads."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        All columns that it was fitted to, in their order.
-    live : tuple of str
-        The columns that it uses; others may be missing from a file.
-    categories : mapping of str to tuple
-        Categories of each live column of categories.
-    reads_missing : bool
-        Whether cells may be missing.
-
-    Examples
-    --------
-    >>> expected = ExpectedColumns(("kg", "color"), ("color",), {"color": ("red", "blue")}, True)
-    >>> expected.live, expected.categories["color"]
-    (('color',), ('red', 'blue'))
-    """
-
-    names: tuple[str, ...]
-    live: tuple[str, ...]
-    categories: Mapping[str, tuple[Any, ...]]
-    reads_missing: bool
+    names: tuple[str, ...]  # all columns that it was fitted to, in their order
+    live: tuple[str, ...]  # the columns that it uses; others may be missing from a file
+    categories: Mapping[str, tuple[Any, ...]]  # those of each live column of categories
+    reads_missing: bool  # whether cells may be missing
 
 
 def read_training_file(
@@ -168,35 +150,19 @@ def read_training_file(
 
 
 def read_new_file(
-    path: str | os.PathLike[str],
+    path: pathlib.Path,
     expected: ExpectedColumns | None,
-    options: ReadOptions | None = None,
+    options: ReadOptions,
     *,
     needs_target: bool = False,
     classes: Sequence[Any] = (),
 ) -> DataFile:
     """Read samples for a fitted model; columns are matched by name.
 
-    Parameters
-    ----------
-    path : str or path
-        A file of any format that `read_training_file` reads.
-    expected : ExpectedColumns or None
-        What the model reads; None for time series.
-    options : ReadOptions, optional
-        Whatever should not be guessed.
-    needs_target : bool
-        Whether to read the classes, and to leave out rows without one.
-    classes : sequence
-        The model's classes: if no target is named, a column that holds them is taken as one.
-
-    Returns
-    -------
-    DataFile
-        Its columns are `expected.names`. `y` is None if there are no classes, and has None for
-        rows without one.
+    Without `expected` these are time series. With `needs_target`, rows without a class are left
+    out. Otherwise, if no target is named, a column of the model's `classes` is taken as one; rows
+    without a class have None.
     """
-    path, options = pathlib.Path(path), options or ReadOptions()
     known = () if expected is None else expected.live
     raw = parse_file(path, replace(options, known_names=known))
     is_table = hasattr(raw.samples, "columns")
