@@ -42,7 +42,9 @@ ModelArgument: TypeAlias = Annotated[
 # What can be said about a file: fields of ReadOptions, and their options.
 READING: dict[str, Any] = {
     # A list, because of several targets an option that takes one would keep the last.
-    "target": _optional(list[str], "--target", "Column with the classes."),
+    "target": Annotated[
+        list[str] | None, option("--target", "Column with the classes.", metavar="<str>")
+    ],
     "id_column": _optional(str, "--id", "Column with the row names."),
     "group": _optional(
         str,
