@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from imkpl._archive import write_file
 from imkpl._json import to_json
+from imkpl._writing import write_file
 from imkpl.cli.command import ForceOption, JsonOption, MeasuredFile, ModelArgument, option
 from imkpl.cli.measure import drop_rare, say_accuracy, say_rows
 from imkpl.cli.model import (
@@ -210,11 +210,11 @@ def card(
         pair = None if train is None else (as_samples(estimator, train), train.y)
         with progress_bar("measuring"):
             page = summarize(estimator, samples, rows.y, train=pair, by=by, title=title)
-    document = build_card(contents, say_constraints(contents["constraints"]), page)
-    text = document.to_markdown()
+    parts = contents, say_constraints(contents["constraints"]), page
+    text = build_card(*parts)
     if out is not None:
         is_page = out.suffix.lower() == ".html"
-        write_file(out, (document.to_html() if is_page else text).encode())
+        write_file(out, (build_card(*parts, html=True) if is_page else text).encode())
     if as_json:
         where = None if out is None else str(out)
         echo_json({"command": "card", "model": str(model), "out": where, "text": text})

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from imkpl._archive import write_file, write_files
 from imkpl._json import to_json
+from imkpl._writing import write_file, write_files
 from imkpl.cli.check import echo_findings
 from imkpl.cli.command import DataArgument, ForceOption, JsonOption, TrainingFile, option
 from imkpl.cli.measure import (
@@ -215,7 +215,6 @@ def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Set
         "file": data.name,
         "fingerprint": whole.fingerprint(),
         "rows": len(whole),
-        "eligible_rows": None if train.eligible is None else int(train.eligible.sum()),
         "held_out_rows": rows.tolist(),
         "measured_on": None if test is None else test.name,
         "target": whole.target,

@@ -191,11 +191,10 @@ def read_settings(model: Any) -> dict[str, Any]:
 
 def describe_constraints(model: Any) -> dict[str, Any]:
     """Features that were required or excluded, and how many rows were eligible, if asked for."""
-    origin = getattr(model, "provenance_", None) or {}
     given = {name: getattr(model, name, None) for name in ("require", "exclude")}
     found = {name: list(names) for name, names in given.items() if names is not None and len(names)}
-    n_eligible = origin.get("eligible_rows")
-    return found if n_eligible is None else {**found, "eligible": n_eligible}
+    eligible = getattr(model, "eligible_", None)
+    return found if eligible is None else {**found, "eligible": int(eligible.sum())}
 
 
 def list_features(model: Any) -> list[dict[str, Any]]:

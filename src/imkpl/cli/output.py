@@ -19,9 +19,9 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from imkpl._archive import check_target
 from imkpl._json import to_json
 from imkpl._progress import Progress, listening
+from imkpl._writing import check_target
 from imkpl.readers import InputError
 
 # Wider than any table, so that nothing is cut off.

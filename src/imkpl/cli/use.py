@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from imkpl._archive import write_file
+from imkpl._writing import write_file
 from imkpl.cli.command import (
     DataArgument,
     ForceOption,
