@@ -184,21 +184,16 @@ def test_a_row_that_does_not_exist(shell, folder):
 def test_a_result_that_cannot_be_written(shell, data, tmp_path, monkeypatch):
     path = tmp_path / "nowhere" / "page.html"
     assert fit(shell, data, "--report", path) == (
-        f"{path} cannot be written: the folder {path.parent} does not exist. Create it, or choose "
-        "another."
-    )
-    assert fit(shell, data, "--model", data / "m.imkpl") == (
-        f"{data / 'm.imkpl'} cannot be written: {data} is a file, expected a folder. Choose "
-        "another name."
+        f"The folder {path.parent} of page.html does not exist. Create it, or choose another."
     )
     assert fit(shell, data, "--model", tmp_path) == (
         f"{tmp_path} is a folder, expected a file. Name a file in it."
     )
     # Who runs the tests may be allowed to write everywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
-    path = tmp_path / "page.html"
-    assert fit(shell, data, "--report", path) == (
-        f"{path} cannot be written: the folder {tmp_path} is not writable. Choose another."
+    assert fit(shell, data, "--report", tmp_path / "page.html") == (
+        f"The folder {tmp_path} of page.html is not writable. Choose another, or change its "
+        "permissions."
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -150,27 +149,18 @@ def check_outputs(
     """Raise before a long fit if its result could not be written."""
     taken = {path.resolve() for path in inputs if path is not None}
     for path in filter(None, outputs):
-        folder = path.resolve().parent
         if path.resolve() in taken:
-            problem = " is already read or written by this command. Choose another name."
-        elif path.is_dir():
-            problem = " is a folder, expected a file. Name a file in it."
-        elif path.exists() and not force:
-            problem = " already exists. Choose another name, or replace it with --force."
-        elif not folder.exists():
-            problem = f" cannot be written: the folder {folder} does not exist. Create it, or "
-            problem += "choose another."
-        elif not folder.is_dir():
-            problem = f" cannot be written: {folder} is a file, expected a folder. Choose another "
-            problem += "name."
-        elif not os.access(folder, os.W_OK | os.X_OK):
-            problem = f" cannot be written: the folder {folder} is not writable. Choose another."
-        else:
-            taken.add(path.resolve())
-            if path.exists():
-                check_target(path)
-            continue
-        raise InputError(f"{path}{problem}")
+            raise InputError(
+                f"{path} is already read or written by this command. Choose another name."
+            )
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, expected a file. Name a file in it.")
+        if path.exists() and not force:
+            raise InputError(
+                f"{path} already exists. Choose another name, or replace it with --force."
+            )
+        check_target(path)
+        taken.add(path.resolve())
 
 
 def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:
