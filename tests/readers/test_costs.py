@@ -114,13 +114,6 @@ def test_cells_of_any_length_are_read(tmp_path):
     assert data.samples["b"].tolist() == [long.strip(), "y"] * 2
 
 
-def test_lines_of_white_space_are_left_out(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("a,b,kind\n1,2,u\n   \n3,1,v\n4,2,u\n")
-    data = read(path, ReadOptions(target="kind"))
-    np.testing.assert_array_equal(data.samples, [[1, 2], [3, 1], [4, 2]])
-
-
 @pytest.mark.parametrize(
     ("ending", "place"),
     [
