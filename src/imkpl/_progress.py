@@ -28,16 +28,7 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=(
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Hand every announcement within the block to a listener.
-
-    Examples
-    --------
-    >>> heard = []
-    >>> with listening(heard.append):
-    ...     announce("IMKPL", "weighing 30 kernels")
-    >>> heard
-    [Progress(source='IMKPL', message='weighing 30 kernels', done=None, total=None)]
-    """
+    """Hand every announcement within the block to a listener."""
     token = _listeners.set((*_listeners.get(), listener))
     try:
         yield

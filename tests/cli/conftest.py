@@ -66,7 +66,8 @@ def folder(tmp_path_factory, wine, shell):
     folder = tmp_path_factory.mktemp("files")
     wine.to_csv(folder / "wine.csv", index=False)
     for name, more in (("a", []), ("b", ["--max-kernels", 3])):
-        command = ["fit", folder / "wine.csv", "--target", "cultivar", "--sparsity", 3, *more]
+        command = ["fit", folder / "wine.csv", "--target", "cultivar", "--sparsity", 3]
+        command += ["--prototypes", 6, *more]
         result = shell(*command, "--model", folder / f"{name}.imkpl")
         assert result.exit_code == 0, result.stderr
     return folder

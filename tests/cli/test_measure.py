@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from imkpl import load
 from imkpl.cli import measure
-from imkpl.readers import DataFile
+from imkpl.readers.data_file import DataFile
 
 
 def build(n=60, seed=0, **columns):
@@ -49,16 +49,12 @@ def test_units_are_never_on_both_sides():
         assert not set(units[train]) & set(units[test])
 
 
-def test_rows_to_show_are_not_held_out():
-    """Pinned rows are learned from, and every class keeps a row that may be shown."""
-    rows, data = np.arange(80), as_data(build(80))
-    few = {"eligible": np.isin(rows, [2, 43, 71]), "ban": rows == 71}
+def test_every_class_keeps_a_row_that_may_be_shown():
+    data = replace(as_data(build(80)), eligible=np.isin(np.arange(80), [2, 43]))
     for seed in range(5):
-        pin = np.random.default_rng(seed).random(80) < 0.3
-        is_test = measure.hold_out(replace(data, wishes={"pin": pin}), 0.4, seed)
+        is_test = measure.hold_out(data, 0.9, seed)
         assert is_test.any()
-        assert not (is_test & pin).any()
-        assert not measure.hold_out(replace(data, wishes=few), 0.9, seed)[[2, 43]].any()
+        assert not is_test[[2, 43]].any()
 
 
 def test_intervals_are_wilsons_for_distinct_rows():
@@ -75,7 +71,7 @@ def test_intervals_are_wilsons_for_distinct_rows():
 
 def test_fit_measures_in_repeated_folds(shell, tmp_path):
     build().to_csv(tmp_path / "a.csv", index=False)
-    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--repeats", 2)
+    command = ("fit", tmp_path / "a.csv", "--prototypes", 4, "--repeats", 2)
     answer = shell.ask(*command)
     folds = answer["folds"]
     assert (folds["folds"], folds["repeats"], folds["rows"]) == (5, 2, 60)
@@ -95,7 +91,7 @@ def test_a_model_of_noise_gets_a_warning(shell, tmp_path):
     frame = build(40)
     frame["x"] = np.random.default_rng(1).standard_normal(40)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    shown = shell("fit", tmp_path / "a.csv", "--sparsity", 2, "--repeats", 1).stdout
+    shown = shell("fit", tmp_path / "a.csv", "--prototypes", 4, "--repeats", 1).stdout
     assert "In 5 folds of 40 rows: accuracy " in shown
     assert "Warning: this is not clearly better than always saying 'ill'." in shown
 
@@ -104,12 +100,12 @@ def test_folds_stop_when_they_take_long(shell, tmp_path, monkeypatch):
     build().to_csv(tmp_path / "a.csv", index=False)
     monkeypatch.setattr(measure, "MAX_FOLD_ROWS", 1000)
     monkeypatch.setattr(measure, "BUDGET", 0.0)
-    result = shell("fit", tmp_path / "a.csv", "--sparsity", 2, "--json")
+    result = shell("fit", tmp_path / "a.csv", "--prototypes", 4, "--json")
     assert "note: The accuracy is not measured in folds, which would take about" in result.stderr
     assert json.loads(result.stdout)["folds"] is None
     monkeypatch.setattr(measure, "BUDGET", 60.0)
     monkeypatch.setattr(measure, "MAX_REPEATS", 1)
-    assert shell.ask("fit", tmp_path / "a.csv", "--sparsity", 2)["folds"]["repeats"] == 1
+    assert shell.ask("fit", tmp_path / "a.csv", "--prototypes", 4)["folds"]["repeats"] == 1
 
 
 def test_balanced_fits_are_measured_by_class(shell, tmp_path):
@@ -118,13 +114,13 @@ def test_balanced_fits_are_measured_by_class(shell, tmp_path):
     frame = frame[(frame["y"] == "well") | (np.arange(100) < 24)]
     frame.to_csv(tmp_path / "a.csv", index=False)
     model = tmp_path / "m.imkpl"
-    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--balanced", "--model", model)
+    command = ("fit", tmp_path / "a.csv", "--prototypes", 4, "--balanced", "--model", model)
     shown = shell(*command, "--repeats", 1).stdout
     assert "folds of 62 rows: balanced accuracy" in shown
     assert "; always saying any class has 50.0%." in shown
     fitted = load(model)
     assert fitted.class_weight == "balanced"
-    plain = shell.ask("fit", tmp_path / "a.csv", "--sparsity", 2)["held_out"]["recall"]["ill"]
+    plain = shell.ask("fit", tmp_path / "a.csv", "--prototypes", 4)["held_out"]["recall"]["ill"]
     again = shell.ask(*command, "--force")["held_out"]
     assert again["recall"]["ill"] >= plain
     assert again["balanced_accuracy"] == pytest.approx(np.mean(list(again["recall"].values())))
@@ -136,7 +132,7 @@ def test_rare_classes_can_be_left_out(shell, tmp_path):
     frame = build()
     frame.loc[[3, 7], "y"] = ["il", "wel"]
     frame.to_csv(tmp_path / "a.csv", index=False)
-    command = ("fit", tmp_path / "a.csv", "--sparsity", 2)
+    command = ("fit", tmp_path / "a.csv", "--prototypes", 4)
     assert "--drop-rare" in shell.fails(*command)
     result = shell(*command, "--drop-rare", "--json")
     assert "note: Classes with fewer than three rows left out: 'il' and 'wel'." in result.stderr
@@ -148,7 +144,7 @@ def test_rows_of_a_test_file_that_were_learned_from_are_named(shell, tmp_path):
     frame = build()
     frame.to_csv(tmp_path / "a.csv", index=False)
     pd.concat([frame[:5], build(20, seed=1)]).to_csv(tmp_path / "b.csv", index=False)
-    command = ("fit", tmp_path / "a.csv", "--sparsity", 2, "--test", tmp_path / "b.csv")
+    command = ("fit", tmp_path / "a.csv", "--prototypes", 4, "--test", tmp_path / "b.csv")
     assert (
         "note: 5 of 25 rows to measure on are equal to rows that were learned from."
         in shell(*command).stderr

@@ -56,7 +56,7 @@ def wait(path):
 
 # Who runs the tests may ignore the signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-imkpl.cli.use.load_model = wait
+imkpl.cli.use.load_reader = wait
 main(["predict", "m.imkpl", "new.csv"])
 """
 
@@ -148,21 +148,7 @@ def test_the_documentation_shows_every_command_and_option():
             assert not options or any(f"`{option}" in text for option in options), options
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "demo",
-        "fit",
-        "predict",
-        "explain",
-        "report",
-        "export",
-        "compare",
-        "inspect",
-        "forget",
-        "release",
-    ],
-)
+@pytest.mark.parametrize("name", get_command(app).commands)
 def test_help_shows_examples(name, shell):
     result = shell(name, "--help")
     assert result.exit_code == 0

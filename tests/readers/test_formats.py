@@ -7,16 +7,9 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from scipy.io import savemat
 
-from imkpl.readers import (
-    ExpectedColumns,
-    InputError,
-    ReadOptions,
-    read_new_file,
-    read_training_file,
-)
+from imkpl.readers import InputError, ReadOptions, read_training_file
+from imkpl.readers.read import ExpectedColumns, read_new_file
 
 X = np.array([[1.5, 2.0], [1.25, 3.5], [2.5, 2.5], [2.25, 3.25], [1.0, 2.75]])
 Y = np.array(["cat", "dog", "cat", "dog", "cat"])
@@ -143,119 +136,15 @@ def test_columns_that_are_neither_numbers_nor_categories_are_left_out(
     assert data.dropped["when"].startswith(reason)
     expected = ExpectedColumns(("when",), ("when",), {}, reads_missing=True)
     with pytest.raises(InputError, match=rf"Column 'when' of a\.{ending} holds {reason}.*numbers"):
-        read_new_file(path, expected)
+        read_new_file(path, expected, ReadOptions())
 
 
-def test_npz_has_samples_labels_and_names(tmp_path):
-    np.savez(tmp_path / "a.npz", X=X, y=Y, feature_names=["a", "b"], ids=list("vwxyz"))
-    data = read_training_file(tmp_path / "a.npz", ReadOptions(id_column="id"))
-    np.testing.assert_array_equal(data.samples[["a", "b"]], X)
-    assert data.y.tolist() == Y.tolist()
-    assert data.ids.tolist() == list("vwxyz")
-    assert "a.npz: samples from array 'X', labels from 'y'." in data.notes
-
-
-def test_npz_may_say_which_rows_to_learn_from(tmp_path):
-    np.savez(tmp_path / "a.npz", X=X, y=Y, train_idx=[0, 1, 2], test_idx=[3, 4])
-    train, test = read_training_file(tmp_path / "a.npz").split
-    assert train.tolist() == [0, 1, 2]
-    assert test.tolist() == [3, 4]
-    np.savez(tmp_path / "a.npz", X=X, y=Y, train_idx=[0, 1, 2], test_idx=[2, 4])
-    assert read_training_file(tmp_path / "a.npz").split is None
-
-
-def test_npz_of_three_axes_are_time_series(tmp_path):
-    series = np.arange(60.0).reshape(5, 2, 6)
-    np.savez(tmp_path / "a.npz", X=series, y=Y)
-    data = read_training_file(tmp_path / "a.npz")
-    assert data.is_series
-    np.testing.assert_array_equal(data.take(np.array([3])).samples[0], series[3])
-    assert data.take(np.array([3])).ids.tolist() == [4]
-
-
-def test_npz_with_wrong_numbers_is_not_called_damaged(tmp_path):
-    series = np.arange(60.0).reshape(5, 2, 6)
-    series[3, 1, 2] = np.inf
-    np.savez(tmp_path / "a.npz", X=series, y=Y)
-    with pytest.raises(ValueError, match="Channel 1 of series 3 has an infinite value at step 2"):
-        read_training_file(tmp_path / "a.npz")
-
-
-def test_pickled_objects_are_not_opened(tmp_path):
-    np.savez(tmp_path / "a.npz", X=X, y=np.array(["a", 1], dtype=object))
-    with pytest.raises(InputError, match=r"a\.npz holds pickled objects, which can run code"):
-        read_training_file(tmp_path / "a.npz")
-
-
-def test_several_labels_per_row_are_refused(tmp_path):
-    np.savez(tmp_path / "a.npz", X=X, y=np.eye(5))
-    with pytest.raises(InputError, match=r"Array 'y' of a\.npz has shape \(5, 5\)"):
-        read_training_file(tmp_path / "a.npz")
-
-
-@pytest.mark.parametrize("ending", ["npz", "mat"])
-def test_arrays_of_other_names_are_found_by_key(tmp_path, ending):
-    path = tmp_path / f"a.{ending}"
-    arrays = {"spectra": X, "group": np.array([1, 2, 1, 2, 1])}
-    np.savez(path, **arrays) if ending == "npz" else savemat(path, arrays)
-    with pytest.raises(InputError, match="no array named X or x for the samples; its arrays are"):
-        read_training_file(path)
-    with pytest.raises(InputError, match="no array 'grup' for the labels"):
-        read_training_file(path, ReadOptions(x_key="spectra", y_key="grup"))
-    data = read_training_file(path, ReadOptions(x_key="spectra", y_key="group"))
-    np.testing.assert_array_equal(data.samples, X)
-    assert data.y.tolist() == [1, 2, 1, 2, 1]
-
-
-def test_mat_as_in_the_feature_selection_repository(tmp_path):
-    savemat(tmp_path / "a.mat", {"X": X, "Y": np.array([[1], [2], [1], [2], [1]])})
-    data = read_training_file(tmp_path / "a.mat")
-    np.testing.assert_array_equal(data.samples, X)
-    assert list(data.samples.columns) == ["x0", "x1"]
-    assert data.y.tolist() == [1, 2, 1, 2, 1]
-
-
-def test_mat_cells_with_text_are_labels(tmp_path):
-    savemat(tmp_path / "a.mat", {"X": X, "Y": Y.astype(object)[:, None]})
-    assert read_training_file(tmp_path / "a.mat").y.tolist() == Y.tolist()
-
-
-def test_mat_of_version_7_3_is_refused_with_the_way_out(tmp_path):
-    start = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM"
-    (tmp_path / "a.mat").write_bytes(start + b"\x89HDF\r\n\x1a\n" + b"\0" * 500)
-    with pytest.raises(InputError, match=r"a\.mat is a MATLAB file of version 7\.3.*'-v7'"):
-        read_training_file(tmp_path / "a.mat")
-
-
-@pytest.mark.parametrize(
-    ("ending", "kind"),
-    [("parquet", "Parquet"), ("feather", "Feather"), ("npz", ".npz"), ("mat", ".mat")],
-)
+@pytest.mark.parametrize(("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather")])
 def test_damaged_files_are_refused(tmp_path, ending, kind):
     path = tmp_path / f"a.{ending}"
     path.write_bytes(b"PAR1 this is no such file PAR1")
     with pytest.raises(InputError, match=f"a.{ending} cannot be read as a {kind} file: it"):
         read_training_file(path, ReadOptions(target="kind"))
-
-
-def test_mat_files_that_were_cut_short_are_refused(tmp_path):
-    path = tmp_path / "a.mat"
-    savemat(path, {"X": X, "Y": np.arange(5) % 2}, do_compression=True)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=r"a\.mat cannot be read as a \.mat file: it is damaged"):
-        read_training_file(path)
-
-
-def test_altered_indices_in_sparse_mat_files_are_refused(tmp_path):
-    path = tmp_path / "a.mat"
-    savemat(path, {"X": sp.csc_array(np.eye(5) + X[:, :1]), "Y": np.arange(5) % 2})
-    np.testing.assert_array_equal(read_training_file(path).samples, np.eye(5) + X[:, :1])
-    indices = np.arange(5, dtype=np.int32).tobytes()
-    content = path.read_bytes()
-    assert indices in content
-    path.write_bytes(content.replace(indices, b"\xff\xff\xff\x7f" + indices[4:], 1))
-    with pytest.raises(InputError, match=r"a\.mat cannot be read as a \.mat file: it is damaged"):
-        read_training_file(path)
 
 
 def test_parquet_needs_pyarrow(tmp_path, frame, monkeypatch):
@@ -275,6 +164,10 @@ def test_ts_files_are_read(tmp_path):
     assert data.is_series
     assert data.y.tolist() == ["a", "b", "a"]
     np.testing.assert_array_equal(data.samples[1], [[4, 5, 6]])
+    np.testing.assert_array_equal(data.take(np.array([2])).samples[0], [[1, 2, 4]])
+    assert data.take(np.array([2])).ids.tolist() == [3]
+    with pytest.raises(InputError, match=r"--drop names a column, but a\.ts holds time series"):
+        read_training_file(tmp_path / "a.ts", ReadOptions(drop=("x",)))
     (tmp_path / "a.ts").write_text(TS.replace("5", "five"))
     with pytest.raises(InputError, match=r"a\.ts cannot be read as a \.ts file \(line 8: "):
         read_training_file(tmp_path / "a.ts")
@@ -284,6 +177,7 @@ def test_ts_files_are_read(tmp_path):
     ("name", "message"),
     [
         ("a.xls", r"a\.xls ends in \.xls, expected .* Save the sheet as \.xlsx or CSV"),
+        ("a.npz", r"a\.npz ends in \.npz, expected .* Read it in Python, and save a table"),
         ("a.pkl", r"a\.pkl ends in \.pkl, expected .* can run code and are never opened"),
         ("a", "a has no ending, expected"),
     ],
@@ -295,12 +189,9 @@ def test_other_formats_are_refused_with_advice(tmp_path, name, message):
 
 
 def test_options_of_other_formats_are_refused(tmp_path):
-    np.savez(tmp_path / "a.npz", X=X, y=Y)
+    (tmp_path / "a.arff").write_text(ARFF)
     with pytest.raises(InputError, match="--separator is for text files"):
-        read_training_file(tmp_path / "a.npz", ReadOptions(separator=";"))
-    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="--x-key and --y-key are for"):
-        read_training_file(tmp_path / "a.csv", ReadOptions(x_key="X"))
+        read_training_file(tmp_path / "a.arff", ReadOptions(separator=";"))
 
 
 def write_sheets(path, **sheets):

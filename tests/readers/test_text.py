@@ -110,7 +110,7 @@ def test_quotes_protect_separators_and_line_breaks(tmp_path):
 
 def test_blank_lines_and_rows_without_cells_are_left_out(tmp_path):
     path = write(tmp_path / "a.csv")
-    path.write_text("\n" + path.read_text() + "\n\n,,\n,,\n")
+    path.write_text("\n" + path.read_text() + "\n   \n,,\n,,\n")
     data = read(path)
     check_values(data)
     assert "2 empty rows left out." in data.notes
@@ -180,32 +180,25 @@ def test_a_line_with_other_cells_is_named(tmp_path, line, message):
         read(path)
 
 
-def test_binary_files_are_refused(tmp_path):
-    (tmp_path / "a.csv").write_bytes(b"PK\x03\x04rest of a spreadsheet")
-    with pytest.raises(InputError, match=r"a\.csv is not a text file"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("height,kind\n", r"a\.csv has a header and no rows"),
+        (";;;;;;", r"has a header and no rows, expected rows of data"),
+        ("\n \n", r"a\.csv has only blank lines"),
+        ("PK\x03\x04rest of a spreadsheet", r"a\.csv is not a text file"),
+    ],
+)
+def test_files_without_rows_are_refused(tmp_path, content, message):
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(InputError, match=message):
         read(tmp_path / "a.csv")
-
-
-def test_files_without_rows_are_refused(tmp_path):
-    (tmp_path / "a.csv").write_text("height,kind\n")
-    with pytest.raises(InputError, match=r"a\.csv has a header and no rows"):
-        read(tmp_path / "a.csv")
-    (tmp_path / "b.csv").write_text("\n \n")
-    with pytest.raises(InputError, match=r"b\.csv has only blank lines"):
-        read(tmp_path / "b.csv")
 
 
 def test_infinite_numbers_are_refused(tmp_path):
     rows = [[float("inf"), 2.0, "dog"], *ROWS]
     with pytest.raises(InputError, match=r"Column 'height' of a.csv has an infinite number in"):
         read(write(tmp_path / "a.csv", rows=rows))
-
-
-def test_a_file_of_separators_only_has_no_rows(tmp_path):
-    path = tmp_path / "empty.csv"
-    path.write_text(";;;;;;")
-    with pytest.raises(InputError, match=r"has a header and no rows, expected rows of data"):
-        read_training_file(path)
 
 
 @pytest.mark.parametrize(

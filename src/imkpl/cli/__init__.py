@@ -1,8 +1,9 @@
-"""The command ``imkpl``: `check`, `fit` (with demo) and `use` (predict, explain, report, export,
-compare), `documents` (card, letter), `records` (inspect, forget, release).
+"""The command ``imkpl``: `check`, `fit` (with demo), `use` (predict, explain, report, export) and
+`describe` (inspect, card).
 
-`command` has what commands share (options, errors and exit codes), `output` what they print and
-write. This is the only home of typer and rich.
+`command` has what commands share (options, errors and exit codes), `model` what they ask of a
+fitted model, `measure` how accuracy is measured, and `output` what they print and write. This is
+the only home of typer and rich.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from imkpl import __version__
-from imkpl.cli import check, documents, fit, records, use
+from imkpl.cli import check, describe, fit, use
 from imkpl.cli.command import add_command, create_app
 
 app = create_app(
@@ -38,16 +38,15 @@ def set_up(
     """Options before the command."""
 
 
-add_command(app, fit.demo, fit.DEMO_EXAMPLES)
-add_command(app, check.check, check.CHECK_EXAMPLES)
-add_command(app, fit.fit, fit.FIT_EXAMPLES)
-add_command(app, use.predict, use.PREDICT_EXAMPLES)
-add_command(app, use.explain, use.EXPLAIN_EXAMPLES)
-add_command(app, use.report, use.REPORT_EXAMPLES)
-add_command(app, use.export, use.EXPORT_EXAMPLES)
-add_command(app, use.compare, use.COMPARE_EXAMPLES)
-add_command(app, documents.card, documents.CARD_EXAMPLES)
-add_command(app, documents.letter, documents.LETTER_EXAMPLES)
-add_command(app, records.inspect, records.INSPECT_EXAMPLES)
-add_command(app, records.forget, records.FORGET_EXAMPLES)
-add_command(app, records.release, records.RELEASE_EXAMPLES)
+for command, examples in (
+    (fit.demo, fit.DEMO_EXAMPLES),
+    (check.check, check.CHECK_EXAMPLES),
+    (fit.fit, fit.FIT_EXAMPLES),
+    (use.predict, use.PREDICT_EXAMPLES),
+    (use.explain, use.EXPLAIN_EXAMPLES),
+    (use.report, use.REPORT_EXAMPLES),
+    (use.export, use.EXPORT_EXAMPLES),
+    (describe.inspect, describe.INSPECT_EXAMPLES),
+    (describe.card, describe.CARD_EXAMPLES),
+):
+    add_command(app, command, examples)

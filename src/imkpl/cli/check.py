@@ -8,16 +8,11 @@ from typing import Any
 
 import typer
 
-from imkpl.cli.command import (
-    INPUT_ERROR,
-    DataArgument,
-    JsonOption,
-    TrainingFile,
-)
+from imkpl.cli.command import INPUT_ERROR, DataArgument, JsonOption, TrainingFile
 from imkpl.cli.output import echo, echo_json, echo_note, echo_table
-from imkpl.readers import DataFile, read_training_file
+from imkpl.readers import read_training_file
 from imkpl.readers.check import describe_columns, find_baseline
-from imkpl.readers.data_file import count
+from imkpl.readers.data_file import DataFile, count
 
 CHECK_EXAMPLES = """
 imkpl check data.csv --target class
@@ -30,11 +25,7 @@ MAX_SHOWN = 40
 MAX_ALIKE = 3
 
 
-def check(
-    data: DataArgument,
-    options: TrainingFile,
-    as_json: JsonOption = False,
-) -> None:
+def check(data: DataArgument, options: TrainingFile, as_json: JsonOption = False) -> None:
     """Say how a file is read and what to correct in it, before a fit.
 
     Nothing is written. The exit code is 0 if there is nothing to do, 1 if there are findings or if
@@ -60,10 +51,7 @@ def check(
 
 
 def _echo_check(answer: dict[str, Any]) -> None:
-    said = {one["text"] for one in answer["findings"]}
-    for text in answer["notes"]:
-        if text not in said:
-            echo_note(text)
+    _echo_notes(answer["notes"], answer["findings"])
     if len(answer["columns"]) == 1:
         echo_note("Of time series, only the classes are checked.")
     head = ("column", "read as", "values", "missing", "to change it")
@@ -74,23 +62,29 @@ def _echo_check(answer: dict[str, Any]) -> None:
     echo_table(head, rows[:MAX_SHOWN])
     if len(rows) > MAX_SHOWN:
         echo(f"... and {len(rows) - MAX_SHOWN} more (see --json)")
-    to_do = [one for one in answer["findings"] if one["needs_action"]]
-    for title, findings in (
-        ("To do", to_do),
-        ("Good to know", [one for one in answer["findings"] if not one["needs_action"]]),
-    ):
+    for title, is_task in (("To do", True), ("Good to know", False)):
+        findings = [one for one in answer["findings"] if one["needs_action"] == is_task]
         if findings:
             echo(f"\n{title}:")
         for text, advice in _list_findings(findings):
             echo(f"* {text}")
             if advice:
                 echo(f"  {advice}")
+    n_tasks = sum(one["needs_action"] for one in answer["findings"])
     base = answer["baseline"]
     echo(
         f"\nBaseline to beat: {base['accuracy']:.1%} ({base['rows']} of {answer['rows']} rows are "
         f"{str(base['class'])!r})."
     )
-    echo(f"{count(len(to_do), 'finding')} to act on." if to_do else "Nothing to do.")
+    echo(f"{count(n_tasks, 'finding')} to act on." if n_tasks else "Nothing to do.")
+
+
+def _echo_notes(notes: Iterable[str], findings: Iterable[dict[str, Any]]) -> None:
+    """Print the notes that are not said again by findings."""
+    said = {one["text"] for one in findings}
+    for text in notes:
+        if text not in said:
+            echo_note(text)
 
 
 def _list_findings(findings: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -107,12 +101,9 @@ def _list_findings(findings: Iterable[dict[str, Any]]) -> Iterator[tuple[str, st
 def echo_findings(data: DataFile) -> None:
     """Print, before a fit, how columns are read and what the check finds."""
     findings = [asdict(one) for one in data.findings if one.needs_action]
-    said = {one["text"] for one in findings}
-    for text in data.notes:
-        if text not in said:
-            echo_note(text)
+    _echo_notes(data.notes, findings)
     if not data.is_series:
-        kinds = [] if data.is_tall else data.samples.dtypes
+        kinds = [] if data.is_on_disk else data.samples.dtypes
         n_text = sum(kind.kind not in "iuf" for kind in kinds)
         parts = [count(data.samples.shape[1] - n_text, "column") + " of numbers"]
         parts += [f"{n_text} of categories"] * (n_text > 0)

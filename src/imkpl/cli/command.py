@@ -15,7 +15,8 @@ import typer
 
 from imkpl.cli import INTERRUPTED, INTERRUPTION
 from imkpl.cli.output import echo_error, echo_note
-from imkpl.readers import ReadOptions
+from imkpl.readers import InputError, ReadOptions
+from imkpl.readers.data_file import list_names
 from imkpl.readers.formats import FORMATS
 
 INPUT_ERROR, INTERNAL_ERROR = 1, 3
@@ -31,12 +32,7 @@ def _optional(kind: Any, name: str, text: str) -> Any:
 
 
 DataArgument: TypeAlias = Annotated[
-    Path,
-    typer.Argument(
-        readable=False,
-        help=f"A file {FORMATS}.",
-        show_default=False,
-    ),
+    Path, typer.Argument(readable=False, help=f"A file {FORMATS}.", show_default=False)
 ]
 ModelArgument: TypeAlias = Annotated[
     Path, typer.Argument(readable=False, help="A file that imkpl fit wrote.", show_default=False)
@@ -45,7 +41,10 @@ ModelArgument: TypeAlias = Annotated[
 
 # What can be said about a file: fields of ReadOptions, and their options.
 READING: dict[str, Any] = {
-    "target": _optional(str, "--target", "Column with the classes."),
+    # A list, because of several targets an option that takes one would keep the last.
+    "target": Annotated[
+        list[str] | None, option("--target", "Column with the classes.", metavar="<str>")
+    ],
     "id_column": _optional(str, "--id", "Column with the row names."),
     "group": _optional(
         str,
@@ -60,12 +59,6 @@ READING: dict[str, Any] = {
     "numbers": _optional(list[str], "--numbers", "Read this column as numbers; may be repeated."),
     "eligible": _optional(
         str, "--eligible", "Column of yes and no: which rows may be shown in prototypes."
-    ),
-    "pin": _optional(
-        str, "--pin", "Column of yes and no: which rows must be the centre of a prototype."
-    ),
-    "ban": _optional(
-        str, "--ban", "Column of yes and no: which rows must not be the centre of one."
     ),
     "missing": _optional(
         list[str],
@@ -82,24 +75,14 @@ READING: dict[str, Any] = {
         "--separator",
         "Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
     ),
-    "x_key": _optional(str, "--x-key", "Array of samples in .npz and .mat files."),
-    "y_key": _optional(str, "--y-key", "Array of labels in .npz and .mat files."),
 }
-NEW = ("id_column", "missing", "separator", "x_key")
+NEW = ("id_column", "missing", "separator")
 # Parameters of these types become options: of a file to learn from, to measure on in subgroups, to
 # measure on, and without classes.
 TrainingFile: TypeAlias = Annotated[ReadOptions, tuple(name for name in READING if name != "by")]
-MeasuredFile: TypeAlias = Annotated[ReadOptions, ("target", "by", *NEW, "y_key")]
-LabelledFile: TypeAlias = Annotated[ReadOptions, ("target", *NEW, "y_key")]
+MeasuredFile: TypeAlias = Annotated[ReadOptions, ("target", "by", *NEW)]
+LabelledFile: TypeAlias = Annotated[ReadOptions, ("target", *NEW)]
 NewFile: TypeAlias = Annotated[ReadOptions, NEW]
-KeyOption: TypeAlias = Annotated[
-    Path | None,
-    option(
-        "--key",
-        "File with the key of pseudonyms; fit --pseudonymise writes a new one if there is "
-        "none. Without it, a key is used once and thrown away.",
-    ),
-]
 JsonOption: TypeAlias = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
 ForceOption: TypeAlias = Annotated[bool, option("--force", "Replace existing files.")]
 SpreadsheetOption: TypeAlias = Annotated[
@@ -172,6 +155,14 @@ def _list_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 def _build(annotation: Any, asked: dict[str, Any]) -> Any:
     """A dataclass of what the options say; those that can be repeated are tuples."""
+    if "target" in asked:
+        targets = asked.pop("target") or [None]
+        asked["target"] = targets[0]
+        if len(targets) > 1:
+            raise InputError(
+                f"--target is given {len(targets)} times ({list_names(targets)}), expected one "
+                "column. Fit a model for each, with --drop for the others."
+            )
     kind = getattr(annotation, "__origin__", annotation)
     return kind(
         **{k: tuple(v) if isinstance(v, list) else v for k, v in asked.items() if v is not None}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,28 +13,32 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from imkpl._archive import write_file, write_files
 from imkpl._json import to_json
+from imkpl._writing import write_file, write_files
 from imkpl.cli.check import echo_findings
-from imkpl.cli.command import (
-    DataArgument,
-    ForceOption,
-    JsonOption,
-    KeyOption,
-    TrainingFile,
-    option,
-)
+from imkpl.cli.command import DataArgument, ForceOption, JsonOption, TrainingFile, option
 from imkpl.cli.measure import (
     beats_baseline,
     count_known,
     describe_accuracy,
     drop_rare,
     find_units,
+    fit_rows,
     hold_out,
     measure_folds,
     say_accuracy,
     say_rows,
-    split_folds,
+)
+from imkpl.cli.model import (
+    as_samples,
+    count_prototypes,
+    describe_constraints,
+    explain_rows,
+    find_sparsity,
+    list_features,
+    name_kernels,
+    read_like,
+    show_features,
 )
 from imkpl.cli.output import (
     check_outputs,
@@ -44,28 +49,17 @@ from imkpl.cli.output import (
     echo_table,
     progress_bar,
 )
-from imkpl.cli.records import choose_key, find_origin
-from imkpl.cli.use import (
-    as_samples,
-    count_prototypes,
-    describe_wishes,
-    explain_rows,
-    list_features,
-    read_like,
-)
-from imkpl.readers import DataFile, InputError, ReadOptions, read_training_file
+from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.check import find_baseline
-from imkpl.readers.data_file import list_names
+from imkpl.readers.data_file import DataFile, list_names
 
 FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html
 imkpl fit data.csv --target class --id patient --model m.imkpl
 imkpl fit genes.parquet --target subtype --max-kernels 20 --model m.imkpl
 imkpl fit train.ts --test test.ts --model m.imkpl
-imkpl fit data.csv --target class --path --json
 imkpl fit data.csv --target class --stability 10 --report page.html
-imkpl fit data.csv --target class --id patient --pseudonymise --key secret.key --model m.imkpl
-imkpl fit data.csv --target class --exclude ward --eligible consent --cost-of-wishes
+imkpl fit data.csv --target class --exclude ward --eligible consent --model m.imkpl
 """
 DEMO_EXAMPLES = """
 imkpl demo
@@ -100,20 +94,16 @@ class Settings:
         bool, option("--drop-rare", "Leave out classes of fewer than three rows.")
     ] = False
     seed: Annotated[int, option("--seed", "Seed of the held-out rows.", min=0, max=2**32 - 1)] = 0
-    sparsity: Annotated[
+    prototypes: Annotated[
         int | None,
-        option(
-            "--sparsity",
-            "Initial prototypes per class, and maximum rows per prototype. Usual: 10.",
-            min=1,
-        ),
+        option("--prototypes", "Number of prototypes; by default, folds choose it.", min=1),
+    ] = None
+    sparsity: Annotated[
+        int | None, option("--sparsity", "Maximum rows per prototype. Usual: 10.", min=1)
     ] = None
     max_kernels: Annotated[
         int | None, option("--max-kernels", "Maximum number of features.", min=1)
     ] = None
-    path: Annotated[bool, option("--path", "Find the smallest good model by cross-validation.")] = (
-        False
-    )
     require: Annotated[
         list[str] | None, option("--require", "The model must use this column; may be repeated.")
     ] = None
@@ -121,50 +111,18 @@ class Settings:
         list[str] | None,
         option("--exclude", "The model must not use this column; may be repeated."),
     ] = None
-    together: Annotated[
-        list[str] | None,
-        option(
-            "--together",
-            "Use columns such as systolic,diastolic together or not at all; may be repeated.",
-        ),
-    ] = None
-    cost_of_wishes: Annotated[
-        bool,
-        option(
-            "--cost-of-wishes",
-            "Measure in five folds what the wishes about columns and rows cost.",
-        ),
-    ] = False
     allow_missing: Annotated[
         bool, option("--allow-missing", "Prepare for missing cells, even if there are none here.")
     ] = False
     stability: Annotated[
         int | None,
-        option(
-            "--stability",
-            "Fit again so many times to parts of the rows, and say what is chosen again.",
-            min=2,
-        ),
-    ] = None
-    checkpoint: Annotated[
-        Path | None,
-        option(
-            "--checkpoint", "Save every round in this folder; the same command resumes from there."
-        ),
+        option("--stability", "Refit on so many subsamples, and say what is chosen again.", min=2),
     ] = None
 
     @property
     def needs_memory(self) -> bool:
         """Whether all rows must be in memory."""
-        more = self.path, self.repeats, self.cost_of_wishes, self.allow_missing, self.stability
-        return any(more)
-
-    @property
-    def features(self) -> dict[str, Any]:
-        """The wishes about features, as parameters of an estimator."""
-        groups = [[name.strip() for name in one.split(",")] for one in self.together or ()]
-        wishes = {"require": self.require, "exclude": self.exclude, "groups": groups}
-        return {name: list(wish) for name, wish in wishes.items() if wish}
+        return any((self.repeats, self.allow_missing, self.stability))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +133,8 @@ class Fitted:
     train: DataFile
     test: DataFile | None  # held-out rows
     seconds: float  # time of the fit
-    provenance: dict[str, Any] = field(default_factory=dict)  # where the rows come from
-    stability: Any = None  # what refits choose again, if asked for
     folds: dict[str, Any] | None = None  # accuracy in folds of all rows
-    cost: Any = None  # what the wishes cost, if asked for
+    stability: Any = None  # what refits choose again, if asked for
 
 
 def fit(
@@ -189,10 +145,6 @@ def fit(
     report: Annotated[Path | None, option("--report", "Write a page (.html) here.")] = None,
     test: Annotated[Path | None, option("--test", "Measure on this file instead.")] = None,
     settings: Settings,
-    pseudonymise: Annotated[
-        bool, option("--pseudonymise", "Replace the names of --id by keyed digests, in all files.")
-    ] = False,
-    key: KeyOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -202,18 +154,17 @@ def fit(
     rows. Of a small table, the accuracy is also measured in repeated folds. Notes say what was
     guessed about the file. Existing files are not replaced without --force.
     """
-    check_outputs([model, report], [data, test, key], force=force)
+    check_outputs([model, report], [data, test], force=force)
     check_report("--report", report)
-    _check_wishes(options, settings)
-    secret = choose_key(key, options, is_wanted=pseudonymise)
-    fitted = _fit_file(data, test, options, settings, secret)
-    if settings.cost_of_wishes:
-        fitted = _measure_cost(fitted, settings.seed)
-    if settings.stability is not None:
-        fitted = _measure_stability(fitted, settings.stability)
+    if settings.stability is not None and options.eligible is not None:
+        raise InputError(
+            "--stability fits without constraints on rows, but --eligible is one. Leave out one of "
+            "the two."
+        )
+    fitted = _fit_file(data, test, options, settings)
     answer = _describe_fit(fitted)
-    measured = {name: answer[name] for name in ("held_out", "folds", "cost_of_wishes")}
-    fitted.model.provenance_ = to_json({**fitted.provenance, **measured})
+    measured = {name: answer[name] for name in ("held_out", "folds")}
+    fitted.model.provenance_ = to_json({**fitted.model.provenance_, **measured})
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
         from imkpl.files.store import model_bytes
@@ -234,111 +185,93 @@ def fit(
         _echo_fit(answer, fitted)
 
 
-def _check_wishes(options: ReadOptions, settings: Settings) -> None:
-    """Raise before a long fit if what is asked about wishes cannot be answered."""
-    has_rows = any((options.eligible, options.pin, options.ban))
-    if settings.stability is not None and has_rows:
-        raise InputError(
-            "--stability fits without wishes about rows. Leave it out, or --eligible, --pin and "
-            "--ban."
-        )
-    if settings.cost_of_wishes and not (has_rows or settings.features):
-        raise InputError(
-            "--cost-of-wishes measures wishes, but there are none. Add --require, --exclude, "
-            "--together, --eligible, --pin or --ban, or leave it out."
-        )
-
-
-def _fit_file(
-    data: Path, test: Path | None, options: ReadOptions, settings: Settings, key: bytes | None
-) -> Fitted:
+def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Settings) -> Fitted:
     """Read, hold out, fit and measure; notes are printed."""
-    in_parts = test is None and key is None and not settings.needs_memory
-    whole = read_training_file(data, options, in_parts=in_parts)
-    if key is not None:
-        whole = whole.pseudonymise(key)
+    whole = read_training_file(data, options, in_parts=test is None and not settings.needs_memory)
     echo_findings(whole)
     if settings.drop_rare:
         whole, rare = drop_rare(whole)
         if rare:
             echo_note(f"Classes with fewer than three rows left out: {list_names(rare)}.")
-    if test is None:
-        if whole.split is not None and settings.test_size:
-            echo_note("The file says which rows to learn from and which to measure on.")
-        train, held_out, places = _split_rows(whole, settings)
-    else:
-        train, places = whole, []
+    train, held_out = whole, None
+    rows = np.empty(0, dtype=int)
+    if test is not None:
         held_out = read_like(train, test, replace(options, target=train.target))
-        if key is not None:
-            held_out = held_out.pseudonymise(key)
-        for text in held_out.notes:
-            echo_note(text)
         n_known = count_known(train, held_out)
-        if n_known:
-            rows = f"{n_known} of {len(held_out)} rows to measure on"
-            echo_note(f"{rows} are equal to rows that were learned from.")
-    provenance = {
-        **find_origin(),
+        text = f"{n_known} of {len(held_out)} rows to measure on are equal to rows that were "
+        for note in (*held_out.notes, *([f"{text}learned from."] if n_known else [])):
+            echo_note(note)
+    elif settings.test_size > 0:
+        rows = _choose_held_out(whole, settings)
+        train = whole.take(np.setdiff1d(np.arange(len(whole)), rows))
+        held_out = whole.take(rows).in_memory()
+    fitted = _fit_model(train, held_out, settings)
+    from imkpl.report.subject import find_versions
+
+    fitted.model.provenance_ = {
+        # Without the time, so that equal fits give equal files.
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": find_versions(),
         "file": data.name,
-        "fingerprint": whole.fingerprint(key or b""),
+        "fingerprint": whole.fingerprint(),
         "rows": len(whole),
-        "held_out_rows": places,
+        "held_out_rows": rows.tolist(),
         "measured_on": None if test is None else test.name,
         "target": whole.target,
-        "is_pseudonymised": key is not None,
         "drops_rare": settings.drop_rare,
         "reading": asdict(options),
     }
-    fitted = replace(_fit_model(train, held_out, settings), provenance=provenance)
-    if fitted.test is None:
+    if held_out is None:
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
-    if held_out is None or test is not None or whole.split is not None:
-        return fitted
-    build = partial(_build_model, settings=replace(settings, checkpoint=None))
-    folds, reason = measure_folds(build, whole, seed=settings.seed, repeats=settings.repeats)
-    if reason:
-        echo_note(reason)
-    return replace(fitted, folds=folds)
+    elif test is None:
+        build = partial(_build_model, settings=settings)
+        folds, reason = measure_folds(build, whole, seed=settings.seed, repeats=settings.repeats)
+        fitted = replace(fitted, folds=folds)
+        if reason:
+            echo_note(reason)
+    return fitted if settings.stability is None else _measure_stability(fitted, settings.stability)
 
 
-def _split_rows(data: DataFile, settings: Settings) -> tuple[DataFile, DataFile | None, list[int]]:
-    """Training and held-out rows, and the places of the latter."""
-    if settings.test_size == 0:
-        return data, None, []
-    if data.is_tall:
+def _choose_held_out(data: DataFile, settings: Settings) -> Any:
+    """The places of the rows to measure on."""
+    if data.is_on_disk:
         share = min(settings.test_size, MAX_HELD_OUT / len(data))
-        chances = np.random.default_rng(settings.seed).random(len(data))
-        rows = np.flatnonzero(chances < share)
-        train = data.take(np.flatnonzero(chances >= share))
-        return train, data.take(rows).in_memory(), rows.tolist()
-    if data.split is not None:
-        train, test = data.split
-        if np.any(data.wishes.get("pin", np.zeros(len(data)))[test]):
-            raise InputError(
-                "A row is pinned, but the file says to measure on it, expected one to learn from. "
-                "Take it out of --pin, or use --test-size 0."
-            )
-        return data.take(train), data.take(test), np.asarray(test).tolist()
-    is_test = hold_out(data, settings.test_size, settings.seed)
-    if not is_test.any():
+        return np.flatnonzero(np.random.default_rng(settings.seed).random(len(data)) < share)
+    rows = np.flatnonzero(hold_out(data, settings.test_size, settings.seed))
+    if rows.size == 0:
         raise InputError(
             "No rows can be held out: those of every class are equal or belong to one group. Add "
             "rows, leave out --group, or use --test-size 0."
         )
-    test = np.flatnonzero(is_test)
-    return data.take(np.flatnonzero(~is_test)), data.take(test), test.tolist()
+    return rows
 
 
 def _fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fitted:
-    model = _build_model(train, test, settings)
     start = time.perf_counter()
     with progress_bar("fitting"):
-        model.fit(train.samples, train.y, **train.wishes)
-    seconds = time.perf_counter() - start
+        model = fit_rows(_build_model(train, test, settings), train)
     # Row numbers are those of the file, not of the training rows.
     model.support_ids_ = train.ids[model.support_]
-    # The folder belongs to this machine and to this fit.
-    return Fitted(model.set_params(checkpoint=None), train, test, seconds)
+    return Fitted(model, train, test, time.perf_counter() - start)
+
+
+def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
+    """The estimator for these data, not fitted."""
+    from imkpl import IMKPL
+
+    # The kernels for training rows must read the missing cells of other rows as well.
+    is_table = not train.is_series
+    has_gaps = test is not None and is_table and bool(test.samples.isna().to_numpy().any())
+    return IMKPL(
+        "per_column" if is_table and (has_gaps or settings.allow_missing) else "auto",
+        n_prototypes=settings.prototypes,
+        sparsity=settings.sparsity,
+        max_kernels=settings.max_kernels,
+        class_weight="balanced" if settings.balanced else None,
+        require=list(settings.require or ()) or None,
+        exclude=list(settings.exclude or ()) or None,
+        random_state=settings.seed,
+    )
 
 
 def _measure_stability(fitted: Fitted, n_repeats: int) -> Fitted:
@@ -353,59 +286,6 @@ def _measure_stability(fitted: Fitted, n_repeats: int) -> Fitted:
     return replace(fitted, stability=replace(found, reference=model))
 
 
-def _measure_cost(fitted: Fitted, seed: int) -> Fitted:
-    """What the wishes cost, in the folds in which the accuracy is measured."""
-    from imkpl import cost_of_wishes
-
-    model, train = fitted.model, fitted.train
-    with progress_bar("measuring wishes"):
-        found = cost_of_wishes(
-            model, as_samples(model, train), train.y, **train.wishes, cv=split_folds(train, seed)
-        )
-    return replace(fitted, cost=found)
-
-
-def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
-    """The estimator for these data, not fitted."""
-    from imkpl import IMKPL, IMKPLCV, TimeSeriesIMKPL
-
-    common: dict[str, Any] = {
-        "random_state": settings.seed,
-        "checkpoint": settings.checkpoint,
-        "class_weight": "balanced" if settings.balanced else None,
-        **settings.features,
-    }
-    if settings.path:
-        if settings.sparsity is not None or settings.max_kernels is not None:
-            raise InputError(
-                "--path chooses the size by cross-validation, so --sparsity and --max-kernels have "
-                "no effect. Leave them out, or leave out --path."
-            )
-        return IMKPLCV(_choose_kernels(train, test, settings), **common)
-    if settings.sparsity is not None:
-        common["sparsity"] = settings.sparsity
-    common["max_kernels"] = settings.max_kernels
-    if train.is_series:
-        return TimeSeriesIMKPL(**common)
-    return IMKPL(_choose_kernels(train, test, settings), **common)
-
-
-def _choose_kernels(train: DataFile, test: DataFile | None, settings: Settings) -> str:
-    """Those for the training rows, which must read the missing cells of other rows as well."""
-    if train.is_series:
-        return "auto"
-    has_missing = test is not None and bool(test.samples.isna().to_numpy().any())
-    return "per_column" if has_missing or settings.allow_missing else "auto"
-
-
-def _name_kernels(model: Any) -> str:
-    """What "auto" took."""
-    from imkpl.kernels.custom import BANK_NAMES
-
-    kind = type(model._predictor.bank)
-    return next((name for name, bank in BANK_NAMES.items() if bank is kind), model.kernels)
-
-
 def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
     """A page about the held-out rows, or about the training rows if there are none."""
     from imkpl.report import summarize
@@ -413,7 +293,7 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 
     model = fitted.model
     shown = fitted.train if fitted.test is None else fitted.test
-    train = None if fitted.train.is_tall else (as_samples(model, fitted.train), fitted.train.y)
+    train = None if fitted.train.is_on_disk else (as_samples(model, fitted.train), fitted.train.y)
     found = summarize(
         model,
         as_samples(model, shown),
@@ -427,27 +307,24 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
 
 
 def _describe_fit(fitted: Fitted) -> dict[str, Any]:
-    model, train, test, cost = fitted.model, fitted.train, fitted.test, fitted.cost
-    predicted = None if test is None else model.predict(as_samples(model, test))
-    prototypes, usual = count_prototypes(model), model._predictor.bank._default_sparsity
-    measured = None
-    if test is not None:
-        guess = find_baseline(train.y)[0]
-        measured = describe_accuracy(predicted == test.y, test.y, find_units(test), guess)
-    best = fitted.folds or measured
-    is_balanced = model.class_weight is not None
-    classes = []
-    for label in model.classes_:
-        one: dict[str, Any] = {
+    model, train, test = fitted.model, fitted.train, fitted.test
+    prototypes, is_balanced = count_prototypes(model), model.class_weight is not None
+    classes: list[dict[str, Any]] = [
+        {
             "class": label,
             "training_rows": int((train.y == label).sum()),
             "prototypes": prototypes[str(label)],
         }
-        if test is not None and predicted is not None:
-            own = test.y == label
-            one["held_out_rows"] = int(own.sum())
-            one["right"] = int((predicted[own] == label).sum())
-        classes.append(one)
+        for label in model.classes_
+    ]
+    measured = None
+    if test is not None:
+        is_right = model.predict(as_samples(model, test)) == test.y
+        measured = describe_accuracy(is_right, test.y, find_units(test), find_baseline(train.y)[0])
+        for one in classes:
+            own = test.y == one["class"]
+            one.update(held_out_rows=int(own.sum()), right=int(is_right[own].sum()))
+    best = fitted.folds or measured
     return {
         "command": "fit",
         "target": train.target,
@@ -470,13 +347,12 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
         "samples_per_prototype": model.prototypes_.nnz / model.prototypes_.shape[0],
         "settings": {
             "estimator": type(model).__name__,
-            "kernels": _name_kernels(model),
-            "sparsity": getattr(model, "sparsity_", model.sparsity or usual),
-            "max_kernels": getattr(model, "max_kernels_", model.max_kernels),
+            "kernels": name_kernels(model),
+            "sparsity": find_sparsity(model),
+            "max_kernels": model.max_kernels,
             "seed": model.random_state,
         },
-        "wishes": describe_wishes(model),
-        "cost_of_wishes": cost and {**cost.to_dict(), "text": str(cost)},
+        "constraints": describe_constraints(model),
         "stability": None if fitted.stability is None else fitted.stability.to_dict(),
         "n_iter": int(model.n_iter_),
         "seconds": fitted.seconds,
@@ -510,24 +386,22 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
     is_each = len(features) == answer["n_features_kept"] and not channels
     kind = word if is_each else "kernel"
     echo(f"{write_chance(len(features), answer['expected_false_features'], kind)}\n")
-    rows = [(f"{one['weight']:.1%}", f"{one['evidence']:.0%}", one["name"]) for one in features]
-    echo_table(("weight", "evidence", kind if channels else word), rows[:MAX_SHOWN])
-    if len(rows) > MAX_SHOWN:
-        echo(f"... and {len(rows) - MAX_SHOWN} more (see --json)")
+    head = ("weight", "evidence", kind if channels else word)
+    echo_table(head, show_features(features[:MAX_SHOWN]))
+    if len(features) > MAX_SHOWN:
+        echo(f"... and {len(features) - MAX_SHOWN} more (see --json)")
     echo()
-    head = ["class", f"{row} learned from", "prototypes"]
-    keys = ["class", "training_rows", "prototypes"]
+    columns = {"training_rows": f"{row} learned from", "prototypes": "prototypes"}
     if n_test:
-        head, keys = [*head, f"other {row}", "right"], [*keys, "held_out_rows", "right"]
-    cells = [[str(one["class"]), *(one[key] for key in keys[1:])] for one in answer["classes"]]
+        columns.update(held_out_rows=f"other {row}", right="right")
+    cells = [[str(one["class"]), *(one[key] for key in columns)] for one in answer["classes"]]
     if folds is not None:
-        head.append("right in folds")
+        columns["folds"] = "right in folds"
         cells = [[*line, f"{folds['recall'][line[0]]:.0%}"] for line in cells]
-    echo_table(head, cells)
+    echo_table(("class", *columns.values()), cells)
     echo(f"\nA prototype is made of {answer['samples_per_prototype']:.1f} {row} on average.")
-    for found in (fitted.cost, fitted.stability):
-        if found is not None:
-            echo(f"\n{found}")
+    if fitted.stability is not None:
+        echo(f"\n{fitted.stability}")
     for key, name in (("model", "Model"), ("report", "Report")):
         if answer.get(key):
             echo(f"\n{name} written to {answer[key]}.")
@@ -552,8 +426,9 @@ def demo(
     data = DataFile(samples, found.target_names[found.target], ids, target="diagnosis")
     settings = Settings(sparsity=5, max_kernels=10)
     echo_note("The first run compiles for a while; later runs start at once.")
-    train, test, _ = _split_rows(data, settings)
-    fitted = _fit_model(train, test, settings)
+    is_test = hold_out(data, settings.test_size, settings.seed)
+    test = data.take(np.flatnonzero(is_test))
+    fitted = _fit_model(data.take(np.flatnonzero(~is_test)), test, settings)
     page = None
     if find_spec("jinja2") is None:
         echo_note("No page is written: that needs jinja2, pip install 'imkpl[cli]'.")
@@ -561,7 +436,6 @@ def demo(
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / "report.html"
         write_file(page, _build_page(fitted, page, title="Breast cancer"))
-    shown = train if test is None else test
     answer = _describe_fit(fitted)
     answer.update(command="demo", report=None if page is None else str(page))
     if as_json:
@@ -570,6 +444,6 @@ def demo(
     echo("Breast cancer: is a tumour malignant or benign, by its cell nuclei?")
     _echo_fit({**answer, "report": None}, fitted)
     echo("\nWhy? The first of the patients that the model has not seen:\n")
-    echo(str(explain_rows(fitted.model, shown.take(np.array([0])))))
+    echo(str(explain_rows(fitted.model, test.take(np.array([0])))))
     if page is not None:
         echo(f"\nAll patients, prototypes and features: open {page} in a browser.")

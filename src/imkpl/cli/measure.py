@@ -13,9 +13,9 @@ import numpy as np
 from imkpl._progress import announce
 from imkpl.cli.output import progress_bar
 from imkpl.measures import wilson_interval
-from imkpl.readers import DataFile, InputError
+from imkpl.readers import InputError
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
-from imkpl.readers.data_file import list_names
+from imkpl.readers.data_file import DataFile, list_names
 
 N_FOLDS, MAX_REPEATS = 5, 5
 # In larger tables, the rows that are held out say enough.
@@ -79,15 +79,13 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
     for row, unit in enumerate(units.tolist()):
         members.setdefault(unit, []).append(row)
     firsts = np.array(list(members))
-    nobody = np.zeros(len(data), dtype=bool)
-    # Pinned rows are learned from, and every class keeps a row that may be shown.
-    is_kept = np.isin(firsts, units[data.wishes.get("pin", nobody)])
-    is_shown = data.wishes.get("eligible", ~nobody) & ~data.wishes.get("ban", nobody)
+    # Every class keeps a row that may be shown.
+    is_shown = np.ones(len(data), dtype=bool) if data.eligible is None else data.eligible
     shown = np.bincount(labels[is_shown], minlength=classes.size)
     left, is_test = counts.copy(), np.zeros(len(data), dtype=bool)
     for label, n_rows in enumerate(counts.tolist()):
         n_test = np.clip(round(n_rows * test_size), 1, n_rows - MIN_CLASS_ROWS + 1)
-        for unit in rng.permutation(firsts[(labels[firsts] == label) & ~is_kept]).tolist():
+        for unit in rng.permutation(firsts[labels[firsts] == label]).tolist():
             if n_rows - left[label] >= n_test:
                 break
             rows = np.array(members[unit])
@@ -107,9 +105,7 @@ def measure_folds(
     `build` makes a model for training and test rows. Folds have the same share of every class, and
     whole units. Without `repeats`, they are repeated while that is quick.
     """
-    if repeats == 0:
-        return None, ""
-    if repeats is None and len(data) > MAX_FOLD_ROWS:
+    if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
         return None, ""
     try:
         n_folds = len(split_folds(data, seed))
@@ -135,7 +131,7 @@ def measure_folds(
                 try:
                     found[test] = _fit_fold(build, data.take(train), data.take(test))
                 except ValueError as error:
-                    if not data.wishes:
+                    if data.eligible is None:
                         raise
                     # A fold may have no row that may be shown.
                     return None, f"The accuracy is not measured in folds: {error}"
@@ -172,8 +168,13 @@ def _fit_fold(build: Callable[[DataFile, DataFile], Any], train: DataFile, test:
     train = train.take(np.flatnonzero([sizes[label] > 1 for label in train.y.tolist()]))
     if len(set(train.y.tolist())) < 2:
         return test.y == find_baseline(train.y)[0]
-    model = build(train, test).fit(train.samples, train.y, **train.wishes)
-    return model.predict(test.samples) == test.y
+    return fit_rows(build(train, test), train).predict(test.samples) == test.y
+
+
+def fit_rows(model: Any, train: DataFile) -> Any:
+    """A model fitted to the rows of a file."""
+    more = {} if train.eligible is None else {"eligible": train.eligible}
+    return model.fit(train.samples, train.y, **more)
 
 
 def describe_accuracy(right: Any, y: Any, units: Any, guess: Any = None) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,9 +18,9 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from imkpl._archive import check_target
 from imkpl._json import to_json
 from imkpl._progress import Progress, listening
+from imkpl._writing import check_target
 from imkpl.readers import InputError
 
 # Wider than any table, so that nothing is cut off.
@@ -80,7 +79,7 @@ def progress_bar(title: str) -> Iterator[None]:
     with ProgressBar(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        # One bar per estimator: a cross-validation and the fit under way.
+        # One bar per source: the folds, and the fit under way.
         tasks: dict[str, TaskID] = {}
 
         def show(progress: Progress) -> None:
@@ -131,23 +130,16 @@ def format_csv(frame: Any, path: Path, *, is_safe: bool, style: tuple[str, str])
             f"A spreadsheet may run {cells} of {path.name}, such as {found[0][:40]!r}. Add "
             "--spreadsheet-safe to put an apostrophe before them."
         )
-    separator, decimal = style
-    text: str = (quoted if is_safe else frame).to_csv(
-        index=False,
-        lineterminator="\n",
-        sep="\t" if separator == " " else separator,
-        decimal=decimal,
-    )
-    return text
+    separator, decimal = "\t" if style[0] == " " else style[0], style[1]
+    table = quoted if is_safe else frame
+    return str(table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=decimal))
 
 
 def _is_formula(text: str) -> bool:
-    if not text.startswith(FORMULA_STARTS):
-        return False
     try:
         float(text)
     except ValueError:
-        return True
+        return text.startswith(FORMULA_STARTS)
     return False
 
 
@@ -156,32 +148,19 @@ def check_outputs(
 ) -> None:
     """Raise before a long fit if its result could not be written."""
     taken = {path.resolve() for path in inputs if path is not None}
-    for path in outputs:
-        if path is None:
-            continue
+    for path in filter(None, outputs):
         if path.resolve() in taken:
             raise InputError(
                 f"{path} is already read or written by this command. Choose another name."
             )
-        taken.add(path.resolve())
-        folder = path.resolve().parent
         if path.is_dir():
             raise InputError(f"{path} is a folder, expected a file. Name a file in it.")
         if path.exists() and not force:
             raise InputError(
                 f"{path} already exists. Choose another name, or replace it with --force."
             )
-        if path.exists():
-            check_target(path)
-        problem = ""
-        if not folder.exists():
-            problem = f"the folder {folder} does not exist. Create it, or choose another."
-        elif not folder.is_dir():
-            problem = f"{folder} is a file, expected a folder. Choose another name."
-        elif not os.access(folder, os.W_OK | os.X_OK):
-            problem = f"the folder {folder} is not writable. Choose another."
-        if problem:
-            raise InputError(f"{path} cannot be written: {problem}")
+        check_target(path)
+        taken.add(path.resolve())
 
 
 def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:
@@ -192,8 +171,9 @@ def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None
         )
 
 
-def check_spreadsheet(is_safe: bool, path: Path | None) -> None:
-    """Raise if there is no table that could be made safe."""
+def check_table(path: Path | None, *, is_safe: bool) -> None:
+    """Raise if a table would be written in an unknown format, or none that could be made safe."""
+    check_ending("--out", path, (".csv", ".json"))
     if is_safe and (path is None or path.suffix.lower() != ".csv"):
         raise InputError(
             "--spreadsheet-safe is about a table, but none is written. Add --out with a name that "

@@ -6,14 +6,14 @@ import re
 import shlex
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from imkpl._checks import quote
-from imkpl.readers.columns import DATES, ID_NAME, as_texts, find_missing
+from imkpl.readers.column_roles import DATES, ID_NAME, as_texts, find_missing
 from imkpl.readers.data_file import DataFile, Finding, count, list_names
 
 # Two rows of a class to learn from, and one to measure on.
@@ -98,13 +98,16 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
     `frame` has all columns of the file, as they were parsed, and the rows of `data`; None for time
     series.
     """
-    found = [*_find_class_variants(data), *_find_rare_classes(data), *_find_imbalance(data)]
+    target = data.target or "y"
+    found = [*_find_variants(target, data.y, "Target", "class"), *_find_rare_classes(data, target)]
+    found += _find_imbalance(data, target)
     if frame is not None:
-        for find in (_find_giveaways, _find_persons, _find_equal_rows, _find_missing_codes):
+        for find in (_find_giveaways, _find_persons, _find_equal_rows, _find_numbers_as_text):
             found += find(data, frame)
-        for find in (_find_variants, _find_numbers_as_text, _find_counters, _find_number_dates):
-            found += find(data, frame)
-        found += _find_left_out(data)
+        for look in (_find_missing_codes, _find_variants, _find_counters, _find_number_dates):
+            for name, cells in data.samples.items():
+                found += look(name, cells.to_numpy())
+        found += find_left_out(data.dropped)
     return tuple(found)
 
 
@@ -114,45 +117,31 @@ def find_baseline(y: Any) -> tuple[Any, int]:
     return best
 
 
-def _find_class_variants(data: DataFile) -> Iterator[Finding]:
-    for names in _group_variants(data.y):
-        yield Finding(
-            "variants",
-            f"Target {quote(data.target)}: {list_names(names)} look like one class and count as "
-            f"{len(names)}.",
-            "Write them alike in the file.",
-            (data.target or "y",),
-            tuple(names),
-        )
-
-
-def _find_rare_classes(data: DataFile) -> Iterator[Finding]:
+def _find_rare_classes(data: DataFile, target: str) -> Iterator[Finding]:
     rare = {name: n for name, n in Counter(data.y.tolist()).items() if n < MIN_CLASS_ROWS}
     if rare:
         listed = ", ".join(f"{quote(str(name))} ({n})" for name, n in list(rare.items())[:SHOWN])
         more = ", ..." if len(rare) > SHOWN else ""
         yield Finding(
             "rare classes",
-            f"Target {quote(data.target)}: {count(len(rare), 'class')} with fewer than "
+            f"Target {quote(target)}: {count(len(rare), 'class')} with fewer than "
             f"{MIN_CLASS_ROWS} rows: {listed}{more}.",
             "Add rows, correct labels that are misspelt, or leave such rows out with --drop-rare.",
-            (data.target or "y",),
+            (target,),
             tuple(str(name) for name in rare)[:SHOWN],
         )
 
 
-def _find_imbalance(data: DataFile) -> Iterator[Finding]:
-    counts = {name: n for name, n in Counter(data.y.tolist()).items() if n >= MIN_CLASS_ROWS}
-    if len(counts) < 2:
-        return
-    large, small = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
-    if counts[large] >= IMBALANCE * counts[small]:
+def _find_imbalance(data: DataFile, target: str) -> Iterator[Finding]:
+    counts = [one for one in Counter(data.y.tolist()).most_common() if one[1] >= MIN_CLASS_ROWS]
+    if counts and counts[0][1] >= IMBALANCE * counts[-1][1]:
+        (large, n_large), (small, n_small) = counts[0], counts[-1]
         yield Finding(
             "imbalance",
-            f"Target {quote(data.target)}: {counts[large]} rows are {quote(str(large))} and only "
-            f"{counts[small]} are {quote(str(small))}.",
+            f"Target {quote(target)}: {n_large} rows are {quote(str(large))} and only {n_small} "
+            f"are {quote(str(small))}.",
             "If errors in the rare class matter as much as in all others, add --balanced.",
-            (data.target or "y",),
+            (target,),
         )
 
 
@@ -204,7 +193,7 @@ def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
         is_used = name in (data.target, data.id_column) or data.dropped.get(name) == DATES
         if is_used or cells.dtype.kind == "b":
             continue
-        is_named = PERSON.fullmatch(str(name)) or ID_NAME.fullmatch(str(name))
+        is_named = PERSON.fullmatch(name) or ID_NAME.fullmatch(name)
         if cells.dtype.kind in "iuf" and not is_named:
             continue
         texts = as_texts(cells)
@@ -225,9 +214,8 @@ def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
             "repeated persons",
             f"Column {quote(name)} has {len(sizes)} different values in {n_present} rows, such as "
             f"{quote(shown[0])} in {sizes[shown[0]]}: rows of the same person or sample?",
-            "Then keep them together when the accuracy is measured: "
-            f"--group {shlex.quote(str(name))}.",
-            (str(name),),
+            f"Then keep them together when the accuracy is measured: --group {shlex.quote(name)}.",
+            (name,),
             tuple(shown),
         )
 
@@ -264,25 +252,23 @@ def _find_equal_rows(data: DataFile, frame: Any) -> Iterator[Finding]:
         )
 
 
-def _find_missing_codes(data: DataFile, frame: Any) -> Iterator[Finding]:
-    for name in data.samples.columns:
-        cells = data.samples[name].to_numpy()
-        present = cells[~find_missing(cells)]
-        if present.dtype == object:
-            texts = Counter(text for text in present if text.casefold() in TEXT_CODES)
-        else:
-            found = {present.min(), present.max()} & (CODES | {0.0})
-            codes = [code for code in found if _is_apart(present, code)]
-            texts = Counter({f"{code:g}": int((present == code).sum()) for code in codes})
-        for text, n in texts.items():
-            yield Finding(
-                "missing codes",
-                f"Column {quote(name)}: {quote(text)} in {count(n, 'cell')} looks like a code for "
-                "a missing value.",
-                f"If it is one, add --missing {shlex.quote(text)}.",
-                (name,),
-                (text,),
-            )
+def _find_missing_codes(name: str, cells: Any) -> Iterator[Finding]:
+    present = cells[~find_missing(cells)]
+    if present.dtype == object:
+        texts = Counter(text for text in present if text.casefold() in TEXT_CODES)
+    else:
+        found = {present.min(), present.max()} & (CODES | {0.0})
+        codes = [code for code in found if _is_apart(present, code)]
+        texts = Counter({f"{code:g}": int((present == code).sum()) for code in codes})
+    for text, n in texts.items():
+        yield Finding(
+            "missing codes",
+            f"Column {quote(name)}: {quote(text)} in {count(n, 'cell')} looks like a code for a "
+            "missing value.",
+            f"If it is one, add --missing {shlex.quote(text)}.",
+            (name,),
+            (text,),
+        )
 
 
 def _is_apart(values: Any, code: float) -> bool:
@@ -298,31 +284,26 @@ def _is_apart(values: Any, code: float) -> bool:
     return bool((low - code if code < low else code - high) > high - low)
 
 
-def _find_variants(data: DataFile, frame: Any) -> Iterator[Finding]:
-    for name in data.samples.columns:
-        cells = data.samples[name].to_numpy()
-        if cells.dtype != object:
-            continue
-        for names in _group_variants(cells[~find_missing(cells)]):
+def _find_variants(
+    name: str, cells: Any, what: str = "Column", kind: str = "category"
+) -> Iterator[Finding]:
+    """Texts that differ in case, spaces, hyphens or the encoding of accents only."""
+    groups: dict[str, list[str]] = {}
+    for text in dict.fromkeys(cells.tolist()):
+        if isinstance(text, str):
+            spelt = unicodedata.normalize("NFKC", text).casefold()
+            # Signs are kept where they say something, as in CD4+ and CD4-.
+            groups.setdefault(re.sub(r"[\s_]+|(?<=\w)-(?=\w)", "", spelt), []).append(text)
+    for names in groups.values():
+        if len(names) > 1:
             yield Finding(
                 "variants",
-                f"Column {quote(name)}: {list_names(names)} look like one category and count as "
+                f"{what} {quote(name)}: {list_names(names)} look like one {kind} and count as "
                 f"{len(names)}.",
                 "Write them alike in the file.",
                 (name,),
                 tuple(names),
             )
-
-
-def _group_variants(values: Any) -> list[list[str]]:
-    """Texts that differ in case, spaces, hyphens or the encoding of accents only."""
-    groups: dict[str, list[str]] = {}
-    for text in dict.fromkeys(values.tolist()):
-        if isinstance(text, str):
-            spelt = unicodedata.normalize("NFKC", text).casefold()
-            # Signs are kept where they say something, as in CD4+ and CD4-.
-            groups.setdefault(re.sub(r"[\s_]+|(?<=\w)-(?=\w)", "", spelt), []).append(text)
-    return [names for names in groups.values() if len(names) > 1]
 
 
 def _find_numbers_as_text(data: DataFile, frame: Any) -> Iterator[Finding]:
@@ -346,51 +327,44 @@ def _find_numbers_as_text(data: DataFile, frame: Any) -> Iterator[Finding]:
             )
 
 
-def _find_counters(data: DataFile, frame: Any) -> Iterator[Finding]:
-    for name in data.samples.columns:
-        numbers = data.samples[name].to_numpy()
-        if numbers.dtype == object or len(numbers) < MANY_ERRORS or np.isnan(numbers).any():
-            continue
-        steps = np.diff(numbers)
-        if (steps > 0).all() and (np.mod(numbers, 1) == 0).all():
-            yield Finding(
-                "identifier",
-                f"Column {quote(name)} has whole numbers that rise from row to row, as the "
-                "numbers of cases do.",
-                f"If they name the rows, add --id {shlex.quote(name)}; to leave them out, "
-                f"--drop {shlex.quote(name)}.",
-                (name,),
-                tuple(f"{number:g}" for number in numbers[:SHOWN]),
-            )
-
-
-def _find_number_dates(data: DataFile, frame: Any) -> Iterator[Finding]:
-    for name in data.samples.columns:
-        numbers = data.samples[name].to_numpy()
-        present = numbers[~find_missing(numbers)]
-        if present.dtype == object or (np.mod(present, 1) != 0).any():
-            continue
-        month, day = present // 100 % 100, present % 100
-        is_written = ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all()
-        is_written &= ((present >= 19_000_000) & (present < 21_000_000)).all()
-        is_serial = DATE_NAME.fullmatch(name) is not None and bool(
-            ((present >= SERIAL_DATES[0]) & (present < SERIAL_DATES[1])).all()
+def _find_counters(name: str, cells: Any) -> Iterator[Finding]:
+    if cells.dtype == object or len(cells) < MANY_ERRORS or np.isnan(cells).any():
+        return
+    if (np.diff(cells) > 0).all() and (np.mod(cells, 1) == 0).all():
+        yield Finding(
+            "identifier",
+            f"Column {quote(name)} has whole numbers that rise from row to row, as the numbers of "
+            "cases do.",
+            f"If they name the rows, add --id {shlex.quote(name)}; to leave them out, "
+            f"--drop {shlex.quote(name)}.",
+            (name,),
+            tuple(f"{number:g}" for number in cells[:SHOWN]),
         )
-        if is_written or is_serial:
-            yield Finding(
-                "dates",
-                f"Column {quote(name)} looks like dates written as numbers, such as "
-                f"{present[0]:.0f}.",
-                "Derive columns such as age, month or days between two dates, and leave it out: "
-                f"--drop {shlex.quote(name)}.",
-                (name,),
-                tuple(f"{number:.0f}" for number in present[:SHOWN]),
-            )
 
 
-def _find_left_out(data: DataFile) -> Iterator[Finding]:
-    for reason in dict.fromkeys(data.dropped.values()):
-        names = [name for name, other in data.dropped.items() if other == reason]
+def _find_number_dates(name: str, cells: Any) -> Iterator[Finding]:
+    present = cells[~find_missing(cells)]
+    if present.dtype == object or (np.mod(present, 1) != 0).any():
+        return
+    month, day = present // 100 % 100, present % 100
+    is_written = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    is_written &= (present >= 19_000_000) & (present < 21_000_000)
+    is_serial = (present >= SERIAL_DATES[0]) & (present < SERIAL_DATES[1])
+    if is_written.all() or (DATE_NAME.fullmatch(name) and is_serial.all()):
+        yield Finding(
+            "dates",
+            f"Column {quote(name)} looks like dates written as numbers, such as {present[0]:.0f}.",
+            "Derive columns such as age, month or days between two dates, and leave it out: "
+            f"--drop {shlex.quote(name)}.",
+            (name,),
+            tuple(f"{number:.0f}" for number in present[:SHOWN]),
+        )
+
+
+def find_left_out(dropped: Mapping[str, str]) -> Iterator[Finding]:
+    """Columns that are not learned from, by the reason."""
+    for reason in dict.fromkeys(dropped.values()):
+        names = [name for name, other in dropped.items() if other == reason]
         yield Finding(
             "dates" if reason == DATES else "left out",
             f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.",

@@ -48,12 +48,10 @@ class ReadOptions:
     separator : str, optional
         Separator of cells in a text file: a character, or "tab", "comma", "semicolon", "space" or
         "pipe".
-    x_key, y_key : str, optional
-        Names of the arrays with samples and labels in ``.npz`` and ``.mat`` files.
     group : str, optional
         Column that says which rows belong together, such as those of one person.
-    eligible, pin, ban : str, optional
-        Columns of yes and no: wishes about rows, as for `fit`.
+    eligible : str, optional
+        Column of yes and no: which rows may be shown in prototypes.
     by : tuple of str
         Columns whose values divide the rows into subgroups, whatever else they are used for.
     drop : tuple of str
@@ -75,12 +73,8 @@ class ReadOptions:
     target: str | None = None
     id_column: str | None = None
     separator: str | None = None
-    x_key: str | None = None
-    y_key: str | None = None
     group: str | None = None
     eligible: str | None = None
-    pin: str | None = None
-    ban: str | None = None
     by: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -91,36 +85,14 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a data file that a person should know before fitting.
+    """Something about a data file that a person should know before fitting."""
 
-    Parameters
-    ----------
-    kind : str
-        What it is about, such as "units" or "equal rows".
-    text : str
-        What was found, in a sentence.
-    advice : str
-        What to do about it.
-    columns : tuple of str
-        The columns concerned.
-    examples : tuple of str
-        Some of the cells concerned.
-    needs_action : bool
-        False if the file can be used as it is.
-
-    Examples
-    --------
-    >>> found = Finding("units", "weight has 2 units", "Convert them to one.", columns=("weight",))
-    >>> found.needs_action
-    True
-    """
-
-    kind: str
-    text: str
-    advice: str = ""
-    columns: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
-    needs_action: bool = True
+    kind: str  # what it is about, such as "units" or "equal rows"
+    text: str  # what was found, in a sentence
+    advice: str = ""  # what to do about it
+    columns: tuple[str, ...] = ()  # the columns concerned
+    examples: tuple[str, ...] = ()  # some of the cells concerned
+    needs_action: bool = True  # False if the file can be used as it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,73 +100,29 @@ class RawFile:
     """A parsed file, before anything is decided about its columns."""
 
     samples: Any  # pandas.DataFrame with all columns, or SeriesSet
-    labels: Any = None  # labels that the format keeps apart from the samples
+    labels: Any = None  # classes of time series
     target: str | None = None  # column that the format marks as the target
     notes: tuple[str, ...] = ()
-    split: tuple[Any, Any] | None = None  # training and test rows, if the file says so
     style: tuple[str, str] = (",", ".")  # separator and decimal mark of a text file
 
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
-    r"""Samples and labels from a file, with notes on what was guessed.
+    """Samples and labels from a file, with notes on what was guessed."""
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame, SeriesSet or ParquetColumns
-        Columns of numbers (float) and of categories (text), indexed by the row names; time series;
-        or the rows of a large file.
-    y : array of shape (n_samples,) or None
-        Class labels.
-    ids : array of shape (n_samples,)
-        Row names: the values of a column, or numbers from 1.
-    target : str or None
-        Name of the target column.
-    notes : tuple of str
-        What was guessed, in sentences.
-    dropped : dict of str
-        Reason for each column that was dropped.
-    split : pair of arrays, optional
-        Training and test rows, if the file says so.
-    groups : array of shape (n_samples,), optional
-        Which rows belong together.
-    wishes : dict of arrays of shape (n_samples,)
-        What is wished of the rows: "eligible", "pin" and "ban", those that were asked for.
-    subgroups : dict of arrays of shape (n_samples,)
-        Texts in the columns that divide the rows.
-    id_column, group_column : str, optional
-        Names of the columns that `ids` and `groups` come from.
-    findings : tuple of Finding
-        What deserves attention before a fit.
-    style : pair of str
-        Separator and decimal mark of the file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from imkpl.readers import ReadOptions, read_training_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "pets.csv")
-    ...     _ = path.write_text("kg,legs,pet\n4,4,cat\n5,4,cat\n0.1,2,bird\n0.2,2,bird\n")
-    ...     data = read_training_file(path, ReadOptions(target="pet"))
-    >>> data.target, data.y.tolist(), list(data.samples)
-    ('pet', ['cat', 'cat', 'bird', 'bird'], ['kg', 'legs'])
-    """
-
-    samples: Any
-    y: Any
-    ids: Any
-    target: str | None = None
-    notes: tuple[str, ...] = ()
-    dropped: Mapping[str, str] = field(default_factory=dict)
-    split: tuple[Any, Any] | None = None
-    groups: Any = None
-    wishes: Mapping[str, Any] = field(default_factory=dict)
-    subgroups: Mapping[str, Any] = field(default_factory=dict)
-    id_column: str | None = None
-    group_column: str | None = None
-    findings: tuple[Finding, ...] = ()
-    style: tuple[str, str] = (",", ".")
+    samples: Any  # pandas.DataFrame of floats and texts, SeriesSet, or ParquetColumns
+    y: Any  # class labels; None if there are none
+    ids: Any  # row names: the values of a column, or numbers from 1
+    target: str | None = None  # name of the target column
+    notes: tuple[str, ...] = ()  # what was guessed, in sentences
+    dropped: Mapping[str, str] = field(default_factory=dict)  # the reason for each column
+    groups: Any = None  # which rows belong together
+    eligible: Any = None  # which rows may be shown in prototypes
+    subgroups: Mapping[str, Any] = field(default_factory=dict)  # texts in columns that divide rows
+    id_column: str | None = None  # where `ids` come from
+    group_column: str | None = None  # where `groups` come from
+    findings: tuple[Finding, ...] = ()  # what deserves attention before a fit
+    style: tuple[str, str] = (",", ".")  # separator and decimal mark of the file
 
     @property
     def is_series(self) -> bool:
@@ -202,64 +130,38 @@ class DataFile:
         return isinstance(self.samples, SeriesSet)
 
     @property
-    def is_tall(self) -> bool:
+    def is_on_disk(self) -> bool:
         """Whether the samples stay in their file."""
         return isinstance(self.samples, ParquetColumns)
 
     def in_memory(self) -> DataFile:
-        """Read samples that stay in their file.
-
-        Returns
-        -------
-        DataFile
-            The same with a data frame.
-        """
-        if not self.is_tall:
+        """The same with a data frame, if the samples stay in their file."""
+        if not self.is_on_disk:
             return self
         import pandas as pd
 
         rows = RowBlocks(self.samples.rows, None, None, self.samples)
-        values = rows.gather(np.arange(len(rows)))
-        index = pd.Index(self.ids)
-        frame = pd.DataFrame(values, index=index, columns=self.samples.feature_names)
-        return replace(self, samples=frame)
+        values, names = rows.gather(np.arange(len(rows))), self.samples.feature_names
+        return replace(self, samples=pd.DataFrame(values, index=self.ids, columns=names))
 
     def take(self, rows: Any) -> DataFile:
-        """Select rows.
+        """The same columns and notes for the rows at some places."""
 
-        Parameters
-        ----------
-        rows : array of int
-            Positions of the rows.
+        def cut(values: Any) -> Any:
+            return None if values is None else values[rows]
 
-        Returns
-        -------
-        DataFile
-            The same columns and notes, without a split.
-        """
-        is_frame = not self.is_series and not self.is_tall
-        samples = self.samples.iloc[rows] if is_frame else self.samples[rows]
-        y = None if self.y is None else self.y[rows]
-        groups = None if self.groups is None else self.groups[rows]
         return replace(
             self,
-            samples=samples,
-            y=y,
+            samples=getattr(self.samples, "iloc", self.samples)[rows],
+            y=cut(self.y),
             ids=self.ids[rows],
-            groups=groups,
-            wishes={name: flags[rows] for name, flags in self.wishes.items()},
+            groups=cut(self.groups),
+            eligible=cut(self.eligible),
             subgroups={name: texts[rows] for name, texts in self.subgroups.items()},
-            split=None,
         )
 
     def hash_rows(self) -> Any:
-        """Compute a number per row that is the same for equal rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The numbers; those of time series differ from process to process.
-        """
+        """A number per row, the same for equal rows; of time series, only within a process."""
         if self.is_series:
             # Adding zero makes the bytes of -0 and 0 equal.
             return np.array([hash((one.shape, (one + 0.0).tobytes())) for one in self.samples])
@@ -267,24 +169,13 @@ class DataFile:
 
         return hash_pandas_object(self.samples, index=False).to_numpy()
 
-    def fingerprint(self, key: bytes = b"") -> str:
-        """Compute a digest of all samples and classes in their order, without the row names.
-
-        Parameters
-        ----------
-        key : bytes
-            A key without which nobody can check a guess of the data.
-
-        Returns
-        -------
-        str
-            32 hexadecimal digits, the same on every machine.
-        """
-        total = hashlib.blake2b(key=key, digest_size=16)
+    def fingerprint(self) -> str:
+        """A digest of all samples and classes in their order, without the row names."""
+        total = hashlib.blake2b(digest_size=16)
         columns: Iterable[Any]
         if self.is_series:
             columns = [self.samples.values.ravel(), np.asarray(self.samples.starts)]
-        elif self.is_tall:
+        elif self.is_on_disk:
             names = self.samples.feature_names
             columns = (self.samples[:, [place]].ravel() for place in range(len(names)))
             total.update(json.dumps(names).encode())
@@ -300,33 +191,6 @@ class DataFile:
                 texts = [None if one is None or one != one else str(one) for one in cells.tolist()]
                 total.update(json.dumps(texts).encode())
         return total.hexdigest()
-
-    def pseudonymise(self, key: bytes) -> DataFile:
-        """Replace row names and groups by keyed digests.
-
-        Parameters
-        ----------
-        key : bytes
-            At most 64 bytes; equal names and keys give equal pseudonyms.
-
-        Returns
-        -------
-        DataFile
-            The same samples under other names.
-        """
-
-        def hide(names: Any) -> Any:
-            digests = (
-                hashlib.blake2b(str(name).encode(), key=key, digest_size=8).hexdigest()
-                for name in names.tolist()
-            )
-            return np.array(list(digests), dtype=object)
-
-        ids, samples = hide(self.ids), self.samples
-        if not self.is_series:
-            samples = samples.set_axis(ids, axis=0)
-        groups = None if self.groups is None else hide(self.groups)
-        return replace(self, ids=ids, samples=samples, groups=groups)
 
     def __len__(self) -> int:
         return len(self.samples)

@@ -14,8 +14,8 @@ import numpy as np
 from imkpl._checks import quote
 from imkpl.kernels import ParquetColumns
 from imkpl.kernels.sharded import MAX_EXACT
-from imkpl.readers.check import find_problems
-from imkpl.readers.columns import (
+from imkpl.readers.check import find_left_out, find_problems
+from imkpl.readers.column_roles import (
     IDENTIFIER,
     TARGET_NAMES,
     as_label_array,
@@ -28,6 +28,7 @@ from imkpl.readers.columns import (
     find_reason_to_drop,
     find_target,
     looks_like_identifier,
+    no_values,
     read_classes,
     read_column,
     read_flags,
@@ -47,9 +48,8 @@ from imkpl.readers.data_file import (
 )
 from imkpl.readers.formats import parse_file
 
-# Options that name columns of a table to learn from; the first are wishes about rows.
-WISHES = ("eligible", "pin", "ban")
-COLUMN_OPTIONS = (*WISHES, "group", "drop", "categories", "numbers")
+# Options that name columns of a table to learn from.
+COLUMN_OPTIONS = ("eligible", "group", "drop", "categories", "numbers")
 MAX_SUBGROUPS = 20
 # Bytes that a table may take in memory; rows of a larger one stay in their file if they can.
 LARGEST_FILE = 2**30
@@ -59,30 +59,12 @@ LOOKED_AT = 20
 
 @dataclass(frozen=True)
 class ExpectedColumns:
-    """What a fitted model reads.
+    """What a fitted model reads."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        All columns that it was fitted to, in their order.
-    live : tuple of str
-        The columns that it uses; others may be missing from a file.
-    categories : mapping of str to tuple
-        Categories of each live column of categories.
-    reads_missing : bool
-        Whether cells may be missing.
-
-    Examples
-    --------
-    >>> expected = ExpectedColumns(("kg", "color"), ("color",), {"color": ("red", "blue")}, True)
-    >>> expected.live, expected.categories["color"]
-    (('color',), ('red', 'blue'))
-    """
-
-    names: tuple[str, ...]
-    live: tuple[str, ...]
-    categories: Mapping[str, tuple[Any, ...]]
-    reads_missing: bool
+    names: tuple[str, ...]  # all columns that it was fitted to, in their order
+    live: tuple[str, ...]  # the columns that it uses; others may be missing from a file
+    categories: Mapping[str, tuple[Any, ...]]  # those of each live column of categories
+    reads_missing: bool  # whether cells may be missing
 
 
 def read_training_file(
@@ -93,8 +75,7 @@ def read_training_file(
     Parameters
     ----------
     path : str or path
-        A file ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.feather``, ``.npz``, ``.mat``,
-        ``.arff`` or ``.ts``.
+        A file ``.csv``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.feather``, ``.arff`` or ``.ts``.
     options : ReadOptions, optional
         The target and whatever else should not be guessed.
     in_parts : bool, default=False
@@ -106,52 +87,40 @@ def read_training_file(
         The samples; rows without a class are left out.
     """
     path, options = pathlib.Path(path), options or ReadOptions()
-    tall = open_tall(path, options) if in_parts else None
-    if tall is not None:
-        return _read_tall(path, tall, options)
+    on_disk = open_on_disk(path, options) if in_parts else None
+    if on_disk is not None:
+        return _read_on_disk(path, on_disk, options)
     raw = parse_file(path, options)
     if not hasattr(raw.samples, "columns"):
         data = _read_series(path, raw, options, needs_target=True)
         check_classes(data.y, data.target or "y")
         return replace(data, findings=find_problems(data, None))
-    frame, notes = _drop_empty_rows(raw)
-    subgroups = _read_subgroups(frame, options.by, path.name)
-    frame = _apply_options(frame, options, path.name)
-    if raw.labels is not None:
-        target, column = options.y_key or "y", _as_series(raw.labels)[frame.index]
-    else:
-        names = [str(name) for name in frame.columns]
-        target = find_target(names, options.target, raw.target, path.name)
-        column = frame[target]
-    labels, note = read_classes(column, target)
-    others = {target} if raw.labels is None else set()
-    _check_roles(dict.fromkeys(others, "--target"), options)
-    groups = None
-    if options.group is not None:
-        texts = enumerate(as_texts(frame[options.group]))
-        # A row of nobody belongs to itself.
-        groups = np.array([f"row {i}" if one is None else f"group {one}" for i, one in texts])
-        others.add(options.group)
-    wished = {name: getattr(options, name) for name in WISHES if getattr(options, name) is not None}
-    wishes = {name: read_flags(frame[column], column, name) for name, column in wished.items()}
-    others.update(wished.values())
-    for name, flags in wishes.items():
-        what = {"pin": "pinned", "ban": "banned"}.get(name, name)
-        text = f"{int(flags.sum())} of {count(len(flags), 'row')} {what}"
-        notes.append(f"Column {quote(wished[name])}: {text}.")
+    whole, notes = _drop_empty_rows(raw)
+    frame = _apply_options(whole, options, path.name)
+    target = find_target(list(frame.columns), options.target, raw.target, path.name)
+    labels, note = read_classes(frame[target], target)
+    _check_roles(target, options)
+    others = {target, options.group, options.eligible}
     identifier, ids = _name_rows(frame, options, others, path.name, notes)
     if identifier is not None and options.id_column is None:
         # Names may be those of persons, and a model keeps them.
         ids = frame.index.to_numpy() + 1
         notes[-1] += f" Rows are numbered; --id {quote(identifier)} keeps the names."
-    if identifier is not None:
-        others.add(identifier)
     rows = _rows_with_class(labels, notes)
-    check_classes(labels[rows], target)
-    kept, dropped, findings = _keep_columns(
-        frame.drop(columns=list(others)), rows, path.name, options
-    )
-    more = _note_columns(dropped, findings)
+    frame, labels, ids = frame[rows], labels[rows], ids[rows]
+    check_classes(labels, target)
+    groups = eligible = None
+    if options.group is not None:
+        texts = enumerate(as_texts(frame[options.group]))
+        # A row of nobody belongs to itself.
+        groups = np.array([f"row {i}" if one is None else f"group {one}" for i, one in texts])
+    if options.eligible is not None:
+        eligible = read_flags(frame[options.eligible], options.eligible, "--eligible")
+        shown = f"{int(eligible.sum())} of {count(len(eligible), 'row')} eligible"
+        notes.append(f"Column {quote(options.eligible)}: {shown}.")
+    left = frame.drop(columns=list({*others, identifier} - {None}))
+    kept, dropped, findings = _keep_columns(left, path.name, options)
+    more = [one.text for one in (*findings, *find_left_out(dropped))]
     if not kept:
         reasons = [*more, *([] if identifier is None else [f"{quote(identifier)} names the rows."])]
         raise InputError(
@@ -159,20 +128,19 @@ def read_training_file(
             f"{' '.join(reasons) or 'it has no others.'} Add columns of numbers or of categories."
         )
     data = DataFile(
-        samples=_build_frame(kept, ids[rows]),
-        y=as_label_array(labels[rows]),
-        ids=ids[rows],
+        _build_frame(kept, ids),
+        as_label_array(labels),
+        ids,
         target=target,
         notes=(*notes, note, *more),
         dropped=dropped,
-        split=raw.split if rows.all() and len(frame) == len(raw.samples) else None,
-        groups=None if groups is None else groups[rows],
-        wishes={name: flags[rows] for name, flags in wishes.items()},
-        subgroups={name: texts[rows] for name, texts in subgroups.items()},
+        groups=groups,
+        eligible=eligible,
+        subgroups=_read_subgroups(whole[rows], options.by, path.name),
         id_column=identifier,
         group_column=options.group,
     )
-    frame, is_blank = frame[rows], data.samples.isna().all(axis=1).to_numpy()
+    is_blank = data.samples.isna().all(axis=1).to_numpy()
     if is_blank.any():
         text = f"{count(int(is_blank.sum()), 'row')} without a value to learn from left out."
         data, frame = data.take(np.flatnonzero(~is_blank)), frame[~is_blank]
@@ -182,35 +150,19 @@ def read_training_file(
 
 
 def read_new_file(
-    path: str | os.PathLike[str],
+    path: pathlib.Path,
     expected: ExpectedColumns | None,
-    options: ReadOptions | None = None,
+    options: ReadOptions,
     *,
     needs_target: bool = False,
     classes: Sequence[Any] = (),
 ) -> DataFile:
     """Read samples for a fitted model; columns are matched by name.
 
-    Parameters
-    ----------
-    path : str or path
-        A file of any format that `read_training_file` reads.
-    expected : ExpectedColumns or None
-        What the model reads; None for time series.
-    options : ReadOptions, optional
-        The target, if classes are wanted, and whatever else should not be guessed.
-    needs_target : bool
-        Whether to read the classes, and to leave out rows without one.
-    classes : sequence
-        The model's classes: if no target is named, a column that holds them is taken as one.
-
-    Returns
-    -------
-    DataFile
-        Its columns are `expected.names`. `y` is None if there are no classes, and has None for
-        rows without one.
+    Without `expected` these are time series. With `needs_target`, rows without a class are left
+    out. Otherwise, if no target is named, a column of the model's `classes` is taken as one; rows
+    without a class have None.
     """
-    path, options = pathlib.Path(path), options or ReadOptions()
     known = () if expected is None else expected.live
     raw = parse_file(path, replace(options, known_names=known))
     is_table = hasattr(raw.samples, "columns")
@@ -223,38 +175,40 @@ def read_new_file(
     if expected is None:
         data = _read_series(path, raw, options, needs_target=needs_target)
         if data.y is None and raw.labels is not None:
-            data = replace(data, y=_fit_classes(_as_series(raw.labels), classes))
+            data = replace(data, y=_as_known_classes(_as_series(raw.labels), classes))
         return data
     frame, notes = _drop_empty_rows(raw)
     frame = _empty_cells(frame, options.missing)
     labels: Any = None
     target: str | None = options.target or raw.target
-    if needs_target:
-        labels, target = _find_labels(path, raw, frame, target)
-        rows = _rows_with_class(labels, notes)
-        if not rows.any():
-            raise InputError(
-                f"Target {quote(target)} of {path.name} has no values, expected a class in every "
-                "row. Name another column with --target."
-            )
-        frame, labels = frame[rows], as_label_array(labels[rows])
-    elif options.target is not None:
-        labels, target = _find_labels(path, raw, frame, target)
+    if needs_target or options.target is not None:
+        names = list(frame.columns)
+        if target is None:
+            raise unknown_target(names, path.name)
+        require_column(names, target, path.name, "--target")
+        labels, _ = read_classes(frame[target], target)
+        if needs_target:
+            rows = _rows_with_class(labels, notes)
+            if not rows.any():
+                raise no_values(f"{quote(target)} of {path.name}")
+            frame, labels = frame[rows], as_label_array(labels[rows])
     elif classes:
-        labels, guess = _guess_labels(raw, frame, expected, classes)
-        if guess is not None:
-            notes.append(f"Column {quote(guess)} holds classes: the accuracy is measured on it.")
-        target = guess or target
-    used = {*expected.names, *([] if target is None else [target])}
+        fitting = _find_known_classes(frame, expected, classes)
+        # Of two such columns, nobody knows which one is meant.
+        if len(fitting) == 1:
+            ((target, labels),) = fitting.items()
+            notes.append(f"Column {quote(target)} holds classes: the accuracy is measured on it.")
+    used = {*expected.names, target}
     identifier, ids = _name_rows(frame, options, used, path.name, notes)
     notes += _compare_columns(path, frame, expected, used | {identifier})
     # The model does not look at the values of other columns.
     live, unread = set(expected.live), np.zeros(len(frame))
     columns = {
-        name: _read_expected(frame, name, expected, path.name, notes) if name in live else unread
+        name: _read_expected(frame[name], name, expected, path.name, ids, notes)
+        if name in live
+        else unread
         for name in expected.names
     }
-    _check_missing(path, columns, expected, ids)
     return DataFile(
         _build_frame(columns, ids),
         labels,
@@ -266,13 +220,13 @@ def read_new_file(
     )
 
 
-def open_tall(
+def open_on_disk(
     path: pathlib.Path, options: ReadOptions, features: Sequence[str] | None = None
 ) -> ParquetColumns | None:
     """A Parquet file that is larger than `LARGEST_FILE` and has many rows of numbers.
 
-    Others are read into memory, as are those with row names, groups or wishes about cells. Without
-    `features`, all columns are in it, the target last.
+    Others are read into memory, as are those with options about rows or cells. Without `features`,
+    all columns are in it, the target last.
     """
     if path.suffix.lower() not in (".parquet", ".pq") or find_spec("pyarrow") is None:
         return None
@@ -298,11 +252,10 @@ def open_tall(
     return ParquetColumns(path, features or [*kept, *([] if target is None else [target])])
 
 
-def _read_tall(path: pathlib.Path, tall: ParquetColumns, options: ReadOptions) -> DataFile:
+def _read_on_disk(path: pathlib.Path, file: ParquetColumns, options: ReadOptions) -> DataFile:
     """Samples that stay in their file, and their classes."""
-    names = list(tall.feature_names or ())
-    target = find_target(names, options.target, None, path.name)
-    samples, column = tall.split(target)
+    target = find_target(list(file.feature_names or ()), options.target, None, path.name)
+    samples, column = file.split(target)
     labels, note = read_classes(_as_series(column), target)
     notes = [f"{len(labels)} rows stay in the file and are read a block at a time.", note]
     rows = np.flatnonzero(_rows_with_class(labels, notes))
@@ -327,47 +280,41 @@ def _read_series(
                 f"--{option} names a column, but {path.name} holds time series, which have none. "
                 "Leave it out."
             )
-    ids, notes = np.arange(1, len(raw.samples) + 1), list(raw.notes)
+    ids = np.arange(1, len(raw.samples) + 1)
     if not needs_target:
-        return DataFile(raw.samples, None, ids, None, tuple(notes))
+        return DataFile(raw.samples, None, ids, None, raw.notes)
     if raw.labels is None:
         raise InputError(
-            f"{path.name} has time series without classes, expected a class for each. Name the "
-            "array of labels with --y-key, or use a .ts file with class labels."
+            f"{path.name} has time series without classes, expected a class for each. Use a file "
+            "with class labels."
         )
-    target = options.y_key or "y"
-    labels, note = read_classes(_as_series(raw.labels), target)
+    labels, note = read_classes(_as_series(raw.labels), "y")
     if None in labels.tolist():
-        row = labels.tolist().index(None)
         raise InputError(
-            f"Time series {row + 1} of {path.name} has no class, expected one for each. Remove it "
-            "from the file."
+            f"Time series {labels.tolist().index(None) + 1} of {path.name} has no class, expected "
+            "one for each. Remove it from the file."
         )
-    return DataFile(
-        raw.samples, as_label_array(labels), ids, target, (*notes, note), split=raw.split
-    )
+    return DataFile(raw.samples, as_label_array(labels), ids, "y", (*raw.notes, note))
 
 
 def _drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
     """Rows with at least one value, and notes."""
     frame, notes = raw.samples.reset_index(drop=True), list(raw.notes)
     is_empty = frame.isna().all(axis=1).to_numpy(dtype=bool)
-    if raw.labels is None and is_empty.any():
+    if is_empty.any():
         notes.append(f"{count(int(is_empty.sum()), 'empty row')} left out.")
-        frame = frame[~is_empty]
-    return frame, notes
+    return frame[~is_empty], notes
 
 
 def _apply_options(frame: Any, options: ReadOptions, file: str) -> Any:
     """The table without the columns and cells that the user does not want."""
-    names = [str(name) for name in frame.columns]
     for option in COLUMN_OPTIONS:
         named = getattr(options, option)
         for name in [named] if isinstance(named, str) else named or ():
-            require_column(names, name, file, f"--{option}")
-    used = [options.target, options.id_column, options.group, options.eligible, options.pin]
+            require_column(list(frame.columns), name, file, f"--{option}")
+    used = {options.target, options.id_column, options.group, options.eligible}
     for name in options.drop:
-        if name in (*used, options.ban):
+        if name in used:
             raise InputError(
                 f"Column {quote(name)} is to be dropped (--drop) and used by another option. Leave "
                 "out one of the two."
@@ -375,25 +322,28 @@ def _apply_options(frame: Any, options: ReadOptions, file: str) -> Any:
     return _empty_cells(frame.drop(columns=list(options.drop)), options.missing)
 
 
-def _check_roles(taken: dict[str, str], options: ReadOptions) -> None:
+def _check_roles(target: str, options: ReadOptions) -> None:
     """Raise if a column has two uses; the rows of a person may be named after the person."""
-    for option in ("id", "group", *WISHES):
-        name = options.id_column if option == "id" else getattr(options, option)
-        if name is None or (option == "group" and name == options.id_column):
-            continue
+    taken = {target: "--target"}
+    for option, name in (
+        ("--id", options.id_column),
+        ("--group", None if options.group == options.id_column else options.group),
+        ("--eligible", options.eligible),
+    ):
         if name in taken:
             raise InputError(
-                f"Column {quote(name)} is both {taken[name]} and --{option}, expected two columns. "
+                f"Column {quote(name)} is both {taken[name]} and {option}, expected two columns. "
                 "Change one."
             )
-        taken[name] = f"--{option}"
+        if name is not None:
+            taken[name] = option
 
 
 def _read_subgroups(frame: Any, columns: tuple[str, ...], file: str) -> dict[str, Any]:
     """The texts in columns that divide the rows."""
     found = {}
     for column in columns:
-        require_column([str(name) for name in frame.columns], column, file, "--by")
+        require_column(list(frame.columns), column, file, "--by")
         texts = as_texts(frame[column])
         found[column] = np.array(["missing" if one is None else one for one in texts], object)
         n_values = len(set(found[column].tolist()))
@@ -433,7 +383,7 @@ def _name_rows(
 
 
 def _keep_columns(
-    frame: Any, rows: Any, file: str, options: ReadOptions
+    frame: Any, file: str, options: ReadOptions
 ) -> tuple[dict[str, Any], dict[str, str], list[Finding]]:
     """Columns to learn from, reasons for dropping others, and what was guessed about cells."""
     kinds = {
@@ -442,65 +392,35 @@ def _keep_columns(
     }
     kept, dropped = {}, {}
     findings: list[Finding] = []
-    for place, name in enumerate(frame.columns):
-        cells = frame.iloc[:, place][rows]
-        column = read_column(cells, str(name), kinds.get(name))
+    for name, cells in frame.items():
+        column = read_column(cells, name, kinds.get(name))
         reason = find_reason_to_drop(column, is_wanted=name in kinds)
-        if not reason and name not in kinds and looks_like_identifier(cells, str(name)):
+        if not reason and name not in kinds and looks_like_identifier(cells, name):
             reason = IDENTIFIER
         if reason:
-            dropped[str(name)] = reason
+            dropped[name] = reason
             continue
-        refuse_infinite(column.values, str(name), file)
-        kept[str(name)] = column.values
+        refuse_infinite(column.values, name, file)
+        kept[name] = column.values
         findings += column.findings
     return kept, dropped, findings
 
 
-def _note_columns(dropped: Mapping[str, str], findings: list[Finding]) -> list[str]:
-    """Notes about columns that are left out, and about cells of others."""
-    notes = [finding.text for finding in findings]
-    reasons: dict[str, list[str]] = {}
-    for name, reason in dropped.items():
-        reasons.setdefault(reason, []).append(name)
-    for reason, names in reasons.items():
-        notes.append(f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.")
-    return notes
-
-
-def _find_labels(
-    path: pathlib.Path, raw: RawFile, frame: Any, target: str | None
-) -> tuple[Any, str | None]:
-    if raw.labels is not None:
-        return read_classes(_as_series(raw.labels), "y")[0], None
-    names = [str(name) for name in frame.columns]
-    if target is None:
-        raise unknown_target(names, path.name)
-    require_column(names, target, path.name, "--target")
-    return read_classes(frame[target], target)[0], target
-
-
-def _guess_labels(
-    raw: RawFile, frame: Any, expected: ExpectedColumns, classes: Sequence[Any]
-) -> tuple[Any, str | None]:
-    """Labels beside the samples, or the only column that holds nothing but classes of the model.
+def _find_known_classes(
+    frame: Any, expected: ExpectedColumns, classes: Sequence[Any]
+) -> dict[str, Any]:
+    """Columns that hold nothing but classes of the model, and these.
 
     Numbers are classes in a column with a usual name alone.
     """
-    if raw.labels is not None:
-        return _fit_classes(_as_series(raw.labels)[frame.index], classes), None
     others = [name for name in frame.columns if name not in expected.names]
     if not all(isinstance(label, str) for label in classes):
-        others = [name for name in others if str(name).lower() in TARGET_NAMES]
-    found = {name: _fit_classes(frame[name], classes) for name in others}
-    fitting = {str(name): labels for name, labels in found.items() if labels is not None}
-    if len(fitting) != 1:
-        return None, None
-    ((name, labels),) = fitting.items()
-    return labels, name
+        others = [name for name in others if name.lower() in TARGET_NAMES]
+    found = {name: _as_known_classes(frame[name], classes) for name in others}
+    return {name: labels for name, labels in found.items() if labels is not None}
 
 
-def _fit_classes(column: Any, classes: Sequence[Any]) -> Any:
+def _as_known_classes(column: Any, classes: Sequence[Any]) -> Any:
     """The cells of a column as classes, or None if it holds anything else."""
     known = {str(label): label for label in classes}
     # Most columns show with their first cells that they hold something else.
@@ -517,7 +437,7 @@ def _compare_columns(
     path: pathlib.Path, frame: Any, expected: ExpectedColumns, used: set[Any]
 ) -> list[str]:
     """Raise if a needed column is missing; notes about others that are missing or extra."""
-    given = [str(name) for name in frame.columns]
+    given = list(frame.columns)
     present, live = set(given), set(expected.live)
     missing = [name for name in expected.names if name not in present]
     needed = [name for name in missing if name in live]
@@ -528,48 +448,40 @@ def _compare_columns(
             f"{'it' if len(needed) == 1 else 'them'}, or rename columns: those in the file are "
             f"{list_names(given)}."
         )
-    notes = []
-    if missing:
-        plural = "s" * (len(missing) > 1)
-        notes.append(f"Column{plural} {list_names(missing)} not in the file, and not needed.")
     extra = [name for name in given if name not in used]
-    if extra:
-        plural = "s" * (len(extra) > 1)
-        notes.append(f"Column{plural} {list_names(extra)} ignored: not part of the model.")
-    return notes
+    return [
+        f"Column{'s' * (len(names) > 1)} {list_names(names)} {text}."
+        for names, text in (
+            (missing, "not in the file, and not needed"),
+            (extra, "ignored: not part of the model"),
+        )
+        if names
+    ]
 
 
 def _read_expected(
-    frame: Any, name: str, expected: ExpectedColumns, file: str, notes: list[str]
+    column: Any, name: str, expected: ExpectedColumns, file: str, ids: Any, notes: list[str]
 ) -> Any:
-    if name not in expected.categories:
-        column = as_numbers(frame[name], name, file)
-        refuse_infinite(column.values, name, file)
-        notes += [finding.text for finding in column.findings]
-        return column.values
-    known = {str(category): category for category in expected.categories[name]}
-    texts = as_texts(frame[name])
-    new = list(dict.fromkeys(text for text in texts if text is not None and text not in known))
-    if new:
-        notes.append(f"Column {quote(name)}: {list_names(new)} not seen in training.")
-    return np.array([known.get(text, text) for text in texts], dtype=object)
-
-
-def _check_missing(
-    path: pathlib.Path, columns: Mapping[str, Any], expected: ExpectedColumns, ids: Any
-) -> None:
-    if expected.reads_missing:
-        return
-    for name in expected.live:
-        is_missing = find_missing(columns[name])
-        n_missing = int(is_missing.sum())
-        if n_missing:
-            raise InputError(
-                f"Column {quote(name)} of {path.name} has no number in {count(n_missing, 'row')} "
-                f"(first: row {ids[int(np.argmax(is_missing))]}), but the model was fitted to "
-                "complete numbers. Fill the cells, leave out the rows, or fit again with "
-                "--allow-missing."
-            )
+    """The cells of a column that the model reads, as numbers or as categories."""
+    if name in expected.categories:
+        known = {str(category): category for category in expected.categories[name]}
+        texts = as_texts(column)
+        new = list(dict.fromkeys(text for text in texts if text is not None and text not in known))
+        if new:
+            notes.append(f"Column {quote(name)}: {list_names(new)} not seen in training.")
+        return np.array([known.get(text, text) for text in texts], dtype=object)
+    read = as_numbers(column, name, file)
+    refuse_infinite(read.values, name, file)
+    notes += [finding.text for finding in read.findings]
+    is_missing = find_missing(read.values)
+    if is_missing.any() and not expected.reads_missing:
+        raise InputError(
+            f"Column {quote(name)} of {file} has no number in "
+            f"{count(int(is_missing.sum()), 'row')} (first: row {ids[int(np.argmax(is_missing))]}),"
+            " but the model was fitted to complete numbers. Fill the cells, leave out the rows, or "
+            "fit again with --allow-missing."
+        )
+    return read.values
 
 
 def _as_series(values: Any) -> Any:

@@ -10,7 +10,7 @@ import pathlib
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,7 @@ WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Read a table from a text file."""
-    content, notes = _decode(path)
+    content, notes = decode(path)
     raw = parse_content(path, content, options)
     separator, decimal = raw.style
     note = (
@@ -68,7 +68,7 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
         for title in titles:
             content = BLANK_TOP.sub("", content[content.index(title) + len(title) :])
             notes.append(f"{quote(title.strip(separator + ' '))} above the table is not read.")
-        inspected = list(_split(lines[len(titles) :], separator))
+        inspected = _list_rows(lines[len(titles) :], separator)
         width = _check_widths(content, separator, path)
     decimal = _find_decimal(inspected, separator)
     is_headed = _has_header(inspected, options)
@@ -127,7 +127,8 @@ def _read_commas(frame: Any) -> Any:
     return frame
 
 
-def _decode(path: pathlib.Path) -> tuple[str, list[str]]:
+def decode(path: pathlib.Path) -> tuple[str, list[str]]:
+    """The text in a file, and notes on its encoding."""
     content = path.read_bytes()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", errors="replace"), [f"{path.name}: encoding UTF-16."]
@@ -154,7 +155,7 @@ def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> 
         return separator
     found = {}
     for separator in ORDER:
-        rows = list(_split(lines, separator))
+        rows = _list_rows(lines, separator)
         if not rows:
             # Lines of nothing but this separator.
             continue
@@ -176,12 +177,12 @@ def _find_separator(lines: list[str], given: str | None, path: pathlib.Path) -> 
 
 def _find_titles(lines: list[str], separator: str) -> list[str]:
     """Lines above the table that have a single text in a file of three columns or more."""
-    widths = Counter(len(cells) for cells in _split(lines, separator))
+    widths = Counter(len(cells) for cells in _list_rows(lines, separator))
     titles: list[str] = []
     if separator == " " or not widths or max(widths, key=widths.__getitem__) < 3:
         return titles
     for line in lines[:-1]:
-        cells = [cell for cells in _split([line], separator) for cell in cells if cell.strip()]
+        cells = [cell for row in _list_rows([line], separator) for cell in row if cell.strip()]
         is_text = len(cells) == 1 and not NUMBER.fullmatch(cells[0].strip())
         if not is_text or '"' in line:
             break
@@ -193,18 +194,33 @@ def _explains_commas(lines: list[str], separator: str, found: dict[str, Any]) ->
     """Whether all lines agree on this separator and commas occur in numbers only."""
     if not found.get(separator, (False,))[0]:
         return False
-    cells = [cell.strip() for row in list(_split(lines, separator))[1:] for cell in row]
+    cells = [cell.strip() for row in _list_rows(lines, separator)[1:] for cell in row]
     with_comma = [cell for cell in cells if "," in cell]
     return bool(with_comma) and all(WITH_COMMA.fullmatch(cell) for cell in with_comma)
 
 
-def _split(lines: Sequence[str], separator: str) -> Iterator[list[str]]:
-    """The cells of every line that is not blank."""
+def _split(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The number and the cells of every line but, like pandas, those of white space."""
     if separator == " ":
-        yield from (line.split() for line in lines if line.strip())
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, line.split()
         return
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    yield from (cells for cells in _checked(reader) if any(cell.strip() for cell in cells))
+    try:
+        for cells in reader:
+            if cells[1:] or "".join(cells).strip():
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise InputError(
+            f"Line {reader.line_num} cannot be split into cells ({shorten(str(error))}). Check its "
+            "quotes."
+        ) from error
+
+
+def _list_rows(lines: Iterable[str], separator: str) -> list[list[str]]:
+    """The cells of every line that has some."""
+    return [cells for _, cells in _split(lines, separator) if any(map(str.strip, cells))]
 
 
 def _find_decimal(rows: list[list[str]], separator: str) -> str:
@@ -231,18 +247,7 @@ def _has_header(rows: list[list[str]], options: ReadOptions) -> bool:
 
 def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
     """Number of columns; every line must have as many, though the header may lack one."""
-    if separator == " ":
-        rows: Any = ((i + 1, line.split()) for i, line in enumerate(io.StringIO(content)))
-        rows = ((number, cells) for number, cells in rows if cells)
-    else:
-        reader = csv.reader(io.StringIO(content), delimiter=separator, skipinitialspace=True)
-        # Like pandas, leave out lines of white space.
-        rows = (
-            (reader.line_num, cells)
-            for cells in _checked(reader)
-            if cells[1:] or "".join(cells).strip()
-        )
-    widths = [(number, len(cells)) for number, cells in rows]
+    widths = [(number, len(cells)) for number, cells in _split(io.StringIO(content), separator)]
     expected = widths[1][1] if len(widths) > 1 else widths[0][1]
     for place, (number, width) in enumerate(widths):
         # R writes no name above the row names.
@@ -254,16 +259,6 @@ def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
                 "first line. Quote cells that contain the separator, or set --separator."
             )
     return expected
-
-
-def _checked(reader: Any) -> Iterator[list[str]]:
-    try:
-        yield from reader
-    except csv.Error as error:
-        raise InputError(
-            f"Line {reader.line_num} cannot be split into cells ({shorten(str(error))}). Check its "
-            "quotes."
-        ) from error
 
 
 def _name_columns(

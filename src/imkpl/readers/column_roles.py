@@ -221,35 +221,33 @@ def _are_numbers(present: Any) -> bool:
 def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
     values, unit, with_unit, with_limit = _parse_quantities(texts)
     others = [text for text in texts[np.isnan(values)] if text is not None]
+    verb = "is not a number" if len(others) == 1 else "are not numbers"
     findings = []
-
-    def note(kind: str, cells: list[str], text: str, advice: str) -> None:
-        shown = tuple(dict.fromkeys(cells))[:SHOWN_CELLS]
-        said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({list_names(shown)}) {text}"
-        findings.append(Finding(kind, said, advice, (name,), shown))
-
-    if with_unit:
-        note(
+    for kind, cells, text, advice in (
+        (
             "units",
             with_unit,
             f"read as numbers, without {quote(unit)}.",
             "Write the unit into the name of the column, and the number alone into its cells.",
-        )
-    if with_limit:
-        note(
+        ),
+        (
             "limits",
             with_limit,
             "read as the limit itself.",
             "If your field uses another value, such as half the limit, write that into the cells.",
-        )
-    if others:
-        verb = "is not a number" if len(others) == 1 else "are not numbers"
-        note(
+        ),
+        (
             "not numbers",
             others,
             f"{verb}, read as missing.",
-            f"Correct or empty them, or say that they mean missing: --missing {quote(others[0])}.",
-        )
+            "Correct or empty them, or say that they mean missing: --missing "
+            f"{quote(next(iter(others), ''))}.",
+        ),
+    ):
+        if cells:
+            shown = tuple(dict.fromkeys(cells))[:SHOWN_CELLS]
+            said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({list_names(shown)}) {text}"
+            findings.append(Finding(kind, said, advice, (name,), shown))
     return ReadColumn(values, tuple(findings))
 
 
@@ -265,7 +263,7 @@ def read_flags(series: Any, name: str, option: str) -> Any:
     for row, text in zip(series.index, texts, strict=True):
         if text not in (None, *YES, *NO):
             raise InputError(
-                f"Column {quote(name)} (--{option}) has {quote(str(text))} in row {row + 1}, "
+                f"Column {quote(name)} ({option}) has {quote(str(text))} in row {row + 1}, "
                 "expected yes or no, true or false, 1 or 0, or an empty cell for no. Correct it."
             )
     return np.array([text in YES for text in texts], dtype=bool)
@@ -287,16 +285,13 @@ def require_column(names: list[str], wanted: str, file: str, option: str) -> Non
 def find_identifier(frame: Any, given: str | None, others: set[Any], file: str) -> str | None:
     """The column of row names, if there is one."""
     if given is not None:
-        require_column([str(name) for name in frame.columns], given, file, "--id")
+        require_column(list(frame.columns), given, file, "--id")
         return given
-    found = [
-        name
-        for name in frame.columns
-        if name not in others and looks_like_identifier(frame[name], str(name))
-    ]
+    free = (name for name in frame.columns if name not in others)
+    found = [name for name in free if looks_like_identifier(frame[name], name)]
     # Text says more than a number.
     found.sort(key=lambda name: frame[name].dtype.kind in "iu")
-    return str(found[0]) if found else None
+    return found[0] if found else None
 
 
 def looks_like_identifier(column: Any, name: str) -> bool:
@@ -409,14 +404,19 @@ def _refuse_amounts(numbers: Any, name: str) -> None:
         )
 
 
+def no_values(target: str) -> InputError:
+    """Error for a target without a class in any row."""
+    return InputError(
+        f"Target {target} has no values, expected a class in every row. Name another column with "
+        "--target."
+    )
+
+
 def check_classes(labels: Any, name: str) -> None:
     """Raise unless there are at least two classes."""
     found = list(dict.fromkeys(labels.tolist()))
     if not found:
-        raise InputError(
-            f"Target {quote(name)} has no values, expected a class in every row. Name another "
-            "column with --target."
-        )
+        raise no_values(quote(name))
     if len(found) == 1:
         raise InputError(
             f"Target {quote(name)} has one class, {quote(str(found[0]))}, expected at least two. "

@@ -11,7 +11,7 @@ from imkpl.readers import read
 
 
 @pytest.fixture
-def tall(tmp_path, monkeypatch):
+def large(tmp_path, monkeypatch):
     """A small file that is taken for a large one."""
     pytest.importorskip("pyarrow")
     for module in (_input, _landmarks, read):
@@ -22,13 +22,14 @@ def tall(tmp_path, monkeypatch):
     y = rng.integers(0, 2, 300)
     X = rng.standard_normal((300, 5)) + 2 * np.eye(2, 5)[y]
     frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=np.array(["no", "yes"])[y], more=1.0)
-    frame.to_parquet(tmp_path / "tall.parquet", row_group_size=100)
+    frame.to_parquet(tmp_path / "large.parquet", row_group_size=100)
     return frame
 
 
-def test_a_large_file_is_fitted_and_predicted_in_parts(tall, shell, tmp_path, monkeypatch):
-    path, model, out = (tmp_path / name for name in ("tall.parquet", "m.imkpl", "classes.csv"))
+def test_a_large_file_is_fitted_and_predicted_in_parts(large, shell, tmp_path, monkeypatch):
+    path, model, out = (tmp_path / name for name in ("large.parquet", "m.imkpl", "classes.csv"))
     command = ("fit", path, "--target", "kind", "--drop", "more", "--max-kernels", 2)
+    command += ("--prototypes", 4)
     # Nothing reads the whole table.
     monkeypatch.setattr("pyarrow.parquet.read_table", None)
     answer = shell.ask(*command, "--model", model, "--report", tmp_path / "page.html")
@@ -37,8 +38,8 @@ def test_a_large_file_is_fitted_and_predicted_in_parts(tall, shell, tmp_path, mo
     fitted = load(model)
     left = np.setdiff1d(np.arange(300), fitted.provenance_["held_out_rows"])
     assert answer["training_rows"] == left.size
-    features, kind = tall[list("abcde")], tall["kind"].to_numpy()
-    same = IMKPL(max_kernels=2, random_state=0).fit(features.iloc[left], kind[left])
+    features, kind = large[list("abcde")], large["kind"].to_numpy()
+    same = IMKPL(n_prototypes=4, max_kernels=2, random_state=0).fit(features.iloc[left], kind[left])
     np.testing.assert_array_equal(fitted.kernel_weights_, same.kernel_weights_)
     np.testing.assert_array_equal(fitted.support_ids_, left[same.support_] + 1)
     result = shell("predict", model, path, "--out", out)
