@@ -16,6 +16,13 @@ from imkpl.readers.read import ExpectedColumns, read_new_file
 
 # A value is far from all others at this part of their range beyond it.
 FAR = 0.25
+# The kernels that "auto" takes for each kind of input.
+AUTO_NAMES = {
+    "columns": "per_feature_gaussian",
+    "tables": "per_column",
+    "words": "per_word",
+    "series": "per_view",
+}
 # These settings say how a fit runs, not what it learns.
 NOT_LEARNED = ("verbose", "n_jobs")
 
@@ -36,8 +43,7 @@ def load_model(path: Path) -> Any:
 def load_reader(path: Path) -> Any:
     """A fitted model that reads tables or time series."""
     model = load_model(path)
-    bank = model._predictor.bank
-    if bank.reads != "series" and (bank.reads == "similarities" or bank._columns is None):
+    if input_kind(model) != "series" and model._predictor.kernels.input_columns is None:
         raise InputError(
             f"The model in {path.name} has kernels of its own and reads neither tables nor time "
             "series. Use it from Python."
@@ -47,32 +53,29 @@ def load_reader(path: Path) -> Any:
 
 def input_kind(model: Any) -> str:
     """What a model reads: columns (of numbers), tables, words, series, ..."""
-    return str(model._predictor.bank.reads)
+    return str(model._predictor.kernels.input_kind)
 
 
 def name_kernels(model: Any) -> str:
     """What "auto" took."""
-    from imkpl.kernels.custom import BANK_NAMES
-
-    kind = type(model._predictor.bank)
-    return next((name for name, bank in BANK_NAMES.items() if bank is kind), model.kernels)
+    return AUTO_NAMES.get(input_kind(model), str(model.kernels))
 
 
 def find_sparsity(model: Any) -> Any:
     """The largest number of rows in a prototype."""
-    return model.sparsity or model._predictor.bank._default_sparsity
+    return model.sparsity or model._predictor.kernels.default_sparsity
 
 
 def expected_columns(model: Any) -> ExpectedColumns | None:
     """What a model reads of a table; None for time series."""
-    predictor, kind = model._predictor, input_kind(model)
+    kernels, kind = model._predictor.kernels, input_kind(model)
     if kind == "series":
         return None
     names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(model.n_features_in_)])
     names = tuple(str(name) for name in names)
     # The length of a document is that of all its words.
-    live = names if kind == "words" else tuple(names[place] for place in predictor.columns)
-    columns = zip(live, getattr(predictor.samples, "columns", ()), strict=False)
+    live = names if kind == "words" else tuple(names[i] for i in kernels.input_columns)
+    columns = zip(live, getattr(kernels.samples, "columns", ()), strict=False)
     categories = {name: one.categories for name, one in columns if one.categories is not None}
     return ExpectedColumns(names, live, categories, reads_missing=kind == "tables")
 
@@ -81,7 +84,7 @@ def find_blank(model: Any, data: DataFile) -> Any:
     """Which rows have nothing that a model reads."""
     if data.is_series:
         return np.zeros(len(data), dtype=bool)
-    cells = data.samples.iloc[:, model._predictor.columns]
+    cells = data.samples.iloc[:, model._predictor.kernels.input_columns]
     is_blank = cells == 0 if input_kind(model) == "words" else cells.isna()
     return is_blank.all(axis=1).to_numpy()
 
@@ -92,7 +95,7 @@ def find_outside(model: Any, data: DataFile) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     if data.is_series or ranges is None:
         return found
-    for place, (low, high) in zip(model._predictor.columns, ranges, strict=True):
+    for place, (low, high) in zip(model._predictor.kernels.input_columns, ranges, strict=True):
         # Categories have no range.
         if np.isnan(low):
             continue
