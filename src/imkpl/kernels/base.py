@@ -151,7 +151,7 @@ class BaseKernelBank(ABC):
         """
 
     def on_rows(self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None) -> Kernels:
-        """`on` some of the samples that `kind.read` returned; those in blocks stay where they are."""
+        """`on` some of the samples; those that come in blocks stay where they are."""
         has_view = getattr(X, "is_read_in_parts", False) and hasattr(X, "view")
         return self.on(X.view(rows) if has_view else take_samples(X, rows), sample_weight)
 
