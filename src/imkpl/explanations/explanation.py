@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.explanations.card import CaseCard, Comparison, build_card
+from imkpl.explanations.case_card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
 from imkpl.explanations.time import unfold_means
 from imkpl.kernels import ExpectedAlignment, GlobalAlignment, expected_alignment

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl.explanations.card import Comparison
+from imkpl.explanations.case_card import Comparison
 from imkpl.explanations.explanation import Explanation
 from imkpl.explanations.exports import to_label
 from imkpl.kernels import PerColumn, PerFeatureGaussian

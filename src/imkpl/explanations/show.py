@@ -13,7 +13,7 @@ import numpy as np
 from imkpl._checks import shorten
 
 if TYPE_CHECKING:
-    from imkpl.explanations.card import CaseCard
+    from imkpl.explanations.case_card import CaseCard
 
 # Longest names and cells, and the length of a bar on one side, in characters of a terminal.
 LONGEST_NAME, LONGEST_CELL, BAR = 32, 16, 10

@@ -189,22 +189,9 @@ def render_report(found: dict[str, Any]) -> str:
     str
         HTML with styles, script, data and charts in it.
     """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "A report page needs jinja2, which is not installed. Install it with pip install "
-            "'imkpl[report]'; save_json() saves the numbers of a report without it."
-        ) from error
-    environment = Environment(
-        loader=PackageLoader("imkpl.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(percent=format_percent, value=format_cell, key=quote_key)
+    environment = make_environment(autoescape=True)
+    from markupsafe import Markup
+
     static = files("imkpl.report") / "static"
     scripts = [(static / name).read_text("utf-8") for name in ("predictor.js", "page.js")]
     page: str = environment.get_template("page.html").render(
@@ -233,6 +220,26 @@ def render_report(found: dict[str, Any]) -> str:
         data=Markup(embed_json(_select_data(found))),
     )
     return page
+
+
+def make_environment(*, autoescape: bool) -> Any:
+    """What renders the templates of this package."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "A report page needs jinja2, which is not installed. Install it with pip install "
+            "'imkpl[report]'; save_json() saves the numbers of a report without it."
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("imkpl.report"),
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(percent=format_percent, value=format_cell, key=quote_key)
+    return environment
 
 
 def embed_json(value: Any) -> str:

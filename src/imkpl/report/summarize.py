@@ -22,7 +22,6 @@ from imkpl.report.learned import (
     describe_stability,
 )
 from imkpl.report.subject import (
-    describe_disclosure,
     describe_provenance,
     describe_repeats,
     describe_size,
@@ -112,7 +111,6 @@ def summarize(
         "stability": describe_stability(subject, stability),
         "folds": folds,
         "repeats": describe_repeats(subject),
-        "disclosure": describe_disclosure(subject),
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject, created),
     }

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from imkpl._json import Described
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
-from imkpl.explanations.letter import CODE_NOTE, write_letter
 from imkpl.explanations.show import draw_picture, percent, show_cell, write_html, write_text
 from imkpl.explanations.time import describe_series
 
@@ -107,31 +106,6 @@ class CaseCard(Described):
     decision: str = "votes"
     series: dict[str, Any] | None = None
     pictures: dict[str, str] | None = None
-
-    def letter(self, kind: str = "text", *, measured: dict[str, Any] | None = None) -> str:
-        """Write a page in plain words for the person whom the case is about.
-
-        It says what was answered, how sure the model is, which cases it resembles, what spoke for
-        and against, what would change the answer, what the model cannot know, and whom to ask, to
-        be filled in. Other cases are neither named nor shown.
-
-        Parameters
-        ----------
-        kind : {"text", "html"}, default="text"
-            Markdown, or HTML that prints on one page.
-        measured : dict, optional
-            How often the model is right, for a sentence about it: "accuracy", and "rows", the
-            number of cases that this was measured on.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        if kind not in ("text", "html"):
-            raise ValueError(f'kind={kind!r}, expected "text" or "html". Choose one of them.')
-        page = write_letter(self, measured)
-        return page.to_html() if kind == "html" else page.to_markdown()
 
     def __str__(self) -> str:
         return write_text(self)
@@ -314,7 +288,7 @@ def _note_code(one: Explanation, doubt: str) -> list[str]:
     shares = one.code_shares[0]
     most = int(np.argmax(shares))
     return [
-        f"{CODE_NOTE}: {shares[most]:.1%} of it is {one.classes[most]}, "
+        f"The code disagrees: {shares[most]:.1%} of it is {one.classes[most]}, "
         f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
     ]
 

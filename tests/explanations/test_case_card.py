@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
 from imkpl import IMKPL, TimeSeriesIMKPL
-from imkpl.explanations.card import ALIKE, MOST_FEATURES, find_doubts
+from imkpl.explanations.case_card import ALIKE, MOST_FEATURES, find_doubts
 from imkpl.explanations.show import show_cell
 
 
