@@ -10,11 +10,11 @@ import numpy as np
 from imkpl._typing import FloatArray, IntArray
 from imkpl.plots._style import (
     SEQUENTIAL,
+    Display,
     check_model,
     choose_stratified,
     class_places,
     literal,
-    require_pyplot,
     shorten_all,
     sort_prototypes,
     take_panels,
@@ -28,7 +28,7 @@ WIDEST_NAMES = 60
 
 
 @dataclass(eq=False)
-class CodesDisplay:
+class CodesDisplay(Display):
     """The codes of samples as an image: samples against prototypes, both sorted by class.
 
     If every sample is reconstructed from prototypes of its own class, all dark cells lie in blocks
@@ -106,7 +106,7 @@ class CodesDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
         X : array-like of shape (n_samples, n_features)
             Samples in the form given to `fit`.
         y : array-like of shape (n_samples,), optional
@@ -134,46 +134,7 @@ class CodesDisplay:
         rows = chosen[order]
         return cls(dense[order], labels[rows], owners, estimator.classes_, rows, columns)
 
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the codes of samples.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        X : array-like of shape (n_samples, n_features)
-            Samples in the form given to `fit`.
-        y : array-like of shape (n_samples,), optional
-            Class labels; by default those that the model predicts.
-        ax : Axes, optional
-            Axes to draw into; a new figure by default.
-        **options
-            Passed to `compute`.
-
-        Returns
-        -------
-        CodesDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator, X, y, **options).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the codes.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw into; a new figure by default.
-
-        Returns
-        -------
-        CodesDisplay
-            The display.
-        """
+    def _draw(self, ax: Any) -> None:
         self.figure_, (self.ax_,) = take_panels(ax, (1, 1), (7.2, 5.8), WHO)
         ax = self.ax_
         self.image_ = ax.imshow(
@@ -194,7 +155,6 @@ class CodesDisplay:
         ax.set_title("Codes: which prototypes reconstruct which samples")
         bar = self.figure_.colorbar(self.image_, ax=ax, fraction=0.05, pad=0.02)
         bar.set_label("Share of the code")
-        return self
 
 
 def _name_groups(axis: Any, owners: IntArray, classes: Any) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.plots._style import (
+    Display,
     check_model,
     class_color,
     class_marker,
     hide_spines,
     literal,
-    require_pyplot,
     take_panels,
 )
 
@@ -24,7 +24,7 @@ TOTAL = "total"
 
 
 @dataclass(eq=False)
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """The terms of the objective and their total after every round.
 
     The terms differ by orders of magnitude, so one panel shows their values on a logarithmic scale
@@ -77,7 +77,7 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
 
         Returns
         -------
@@ -87,38 +87,7 @@ class ConvergenceDisplay:
         check_model(estimator, WHO)
         return cls(estimator.history_)
 
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the history of a model.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        ax : Axes or two Axes, optional
-            Axes to draw into, a single one is divided; a new figure by default.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the history.
-
-        Parameters
-        ----------
-        ax : Axes or two Axes, optional
-            Axes to draw into, a single one is divided; a new figure by default.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            The display.
-        """
+    def _draw(self, ax: Any) -> None:
         self.figure_, panels = take_panels(ax, (1, 2), (9.6, 3.8), WHO)
         self.axes_ = np.array(panels, dtype=object)
         values_ax, changes_ax = panels
@@ -150,7 +119,6 @@ class ConvergenceDisplay:
             frameon=False,
             borderaxespad=0.0,
         )
-        return self
 
 
 def _line_style(terms: list[str], name: str) -> dict[str, Any]:

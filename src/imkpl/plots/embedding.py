@@ -16,13 +16,13 @@ from imkpl.kernels.base import take_samples
 from imkpl.plots._style import (
     LEGEND_ROWS,
     MOST_IN_LEGEND,
+    Display,
     check_model,
     choose_stratified,
     class_color,
     class_marker,
     class_places,
     literal,
-    require_pyplot,
     shorten_all,
     sort_prototypes,
     take_panels,
@@ -37,7 +37,7 @@ START_SPREAD = 1e-4
 
 
 @dataclass(eq=False)
-class EmbeddingDisplay:
+class EmbeddingDisplay(Display):
     """Samples in two dimensions, by the average of all kernels and by the learned kernel.
 
     Both are t-SNE maps of the distances in the feature space of the kernel, as in the paper's
@@ -104,7 +104,7 @@ class EmbeddingDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
         X : array-like of shape (n_samples, n_features)
             Samples in the form given to `fit`, preferably the training samples.
         y : array-like of shape (n_samples,)
@@ -162,35 +162,6 @@ class EmbeddingDisplay:
             learned_prototypes=places[1][n_chosen + order],
             n_kernels=(n_average, int(np.count_nonzero(estimator.kernel_weights_))),
         )
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, max_stars: int = 60, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the two maps.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        X : array-like of shape (n_samples, n_features)
-            Samples in the form given to `fit`, preferably the training samples.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        max_stars : int, default=60
-            Approximate maximum number of prototypes, the most important of each class first.
-        ax : Axes or two Axes, optional
-            Axes to draw into, a single one is divided; a new figure by default.
-        **options
-            Passed to `compute`, for instance ``train`` and ``max_samples``.
-
-        Returns
-        -------
-        EmbeddingDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator, X, y, **options).plot(max_stars=max_stars, ax=ax)
 
     def plot(self, *, max_stars: int = 60, ax: Any = None) -> Self:
         """Draw the two maps.

@@ -12,11 +12,11 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
     DIVERGING,
+    Display,
     check_model,
     class_color,
     hide_spines,
     literal,
-    require_pyplot,
     shorten,
     shorten_all,
     sort_prototypes,
@@ -46,7 +46,7 @@ class MixedSample:
 
 
 @dataclass(eq=False)
-class PrototypesDisplay:
+class PrototypesDisplay(Display):
     """The prototypes by class: vectors as a heat map, series as series, images as images.
 
     A prototype is a mix of training samples. Vectors and images are shown as the weighted mean.
@@ -121,7 +121,7 @@ class PrototypesDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
         X : array-like of shape (n_samples, n_features), optional
             For images, the training samples with all pixels. For vectors, the samples that values
             are standardized by; by default those in prototypes. Not needed for series.
@@ -157,45 +157,7 @@ class PrototypesDisplay:
         mixed = _mix_vectors(estimator, chosen, columns, X)
         return cls(*shared, _list_samples(estimator, chosen), counts, names, *mixed)
 
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the prototypes of a model.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        X : array-like of shape (n_samples, n_features), optional
-            For images, the training samples with all pixels. For vectors, the samples that values
-            are standardized by; by default those in prototypes. Not needed for series.
-        ax : Axes, optional
-            Axes to draw into, divided if several are needed; a new figure by default.
-        **options
-            Passed to `compute`, for instance ``image_shape`` and ``max_prototypes``.
-
-        Returns
-        -------
-        PrototypesDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator, X, **options).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the prototypes.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw into, divided if several are needed; a new figure by default.
-
-        Returns
-        -------
-        PrototypesDisplay
-            The display.
-        """
+    def _draw(self, ax: Any) -> None:
         kinds = {
             "vectors": self._draw_heat_map,
             "series": self._draw_series,
@@ -203,7 +165,6 @@ class PrototypesDisplay:
         }
         self.figure_, panels = kinds[self.kind](ax)
         self.axes_ = np.array(panels, dtype=object)
-        return self
 
     def _draw_heat_map(self, ax: Any) -> tuple[Any, list[Any]]:
         colors, texts = np.asarray(self.standardized), self.texts or []
