@@ -1,5 +1,4 @@
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,6 @@ from sklearn.datasets import load_wine
 
 from imkpl import IMKPL, TimeSeriesIMKPL
 from imkpl.explanations.case_card import ALIKE, MOST_FEATURES, find_doubts
-from imkpl.explanations.show import show_cell
 
 
 @pytest.fixture(scope="session")
@@ -312,23 +310,6 @@ def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
         assert_allclose(np.asarray(given[0]), X[1])
     else:
         assert set(given[0]) >= {one["name"] for one in explanation.card(1).features}
-
-
-def test_a_letter_shows_no_value_of_another_case(patients):
-    model, X = patients
-    explanation = model.explain(X)
-    for row in range(0, len(X), 7):
-        card = explanation.card(row)
-        text = card.letter(measured={"accuracy": 0.9, "rows": 60})
-        assert f"**{card.answer}**" in text
-        assert card.doubt == "no evidence" or "It is most like" in text
-        own = {show_cell(one["value"]) for one in card.features}
-        changed = {show_cell(one["to"]) for one in (card.change or {"features": []})["features"]}
-        said = set(re.findall(r"\d+\.\d+", re.sub("About this case.*", "", text)))
-        assert said <= own | changed
-        assert not set(text.split()) & set(map(str, model.support_ids_))
-    with pytest.raises(ValueError, match='expected "text" or "html"'):
-        card.letter("pdf")
 
 
 def test_doubts_of_all_cases_are_those_of_their_cards(patients, voters):
