@@ -11,7 +11,7 @@ import pytest
 
 from imkpl import IMKPL, TimeSeriesIMKPL
 from imkpl.report import render_report, summarize
-from imkpl.report.file import ReportFile
+from imkpl.report.page import ReportFile
 from imkpl.report.page import place_map
 from imkpl.series import SeriesSet
 

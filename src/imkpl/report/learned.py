@@ -369,13 +369,15 @@ def describe_map(subject: Subject) -> dict[str, Any]:
         for samples, rows in parts
         for row in rows
     ]
+    why = f"A map needs at least {FEWEST_POINTS} samples; there are {len(points)}."
     if not points:
-        return _no_map(
+        why = (
             "The similarities among held-out samples are unknown. Pass train=(X, y) to see the "
             "training samples."
         )
     if len(points) < FEWEST_POINTS:
-        return _no_map(f"A map needs at least {FEWEST_POINTS} samples; there are {len(points)}.")
+        counts = {"n_training": 0, "n_held_out": 0}
+        return {"points": [], "prototypes": [], **counts, "why_absent": why}
     kernel = learned_kernel(subject.model, *((samples.given, rows) for samples, rows in parts))
     # A step of t-SNE takes a millisecond, less than threads need to synchronize.
     with threadpool_limits(1):
@@ -387,10 +389,6 @@ def describe_map(subject: Subject) -> dict[str, Any]:
         "n_held_out": sum(one["row"] is not None for one in points),
         "why_absent": None,
     }
-
-
-def _no_map(why: str) -> dict[str, Any]:
-    return {"points": [], "prototypes": [], "n_training": 0, "n_held_out": 0, "why_absent": why}
 
 
 def describe_stability(subject: Subject, stability: Any) -> dict[str, Any] | None:

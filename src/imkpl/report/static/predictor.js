@@ -365,6 +365,6 @@ const imkplPredictor = (() => {
     };
   };
 
-  return { predict };
+  return { predict, show };
 })();
 if (typeof module !== "undefined") module.exports = imkplPredictor;
