@@ -11,7 +11,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 
-from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl import IMKPL
 
 HERE = Path(__file__).parent
 TERMINAL = "background:#1b1e24;color:#e3e6ea;padding:18px 22px;font:14px/1.35 'DejaVu Sans Mono'"
@@ -34,7 +34,7 @@ for row in range(40):
         beats[row, 0, start + 18 : start + 26] += 1.6
 labels = np.array(["normal", "double"])[np.arange(40) % 2]
 series = (
-    TimeSeriesIMKPL("global_alignment", n_prototypes=4)
+    IMKPL("global_alignment", n_prototypes=4)
     .fit(beats[:30], labels[:30])
     .explain(beats[30:])
     .card(1)

@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from imkpl.plots import DecisionDisplay
-from imkpl.plots.decision import step_edges
 
 
 def widths(ax):
@@ -108,23 +107,6 @@ def test_series_are_drawn_beside_the_training_series_most_like_them(series):
     assert panels[-1].get_legend() is not None
 
 
-def test_channels_are_limited_to_those_with_the_largest_share(series):
-    model, X, _ = series
-    display = DecisionDisplay.compute(model.explain(X), 20, max_channels=1)
-    assert [channel.name for channel in display.channels] == ["channel 1"]
-
-
-def test_borders_lie_halfway_between_steps():
-    assert_allclose(step_edges(np.array([0.0, 2.0, 3.0])), [-1, 1, 2.5, 3.5])
-    assert_allclose(step_edges(np.array([4.0])), [3.5, 4.5])
-
-
 def test_only_explanations_are_drawn(wine):
     with pytest.raises(TypeError, match=r"got a ndarray, expected an Explanation"):
         DecisionDisplay.from_explanation(np.zeros(3))
-
-
-def test_a_sample_out_of_range_is_refused(wine):
-    model, X, _ = wine
-    with pytest.raises(IndexError, match="out of range"):
-        DecisionDisplay.from_estimator(model, X[:2], 2)
