@@ -159,19 +159,6 @@ def test_samples_are_called_by_the_index_of_their_frame(wine):
     assert bare.explain(X[1:3].to_numpy()).sample_ids.tolist() == [0, 1]
 
 
-def test_one_sample_taken_is_that_sample_explained_alone(fitted):
-    model, X = fitted
-    whole, alone = model.explain(X)[4], model.explain(X[4:5])
-    assert len(whole) == 1
-    assert_allclose(whole.contributions(0), alone.contributions(0), atol=1e-13)
-    assert str(whole) == str(alone)
-    assert [str(one) for one in model.explain(X[:3])] == [
-        str(model.explain(X)[i]) for i in range(3)
-    ]
-    with pytest.raises(IndexError):
-        whole.contributions(1)
-
-
 def test_a_dict_is_ready_for_json_and_says_the_same(fitted):
     model, X = fitted
     explanation = model.explain(X[:4])

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -58,25 +56,6 @@ def test_features_beyond_the_limit_are_summed(wine):
     assert labels(ax)[-1] == "3 more"
     assert sum(widths(ax)) == pytest.approx(display.margins.sum())
     assert len(widths(ax)) == 3
-
-
-def test_classes_and_prototypes_beyond_the_limit_are_counted(wine):
-    model, X, _ = wine
-    display = DecisionDisplay.compute(model.explain(X), 0)
-    one = replace(display.prototypes[0], share=0.125)
-    many = replace(
-        display,
-        classes=np.arange(9),
-        probabilities=np.array([0.5, 0.3, 0.1, 0.05, 0.02, 0.01, 0.01, 0.005, 0.005]),
-        winner=0,
-        runner_up=1,
-        prototypes=[one] * 8,
-    )
-    probabilities, prototypes, _ = many.plot().axes_
-    assert labels(probabilities) == ["0", "1", "2", "3", "4", "4 more"]
-    assert widths(probabilities)[-1] == pytest.approx(0.03)
-    assert labels(prototypes)[-1] == "3 more"
-    assert sum(widths(prototypes)) == pytest.approx(1)
 
 
 def test_a_sample_like_nothing_is_drawn_with_a_word_about_that(wine):

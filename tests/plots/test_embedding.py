@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
 from imkpl import IMKPL
@@ -8,7 +8,6 @@ from imkpl.kernels import PerFeatureGaussian
 from imkpl.plots import EmbeddingDisplay
 from imkpl.plots.embedding import (
     average_kernel,
-    embed_kernel,
     learned_kernel,
 )
 
@@ -44,15 +43,6 @@ def test_the_learned_kernel_weighs_kernels_as_the_model_does(wine):
     assert_allclose(in_two, expected, atol=1e-9)
 
 
-def test_far_classes_are_far_apart_in_the_map(rng):
-    points = np.concatenate([rng.standard_normal((20, 3)), 30 + rng.standard_normal((20, 3))])
-    places = embed_kernel(points @ points.T, None, 0)
-    first, second = places[:20], places[20:]
-    spread = max(np.ptp(first, axis=0).max(), np.ptp(second, axis=0).max())
-    assert np.linalg.norm(first.mean(axis=0) - second.mean(axis=0)) > spread
-    assert_array_equal(places, embed_kernel(points @ points.T, None, 0))
-
-
 def test_training_samples_have_a_star_per_prototype_in_both_maps(wine):
     model, X, y = wine
     display = EmbeddingDisplay.from_estimator(model, X, y, max_samples=30)
@@ -64,25 +54,6 @@ def test_training_samples_have_a_star_per_prototype_in_both_maps(wine):
         for found, place in zip(stars, np.unique(display.prototype_classes), strict=True):
             assert_allclose(found, places[display.prototype_classes == place])
     assert display.average.shape == display.learned.shape == (30, 2)
-
-
-def test_too_many_stars_are_thinned_to_the_first_of_every_class(rng):
-    owners = np.repeat([0, 1], [6, 2])
-    display = EmbeddingDisplay(
-        average=rng.standard_normal((3, 2)),
-        learned=rng.standard_normal((3, 2)),
-        labels=np.array([0, 1, 1]),
-        classes=["a", "b"],
-        prototypes=np.arange(8),
-        prototype_classes=owners,
-        learned_prototypes=rng.standard_normal((8, 2)),
-    ).plot(max_stars=4)
-    first, second = stars_in(display.axes_[1])
-    assert_allclose(first, display.learned_prototypes[:2])
-    assert_allclose(second, display.learned_prototypes[6:])
-    assert not stars_in(display.axes_[0])
-    named = [text.get_text() for text in display.axes_[1].get_legend().get_texts()]
-    assert named == ["a", "b", "4 of 8 prototypes"]
 
 
 def test_new_samples_have_stars_in_the_average_map_only_with_the_training_samples(wine):

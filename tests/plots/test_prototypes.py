@@ -67,18 +67,6 @@ def test_images_are_weighted_means_of_whole_samples(digits):
         assert ax.get_title() == str(prototype)
 
 
-def test_images_of_colours_are_scaled_to_full_brightness(rng):
-    X = rng.uniform(0, 255, (20, 2 * 3 * 3))
-    y = np.repeat([0, 1], 10)
-    X[y == 1, :9] /= 4
-    model = IMKPL(sparsity=2).fit(X, y)
-    display = PrototypesDisplay.from_estimator(model, X, image_shape=(2, 3, 3))
-    shown = np.array([ax.images[0].get_array() for ax in display.axes_])
-    assert shown.shape[1:] == (2, 3, 3)
-    assert shown.min() == 0
-    assert shown.max() == 1
-
-
 @pytest.mark.parametrize("shape", [(7, 8), (4, 8)])
 def test_images_of_another_shape_are_refused(digits, shape):
     model, X, _ = digits

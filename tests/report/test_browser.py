@@ -1,8 +1,6 @@
 """The page in a real browser, from a file and without a network."""
 
 import copy
-import json
-import re
 from urllib.parse import quote
 
 import numpy as np
@@ -146,18 +144,6 @@ def test_links_stay_in_the_frame_of_a_notebook(browser, wine_file, wine, tmp_pat
     assert frame.url == "about:srcdoc"
     assert errors == []
     page.close()
-
-
-def test_a_link_to_a_prototype_unfolds_what_is_around_it(open_page, wine_file, wine):
-    page = open_page(wine_file)
-    folded = page.locator(".others .prototype")
-    number = page.locator(".prototype").last.get_attribute("id")
-    if folded.count():
-        number = folded.first.get_attribute("id")
-        assert not folded.first.is_visible()
-    page.evaluate(f"location.hash = '{number}'")
-    page.wait_for_function(f"document.getElementById('{number}').getBoundingClientRect().top < 800")
-    assert page.locator(f"#{number}").is_visible()
 
 
 def test_prototypes_are_named_after_their_main_case_and_sorted_by_use(open_page, wine_file, wine):
@@ -310,15 +296,6 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
     page.close()
 
 
-def keys_of(value):
-    """All keys of the objects in a JSON value."""
-    if isinstance(value, list):
-        return set().union(*map(keys_of, value))
-    if isinstance(value, dict):
-        return set(value).union(*map(keys_of, value.values()))
-    return set()
-
-
 def test_names_that_mean_something_elsewhere_are_only_text(open_page, meaningful, tmp_path):
     page = open_page(save(meaningful.page, tmp_path))
     names = sorted(MEANINGFUL)
@@ -338,12 +315,6 @@ def test_names_that_mean_something_elsewhere_are_only_text(open_page, meaningful
     text = page.locator("body").inner_text()
     for wrong in ("[object Object]", "native code", "undefined", "NaN"):
         assert wrong not in text
-
-
-def test_no_name_is_a_key_in_the_data_of_the_page(meaningful):
-    data = re.search(r'id="data">(.*?)</script>', meaningful.page).group(1)
-    names = {*MEANINGFUL, "category", *meaningful.X.index}
-    assert not keys_of(json.loads(data)) & names
 
 
 # The second name would end an isolation before it turns the text, the third ends a paragraph. Their

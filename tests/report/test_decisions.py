@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision
 from imkpl._json import to_json
 from imkpl.estimators import interpretability_scorer
 from imkpl.measures import discrimination_score
-from imkpl.report import decisions, render_report, summarize
+from imkpl.report import render_report, summarize
 from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
 from imkpl.report.summarize import write_verdict, write_warnings
 
@@ -157,17 +157,3 @@ def test_cases_of_the_same_name_have_links_of_their_own(wine):
     keys = [row["key"] for row in describe(describe_samples, wine.model, X)["rows"]]
     assert keys[:3] == ["twin@0", "twin@1", X.index[2]]
     assert len(set(keys)) == len(keys)
-
-
-def test_of_many_samples_some_are_explained_and_wrong_ones_first(wine, monkeypatch):
-    monkeypatch.setattr(decisions, "MOST_EXPLAINED", 24)
-    monkeypatch.setattr(decisions, "MOST_LISTED", 30)
-    y = wine.y.copy()
-    wrong = [3, 50, 70]
-    y[wrong] = "Rosé"
-    found = describe(describe_samples, wine.model, wine.X, y)
-    assert (found["n"], found["n_listed"], found["n_explained"]) == (len(y), 30, 24)
-    explained = {row["row"] for row in found["rows"] if row["card"] is not None}
-    assert len(explained) == 24
-    is_wrong = {row["row"] for row in found["rows"] if not row["right"]}
-    assert set(wrong) <= is_wrong <= explained

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from imkpl import IMKPL
-from imkpl.kernels import Averaged, FunctionKernel, GlobalAlignment
+from imkpl.kernels import FunctionKernel
 from imkpl.report import render_report, summarize
-from imkpl.report.decisions import describe_samples
 from imkpl.report.learned import describe_map
 from imkpl.report.subject import describe_repeats
 
@@ -85,16 +84,6 @@ def test_objects_have_reasons_but_no_values():
     assert "whole samples" in render_report(found)
 
 
-@pytest.mark.parametrize("decision", ["votes", "share"])
-def test_every_decision_rule_has_a_report(two_blobs, decision):
-    X, y = two_blobs
-    model = IMKPL(sparsity=2, decision=decision).fit(X[::2], y[::2])
-    for row in describe(describe_samples, model, X[1::2], y[1::2])["rows"]:
-        card = row["card"]
-        added = sum(one["for"] for one in card["features"]) + card["rest"]
-        assert added == pytest.approx(card["lead"], abs=1e-4)
-
-
 def test_many_classes_list_the_pairs_that_were_confused(rng):
     y = np.repeat(np.arange(35), 6)
     X = rng.standard_normal((210, 5)) + 3 * np.column_stack([y % 6, y // 6, y % 5, y, y % 7])
@@ -105,19 +94,6 @@ def test_many_classes_list_the_pairs_that_were_confused(rng):
     wrong = found["accuracy"]["n"] - found["accuracy"]["n_right"]
     assert sum(one["n"] for one in found["accuracy"]["confused"]) == wrong > 0
     assert found["classes"] == list(range(35))
-
-
-def test_groups_of_channels_are_drawn_channel_by_channel(series):
-    _, X, y = series
-    bank = Averaged(GlobalAlignment(), {"ends": [0, 2], "middle": [1]})
-    model = IMKPL(bank, sparsity=2).fit(X[::2], y[::2])
-    found = summarize(model, X[1:9:2], y[1:9:2])
-    assert {one["name"] for one in found["features"]["features"]} <= {"ends", "middle"}
-    for curve in found["curves"]:
-        for channel in curve["channels"]:
-            line = X[::2][curve["sample"], int(channel["name"].split()[-1]), channel["times"]]
-            assert channel["values"] == pytest.approx(line, rel=1e-5)
-    assert all(row["card"]["series"] for row in found["samples"]["rows"])
 
 
 @pytest.fixture(scope="module")

@@ -51,19 +51,6 @@ def test_a_prototype_has_its_place_in_its_class(wine):
             assert one["distinctive"] == (min(rank, 1 - rank) <= 0.1)
 
 
-def test_use_is_counted_in_votes(wine):
-    explanation = wine.model.explain(wine.X)
-    shares, mains = explanation.shares.toarray(), explanation.main_prototypes
-    is_right = wine.model.predict(wine.X) == wine.y
-    for index, prototype in enumerate(wine.found["prototypes"]):
-        led = mains == index
-        assert prototype["n_using"] == np.count_nonzero(shares[:, index] >= 0.01)
-        assert prototype["n_main"] == led.sum()
-        assert prototype["n_right"] == is_right[led].sum()
-        wrong = led & (wine.y != prototype["class"])
-        assert sum(one["n"] for one in prototype["mistaken"]) == wrong.sum()
-
-
 @pytest.fixture
 def spoiled(wine):
     """The wine model with a copied prototype, an impure one, and labels that make one wrong."""

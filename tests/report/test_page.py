@@ -1,6 +1,5 @@
 """The page as text: complete, self-contained, and no name in it is markup."""
 
-import copy
 import json
 from html.parser import HTMLParser
 from urllib.parse import quote
@@ -136,25 +135,3 @@ def test_a_map_has_a_marker_per_sample_and_a_ring_per_error(wine):
         "wrong": n_wrong,
     }
     assert not chart["texts"]
-
-
-def test_many_classes_are_named_in_the_map(wine):
-    labels = [f"class {i}" for i in range(13)]
-    found = copy.deepcopy(wine.found)
-    found["classes"] = [*wine.found["classes"], *labels]
-    for i, point in enumerate(found["map"]["points"]):
-        point["label"] = labels[i % 13]
-    assert [text for *_, text in draw_map(found)["texts"]] == labels
-
-
-def test_of_many_warnings_the_first_are_open(wine):
-    looks = [{"text": f"Look {i}.", "cases": [], "prototype": None} for i in range(25)]
-    page = render_report({**wine.found, "warnings": looks})
-    assert page.index("Look 5.") < page.index("19 more</summary>") < page.index("Look 6.")
-
-
-def test_every_word_with_a_meaning_is_explained(wine_page):
-    reader = Reader(wine_page)
-    terms = [one for one in reader.find("button") if one.get("class") == "term"]
-    assert len(terms) >= 6
-    assert all(f'id="{one["aria-describedby"]}"' in wine_page for one in terms)

@@ -202,14 +202,8 @@ def draw_bars(
     room = 0.2 * ((highest - lowest) or 1.0)
     ax.set_xlim(lowest - 1.5 * room if lowest < 0 else 0.0, highest + room)
     ax.locator_params(axis="x", nbins=6)
-    hide_spines(ax, "top", "right", "left")
+    ax.spines[["top", "right", "left"]].set_visible(False)
     return bars
-
-
-def hide_spines(ax: Any, *sides: str) -> None:
-    """Remove some sides of the frame."""
-    for side in sides:
-        ax.spines[side].set_visible(False)
 
 
 def check_model(estimator: Any, who: str) -> None:

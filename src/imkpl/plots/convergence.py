@@ -14,7 +14,6 @@ from imkpl.plots._style import (
     check_model,
     class_color,
     class_marker,
-    hide_spines,
     literal,
     take_panels,
 )
@@ -91,18 +90,19 @@ class ConvergenceDisplay(Display):
         self.figure_, panels = take_panels(ax, (1, 2), (9.6, 3.8), WHO)
         self.axes_ = np.array(panels, dtype=object)
         values_ax, changes_ax = panels
-        terms = [name for name in self.history if name != TOTAL]
-        self.lines_ = {}
+        self.lines_, place = {}, 0
         for name, values in self.history.items():
-            style = _line_style(terms, name)
+            style: dict[str, Any] = {"color": "black", "linewidth": 2.0, "marker": ".", "zorder": 3}
+            if name != TOTAL:
+                style = {"color": class_color(place), "marker": class_marker(place)}
+                style |= {"linestyle": ("--", "-.", ":")[place % 3], "markersize": 4}
+                style["linewidth"], place = 1.3, place + 1
             rounds = np.arange(1, values.size + 1)
             # Zero has no logarithm.
             positive = np.where(values > 0, values, np.nan)
-            pair = (
-                values_ax.plot(rounds, positive, **style),
-                changes_ax.plot(rounds, self.changes[name], **style),
-            )
-            self.lines_[name] = (pair[0][0], pair[1][0])
+            (left,) = values_ax.plot(rounds, positive, **style)
+            (right,) = changes_ax.plot(rounds, self.changes[name], **style)
+            self.lines_[name] = (left, right)
         values_ax.set_yscale("log")
         values_ax.set(title="Value of every term", ylabel="Value (logarithmic scale)")
         changes_ax.set(title="Change since the first round", ylabel="Change")
@@ -110,7 +110,7 @@ class ConvergenceDisplay(Display):
         for panel in panels:
             panel.set_xlabel("Round")
             panel.locator_params(axis="x", integer=True)
-            hide_spines(panel, "top", "right")
+            panel.spines[["top", "right"]].set_visible(False)
         changes_ax.legend(
             [lines[1] for lines in self.lines_.values()],
             [literal(name) for name in self.lines_],
@@ -119,16 +119,3 @@ class ConvergenceDisplay(Display):
             frameon=False,
             borderaxespad=0.0,
         )
-
-
-def _line_style(terms: list[str], name: str) -> dict[str, Any]:
-    if name == TOTAL:
-        return {"color": "black", "linewidth": 2.0, "marker": ".", "zorder": 3}
-    place = terms.index(name)
-    return {
-        "color": class_color(place),
-        "marker": class_marker(place),
-        "linestyle": ("--", "-.", ":")[place % 3],
-        "markersize": 4,
-        "linewidth": 1.3,
-    }

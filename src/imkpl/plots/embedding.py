@@ -182,18 +182,13 @@ class EmbeddingDisplay(Display):
         width = 10.4 + 1.4 * min(n_columns, 3)
         self.figure_, panels = take_panels(ax, (1, 2), (width, 5.0), WHO)
         self.axes_ = np.array(panels, dtype=object)
-        titles = ["Average kernel", "Learned kernel"]
-        if self.n_kernels is not None:
-            titles = [
-                f"{title} ({n} kernel{'s' * (n != 1)})"
-                for title, n in zip(titles, self.n_kernels, strict=True)
-            ]
+        counts = [f" ({n} kernel{'s' * (n != 1)})" for n in self.n_kernels or ()] or ["", ""]
         maps = (
-            (self.average, self.average_prototypes),
-            (self.learned, self.learned_prototypes),
+            (f"Average kernel{counts[0]}", self.average, self.average_prototypes),
+            (f"Learned kernel{counts[1]}", self.learned, self.learned_prototypes),
         )
         shown = self._choose_stars(max_stars)
-        for panel, title, (points, stars) in zip(panels, titles, maps, strict=True):
+        for panel, (title, points, stars) in zip(panels, maps, strict=True):
             for label in np.unique(self.labels):
                 members = points[self.labels == label]
                 style = {"color": class_color(label), "marker": class_marker(label)}
@@ -203,7 +198,7 @@ class EmbeddingDisplay(Display):
             if stars is not None:
                 self._draw_stars(panel, np.asarray(stars), shown)
         name = None
-        if any(stars is not None for _, stars in maps):
+        if any(stars is not None for *_, stars in maps):
             n_shown, whole = len(shown), len(self.prototypes)
             name = "prototypes" if n_shown == whole else f"{n_shown} of {whole} prototypes"
         self._add_legend(panels[1], name)
@@ -212,10 +207,8 @@ class EmbeddingDisplay(Display):
     def _choose_stars(self, max_stars: int) -> IntArray:
         """The first prototypes of every class."""
         owners = np.asarray(self.prototype_classes)
-        if owners.size <= max_stars:
-            return np.arange(owners.size)
         present = np.unique(owners)
-        n_each = max(1, max_stars // present.size)
+        n_each = None if owners.size <= max_stars else max(1, max_stars // present.size)
         return np.concatenate([np.flatnonzero(owners == label)[:n_each] for label in present])
 
     def _draw_stars(self, panel: Any, stars: FloatArray, shown: IntArray) -> None:
@@ -319,14 +312,6 @@ def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArra
     return np.block([[kernel, across / norms], [(across / norms).T, gram / np.outer(norms, norms)]])
 
 
-def kernel_distances(kernel: FloatArray) -> FloatArray:
-    """Distances in the feature space of a kernel."""
-    norms = np.diagonal(kernel)
-    squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
-    np.fill_diagonal(squares, 0.0)
-    return np.sqrt(np.maximum(squares, 0.0))
-
-
 def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any) -> FloatArray:
     """A t-SNE map of the distances in the feature space of a kernel.
 
@@ -352,7 +337,10 @@ def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any
         method="exact" if n_points <= EXACT_POINTS else "barnes_hut",
         random_state=random_state,
     )
-    return np.asarray(tsne.fit_transform(kernel_distances(kernel)), dtype=np.float64)
+    norms = np.diagonal(kernel)
+    squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
+    np.fill_diagonal(squares, 0.0)
+    return np.asarray(tsne.fit_transform(np.sqrt(np.maximum(squares, 0.0))), dtype=np.float64)
 
 
 def _principal_components(kernel: FloatArray) -> FloatArray:

@@ -15,7 +15,6 @@ from imkpl.plots._style import (
     Display,
     check_model,
     class_color,
-    hide_spines,
     literal,
     shorten,
     shorten_all,
@@ -34,6 +33,8 @@ MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
 LARGEST_DEVIATION = 2.5
 # Longest text in a cell.
 LONGEST_CELL = 12
+# A name left of a panel.
+SIDEWAYS: dict[str, Any] = {"rotation": 0, "ha": "right", "va": "center", "fontsize": "small"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,46 +159,32 @@ class PrototypesDisplay(Display):
         return cls(*shared, _list_samples(estimator, chosen), counts, names, *mixed)
 
     def _draw(self, ax: Any) -> None:
-        kinds = {
-            "vectors": self._draw_heat_map,
-            "series": self._draw_series,
-            "images": self._draw_images,
-        }
-        self.figure_, panels = kinds[self.kind](ax)
+        draw = {"series": self._draw_series, "images": self._draw_images}
+        self.figure_, panels = draw.get(self.kind, self._draw_heat_map)(ax)
         self.axes_ = np.array(panels, dtype=object)
 
     def _draw_heat_map(self, ax: Any) -> tuple[Any, list[Any]]:
         colors, texts = np.asarray(self.standardized), self.texts or []
         n_rows, n_columns = colors.shape
-        size = (
-            float(np.clip(3.4 + 0.62 * n_columns, 6.4, 15.0)),
-            float(np.clip(2.4 + 0.27 * n_rows, 3.6, 14.0)),
-        )
+        width, height = 3.4 + 0.62 * n_columns, 2.4 + 0.27 * n_rows
+        size = min(max(width, 6.4), 15.0), min(max(height, 3.6), 14.0)
         figure, (ax,) = take_panels(ax, (1, 1), size, WHO)
         limit = LARGEST_DEVIATION
         image = ax.imshow(colors, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
         ax.set_xticks(
             np.arange(n_columns),
             labels=[literal(name) for name in shorten_all(self.names)],
-            rotation=45,
-            ha="right",
-            rotation_mode="anchor",
+            **{"rotation": 45, "ha": "right", "rotation_mode": "anchor"},
         )
         self._name_rows(ax)
         for border in np.flatnonzero(np.diff(self.owners)):
             ax.axhline(border + 0.5, color="black", linewidth=1.2)
         if colors.size <= MOST_WRITTEN_CELLS:
             for (row, column), color in np.ndenumerate(colors):
-                is_dark = abs(color) > 0.6 * limit
-                ax.text(
-                    column,
-                    row,
-                    literal(shorten(texts[row][column], LONGEST_CELL)),
-                    ha="center",
-                    va="center",
-                    fontsize="x-small",
-                    color="white" if is_dark else "black",
-                )
+                text = literal(shorten(texts[row][column], LONGEST_CELL))
+                style = {"ha": "center", "va": "center", "fontsize": "x-small"}
+                ink = "white" if abs(color) > 0.6 * limit else "black"
+                ax.text(column, row, text, color=ink, **style)
         ax.tick_params(length=0)
         ax.set_title(f"Prototypes: weighted means of their samples{self._count_shown()}")
         bar = figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
@@ -250,8 +237,7 @@ class PrototypesDisplay(Display):
                 n_shown = int(np.count_nonzero(rows == row))
                 whole = int(self.n_of_class[present[row]])
                 count = "" if n_shown == whole else f"\n{n_shown} of {whole}"
-                style = {"rotation": 0, "ha": "right", "va": "center", "fontsize": "small"}
-                panel.set_ylabel(literal(names[row]) + count, **style)
+                panel.set_ylabel(literal(names[row]) + count, **SIDEWAYS)
         if ax is None:
             figure.suptitle("Prototypes by class and number: weighted means of their samples")
         return figure, panels
@@ -274,15 +260,9 @@ class PrototypesDisplay(Display):
                     panel.plot(np.asarray(sample.values)[column], color=color, **style)
                 panel.tick_params(labelsize="small", labelbottom=row == shape[0] - 1)
                 panel.locator_params(axis="x", integer=True)
-                hide_spines(panel, "top", "right")
-            grid[row, 0].set_ylabel(
-                f"class {literal(names[row])}\nprototype {self.prototypes[row]}\n"
-                f"{len(samples)} series",
-                rotation=0,
-                ha="right",
-                va="center",
-                fontsize="small",
-            )
+                panel.spines[["top", "right"]].set_visible(False)
+            whose = f"class {literal(names[row])}\nprototype {self.prototypes[row]}"
+            grid[row, 0].set_ylabel(f"{whose}\n{len(samples)} series", **SIDEWAYS)
         limits = np.array([panel.get_xlim() for panel in panels])
         for column, name in enumerate(self.names):
             grid[0, column].set_title(literal(shorten(name)), fontsize="medium")
