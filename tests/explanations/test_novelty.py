@@ -3,6 +3,8 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits, load_wine
 
 from imkpl import IMKPL
+from imkpl.model.calibration import CalibrationSamples, find_novelty_threshold
+from imkpl.model.predictor import Encoder
 
 
 def test_far_samples_are_refused_and_ordinary_ones_are_not():
@@ -29,3 +31,16 @@ def test_the_explanation_refuses_the_same_samples():
         explanation.is_novel, model.reconstruction_error(samples) > model.novelty_threshold_
     )
     assert 0 < sum(refused) < len(refused)
+
+
+def test_the_threshold_is_the_error_that_99_percent_stay_within():
+    rng = np.random.default_rng(0)
+    similarities = rng.uniform(0, 1, (300, 1))
+    samples = CalibrationSamples(
+        similarities, similarities, np.zeros(300, dtype=int), rng.integers(0, 3, 300) * 1.0
+    )
+    found = find_novelty_threshold(Encoder(np.eye(1), np.ones((1, 1)), 1), samples)
+    # One unit-norm prototype leaves 1 - s^2 of a sample of similarity s unexplained.
+    errors = np.repeat(1 - similarities.ravel() ** 2, samples.sample_weight.astype(int))
+    assert np.mean(errors <= found) >= 0.99
+    assert np.mean(errors < found) < 0.99

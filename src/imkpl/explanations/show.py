@@ -60,7 +60,7 @@ def signed(add: float) -> str:
     return f"{round(add, 3) + 0.0:+.3f}"
 
 
-def write_speaker(card: CaseCard, side: dict[str, Any]) -> str:
+def write_side(card: CaseCard, side: dict[str, Any]) -> str:
     """How much a training case, or the prototype around it, has to say."""
     around = f" to a prototype of {side['n_cases']} cases" if side["n_cases"] > 1 else ""
     whole = "votes" if card.decision == "votes" else "code"
@@ -90,7 +90,7 @@ def write_text(card: CaseCard) -> str:
         return "\n".join([*lines, *card.notes])
     sides = [side for side in (card.supporting, card.opposing) if side is not None]
     for side, label in zip(sides, (card.answer, card.runner_up), strict=False):
-        lines.append(f"  For {label}: case {side['case']}, {write_speaker(card, side)}")
+        lines.append(f"  For {label}: case {side['case']}, {write_side(card, side)}")
     for name, picture in (card.pictures or {}).items():
         if not picture.startswith("<"):
             lines.append(f"  {name}: {picture}")
@@ -205,7 +205,7 @@ def _table_html(card: CaseCard) -> Iterator[str]:
         title, text = "this&nbsp;case", ""
         if side is not None:
             title = f"{escape(side['case'])}, {escape(str(label))}"
-            text = escape(write_speaker(card, side)).replace(", ", ",<br>")
+            text = escape(write_side(card, side)).replace(", ", ",<br>")
         picture = (card.pictures or {}).get("case" if key == "value" else key, "")
         picture = picture if picture.startswith("<") else escape(picture)
         yield (
