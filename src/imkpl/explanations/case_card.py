@@ -22,6 +22,7 @@ from imkpl.explanations.show import (
     write_text,
 )
 from imkpl.explanations.time import describe_series
+from imkpl.kernels.base import take_samples
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -406,12 +407,16 @@ class Comparison:
         most = TRIED_AT_ONCE if predictor.votes is not None else TRIED_AT_ONCE // 16
         width = max(1, most // (rows.size * predictor.mixes.shape[0]))
         features = np.argsort(-self.weights, kind="stable")[:width]
-        kernels = np.flatnonzero(self.owners[:, features].any(axis=1))
-        bank = predictor.bank.select(kernels)
-        samples = self.kind.take(bank, predictor.samples, rows)
-        values = bank._compare_mixes(samples, predictor.samples, predictor.mixes)
-        parts = values * predictor.weights[kernels] @ self.owners[np.ix_(kernels, features)]
+        parts = self.split(take_samples(predictor.samples, rows), features)
         return rows, features, np.ascontiguousarray(parts.transpose(0, 2, 1))
+
+    def split(self, samples: Any, features: IntArray) -> FloatArray:
+        """What features add to similarities, (n_samples, n_prototypes, n_features)."""
+        kernels = np.flatnonzero(self.owners[:, features].any(axis=1))
+        bank, predictor = self.predictor.bank.select(kernels), self.predictor
+        values = bank._compare_mixes(samples, predictor.samples, predictor.mixes)
+        weights = predictor.weights[kernels, np.newaxis] * self.owners[np.ix_(kernels, features)]
+        return np.asarray(values @ weights)
 
     def find_change(
         self, one: Explanation, cells: list[Any], parts: FloatArray, alike: FloatArray, winner: int

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.case_card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.explanations.time import unfold_means
+from imkpl.explanations.time import find_alignment
 from imkpl.kernels import ExpectedAlignment, GlobalAlignment, expected_alignment
 from imkpl.model.evidence import Evidence
 from imkpl.model.predictor import Predictor
@@ -423,11 +423,12 @@ class Explanation:
 
 
 def _alignment_kernels(predictor: Predictor) -> tuple[GlobalAlignment, FloatArray]:
-    bank, weights = unfold_means(predictor)
-    if not isinstance(bank, GlobalAlignment):
+    bank, weights = find_alignment(predictor)
+    if bank is None:
         raise TypeError(
             "Only alignment kernels compare series step by step, but the kernels of this model are "
-            f"{type(bank).__name__}. Fit IMKPL('global_alignment'), or use contributions()."
+            f"{type(predictor.bank).__name__}. Fit IMKPL('global_alignment'), or ask for "
+            "contributions()."
         )
     return bank, weights
 

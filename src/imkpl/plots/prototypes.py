@@ -150,7 +150,7 @@ class PrototypesDisplay(Display):
         if image_shape is not None:
             images = _mix_images(estimator, chosen, X, image_shape)
             return cls(*shared, _list_samples(estimator, chosen), counts, [], images)
-        columns, names = _sort_columns(estimator)
+        columns, names = _sort_columns(estimator, kind)
         most = MOST_FEATURES[kind] if max_features is None else max_features
         columns, names = columns[:most], names[:most]
         if kind == "series":
@@ -296,7 +296,7 @@ def _mix_shares(estimator: Any, prototypes: IntArray) -> FloatArray:
     return np.asarray(mixes / mixes.sum(axis=1, keepdims=True))
 
 
-def _sort_columns(estimator: Any) -> tuple[IntArray, list[str]]:
+def _sort_columns(estimator: Any, kind: str) -> tuple[IntArray, list[str]]:
     """The columns or channels that the model keeps and their names, largest weight first."""
     predictor = estimator._predictor
     columns = predictor.columns
@@ -307,7 +307,7 @@ def _sort_columns(estimator: Any) -> tuple[IntArray, list[str]]:
         weights = estimator.feature_importances_[columns]
     order = np.argsort(-weights, kind="stable")
     known = getattr(estimator, "feature_names_in_", None)
-    prefix = "channel " if estimator._samples.word == "series" else "x"
+    prefix = "channel " if kind == "series" else "x"
     return order, [f"{prefix}{c}" if known is None else str(known[c]) for c in columns[order]]
 
 

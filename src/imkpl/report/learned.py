@@ -10,10 +10,8 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
-from imkpl.explanations.time import name_channels, unfold_means
-from imkpl.kernels import GlobalAlignment
+from imkpl.explanations.time import rank_channels
 from imkpl.measures import interpretability_score
-from imkpl.model.predictor import Predictor
 from imkpl.plots.embedding import embed_kernel, learned_kernel
 from imkpl.report.subject import Subject, choose_evenly, choose_rows, describe_size, isolate
 
@@ -252,7 +250,6 @@ def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
 
     The mean loss of accuracy; without labels the share of decisions that change.
     """
-    predictor, owners = subject.predictor, subject.features.owners
     truth = subject.held_out.labels or subject.predicted
     if len(truth) < FEWEST_POINTS:
         return {}
@@ -263,13 +260,11 @@ def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
     orders = [rng.permutation(rows.size) for _ in range(N_SHUFFLES)]
 
     def accuracy(similarities: FloatArray) -> float:
-        return float(np.mean(np.argmax(predictor.score(similarities), axis=1) == labels))
+        return float(np.mean(np.argmax(subject.predictor.score(similarities), axis=1) == labels))
 
     usual, found = accuracy(part.similarities), {}
     for feature in features:
-        kernels = np.flatnonzero(owners[:, feature])
-        bank, weights = predictor.bank.select(kernels), predictor.weights[kernels]
-        own = bank._compare_mixes(part.samples, predictor.samples, predictor.mixes) @ weights
+        own = subject.features.split(part.samples, np.array([feature]))[..., 0]
         shuffled = [accuracy(part.similarities + own[order] - own) for order in orders]
         found[feature] = usual - float(np.mean(shuffled))
     return found
@@ -311,7 +306,7 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
     if subject.kind != "series":
         return None
     explanation, predictor = subject.explanation, subject.predictor
-    channels = list(_find_channels(predictor).items())[:MOST_CHANNELS]
+    channels = rank_channels(predictor)[:MOST_CHANNELS]
     if not channels:
         return None
     found = []
@@ -329,16 +324,6 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
             }
         )
     return found
-
-
-def _find_channels(predictor: Predictor) -> dict[str, int]:
-    """The channels that kernels read, by name, largest weight first."""
-    bank, weights = unfold_means(predictor)
-    if not isinstance(bank, GlobalAlignment):
-        return {}
-    names = name_channels(predictor)
-    totals = bank._share_out(weights, len(names))
-    return {names[channel]: int(channel) for channel in np.argsort(-totals, kind="stable")}
 
 
 def thin_out(values: FloatArray) -> dict[str, Any]:
