@@ -165,7 +165,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
                 "outside": outside[i],
             }
         )
-    doubt, doubt_text = _judge(one, comparison, cells, other)
+    doubt, doubt_text = _describe_doubt(one, comparison, cells, other)
     series = describe_series(one, strongest, places)
     return CaseCard(
         case=str(one.sample_ids[0]),
@@ -234,7 +234,7 @@ def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     return words
 
 
-def _judge(
+def _describe_doubt(
     one: Explanation, comparison: Comparison, cells: list[Any], other: float
 ) -> tuple[str, str]:
     """How far to trust an answer, in a word and in a sentence."""

@@ -336,15 +336,15 @@ def _mix_vectors(
 ) -> tuple[FloatArray, FloatArray, list[list[str]]]:
     """Weighted means of vectors or tables, as they are, standardized, and as text."""
     predictor = estimator._predictor
-    cells = everyone = predictor.samples[:, columns]
+    cells = reference = predictor.samples[:, columns]
     if X is not None:
         whole = columns if predictor.columns is None else predictor.columns[columns]
-        everyone = estimator._read_new(X)[:, whole]
+        reference = estimator._read_new(X)[:, whole]
     shares = _mix_shares(estimator, prototypes)
     is_table = isinstance(cells, Table)
     kinds = cells.columns if is_table else (Column(""),) * columns.size
-    values, everything = (
-        np.asarray(one.values if is_table else one, dtype=np.float64) for one in (cells, everyone)
+    values, known = (
+        np.asarray(one.values if is_table else one, dtype=np.float64) for one in (cells, reference)
     )
     is_category = np.array([kind.categories is not None for kind in kinds])
     # Missing cells have no part in a mean.
@@ -352,8 +352,8 @@ def _mix_vectors(
     totals = shares @ seen
     means = shares @ np.where(seen, values, 0.0) / np.where(totals > 0, totals, 1.0)
     means = np.where(is_category | (totals == 0), np.nan, means)
-    everything = np.where(is_category, 0.0, everything)
-    center, spread = np.nanmean(everything, axis=0), np.nanstd(everything, axis=0)
+    known = np.where(is_category, 0.0, known)
+    center, spread = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
     standardized = (means - center) / np.where(spread > 0, spread, 1.0)
     texts = [
         [

@@ -65,7 +65,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
         subject.model.class_shares_, np.arange(len(explanation.classes)), return_parts=True
     )
     use = _count_use(subject)
-    twins, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
+    duplicates, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
     names = [
         to_label(explanation.support_ids[explanation.samples_behind(index)[0][0]])
@@ -75,7 +75,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     for index, label in enumerate(classes):
         purity = float(parts.purity[index])
         warnings = _find_weaknesses(label, purity, use[index], subject.voting_word)
-        for other, cosine in twins[index]:
+        for other, cosine in duplicates[index]:
             same, name = label == classes[other], isolate(names[other])
             whose = "the same class" if same else f"another class, {isolate(classes[other])}"
             warnings.append(
