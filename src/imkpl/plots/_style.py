@@ -25,7 +25,8 @@ NEUTRAL, REST = "#595959", "#BFBFBF"
 # Maps whose ends differ in lightness.
 DIVERGING, SEQUENTIAL = "PuOr_r", "Blues"
 
-LONGEST_NAME = 28
+# Longest name in characters, and number of class names along an axis.
+LONGEST_NAME, MOST_NAMES = 28, 40
 # Maximum number of classes in a legend, and of rows per column.
 MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
 
@@ -244,6 +245,17 @@ def choose_stratified(labels: IntArray, n_chosen: int | None, random_state: Any)
         members = rng.permutation(np.flatnonzero(labels == label))
         places[members] = np.arange(members.size) / members.size
     return np.sort(np.argsort(places, kind="stable")[:n_chosen])
+
+
+def name_groups(axis: Any, owners: IntArray, classes: Any) -> None:
+    """Put class names at the centres of their groups, not all of them if there are many."""
+    present = np.unique(owners)
+    step = -(-present.size // MOST_NAMES)
+    centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
+    names = shorten_all([classes[label] for label in present], 16)
+    axis.set_ticks(centers[::step], labels=[literal(name) for name in names[::step]])
+    if present.size > 15:
+        axis.set_tick_params(labelsize="small")
 
 
 def sort_prototypes(estimator: Any, n_per_class: int | None) -> tuple[IntArray, IntArray]:

@@ -14,15 +14,12 @@ from imkpl.plots._style import (
     check_model,
     choose_stratified,
     class_places,
-    literal,
-    shorten_all,
+    name_groups,
     sort_prototypes,
     take_panels,
 )
 
 WHO = "CodesDisplay"
-# Maximum number of class names along an axis.
-MOST_NAMES = 40
 # Longer names, in characters, are turned upright below the picture.
 WIDEST_NAMES = 60
 
@@ -144,7 +141,7 @@ class CodesDisplay(Display):
             (self.sample_classes, ax.yaxis, ax.axhline),
             (self.prototype_classes, ax.xaxis, ax.axvline),
         ):
-            _name_groups(axis, np.asarray(owners), self.classes)
+            name_groups(axis, np.asarray(owners), self.classes)
             for border in np.flatnonzero(np.diff(owners)):
                 draw(border + 0.5, color="black", linewidth=0.6 if len(self.classes) < 15 else 0.25)
         if sum(len(label.get_text()) + 2 for label in ax.get_xticklabels()) > WIDEST_NAMES:
@@ -155,14 +152,3 @@ class CodesDisplay(Display):
         ax.set_title("Codes: which prototypes reconstruct which samples")
         bar = self.figure_.colorbar(self.image_, ax=ax, fraction=0.05, pad=0.02)
         bar.set_label("Share of the code")
-
-
-def _name_groups(axis: Any, owners: IntArray, classes: Any) -> None:
-    """Put class names at the centres of their groups, not all of them if there are many."""
-    present = np.unique(owners)
-    step = -(-present.size // MOST_NAMES)
-    centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
-    names = shorten_all([classes[label] for label in present], 16)
-    axis.set_ticks(centers[::step], labels=[literal(name) for name in names[::step]])
-    if present.size > 15:
-        axis.set_tick_params(labelsize="small")

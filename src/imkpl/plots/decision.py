@@ -347,16 +347,18 @@ class DecisionDisplay(Display):
 
 
 def _list_prototypes(one: Explanation) -> list[PrototypeShare]:
-    shares = one.shares[[0]].tocoo()
-    owners = one.evidence.predictor.encoder.classes
-    found = []
-    for place in np.argsort(-shares.data, kind="stable"):
-        prototype = int(shares.coords[1][place])
-        behind = [one.support_ids[i] for i, _ in one.samples_behind(prototype)]
-        share, similarity = float(shares.data[place]), one.evidence.similarities[0, prototype]
-        owner = int(owners[prototype])
-        found.append(PrototypeShare(prototype, owner, share, float(similarity), behind))
-    return found
+    shares, similarities = one.shares.toarray().ravel(), one.evidence.similarities[0]
+    return [
+        PrototypeShare(
+            prototype,
+            int(one.evidence.predictor.encoder.classes[prototype]),
+            float(shares[prototype]),
+            float(similarities[prototype]),
+            [one.support_ids[place] for place, _ in one.samples_behind(prototype)],
+        )
+        for prototype in np.argsort(-shares, kind="stable").tolist()
+        if shares[prototype] > 0
+    ]
 
 
 def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[ChannelComparison]]:

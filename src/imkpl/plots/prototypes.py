@@ -16,6 +16,7 @@ from imkpl.plots._style import (
     check_model,
     class_color,
     literal,
+    name_groups,
     shorten,
     shorten_all,
     sort_prototypes,
@@ -194,20 +195,15 @@ class PrototypesDisplay(Display):
     def _name_rows(self, ax: Any) -> None:
         """Name every row, or every class if there are too many rows."""
         owners = np.asarray(self.owners)
-        names = shorten_all([self.classes[label] for label in owners], 18)
-        if owners.size <= MOST_NAMED_ROWS:
-            labels = [
-                f"class {literal(name)}, #{prototype} ({len(samples)} sample"
-                f"{'s' * (len(samples) > 1)})"
-                for name, prototype, samples in zip(
-                    names, self.prototypes, self.samples, strict=True
-                )
-            ]
-            ax.set_yticks(np.arange(owners.size), labels=labels)
+        if owners.size > MOST_NAMED_ROWS:
+            name_groups(ax.yaxis, owners, self.classes)
             return
-        present, first = np.unique(owners, return_index=True)
-        centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
-        ax.set_yticks(centers, labels=[literal(names[place]) for place in first])
+        names = shorten_all([self.classes[label] for label in owners], 18)
+        labels = [
+            f"class {literal(name)}, #{prototype} ({len(samples)} sample{'s' * (len(samples) > 1)})"
+            for name, prototype, samples in zip(names, self.prototypes, self.samples, strict=True)
+        ]
+        ax.set_yticks(np.arange(owners.size), labels=labels)
 
     def _count_shown(self) -> str:
         whole, shown = int(np.sum(self.n_of_class)), len(self.prototypes)
