@@ -1,4 +1,4 @@
-"""Draw card_terminal.png, card_notebook.png and letter.png: a case card in three forms.
+"""Draw card_terminal.png and card_notebook.png: a case card in two forms.
 
 Run from the root of the repository; needs playwright and a Chromium on the system.
 """
@@ -21,7 +21,6 @@ data = load_breast_cancer(as_frame=True)
 X, y = data.data, np.array(["malignant", "benign"])[data.target]
 model = IMKPL().fit(X[::2], y[::2])
 explanation = model.explain(X[1::2])
-measured = {"accuracy": model.score(X[1::2], y[1::2]), "rows": len(y[1::2])}
 card = next(
     card for card in map(explanation.card, range(len(explanation))) if card.doubt == "close"
 )
@@ -54,7 +53,4 @@ with sync_playwright() as driver:
     for name, content in pages.items():
         page.set_content(f'<!doctype html><body style="margin:0">{content}')
         page.locator("body > *").screenshot(path=HERE / f"{name}.png")
-    page.set_viewport_size({"width": 700, "height": 400})
-    page.set_content(card.letter("html", measured=measured))
-    page.screenshot(path=HERE / "letter.png", full_page=True)
     browser.close()

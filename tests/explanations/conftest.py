@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 
-from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl import IMKPL
 
 DECISIONS = ("votes", "share")
 
@@ -51,7 +51,7 @@ def voters(request):
         (IMKPL(["linear", "rbf"], n_prototypes=9), Z),
         (IMKPL("precomputed", n_prototypes=6), K),
         (IMKPL("per_column", n_prototypes=12), cells),
-        (TimeSeriesIMKPL("global_alignment", n_prototypes=6), series),
+        (IMKPL("global_alignment", n_prototypes=6), series),
         (IMKPL("per_word", n_prototypes=6), sp.csr_array(np.maximum(Z, 0).round())),
     ][request.param]
     if data is K:

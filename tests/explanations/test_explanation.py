@@ -4,14 +4,12 @@ from copy import copy
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
-from sklearn.metrics.pairwise import rbf_kernel
 
 import imkpl
-from imkpl import IMKPL, IMKPLCV, ISKPL
+from imkpl import IMKPL, ISKPL
 from imkpl.explanations.explanation import write_chance
 from imkpl.kernels import PerFeatureGaussian
 
@@ -32,17 +30,6 @@ def test_the_table_adds_up_to_the_decision_between_two_classes(fitted_two):
     for index in range(len(X)):
         total = explanation.contributions(index).sum(axis=(0, 1))
         assert_allclose(total[1] - total[0], expected[index], rtol=0, atol=1e-10)
-
-
-def test_features_and_prototypes_are_sums_of_the_table(fitted):
-    model, X = fitted
-    explanation = model.explain(X[:6])
-    by_feature = explanation.feature_contributions()
-    for index in range(6):
-        table = explanation.contributions(index)
-        assert_allclose(by_feature[index], table.sum(axis=0), atol=1e-12)
-        by_prototype = explanation.evidence.by_prototype(index)
-        assert_allclose(by_prototype, table.sum(axis=1), atol=1e-12)
 
 
 def test_the_table_is_the_obvious_formula():
@@ -99,15 +86,6 @@ def test_what_is_shown_is_what_decides(voters):
             parts = shares[row, own] / shares[row, own].sum()
             expected = parts * explanation.scores[row, label]
             assert_allclose(table[own, :, label].sum(axis=1), expected, atol=1e-10)
-
-
-def test_a_prototype_speaks_for_its_own_class_only(wine):
-    X, y = wine
-    model = IMKPL(sparsity=3, max_kernels=5, n_prototypes=9).fit(X[::2], y[::2])
-    table = model.explain(X[1:2]).contributions(0)
-    foreign = model.prototype_classes_[:, np.newaxis] != model.classes_
-    assert np.all(table.transpose(0, 2, 1)[foreign] == 0)
-    assert np.any(table.transpose(0, 2, 1)[~foreign] > 0)
 
 
 def test_features_come_with_their_evidence(fitted):
@@ -181,40 +159,6 @@ def test_samples_are_called_by_the_index_of_their_frame(wine):
     assert bare.explain(X[1:3].to_numpy()).sample_ids.tolist() == [0, 1]
 
 
-def test_a_date_as_index_becomes_its_text(wine):
-    X, y = wine
-    dated = X.set_axis(pd.date_range("2020-01-01", periods=len(X)), axis=0)
-    model = IMKPL(sparsity=2, max_kernels=3).fit(dated, y)
-    assert model.explain(dated[:1]).sample_ids[0].startswith("2020-01-01")
-
-
-def test_one_sample_taken_is_that_sample_explained_alone(fitted):
-    model, X = fitted
-    whole, alone = model.explain(X)[4], model.explain(X[4:5])
-    assert len(whole) == 1
-    assert_allclose(whole.contributions(0), alone.contributions(0), atol=1e-13)
-    assert str(whole) == str(alone)
-    assert [str(one) for one in model.explain(X[:3])] == [
-        str(model.explain(X)[i]) for i in range(3)
-    ]
-    with pytest.raises(IndexError):
-        whole.contributions(1)
-
-
-def test_rows_of_the_data_may_come_in_any_order(fitted):
-    model, X = fitted
-    order = np.random.default_rng(0).permutation(len(X))
-    found = model.explain(X.iloc[order]).feature_contributions()
-    assert_allclose(found, model.explain(X).feature_contributions()[order], atol=1e-13)
-
-
-def test_blocks_do_not_matter(fitted, monkeypatch):
-    model, X = fitted
-    expected = model.explain(X).feature_contributions()
-    monkeypatch.setattr("imkpl.model.evidence.BLOCK_ENTRIES", 200)
-    assert_allclose(model.explain(X).feature_contributions(), expected, atol=1e-14)
-
-
 def test_a_dict_is_ready_for_json_and_says_the_same(fitted):
     model, X = fitted
     explanation = model.explain(X[:4])
@@ -236,19 +180,6 @@ def test_a_dict_is_ready_for_json_and_says_the_same(fitted):
             assert sum(s["share"] for s in prototype["samples"]) == pytest.approx(1)
         for feature in sample["features"]:
             assert feature["value"] == X[feature["name"]].iloc[index]
-
-
-def test_the_words_of_the_paper_are_about_the_code(wine):
-    X, y = wine
-    model = IMKPL(sparsity=3, max_kernels=5, decision="share").fit(X[::2], y[::2])
-    explanation = model.explain(X[1:2])
-    main = explanation.main_prototypes[0]
-    codes = model.transform(X[1:2]).toarray().ravel()
-    shares = explanation.shares.toarray().ravel()
-    assert_allclose(shares, codes / codes.sum())
-    assert explanation.card().supporting["share"] == pytest.approx(shares[main])
-    assert f", {shares[main]:.0%} of the code\n" in str(explanation)
-    assert "votes" not in str(explanation)
 
 
 def test_words_say_when_nothing_alike_was_seen(fitted):
@@ -273,9 +204,8 @@ def test_pickled_explanations_say_the_same(fitted):
         lambda: IMKPL(["linear", "rbf"], sparsity=3),
         lambda: IMKPL(PerFeatureGaussian(scales=(0.5, 2.0)), sparsity=3, max_kernels=5),
         lambda: IMKPL(sparsity=3, solver="landmarks", n_landmarks=40),
-        lambda: IMKPLCV(sparsity=(2,), max_kernels=(3,), cv=2),
     ],
-    ids=["one kernel", "kernels of all features", "scales", "landmarks", "path"],
+    ids=["one kernel", "kernels of all features", "scales", "landmarks"],
 )
 def test_all_models_explain_themselves(make):
     X, y = load_wine(return_X_y=True)
@@ -287,27 +217,6 @@ def test_all_models_explain_themselves(make):
     assert isinstance(str(explanation[0]), str)
     assert len(explanation.feature_names) == np.count_nonzero(model.kernel_weights_)
     json.dumps(explanation[:2].to_dict())
-
-
-def test_precomputed_kernels_are_explained():
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    K = np.stack([rbf_kernel(X[:, cols], gamma=0.3) for cols in ([0, 1], [6], [9, 12])], axis=-1)
-    train, new = np.arange(0, 178, 2), np.arange(1, 178, 2)
-    model = IMKPL("precomputed", sparsity=3).fit(K[np.ix_(train, train)], y[train])
-    explanation = model.explain(K[np.ix_(new, train)])
-    total = explanation.feature_contributions().sum(axis=1)
-    assert_allclose(total, model.decision_function(K[np.ix_(new, train)]), atol=1e-10)
-    assert explanation.to_dict()["samples"][0]["features"][0]["value"] is None
-
-
-def test_an_empty_code_has_equal_shares_as_its_base(wine):
-    X, y = wine
-    model = IMKPL(sparsity=2, max_kernels=3, decision="share").fit(X, y)
-    explanation = model.explain(X[:1] + 1e6)
-    assert np.all(explanation.contributions(0) == 0)
-    assert_allclose(explanation.evidence.base_scores, 1 / 3)
-    assert_allclose(model.decision_function(X[:1] + 1e6), 1 / 3)
 
 
 def test_a_loaded_model_gives_the_same_reasons(fitted, tmp_path):

@@ -50,17 +50,6 @@ def test_views_have_a_row_for_each_thing(fitted):
     assert set(samples["training_sample"]) <= set(model.support_ids_)
 
 
-def test_a_sample_like_nothing_has_an_empty_code(fitted):
-    model, X = fitted
-    explanation = model.explain(X[:1] + 1e6)
-    n_voting = model.prototypes_.shape[0] if model.decision == "votes" else 0
-    prototypes = explanation.to_frame("prototypes")
-    assert len(prototypes) == n_voting
-    assert np.all(prototypes["similarity"] < 1e-200)
-    n_behind = model.prototypes_.nnz if model.decision == "votes" else 0
-    assert len(explanation.to_frame("samples")) == n_behind
-
-
 def test_wrong_names_get_a_sentence(fitted, monkeypatch):
     model, X = fitted
     explanation = model.explain(X[:1])
@@ -84,10 +73,3 @@ def test_shap_reads_the_contributions(fitted):
     assert_allclose(total, model.decision_function(X[:4]), atol=1e-10)
     assert_allclose(found.data, X[:4][list(found.feature_names)])
     assert list(found.output_names) == model.classes_.tolist()
-
-
-def test_without_shap_there_is_a_sentence(fitted, monkeypatch):
-    model, X = fitted
-    monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'imkpl\[shap\]'"):
-        model.explain(X[:1]).to_shap()

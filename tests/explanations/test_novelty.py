@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits, load_wine
 
@@ -45,20 +44,3 @@ def test_the_threshold_is_the_error_that_99_percent_stay_within():
     errors = np.repeat(1 - similarities.ravel() ** 2, samples.sample_weight.astype(int))
     assert np.mean(errors <= found) >= 0.99
     assert np.mean(errors < found) < 0.99
-
-
-def test_without_samples_to_learn_from_nothing_is_refused():
-    nobody = CalibrationSamples(
-        np.empty((0, 1)), np.empty((0, 1)), np.empty(0, dtype=int), np.empty(0)
-    )
-    # No reconstruction error exceeds one.
-    assert find_novelty_threshold(Encoder(np.eye(1), np.ones((1, 1)), 1), nobody) == 1.0
-
-
-@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]])
-def test_labels_keep_their_kind(labels):
-    X, y = load_wine(return_X_y=True)
-    model = IMKPL(sparsity=2, max_kernels=3).fit(X, np.array(labels)[y])
-    found = model.predict(X[:2], reject=True)
-    assert found.dtype == object
-    assert found[0] == labels[0]

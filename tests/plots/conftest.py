@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine
 
-from imkpl import IMKPL, TimeSeriesIMKPL
+from imkpl import IMKPL
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def series():
     y = np.repeat([0, 1], 15)
     X = 0.3 * rng.standard_normal((30, 2, 20))
     X[y == 1, 1, 8:12] += 3
-    return TimeSeriesIMKPL("global_alignment", sparsity=3).fit(X, y), X, y
+    return IMKPL("global_alignment", sparsity=3).fit(X, y), X, y
 
 
 @pytest.fixture(params=["weights", "convergence", "codes", "prototypes", "embedding", "decision"])

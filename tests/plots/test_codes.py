@@ -3,7 +3,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.plots import CodesDisplay
-from imkpl.plots._style import choose_stratified
 
 
 def test_the_picture_is_the_codes_sorted_by_class(wine):
@@ -36,16 +35,6 @@ def test_without_labels_samples_stand_with_the_predicted_class(wine):
     assert_array_equal(model.classes_[display.sample_classes], predicted)
 
 
-def test_many_samples_are_thinned_class_by_class():
-    labels = np.repeat([0, 1, 2], [600, 300, 1])
-    chosen = choose_stratified(labels, 91, 0)
-    assert_array_equal(np.bincount(labels[chosen]), [60, 30, 1])
-    assert np.all(np.diff(chosen) > 0)
-    assert_array_equal(chosen, choose_stratified(labels, 91, 0))
-    assert not np.array_equal(chosen, choose_stratified(labels, 91, 1))
-    assert_array_equal(choose_stratified(labels, None, 0), np.arange(901))
-
-
 def test_labels_that_the_model_does_not_know_are_refused(wine):
     model, X, y = wine
     y = y.copy()
@@ -54,17 +43,6 @@ def test_labels_that_the_model_does_not_know_are_refused(wine):
         CodesDisplay.compute(model, X, y)
 
 
-def test_labels_of_other_samples_are_refused(wine):
-    model, X, y = wine
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        CodesDisplay.compute(model, X, y[:-1])
-
-
 def test_shares_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"shape \(2, 2\), expected \(2, 3\)"):
         CodesDisplay(np.eye(2), np.array([0, 1]), np.array([0, 1, 1]), ["a", "b"])
-
-
-def test_unsorted_samples_are_refused():
-    with pytest.raises(ValueError, match="must be sorted by class"):
-        CodesDisplay(np.eye(2), np.array([1, 0]), np.array([0, 1]), ["a", "b"])

@@ -1,11 +1,8 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from imkpl.plots import DecisionDisplay
-from imkpl.plots.decision import step_edges
 
 
 def widths(ax):
@@ -61,25 +58,6 @@ def test_features_beyond_the_limit_are_summed(wine):
     assert len(widths(ax)) == 3
 
 
-def test_classes_and_prototypes_beyond_the_limit_are_counted(wine):
-    model, X, _ = wine
-    display = DecisionDisplay.compute(model.explain(X), 0)
-    one = replace(display.prototypes[0], share=0.125)
-    many = replace(
-        display,
-        classes=np.arange(9),
-        probabilities=np.array([0.5, 0.3, 0.1, 0.05, 0.02, 0.01, 0.01, 0.005, 0.005]),
-        winner=0,
-        runner_up=1,
-        prototypes=[one] * 8,
-    )
-    probabilities, prototypes, _ = many.plot().axes_
-    assert labels(probabilities) == ["0", "1", "2", "3", "4", "4 more"]
-    assert widths(probabilities)[-1] == pytest.approx(0.03)
-    assert labels(prototypes)[-1] == "3 more"
-    assert sum(widths(prototypes)) == pytest.approx(1)
-
-
 def test_a_sample_like_nothing_is_drawn_with_a_word_about_that(wine):
     model, X, _ = wine
     far = X[:1] + 1e6
@@ -108,23 +86,6 @@ def test_series_are_drawn_beside_the_training_series_most_like_them(series):
     assert panels[-1].get_legend() is not None
 
 
-def test_channels_are_limited_to_those_with_the_largest_share(series):
-    model, X, _ = series
-    display = DecisionDisplay.compute(model.explain(X), 20, max_channels=1)
-    assert [channel.name for channel in display.channels] == ["channel 1"]
-
-
-def test_borders_lie_halfway_between_steps():
-    assert_allclose(step_edges(np.array([0.0, 2.0, 3.0])), [-1, 1, 2.5, 3.5])
-    assert_allclose(step_edges(np.array([4.0])), [3.5, 4.5])
-
-
 def test_only_explanations_are_drawn(wine):
     with pytest.raises(TypeError, match=r"got a ndarray, expected an Explanation"):
         DecisionDisplay.from_explanation(np.zeros(3))
-
-
-def test_a_sample_out_of_range_is_refused(wine):
-    model, X, _ = wine
-    with pytest.raises(IndexError, match="out of range"):
-        DecisionDisplay.from_estimator(model, X[:2], 2)

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from imkpl import IMKPL
-from imkpl.plots import DecisionDisplay, EmbeddingDisplay, KernelWeightsDisplay
+from imkpl.plots import EmbeddingDisplay
 
 WITHOUT_MATPLOTLIB = """
 import sys
@@ -82,12 +82,6 @@ def test_another_number_of_axes_is_refused(wine, count):
         EmbeddingDisplay.from_estimator(*wine, max_samples=20, ax=axes)
 
 
-def test_axes_outside_of_a_grid_cannot_be_divided(wine):
-    ax = plt.figure().add_axes([0.1, 0.1, 0.8, 0.8])
-    with pytest.raises(ValueError, match=r"Pass one axes of plt.subplots\(\)"):
-        DecisionDisplay.from_estimator(wine[0], wine[1], ax=ax)
-
-
 def test_an_unfitted_model_is_refused(draw, wine):
     with pytest.raises(
         NotFittedError, match="This IMKPL is not fitted yet, expected a fitted model"
@@ -132,10 +126,3 @@ def test_labels_reach_the_legend_even_with_an_underscore(hostile):
     display = EmbeddingDisplay.from_estimator(*hostile, max_samples=20)
     named = [text.get_text() for text in display.axes_[1].get_legend().get_texts()]
     assert named == [r"\$\frac\$", "<b>", " _private", "prototypes"]
-
-
-def test_a_class_of_displays_can_be_extended(wine):
-    class Mine(KernelWeightsDisplay):
-        pass
-
-    assert type(Mine.from_estimator(wine[0])) is Mine

@@ -1,17 +1,13 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.plots import EmbeddingDisplay
-from imkpl.plots._style import class_color
 from imkpl.plots.embedding import (
     average_kernel,
-    embed_kernel,
-    is_training_data,
-    kernel_distances,
     learned_kernel,
 )
 
@@ -47,23 +43,6 @@ def test_the_learned_kernel_weighs_kernels_as_the_model_does(wine):
     assert_allclose(in_two, expected, atol=1e-9)
 
 
-def test_distances_are_those_between_points(rng):
-    points = rng.standard_normal((6, 3))
-    expected = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
-    found = kernel_distances(points @ points.T)
-    assert_allclose(found, expected, atol=1e-7)
-    assert_array_equal(np.diagonal(found), 0)
-
-
-def test_far_classes_are_far_apart_in_the_map(rng):
-    points = np.concatenate([rng.standard_normal((20, 3)), 30 + rng.standard_normal((20, 3))])
-    places = embed_kernel(points @ points.T, None, 0)
-    first, second = places[:20], places[20:]
-    spread = max(np.ptp(first, axis=0).max(), np.ptp(second, axis=0).max())
-    assert np.linalg.norm(first.mean(axis=0) - second.mean(axis=0)) > spread
-    assert_array_equal(places, embed_kernel(points @ points.T, None, 0))
-
-
 def test_training_samples_have_a_star_per_prototype_in_both_maps(wine):
     model, X, y = wine
     display = EmbeddingDisplay.from_estimator(model, X, y, max_samples=30)
@@ -77,43 +56,6 @@ def test_training_samples_have_a_star_per_prototype_in_both_maps(wine):
     assert display.average.shape == display.learned.shape == (30, 2)
 
 
-def test_places_of_prototypes_come_with_their_numbers(wine):
-    model, X, y = wine
-    display = EmbeddingDisplay.compute(model, X, y, max_samples=30)
-    assert sorted(display.prototypes) == list(range(model.prototypes_.shape[0]))
-    owners = model.classes_[display.prototype_classes]
-    assert_array_equal(owners, model.prototype_classes_[display.prototypes])
-
-
-def test_too_many_stars_are_thinned_to_the_first_of_every_class(rng):
-    owners = np.repeat([0, 1], [6, 2])
-    display = EmbeddingDisplay(
-        average=rng.standard_normal((3, 2)),
-        learned=rng.standard_normal((3, 2)),
-        labels=np.array([0, 1, 1]),
-        classes=["a", "b"],
-        prototypes=np.arange(8),
-        prototype_classes=owners,
-        learned_prototypes=rng.standard_normal((8, 2)),
-    ).plot(max_stars=4)
-    first, second = stars_in(display.axes_[1])
-    assert_allclose(first, display.learned_prototypes[:2])
-    assert_allclose(second, display.learned_prototypes[6:])
-    assert not stars_in(display.axes_[0])
-    named = [text.get_text() for text in display.axes_[1].get_legend().get_texts()]
-    assert named == ["a", "b", "4 of 8 prototypes"]
-
-
-def test_samples_have_the_colour_of_their_class(wine):
-    model, X, y = wine
-    display = EmbeddingDisplay.from_estimator(model, X, y, max_samples=30)
-    drawn = display.axes_[1].collections[: len(model.classes_)]
-    for place, collection in enumerate(drawn):
-        assert_allclose(collection.get_offsets(), display.learned[display.labels == place])
-        rgb = (np.round(collection.get_facecolor()[0, :3] * 255)).astype(int)
-        assert "#{:02X}{:02X}{:02X}".format(*rgb) == class_color(place)
-
-
 def test_new_samples_have_stars_in_the_average_map_only_with_the_training_samples(wine):
     model, X, y = wine
     few = slice(None, None, 9)
@@ -124,15 +66,6 @@ def test_new_samples_have_stars_in_the_average_map_only_with_the_training_sample
     assert len(np.concatenate(stars_in(handed.axes_[0]))) == model.prototypes_.shape[0]
     assert handed.axes_[0].get_title() == "Average kernel (13 kernels)"
     assert handed.axes_[1].get_title() == "Learned kernel (5 kernels)"
-
-
-def test_as_many_other_samples_are_not_taken_for_the_training_samples(wine, series):
-    model, X, _ = wine
-    assert is_training_data(model, X.to_numpy())
-    assert not is_training_data(model, X.to_numpy()[::-1])
-    model, X, _ = series
-    assert is_training_data(model, model._read_new(X))
-    assert not is_training_data(model, model._read_new(X[::-1]))
 
 
 def test_other_samples_are_refused_as_training_samples(wine):
@@ -151,18 +84,3 @@ def test_precomputed_training_similarities_can_be_drawn_and_new_ones_not(wine):
     assert_allclose(display.average, display.learned, atol=1e-2)
     with pytest.raises(ValueError, match="The kernels are precomputed, and the similarities among"):
         EmbeddingDisplay.compute(model, K[:30], y[:30])
-
-
-@pytest.mark.parametrize("perplexity", [0, 10, np.nan])
-def test_a_perplexity_out_of_range_is_refused(perplexity):
-    with pytest.raises(ValueError, match="expected a positive number below the 10 samples and"):
-        embed_kernel(np.eye(10), perplexity, 0)
-
-
-def test_too_few_points_are_refused():
-    with pytest.raises(ValueError, match="There are 3 samples and prototypes to embed"):
-        embed_kernel(np.eye(3), None, 0)
-
-
-def test_four_points_can_be_embedded():
-    assert np.all(np.isfinite(embed_kernel(np.eye(4), None, 0)))

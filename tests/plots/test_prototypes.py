@@ -4,7 +4,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl import IMKPL
 from imkpl.plots import PrototypesDisplay
-from imkpl.plots.prototypes import MixedSample
 
 
 def shares_of(model, prototype):
@@ -21,14 +20,6 @@ def test_the_heat_map_is_the_weighted_means_in_standard_deviations(wine):
     assert_allclose(display.values, means)
     expected = (means - X[columns].mean().to_numpy()) / X[columns].std(ddof=0).to_numpy()
     assert_allclose(display.axes_[0].images[0].get_array(), expected)
-
-
-def test_without_data_values_are_standardised_by_the_samples_in_prototypes(wine):
-    model, X, _ = wine
-    display = PrototypesDisplay.compute(model)
-    behind = X.iloc[model.support_][display.names]
-    expected = (display.values - behind.mean().to_numpy()) / behind.std(ddof=0).to_numpy()
-    assert_allclose(display.standardized, expected)
 
 
 def test_rows_are_named_by_class_prototype_and_number_of_samples(wine):
@@ -76,28 +67,11 @@ def test_images_are_weighted_means_of_whole_samples(digits):
         assert ax.get_title() == str(prototype)
 
 
-def test_images_of_colours_are_scaled_to_full_brightness(rng):
-    X = rng.uniform(0, 255, (20, 2 * 3 * 3))
-    y = np.repeat([0, 1], 10)
-    X[y == 1, :9] /= 4
-    model = IMKPL(sparsity=2).fit(X, y)
-    display = PrototypesDisplay.from_estimator(model, X, image_shape=(2, 3, 3))
-    shown = np.array([ax.images[0].get_array() for ax in display.axes_])
-    assert shown.shape[1:] == (2, 3, 3)
-    assert shown.min() == 0
-    assert shown.max() == 1
-
-
 @pytest.mark.parametrize("shape", [(7, 8), (4, 8)])
 def test_images_of_another_shape_are_refused(digits, shape):
     model, X, _ = digits
     with pytest.raises(ValueError, match=r"X has shape \(120, 64\), expected \(120, "):
         PrototypesDisplay.compute(model, X, image_shape=shape)
-
-
-def test_images_need_two_or_three_axes(digits):
-    with pytest.raises(ValueError, match=r"image_shape=\(64,\), expected \(height, width\)"):
-        PrototypesDisplay.compute(digits[0], digits[1], image_shape=(64,))
 
 
 def test_images_need_the_training_samples(digits):
@@ -120,26 +94,6 @@ def test_series_are_drawn_one_by_one_the_wider_the_larger_their_share(series):
             assert_allclose(drawn, sorted(map(tuple, X[order, channel])))
             widths = [line.get_linewidth() for line in ax.lines]
             assert widths == sorted(widths)
-
-
-def test_panels_of_a_channel_have_the_same_scale(rng):
-    units = np.array([[100.0], [1.0]])
-    display = PrototypesDisplay(
-        kind="series",
-        classes=["a", "b"],
-        prototypes=np.arange(2),
-        owners=np.arange(2),
-        samples=[
-            [MixedSample(0, 1.0, units * rng.standard_normal((2, 5)))],
-            [MixedSample(1, 1.0, 3 * units * rng.standard_normal((2, 9)))],
-        ],
-        n_of_class=np.array([1, 1]),
-        names=["far", "near"],
-    ).plot()
-    limits = np.array([ax.get_ylim() for ax in display.axes_]).reshape(2, 2, 2)
-    assert_array_equal(limits[0], limits[1])
-    assert np.ptp(limits[0, 0]) > 10 * np.ptp(limits[0, 1])
-    assert len({ax.get_xlim() for ax in display.axes_}) == 1
 
 
 def test_samples_without_features_cannot_be_drawn(wine):

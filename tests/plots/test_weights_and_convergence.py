@@ -25,11 +25,6 @@ def test_kernels_beyond_the_limit_are_counted():
     assert "5 more have 33.3% together" in display.ax_.get_xlabel()
 
 
-def test_as_many_names_as_weights():
-    with pytest.raises(ValueError, match="There are 1 names of kernels but 2 kernel weights"):
-        KernelWeightsDisplay([0.5, 0.5], ["a"])
-
-
 def test_lines_are_the_terms_and_their_changes_add_up(wine):
     model = wine[0]
     display = ConvergenceDisplay.from_estimator(model)
@@ -41,11 +36,6 @@ def test_lines_are_the_terms_and_their_changes_add_up(wine):
         if name != "total":
             changes += change.get_ydata()
     assert_allclose(changes, display.lines_["total"][1].get_ydata(), atol=1e-8)
-
-
-def test_lines_differ_by_more_than_colour(wine):
-    lines = [pair[0] for pair in ConvergenceDisplay.from_estimator(wine[0]).lines_.values()]
-    assert len({line.get_marker() for line in lines}) == len(lines)
 
 
 def test_a_term_of_zero_leaves_a_gap_on_the_logarithmic_scale():

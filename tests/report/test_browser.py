@@ -1,19 +1,15 @@
 """The page in a real browser, from a file and without a network."""
 
 import copy
-import json
-import re
 from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from imkpl import IMKPL, TimeSeriesIMKPL
-from imkpl.report import render_report, summarize
-from imkpl.report.file import ReportFile
-from imkpl.report.page import place_map
-from imkpl.series import SeriesSet
+from imkpl import IMKPL
+from imkpl.report import render_report
+from imkpl.report.page import ReportFile, place_map
 
 from .conftest import HOSTILE, MEANINGFUL, make_case, save
 
@@ -150,23 +146,6 @@ def test_links_stay_in_the_frame_of_a_notebook(browser, wine_file, wine, tmp_pat
     page.close()
 
 
-def test_an_address_that_means_nothing_opens_the_page(open_page, wine_file):
-    for link in ("#case-nobody", "#case-%", "#nothing"):
-        assert open_page(wine_file, link=link).locator("#card h3").is_visible()
-
-
-def test_a_link_to_a_prototype_unfolds_what_is_around_it(open_page, wine_file, wine):
-    page = open_page(wine_file)
-    folded = page.locator(".others .prototype")
-    number = page.locator(".prototype").last.get_attribute("id")
-    if folded.count():
-        number = folded.first.get_attribute("id")
-        assert not folded.first.is_visible()
-    page.evaluate(f"location.hash = '{number}'")
-    page.wait_for_function(f"document.getElementById('{number}').getBoundingClientRect().top < 800")
-    assert page.locator(f"#{number}").is_visible()
-
-
 def test_prototypes_are_named_after_their_main_case_and_sorted_by_use(open_page, wine_file, wine):
     page = open_page(wine_file)
     for label, block in zip(wine.found["classes"], page.locator(".class").all(), strict=True):
@@ -178,15 +157,6 @@ def test_prototypes_are_named_after_their_main_case_and_sorted_by_use(open_page,
         for strip, one in zip(first.all(), own[0]["features"], strict=False):
             is_bold = strip.locator(".cell").evaluate("one => getComputedStyle(one).fontWeight")
             assert (int(is_bold) > 600) == one["distinctive"]
-
-
-def test_the_keyboard_reaches_a_card(open_page, wine_file, wine):
-    page = open_page(wine_file)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.innerText") == "Skip to the report"
-    page.locator("#list a").nth(2).focus()
-    page.keyboard.press("Enter")
-    assert title(page)[0].startswith(f"Case {wine.X.index[2]}")
 
 
 def test_words_are_explained_by_pointer_and_keyboard(open_page, wine_file):
@@ -255,11 +225,6 @@ def test_print_hides_controls_and_unfolds_everything(open_page, wine_file):
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.locator("details[open]").count() == 0
     assert page.pdf(format="A4")[:5] == b"%PDF-"
-
-
-def test_nothing_is_open_that_makes_the_page_long(open_page, wine_file):
-    page = open_page(wine_file)
-    assert page.evaluate("document.documentElement.scrollHeight") < 4000
 
 
 def test_a_large_page_stays_small_and_opens(open_page, wine, tmp_path):
@@ -331,15 +296,6 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
     page.close()
 
 
-def keys_of(value):
-    """All keys of the objects in a JSON value."""
-    if isinstance(value, list):
-        return set().union(*map(keys_of, value))
-    if isinstance(value, dict):
-        return set(value).union(*map(keys_of, value.values()))
-    return set()
-
-
 def test_names_that_mean_something_elsewhere_are_only_text(open_page, meaningful, tmp_path):
     page = open_page(save(meaningful.page, tmp_path))
     names = sorted(MEANINGFUL)
@@ -359,35 +315,6 @@ def test_names_that_mean_something_elsewhere_are_only_text(open_page, meaningful
     text = page.locator("body").inner_text()
     for wrong in ("[object Object]", "native code", "undefined", "NaN"):
         assert wrong not in text
-
-
-def test_no_name_is_a_key_in_the_data_of_the_page(meaningful):
-    data = re.search(r'id="data">(.*?)</script>', meaningful.page).group(1)
-    names = {*MEANINGFUL, "category", *meaningful.X.index}
-    assert not keys_of(json.loads(data)) & names
-
-
-def explain_series(names):
-    """A report on series of eight channels and two classes with these names."""
-    rng = np.random.default_rng(0)
-    channels = [f"{names[i % len(names)]}{'Q' * (i // len(names))}" for i in range(8)]
-    y = np.array(names, dtype=object)[np.tile([0, 1], 12)]
-    X = rng.standard_normal((24, 8, 20))
-    X += 4 * np.sin(np.arange(20) / (2 + (y == y[0])[:, np.newaxis, np.newaxis]))
-    parts = [SeriesSet.from_list(list(rows), channel_names=channels) for rows in (X[:14], X[14:])]
-    model = TimeSeriesIMKPL("global_alignment", sparsity=2).fit(parts[0], y[:14])
-    return render_report(summarize(model, parts[1], y[14:], train=(parts[0], y[:14])))
-
-
-def test_channels_with_such_names_are_drawn_over_time(open_page, tmp_path):
-    page = open_page(save(explain_series(MEANINGFUL), tmp_path))
-    assert "compares time series" in page.locator("#cases").inner_text()
-    page.locator("#list a").first.click()
-    channel = page.locator("#card figcaption bdi").first.inner_text()
-    assert channel.rstrip("Q") in MEANINGFUL
-    assert page.locator("#card .time path").count() == 2
-    curve = page.locator(".prototype svg.chart").first.locator("text").all_text_contents()
-    assert len(set(curve) & set(MEANINGFUL)) == 3
 
 
 # The second name would end an isolation before it turns the text, the third ends a paragraph. Their
@@ -448,28 +375,3 @@ def test_names_from_right_to_left_leave_the_text_around_them(open_page, turned, 
     ):
         assert sentence in texts
     assert [block["text"] for block in blocks if not block["inOrder"]] == []
-
-
-def test_channels_from_right_to_left_leave_the_text_around_them(open_page, tmp_path):
-    page = open_page(save(explain_series(TURNED), tmp_path))
-    page.locator("#list a").first.click()
-    blocks = page.evaluate(READ_BLOCKS)
-    assert "aligned step by step" in "".join(block["text"] for block in blocks)
-    assert [block["text"] for block in blocks if not block["inOrder"]] == []
-
-
-def test_a_letter_prints_on_one_page_whatever_it_names(open_page, hostile, tmp_path):
-    long = hostile.X.set_axis([f"a long name of a measurement {i} " * 4 for i in range(13)], axis=1)
-    model = IMKPL(sparsity=3, n_prototypes=6).fit(
-        long, np.char.add("a long class " * 9, hostile.y.astype(str))
-    )
-    cards = [
-        hostile.model.explain(hostile.X).card(3),
-        model.explain(3 * long).card(0),
-        model.explain(1.2 * long).card(0),
-    ]
-    for card in cards:
-        path = save(card.letter("html", measured={"accuracy": 0.9, "rows": 99}), tmp_path)
-        page = open_page(path, width=360)
-        assert widths(page) == [360, 360]
-        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) == 1

@@ -12,9 +12,8 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision
 from imkpl._json import to_json
 from imkpl.estimators import interpretability_scorer
 from imkpl.measures import discrimination_score
-from imkpl.report import decisions, render_report, summarize
+from imkpl.report import render_report, summarize
 from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
-from imkpl.report.subject import choose_evenly
 from imkpl.report.summarize import write_verdict, write_warnings
 
 from .conftest import describe
@@ -60,12 +59,6 @@ def test_abstentions_are_those_of_predict(wine):
     expected = (kept == wine.y)[is_answered].mean()
     accuracy = describe(describe_accuracy, wine.model, strange, wine.y)
     assert accuracy["accuracy_unless_abstained"] == pytest.approx(expected, abs=1e-5)
-
-
-def test_the_summary_says_what_was_kept(wine):
-    words, size = " ".join(wine.found["summary"]), wine.found["size"]
-    assert "looks at 5 of 13 features" in words
-    assert f"made of {wine.model.support_.size} of the {size['n_train']} training cases" in words
 
 
 def test_the_baseline_is_the_most_frequent_class_of_the_training_data(wine):
@@ -158,44 +151,9 @@ def test_cards_are_those_of_explain(wine):
         assert wine.found["samples"]["rows"][index]["card"] == expected
 
 
-def test_cases_in_doubt_are_worth_a_look(wine):
-    found = copy.deepcopy(wine.found)
-    rows = found["samples"]["rows"]
-    for row in rows:
-        row["card"]["doubt"] = "clear"
-    rows[3]["card"]["doubt"], rows[5]["card"]["doubt"] = "close", "no evidence"
-    looks = {one["text"]: one["cases"] for one in write_warnings(found) if one["cases"]}
-    assert looks == {
-        "1 case is decided without any evidence:": [5],
-        "1 case is a close call:": [3],
-    }
-
-
 def test_cases_of_the_same_name_have_links_of_their_own(wine):
     X = wine.X.copy()
     X.index = ["twin", "twin", *X.index[2:]]
     keys = [row["key"] for row in describe(describe_samples, wine.model, X)["rows"]]
     assert keys[:3] == ["twin@0", "twin@1", X.index[2]]
     assert len(set(keys)) == len(keys)
-
-
-def test_of_many_samples_some_are_explained_and_wrong_ones_first(wine, monkeypatch):
-    monkeypatch.setattr(decisions, "MOST_EXPLAINED", 24)
-    monkeypatch.setattr(decisions, "MOST_LISTED", 30)
-    y = wine.y.copy()
-    wrong = [3, 50, 70]
-    y[wrong] = "Rosé"
-    found = describe(describe_samples, wine.model, wine.X, y)
-    assert (found["n"], found["n_listed"], found["n_explained"]) == (len(y), 30, 24)
-    explained = {row["row"] for row in found["rows"] if row["card"] is not None}
-    assert len(explained) == 24
-    is_wrong = {row["row"] for row in found["rows"] if not row["right"]}
-    assert set(wrong) <= is_wrong <= explained
-
-
-def test_every_class_gets_its_share_of_a_choice():
-    labels = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
-    chosen = choose_evenly(labels, 20)
-    assert len(set(chosen.tolist())) == 20
-    assert [sum(labels[i] == name for i in chosen) for name in "abc"] == [12, 6, 2]
-    assert choose_evenly(labels, 500).tolist() == list(range(100))

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from imkpl import IMKPL, TimeSeriesIMKPL
-from imkpl.kernels import Averaged, FunctionKernel, GlobalAlignment, PerColumn
+from imkpl import IMKPL
+from imkpl.kernels import FunctionKernel
 from imkpl.report import render_report, summarize
-from imkpl.report.decisions import describe_samples
 from imkpl.report.learned import describe_map
 from imkpl.report.subject import describe_repeats
 
@@ -21,7 +20,7 @@ def series():
     X = rng.standard_normal((24, 3, 20))
     X[:, 1] += 4 * np.sin(np.arange(20) / (2 + y[:, None]))
     X[3, :, 15:] = np.nan
-    return TimeSeriesIMKPL("global_alignment", sparsity=2, max_kernels=2).fit(X[::2], y[::2]), X, y
+    return IMKPL("global_alignment", sparsity=2, max_kernels=2).fit(X[::2], y[::2]), X, y
 
 
 def test_series_are_drawn_and_explained_over_time(series):
@@ -85,16 +84,6 @@ def test_objects_have_reasons_but_no_values():
     assert "whole samples" in render_report(found)
 
 
-@pytest.mark.parametrize("decision", ["votes", "share"])
-def test_every_decision_rule_has_a_report(two_blobs, decision):
-    X, y = two_blobs
-    model = IMKPL(sparsity=2, decision=decision).fit(X[::2], y[::2])
-    for row in describe(describe_samples, model, X[1::2], y[1::2])["rows"]:
-        card = row["card"]
-        added = sum(one["for"] for one in card["features"]) + card["rest"]
-        assert added == pytest.approx(card["lead"], abs=1e-4)
-
-
 def test_many_classes_list_the_pairs_that_were_confused(rng):
     y = np.repeat(np.arange(35), 6)
     X = rng.standard_normal((210, 5)) + 3 * np.column_stack([y % 6, y // 6, y % 5, y, y % 7])
@@ -105,19 +94,6 @@ def test_many_classes_list_the_pairs_that_were_confused(rng):
     wrong = found["accuracy"]["n"] - found["accuracy"]["n_right"]
     assert sum(one["n"] for one in found["accuracy"]["confused"]) == wrong > 0
     assert found["classes"] == list(range(35))
-
-
-def test_groups_of_channels_are_drawn_channel_by_channel(series):
-    _, X, y = series
-    bank = Averaged(GlobalAlignment(), {"ends": [0, 2], "middle": [1]})
-    model = TimeSeriesIMKPL(bank, sparsity=2).fit(X[::2], y[::2])
-    found = summarize(model, X[1:9:2], y[1:9:2])
-    assert {one["name"] for one in found["features"]["features"]} <= {"ends", "middle"}
-    for curve in found["curves"]:
-        for channel in curve["channels"]:
-            line = X[::2][curve["sample"], int(channel["name"].split()[-1]), channel["times"]]
-            assert channel["values"] == pytest.approx(line, rel=1e-5)
-    assert all(row["card"]["series"] for row in found["samples"]["rows"])
 
 
 @pytest.fixture(scope="module")
@@ -155,13 +131,3 @@ def test_equal_rows_of_tables_are_found_by_their_cells(table):
     repeats = describe(describe_repeats, model, X_new, None, (X[:40], y[:40]))
     assert repeats["n_leaked"] == 1
     assert repeats["leaked"] == [0]
-
-
-def test_means_of_table_columns_have_no_single_value(table):
-    _, X, y = table
-    bank = Averaged(PerColumn(), {"blood and site": [0, 1], "habits": [2]})
-    model = IMKPL(bank, sparsity=2).fit(X[:40].dropna(), y[:40][X[:40]["crp"].notna()])
-    found = summarize(model, X[40:].dropna())
-    assert found["kind"] == "objects"
-    assert found["provenance"]["data"][0]["covers"] == "all values"
-    assert found["samples"]["rows"][0]["card"]["features"][0]["value"] is None

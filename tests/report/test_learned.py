@@ -11,11 +11,8 @@ from imkpl.report import learned
 from imkpl.report.learned import (
     QUANTILES,
     describe_features,
-    describe_map,
     describe_prototypes,
     describe_stability,
-    describe_values,
-    find_duplicates,
 )
 from imkpl.report.subject import read_subject
 from imkpl.report.summarize import write_warnings
@@ -52,26 +49,6 @@ def test_a_prototype_has_its_place_in_its_class(wine):
             rank = (values < value).mean() + 0.5 * (values == value).mean()
             assert one["rank"] == pytest.approx(rank, abs=1e-5)
             assert one["distinctive"] == (min(rank, 1 - rank) <= 0.1)
-
-
-def test_use_is_counted_in_votes(wine):
-    explanation = wine.model.explain(wine.X)
-    shares, mains = explanation.shares.toarray(), explanation.main_prototypes
-    is_right = wine.model.predict(wine.X) == wine.y
-    for index, prototype in enumerate(wine.found["prototypes"]):
-        led = mains == index
-        assert prototype["n_using"] == np.count_nonzero(shares[:, index] >= 0.01)
-        assert prototype["n_main"] == led.sum()
-        assert prototype["n_right"] == is_right[led].sum()
-        wrong = led & (wine.y != prototype["class"])
-        assert sum(one["n"] for one in prototype["mistaken"]) == wrong.sum()
-
-
-def test_duplicates_are_found_by_their_cosine():
-    vectors = np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 3.0], [1.0, 1.0]])
-    found = find_duplicates(vectors @ vectors.T)
-    assert [[other for other, _ in row] for row in found] == [[1], [0], [], []]
-    assert found[0][0][1] == pytest.approx(2 / np.sqrt(4.01))
 
 
 @pytest.fixture
@@ -122,15 +99,6 @@ def test_a_prototype_that_nobody_uses_is_flagged(wine):
     assert prototype["warnings"][0]["text"].startswith("Unused")
 
 
-def test_features_are_ordered_by_weight_and_all_are_there(wine):
-    features = wine.found["features"]["features"]
-    weights = [one["weight"] for one in features]
-    assert weights == sorted(weights, reverse=True)
-    assert sum(weights) == pytest.approx(1, abs=1e-4)
-    kept = np.array(wine.model.kernel_names_)[wine.model.kernel_weights_ > 0]
-    assert sorted(one["name"] for one in features) == sorted(kept)
-
-
 def test_evidence_is_beside_the_weights(wine, wine_page):
     features, model = wine.found["features"], wine.model
     known = dict(zip(model.kernel_names_, model.kernel_evidence_, strict=True))
@@ -167,42 +135,6 @@ def test_the_effect_of_a_feature_is_what_shuffling_it_costs(wine):
     assert all(one["effect"] >= 0 for one in found["features"])
 
 
-def test_without_the_training_part_held_out_samples_are_described(wine):
-    found = describe(describe_features, wine.model, wine.X, wine.y)
-    assert found["described_on"] == "held-out cases"
-    values = wine.X.loc[wine.y == "Barolo", found["features"][0]["name"]]
-    described = found["features"][0]["distribution"]["classes"]
-    barolo = next(one for one in described if one["label"] == "Barolo")
-    assert barolo["quantiles"][3] == pytest.approx(np.median(values), rel=1e-5)
-
-
-def test_missing_numbers_are_counted_and_left_out():
-    found = describe_values([1.0, None, float("nan"), 4], ["a", "a", "b", "b"], ["a", "b", "c"])
-    assert found["kind"] == "number"
-    assert [one["n_missing"] for one in found["classes"]] == [1, 1, 0]
-    assert [one["quantiles"] and one["quantiles"][3] for one in found["classes"]] == [
-        1.0,
-        4.0,
-        None,
-    ]
-
-
-def test_categories_are_counted_in_every_class():
-    values = ["x", "y", "x", None, "y", *(f"rare {i}" for i in range(9))]
-    labels = ["a", "a", "a", "a", "b", *"b" * 9]
-    found = describe_values(values, labels, ["a", "b"])
-    assert found["kind"] == "category"
-    assert found["categories"][:2] == ["x", "y"]
-    assert found["n_other_categories"] == 3
-    a, b = found["classes"]
-    assert (a["counts"][:2], a["n_missing"]) == ([2, 1], 1)
-    assert (sum(b["counts"]), b["counts"][-1]) == (10, 3)
-
-
-def test_booleans_are_categories():
-    assert describe_values([True, False], ["a", "a"], ["a"])["categories"] == ["True", "False"]
-
-
 def test_the_map_shows_training_samples_held_out_samples_and_prototypes(wine):
     found = wine.found["map"]
     assert (found["n_training"], found["n_held_out"]) == (len(wine.train[1]), len(wine.y))
@@ -213,19 +145,6 @@ def test_the_map_shows_training_samples_held_out_samples_and_prototypes(wine):
     old = [one["sample"] for one in found["points"] if one["row"] is None]
     assert old == list(wine.train[0].index)
     assert np.shape(found["prototypes"]) == (wine.model.prototypes_.shape[0], 2)
-
-
-def test_without_the_training_part_the_map_shows_held_out_samples(wine):
-    found = describe(describe_map, wine.model, wine.X, wine.y)
-    assert (found["n_training"], found["n_held_out"]) == (0, len(wine.y))
-
-
-def test_large_data_are_thinned_out_but_errors_stay(wine, monkeypatch):
-    monkeypatch.setattr(learned, "MOST_POINTS", 40)
-    found = describe(describe_map, wine.model, wine.X, wine.y, wine.train)
-    assert (found["n_training"], found["n_held_out"]) == (20, 20)
-    wrong = {row["row"] for row in wine.found["samples"]["rows"] if not row["right"]}
-    assert wrong <= {one["row"] for one in found["points"]}
 
 
 def test_stability_is_that_of_the_model(wine):

@@ -3,15 +3,11 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import imkpl
-from imkpl import IMKPL
-from imkpl._json import to_json
-from imkpl.estimators._release import find_membership
 from imkpl.report import summarize
-from imkpl.report.subject import describe_disclosure, describe_provenance, describe_repeats
+from imkpl.report.subject import describe_provenance, describe_repeats
 from imkpl.report.summarize import write_warnings
 
 from .conftest import describe
@@ -98,30 +94,3 @@ def test_the_training_part_must_be_the_one_of_fit(wine):
         summarize(wine.model, wine.X, wine.y, train=(X_train,))
     with pytest.raises(ValueError, match="4 labels in the y of train for 89 training samples"):
         summarize(wine.model, wine.X, wine.y, train=(X_train, y_train[:4]))
-
-
-def test_an_unfitted_model_says_so(wine):
-    with pytest.raises(Exception, match="not fitted yet"):
-        summarize(IMKPL(), wine.X, wine.y)
-
-
-def test_a_membership_test_tells_what_is_inside(wine):
-    found = wine.found["disclosure"]
-    assert (found["n_training"], found["n_new"]) == (89, 89)
-    for one in found["attacks"].values():
-        assert one["interval"][0] <= one["auc"] <= one["interval"][1]
-    # A record inside is as similar as can be.
-    assert found["nearest"]["training"][2] == pytest.approx(1)
-    direct = find_membership(wine.model, *wine.train, wine.X, wine.y)
-    assert to_json(direct, 6) == found
-    assert describe(describe_disclosure, wine.model, wine.X, wine.y) is None
-    X_train, y_train = wine.train
-    assert describe(describe_disclosure, wine.model, X_train, y_train, wine.train) is None
-    both = describe(
-        describe_disclosure,
-        wine.model,
-        pd.concat([wine.X, X_train[:9]]),
-        [*wine.y, *y_train[:9]],
-        wine.train,
-    )
-    assert both == found

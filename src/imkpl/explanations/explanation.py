@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.explanations.card import CaseCard, Comparison, build_card
+from imkpl.explanations.case_card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.explanations.time import unfold_means
+from imkpl.explanations.time import find_alignment
 from imkpl.kernels import ExpectedAlignment, GlobalAlignment, expected_alignment
 from imkpl.model.evidence import Evidence
 from imkpl.model.predictor import Predictor
@@ -48,7 +48,7 @@ class Explanation:
     Returned by `explain` of a fitted estimator. A class score is the sum of a table with a row per
     prototype and a column per kernel (`contributions`), and a prototype is a mix of training
     samples (`samples_behind`). With ``decision="votes"`` scores are in units of similarity: each
-    prototype speaks for its own class, the more the larger the number. Index an explanation to
+    prototype votes for its own class. Index an explanation to
     select samples, print it to read the reasons, or convert it to data frames and dicts.
 
     Parameters
@@ -297,8 +297,7 @@ class Explanation:
             By kernel; all shares together sum to one, or to zero where nothing is alike.
         """
         _, weights = _alignment_kernels(self.evidence.predictor)
-        times: dict[str, FloatArray] = {}
-        parts: dict[str, FloatArray] = {}
+        times, parts = dict[str, FloatArray](), dict[str, FloatArray]()
         for aligned in self.align(index):
             # Kernel l adds amount * weight_l * K_l to the similarity; the alignment spreads it.
             for weight, (name, alignment) in zip(weights, aligned.alignments.items(), strict=True):
@@ -317,7 +316,7 @@ class Explanation:
             "decision", "classes", "features" with weights and evidence, "expected_false_features",
             "novelty_threshold" and "samples", one dict for each sample: its prediction,
             probabilities, scores, shares of the classes in its code, novelty, prototypes with at
-            least 0.1 % of the votes, or of the code, and the first that speaks for the runner-up,
+            least 0.1 % of the votes, or of the code, and the first of the runner-up,
             with the training samples behind them, and features with what they add to every score.
             Ready for JSON.
         """
@@ -360,7 +359,7 @@ class Explanation:
         return build_shap(self)
 
     def card(self, index: int = 0) -> CaseCard:
-        """One case beside the training cases that speak for and against its class.
+        """One case beside the training cases for and against its class.
 
         Parameters
         ----------
@@ -374,6 +373,10 @@ class Explanation:
         """
         return build_card(self, index)
 
+    @property
+    def _chance(self) -> str:
+        return write_chance(len(self.feature_names), self.expected_false_features)
+
     @cached_property
     def _comparison(self) -> Comparison:
         return Comparison(self)
@@ -382,10 +385,9 @@ class Explanation:
         """The value that each kernel reads in a sample; None unless each reads a single one."""
         if self.shown is not None:
             return self.shown[row]
-        cells: list[Any] | None = self.kind.cells(
-            self.evidence.predictor.bank, self.evidence.samples, row
-        )
-        return cells
+        evidence = self.evidence
+        found: list[Any] | None = self.kind.cells(evidence.predictor.bank, evidence.samples, row)
+        return found
 
     def __len__(self) -> int:
         return len(self.sample_ids)
@@ -405,14 +407,12 @@ class Explanation:
 
     def __str__(self) -> str:
         reasons = "\n\n".join(str(self.card(index)) for index in range(len(self)))
-        chance = write_chance(len(self.feature_names), self.expected_false_features)
-        return f"{reasons}\n{chance}" if len(self) == 1 else f"{reasons}\n\n{chance}"
+        return f"{reasons}\n{self._chance}" if len(self) == 1 else f"{reasons}\n\n{self._chance}"
 
     def _repr_html_(self) -> str:
         cards = [self.card(index)._repr_html_() for index in range(min(len(self), MOST_CARDS))]
-        chance = write_chance(len(self.feature_names), self.expected_false_features)
         more = f"{len(self) - MOST_CARDS} more: see card(index). " if len(self) > MOST_CARDS else ""
-        return "".join([*cards, f"<p>{more}{chance}</p>"])
+        return "".join([*cards, f"<p>{more}{self._chance}</p>"])
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]
@@ -423,11 +423,12 @@ class Explanation:
 
 
 def _alignment_kernels(predictor: Predictor) -> tuple[GlobalAlignment, FloatArray]:
-    bank, weights = unfold_means(predictor)
-    if not isinstance(bank, GlobalAlignment):
+    bank, weights = find_alignment(predictor)
+    if bank is None:
         raise TypeError(
             "Only alignment kernels compare series step by step, but the kernels of this model are "
-            f"{type(bank).__name__}. Fit TimeSeriesIMKPL, or use contributions() for these kernels."
+            f"{type(predictor.bank).__name__}. Fit IMKPL('global_alignment'), or ask for "
+            "contributions()."
         )
     return bank, weights
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
 
 Columns = dict[str, Any]
-# Prototypes with a smaller share in the decision are left out of dicts, but for the first one that
-# speaks for the runner-up.
+# Prototypes with a smaller share in the decision are left out of dicts, but for the first one of
+# the runner-up.
 LEAST_SHARE = 0.001
 
 
@@ -44,12 +44,8 @@ def build_dict(explanation: Explanation) -> dict[str, Any]:
         for rows, parts in explanation.evidence.split_similarities()
         for place, row in enumerate(rows)
     ]
-    features = zip(
-        explanation.feature_names,
-        explanation.feature_weights,
-        explanation.feature_evidence,
-        strict=True,
-    )
+    names, weights = explanation.feature_names, explanation.feature_weights
+    features = zip(names, weights, explanation.feature_evidence, strict=True)
     found: dict[str, Any] = to_json(
         {
             "decision": explanation.decision,
@@ -73,7 +69,7 @@ def _describe_sample(
     shares = one.shares.toarray().ravel()
     by_prototype, bonuses = evidence.by_prototype(row), find_bonuses(explanation)
     prototypes = []
-    for prototype in list_speakers(one):
+    for prototype in list_prototypes(one):
         total = parts[prototype].sum()
         prototypes.append(
             {
@@ -117,7 +113,7 @@ def _describe_sample(
     }
 
 
-def list_speakers(one: Explanation) -> list[int]:
+def list_prototypes(one: Explanation) -> list[int]:
     """The prototypes to name for one sample, largest share first."""
     shares = one.shares.toarray().ravel()
     is_against = one.evidence.predictor.encoder.classes == one.runners_up[0]
@@ -170,13 +166,10 @@ def _find_targets(explanation: Explanation, label: Any) -> IntArray:
 
 
 def _contributions(explanation: Explanation, targets: IntArray) -> Columns:
-    evidence, names = explanation.evidence, explanation.feature_names
-    n_prototypes, n_features = evidence.predictor.mixes.shape[0], len(names)
-    values = np.empty((len(explanation), n_prototypes, n_features))
-    for rows, parts in evidence.split_similarities():
-        for place, row in enumerate(rows):
-            words = evidence.split_words(int(row), parts[place])
-            values[row] = words * evidence.factors(int(row))[:, [targets[row]]]
+    names = explanation.feature_names
+    n_prototypes, n_features = explanation.evidence.predictor.mixes.shape[0], len(names)
+    tables = [explanation.contributions(row)[..., label] for row, label in enumerate(targets)]
+    values = np.reshape(tables, (len(explanation), n_prototypes, n_features))
     prototypes = np.broadcast_to(np.arange(n_prototypes)[:, np.newaxis], values.shape).ravel()
     owners = _labels(explanation.prototype_classes)
     size = n_prototypes * n_features

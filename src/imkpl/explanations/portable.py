@@ -1,7 +1,6 @@
 """A model as numbers: a dict without code from which other programs predict and explain.
 
-The form of the page (`report/static/predictor.js`) and `imkpl_predict.py` read it, and
-docs/deployment.md describes it.
+The form of the page (`report/static/predictor.js`) reads it, and docs/deployment.md describes it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl.explanations.card import Comparison
+from imkpl.explanations.case_card import Comparison
 from imkpl.explanations.explanation import Explanation
 from imkpl.explanations.exports import to_label
 from imkpl.kernels import PerColumn, PerFeatureGaussian

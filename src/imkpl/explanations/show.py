@@ -13,7 +13,7 @@ import numpy as np
 from imkpl._checks import shorten
 
 if TYPE_CHECKING:
-    from imkpl.explanations.card import CaseCard
+    from imkpl.explanations.case_card import CaseCard
 
 # Longest names and cells, and the length of a bar on one side, in characters of a terminal.
 LONGEST_NAME, LONGEST_CELL, BAR = 32, 16, 10
@@ -60,7 +60,7 @@ def signed(add: float) -> str:
     return f"{round(add, 3) + 0.0:+.3f}"
 
 
-def write_speaker(card: CaseCard, side: dict[str, Any]) -> str:
+def write_side(card: CaseCard, side: dict[str, Any]) -> str:
     """How much a training case, or the prototype around it, has to say."""
     around = f" to a prototype of {side['n_cases']} cases" if side["n_cases"] > 1 else ""
     whole = "votes" if card.decision == "votes" else "code"
@@ -90,7 +90,7 @@ def write_text(card: CaseCard) -> str:
         return "\n".join([*lines, *card.notes])
     sides = [side for side in (card.supporting, card.opposing) if side is not None]
     for side, label in zip(sides, (card.answer, card.runner_up), strict=False):
-        lines.append(f"  For {label}: case {side['case']}, {write_speaker(card, side)}")
+        lines.append(f"  For {label}: case {side['case']}, {write_side(card, side)}")
     for name, picture in (card.pictures or {}).items():
         if not picture.startswith("<"):
             lines.append(f"  {name}: {picture}")
@@ -205,7 +205,7 @@ def _table_html(card: CaseCard) -> Iterator[str]:
         title, text = "this&nbsp;case", ""
         if side is not None:
             title = f"{escape(side['case'])}, {escape(str(label))}"
-            text = escape(write_speaker(card, side)).replace(", ", ",<br>")
+            text = escape(write_side(card, side)).replace(", ", ",<br>")
         picture = (card.pictures or {}).get("case" if key == "value" else key, "")
         picture = picture if picture.startswith("<") else escape(picture)
         yield (
@@ -259,8 +259,8 @@ def _series_html(card: CaseCard) -> Iterator[str]:
     if series is None:
         return
     end = max(len(series["values"]), len(series["supporting"])) - 1 or 1
-    known = [value for key in ("values", "supporting") for value in _known(series[key])[1]]
-    low, high = min(known), max(known)
+    own, other = _known(series["values"]), _known(series["supporting"])
+    low, high = min(own[1] + other[1]), max(own[1] + other[1])
 
     def across(step: float) -> float:
         return 4 + (WIDTH - 8) * step / end
@@ -269,12 +269,10 @@ def _series_html(card: CaseCard) -> Iterator[str]:
         top = HEIGHT * 0.55 if lower else 6
         return top + (HEIGHT * 0.45 - 6) * (1 - (value - low) / (high - low or 1.0))
 
-    lines = {}
-    for key, lower in (("values", False), ("supporting", True)):
-        steps, values = _known(series[key])
-        points = zip(steps, values, strict=True)
-        lines[key] = " ".join(f"{across(s):.1f},{down(v, lower):.1f}" for s, v in points)
-    own, other = _known(series["values"]), _known(series["supporting"])
+    lines = [
+        " ".join(f"{across(s):.1f},{down(v, lower):.1f}" for s, v in zip(*known, strict=True))
+        for known, lower in ((own, False), (other, True))
+    ]
     every = max(1, len(series["times"]) // 40)
     ties = "".join(
         f"M{across(time):.1f} {down(float(np.interp(time, *own)), False):.1f}"
@@ -293,8 +291,8 @@ def _series_html(card: CaseCard) -> Iterator[str]:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="max-width:100%" role="img" '
         f'aria-label="This case above, {escape(str(series["case"]), quote=True)} below">'
         f'{shades}<path d="{ties}" stroke="{GREY}" fill="none"/>'
-        f'<polyline points="{lines["values"]}" stroke="{FOR}" stroke-width="1.8" fill="none"/>'
-        f'<polyline points="{lines["supporting"]}" stroke="currentColor" stroke-width="1.4" '
+        f'<polyline points="{lines[0]}" stroke="{FOR}" stroke-width="1.8" fill="none"/>'
+        f'<polyline points="{lines[1]}" stroke="currentColor" stroke-width="1.4" '
         'fill="none"/></svg>'
         f'<div style="opacity:.7">above: this case; below: {escape(str(series["case"]))}; grey: '
         f"{'aligned steps' if series['summary'] is None else 'the same part of the time'}; "

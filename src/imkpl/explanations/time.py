@@ -8,7 +8,7 @@ import numpy as np
 
 from imkpl._json import to_json
 from imkpl._typing import FloatArray
-from imkpl.kernels import Averaged, BaseKernelBank, GlobalAlignment, expected_alignment
+from imkpl.kernels import Averaged, GlobalAlignment, expected_alignment
 from imkpl.kernels.alignment import split_losses
 from imkpl.kernels.views import ALIGNED
 from imkpl.model.predictor import Predictor
@@ -26,12 +26,16 @@ MOST_CHANNELS = 5
 MOST_STEPS = 200
 
 
-def unfold_means(predictor: Predictor) -> tuple[BaseKernelBank, FloatArray]:
-    """The kernels of a model and their weights, with the parts in place of means of kernels."""
+def find_alignment(predictor: Predictor) -> tuple[GlobalAlignment | None, FloatArray]:
+    """The alignment kernels of a model, if it has such, and the weights of its kernels.
+
+    A mean of kernels is its parts here.
+    """
     bank, weights = predictor.bank, predictor.weights
-    if not isinstance(bank, Averaged):
-        return bank, weights
-    return bank.bank, np.asarray(weights @ bank.shares)
+    if isinstance(bank, Averaged):
+        weights = np.asarray(weights @ bank.shares)
+        bank = bank.bank
+    return (bank if isinstance(bank, GlobalAlignment) else None), weights
 
 
 def name_channels(predictor: Predictor) -> list[str]:
@@ -42,6 +46,16 @@ def name_channels(predictor: Predictor) -> list[str]:
     return [f"channel {column}" for column in columns] if names is None else list(names)
 
 
+def rank_channels(predictor: Predictor) -> list[tuple[str, int]]:
+    """The channels that alignment kernels read, with their places, largest weight first."""
+    bank, weights = find_alignment(predictor)
+    if bank is None:
+        return []
+    names = name_channels(predictor)
+    totals = bank._share_out(weights, len(names))
+    return [(names[place], int(place)) for place in np.argsort(-totals, kind="stable")]
+
+
 def split_by_channel(one: Explanation, prototypes: list[int | None]) -> FloatArray:
     """What every channel adds to the similarity to the first of two prototypes, over the second.
 
@@ -49,9 +63,9 @@ def split_by_channel(one: Explanation, prototypes: list[int | None]) -> FloatArr
     first prototype is nearer in a channel that costs less.
     """
     predictor = one.evidence.predictor
-    bank, weights = unfold_means(predictor)
+    bank, weights = find_alignment(predictor)
     adds = np.zeros(len(name_channels(predictor)))
-    if not isinstance(bank, GlobalAlignment) or adds.size < 2:
+    if bank is None or adds.size < 2:
         return adds
     for sign, prototype in zip((-1, 1), prototypes, strict=True):
         if prototype is not None:
@@ -72,9 +86,9 @@ def describe_series(
     second. The logarithm of an alignment kernel is about a sum over steps. A view that sums a
     channel up has no steps that say more than others.
     """
-    bank, weights = unfold_means(one.evidence.predictor)
+    bank, weights = find_alignment(one.evidence.predictor)
     used = [place for place in places if place is not None]
-    if not isinstance(bank, GlobalAlignment) or not used or places[0] is None:
+    if bank is None or not used or places[0] is None:
         return None
     samples, case = one.evidence.predictor.samples, one.evidence.samples[0]
     alike = bank._compare_mixes(one.evidence.samples, samples[used], np.eye(len(used)))[0]

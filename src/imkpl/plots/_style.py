@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,16 +16,7 @@ from imkpl.explanations.exports import to_label
 
 # The colours of Okabe and Ito, distinct for every kind of colour vision. Yellow, pale on white,
 # comes last.
-COLORS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#000000",
-    "#F0E442",
-)
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
 # Eleven and eight are coprime, so 88 classes differ in colour or marker, the first eight in both.
 # The star is reserved for prototypes.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
@@ -33,11 +25,63 @@ NEUTRAL, REST = "#595959", "#BFBFBF"
 # Maps whose ends differ in lightness.
 DIVERGING, SEQUENTIAL = "PuOr_r", "Blues"
 
-LONGEST_NAME = 28
+# Longest name in characters, and number of class names along an axis.
+LONGEST_NAME, MOST_NAMES = 28, 40
 # Maximum number of classes in a legend, and of rows per column.
 MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
 
 Place = tuple[Any, Any]
+
+
+class Display:
+    """What all displays offer: `compute` finds arrays, and `plot` draws them."""
+
+    compute: ClassVar[Any]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *data: Any, ax: Any = None, **options: Any) -> Self:
+        """Compute the display of a fitted model and draw it.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted IMKPL or ISKPL.
+        *data
+            Samples and what belongs to them, in the order of `compute`.
+        ax : Axes, optional
+            Axes to draw into, divided if several are needed; a new figure by default.
+        **options
+            Options of `compute` and `plot`.
+
+        Returns
+        -------
+        Display
+            The display.
+        """
+        require_pyplot(f"{cls.__name__}.from_estimator")
+        known = signature(cls.plot).parameters
+        drawn = {name: options.pop(name) for name in known if name in options}
+        display: Self = cls.compute(estimator, *data, **options)
+        return display.plot(ax=ax, **drawn)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw into, divided if several are needed; a new figure by default.
+
+        Returns
+        -------
+        Display
+            The display.
+        """
+        self._draw(ax)
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
 
 
 def class_color(place: int) -> str:
@@ -138,42 +182,37 @@ def take_panels(
 def draw_bars(
     ax: Any,
     names: Sequence[str],
-    values: Any,
-    texts: Sequence[str],
+    values: Sequence[float],
     colors: Sequence[str],
+    style: str,
     *,
+    rest: tuple[int, float] = (0, 0.0),
     n_slots: int = 3,
 ) -> Any:
-    """Horizontal bars from top to bottom, with names at the axis and texts at their ends."""
+    """Horizontal bars with names at the axis and values at their ends; the rest is one more bar."""
+    if rest[0]:
+        names, values, colors = [*names, f"{rest[0]} more"], [*values, rest[1]], [*colors, REST]
     places = np.arange(len(names))
     bars = ax.barh(places, values, color=colors, height=0.7)
     ax.set_yticks(places, labels=[literal(name) for name in names])
     ax.set_ylim(max(len(names), n_slots) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
-    ax.bar_label(bars, labels=[literal(text) for text in texts], padding=3, fontsize="small")
-    # Leave room for the texts, on the left only where there are negative bars.
-    ends = np.concatenate([[0.0], np.asarray(values, dtype=np.float64)])
-    lowest, highest = float(ends.min()), float(ends.max())
+    ax.bar_label(bars, labels=[f"{value:{style}}" for value in values], padding=3, fontsize="small")
+    # Leave room for the values, on the left only where there are negative bars.
+    lowest, highest = min([0.0, *values]), max([0.0, *values])
     room = 0.2 * ((highest - lowest) or 1.0)
     ax.set_xlim(lowest - 1.5 * room if lowest < 0 else 0.0, highest + room)
     ax.locator_params(axis="x", nbins=6)
-    hide_spines(ax, "top", "right", "left")
+    ax.spines[["top", "right", "left"]].set_visible(False)
     return bars
-
-
-def hide_spines(ax: Any, *sides: str) -> None:
-    """Remove some sides of the frame."""
-    for side in sides:
-        ax.spines[side].set_visible(False)
 
 
 def check_model(estimator: Any, who: str) -> None:
     """Raise unless this is a fitted estimator with prototypes."""
     if not isinstance(estimator, IMKPL | ISKPL):
         raise TypeError(
-            f"{who} got a {type(estimator).__name__}, expected a fitted IMKPL, IMKPLCV, ISKPL or "
-            "TimeSeriesIMKPL. Pass the last step of a pipeline (pipeline[-1]), or estimator_ of a "
-            "selector."
+            f"{who} got a {type(estimator).__name__}, expected a fitted IMKPL or ISKPL. Pass the "
+            "last step of a pipeline (pipeline[-1])."
         )
     check_is_fitted(
         estimator,
@@ -206,6 +245,17 @@ def choose_stratified(labels: IntArray, n_chosen: int | None, random_state: Any)
         members = rng.permutation(np.flatnonzero(labels == label))
         places[members] = np.arange(members.size) / members.size
     return np.sort(np.argsort(places, kind="stable")[:n_chosen])
+
+
+def name_groups(axis: Any, owners: IntArray, classes: Any) -> None:
+    """Put class names at the centres of their groups, not all of them if there are many."""
+    present = np.unique(owners)
+    step = -(-present.size // MOST_NAMES)
+    centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
+    names = shorten_all([classes[label] for label in present], 16)
+    axis.set_ticks(centers[::step], labels=[literal(name) for name in names[::step]])
+    if present.size > 15:
+        axis.set_tick_params(labelsize="small")
 
 
 def sort_prototypes(estimator: Any, n_per_class: int | None) -> tuple[IntArray, IntArray]:

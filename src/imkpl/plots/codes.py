@@ -10,25 +10,22 @@ import numpy as np
 from imkpl._typing import FloatArray, IntArray
 from imkpl.plots._style import (
     SEQUENTIAL,
+    Display,
     check_model,
     choose_stratified,
     class_places,
-    literal,
-    require_pyplot,
-    shorten_all,
+    name_groups,
     sort_prototypes,
     take_panels,
 )
 
 WHO = "CodesDisplay"
-# Maximum number of class names along an axis.
-MOST_NAMES = 40
 # Longer names, in characters, are turned upright below the picture.
 WIDEST_NAMES = 60
 
 
 @dataclass(eq=False)
-class CodesDisplay:
+class CodesDisplay(Display):
     """The codes of samples as an image: samples against prototypes, both sorted by class.
 
     If every sample is reconstructed from prototypes of its own class, all dark cells lie in blocks
@@ -106,7 +103,7 @@ class CodesDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
         X : array-like of shape (n_samples, n_features)
             Samples in the form given to `fit`.
         y : array-like of shape (n_samples,), optional
@@ -134,46 +131,7 @@ class CodesDisplay:
         rows = chosen[order]
         return cls(dense[order], labels[rows], owners, estimator.classes_, rows, columns)
 
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the codes of samples.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        X : array-like of shape (n_samples, n_features)
-            Samples in the form given to `fit`.
-        y : array-like of shape (n_samples,), optional
-            Class labels; by default those that the model predicts.
-        ax : Axes, optional
-            Axes to draw into; a new figure by default.
-        **options
-            Passed to `compute`.
-
-        Returns
-        -------
-        CodesDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator, X, y, **options).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the codes.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw into; a new figure by default.
-
-        Returns
-        -------
-        CodesDisplay
-            The display.
-        """
+    def _draw(self, ax: Any) -> None:
         self.figure_, (self.ax_,) = take_panels(ax, (1, 1), (7.2, 5.8), WHO)
         ax = self.ax_
         self.image_ = ax.imshow(
@@ -183,7 +141,7 @@ class CodesDisplay:
             (self.sample_classes, ax.yaxis, ax.axhline),
             (self.prototype_classes, ax.xaxis, ax.axvline),
         ):
-            _name_groups(axis, np.asarray(owners), self.classes)
+            name_groups(axis, np.asarray(owners), self.classes)
             for border in np.flatnonzero(np.diff(owners)):
                 draw(border + 0.5, color="black", linewidth=0.6 if len(self.classes) < 15 else 0.25)
         if sum(len(label.get_text()) + 2 for label in ax.get_xticklabels()) > WIDEST_NAMES:
@@ -194,15 +152,3 @@ class CodesDisplay:
         ax.set_title("Codes: which prototypes reconstruct which samples")
         bar = self.figure_.colorbar(self.image_, ax=ax, fraction=0.05, pad=0.02)
         bar.set_label("Share of the code")
-        return self
-
-
-def _name_groups(axis: Any, owners: IntArray, classes: Any) -> None:
-    """Put class names at the centres of their groups, not all of them if there are many."""
-    present = np.unique(owners)
-    step = -(-present.size // MOST_NAMES)
-    centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
-    names = shorten_all([classes[label] for label in present], 16)
-    axis.set_ticks(centers[::step], labels=[literal(name) for name in names[::step]])
-    if present.size > 15:
-        axis.set_tick_params(labelsize="small")

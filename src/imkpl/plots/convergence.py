@@ -10,12 +10,11 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.plots._style import (
+    Display,
     check_model,
     class_color,
     class_marker,
-    hide_spines,
     literal,
-    require_pyplot,
     take_panels,
 )
 
@@ -24,7 +23,7 @@ TOTAL = "total"
 
 
 @dataclass(eq=False)
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """The terms of the objective and their total after every round.
 
     The terms differ by orders of magnitude, so one panel shows their values on a logarithmic scale
@@ -77,7 +76,7 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
 
         Returns
         -------
@@ -87,53 +86,23 @@ class ConvergenceDisplay:
         check_model(estimator, WHO)
         return cls(estimator.history_)
 
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the history of a model.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        ax : Axes or two Axes, optional
-            Axes to draw into, a single one is divided; a new figure by default.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the history.
-
-        Parameters
-        ----------
-        ax : Axes or two Axes, optional
-            Axes to draw into, a single one is divided; a new figure by default.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            The display.
-        """
+    def _draw(self, ax: Any) -> None:
         self.figure_, panels = take_panels(ax, (1, 2), (9.6, 3.8), WHO)
         self.axes_ = np.array(panels, dtype=object)
         values_ax, changes_ax = panels
-        terms = [name for name in self.history if name != TOTAL]
-        self.lines_ = {}
+        self.lines_, place = {}, 0
         for name, values in self.history.items():
-            style = _line_style(terms, name)
+            style: dict[str, Any] = {"color": "black", "linewidth": 2.0, "marker": ".", "zorder": 3}
+            if name != TOTAL:
+                style = {"color": class_color(place), "marker": class_marker(place)}
+                style |= {"linestyle": ("--", "-.", ":")[place % 3], "markersize": 4}
+                style["linewidth"], place = 1.3, place + 1
             rounds = np.arange(1, values.size + 1)
             # Zero has no logarithm.
             positive = np.where(values > 0, values, np.nan)
-            pair = (
-                values_ax.plot(rounds, positive, **style),
-                changes_ax.plot(rounds, self.changes[name], **style),
-            )
-            self.lines_[name] = (pair[0][0], pair[1][0])
+            (left,) = values_ax.plot(rounds, positive, **style)
+            (right,) = changes_ax.plot(rounds, self.changes[name], **style)
+            self.lines_[name] = (left, right)
         values_ax.set_yscale("log")
         values_ax.set(title="Value of every term", ylabel="Value (logarithmic scale)")
         changes_ax.set(title="Change since the first round", ylabel="Change")
@@ -141,7 +110,7 @@ class ConvergenceDisplay:
         for panel in panels:
             panel.set_xlabel("Round")
             panel.locator_params(axis="x", integer=True)
-            hide_spines(panel, "top", "right")
+            panel.spines[["top", "right"]].set_visible(False)
         changes_ax.legend(
             [lines[1] for lines in self.lines_.values()],
             [literal(name) for name in self.lines_],
@@ -150,17 +119,3 @@ class ConvergenceDisplay:
             frameon=False,
             borderaxespad=0.0,
         )
-        return self
-
-
-def _line_style(terms: list[str], name: str) -> dict[str, Any]:
-    if name == TOTAL:
-        return {"color": "black", "linewidth": 2.0, "marker": ".", "zorder": 3}
-    place = terms.index(name)
-    return {
-        "color": class_color(place),
-        "marker": class_marker(place),
-        "linestyle": ("--", "-.", ":")[place % 3],
-        "markersize": 4,
-        "linewidth": 1.3,
-    }

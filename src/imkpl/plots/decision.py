@@ -12,13 +12,12 @@ from imkpl.explanations import Explanation
 from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
     NEUTRAL,
-    REST,
+    Display,
     Place,
     check_model,
     class_color,
     draw_bars,
     literal,
-    require_pyplot,
     shorten,
     shorten_all,
     take_panels,
@@ -53,7 +52,7 @@ class ChannelComparison:
 
 
 @dataclass(eq=False)
-class DecisionDisplay:
+class DecisionDisplay(Display):
     """The reasons for one decision: class probabilities, prototypes and features.
 
     For a time series, the most important channels are drawn with those of the training series that
@@ -165,15 +164,7 @@ class DecisionDisplay:
         )
 
     @classmethod
-    def from_explanation(
-        cls,
-        explanation: Explanation,
-        index: int = 0,
-        *,
-        max_features: int = 10,
-        max_channels: int = 3,
-        ax: Any = None,
-    ) -> Self:
+    def from_explanation(cls, explanation: Explanation, index: int = 0, **options: Any) -> Self:
         """Draw the reasons for one decision.
 
         Parameters
@@ -182,30 +173,24 @@ class DecisionDisplay:
             From `explain` of a fitted model.
         index : int, default=0
             Index of the sample.
-        max_features : int, default=10
-            Maximum number of features; the others are summed in one more bar.
-        max_channels : int, default=3
-            Maximum number of channels of a series.
-        ax : Axes, optional
-            Axes to divide into panels, about 11 by 6 inches; a new figure by default.
+        **options
+            Options of `compute` and `plot`, and the axes `ax` to draw into.
 
         Returns
         -------
         DecisionDisplay
             The display.
         """
-        require_pyplot(f"{WHO}.from_explanation")
-        display = cls.compute(explanation, index, max_channels=max_channels)
-        return display.plot(max_features=max_features, ax=ax)
+        return super().from_estimator(explanation, index, **options)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, index: int = 0, **options: Any) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, index: int = 0, **options: Any) -> Self:  # type: ignore[override]
         """Draw the reasons for the decision on one sample.
 
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
         X : array-like of shape (n_samples, n_features)
             Samples in the form given to `fit`.
         index : int, default=0
@@ -261,12 +246,8 @@ class DecisionDisplay:
         names = shorten_all([self.classes[i] for i in shown], 20)
         values = [float(self.probabilities[i]) for i in shown]
         colors = [class_color(i) for i in shown]
-        n_more = len(self.classes) - len(shown)
-        if n_more:
-            names.append(f"{n_more} more")
-            values.append(max(0.0, 1.0 - sum(values)))
-            colors.append(REST)
-        draw_bars(ax, names, values, [f"{value:.1%}" for value in values], colors)
+        rest = len(self.classes) - len(shown), max(0.0, 1.0 - sum(values))
+        draw_bars(ax, names, values, colors, ".1%", rest=rest)
         ax.set_xlim(0.0, 1.18)
         ax.set_xticks([0.0, 0.5, 1.0])
         ax.set_xlabel("Probability")
@@ -287,11 +268,8 @@ class DecisionDisplay:
             )
         values = [one.share for one in shown]
         colors = [class_color(one.owner) for one in shown]
-        if rest:
-            names.append(f"{len(rest)} more")
-            values.append(sum(one.share for one in rest))
-            colors.append(REST)
-        draw_bars(ax, names, values, [f"{value:.0%}" for value in values], colors)
+        others = len(rest), sum(one.share for one in rest)
+        draw_bars(ax, names, values, colors, ".0%", rest=others)
         ax.tick_params(axis="y", labelsize="small")
         is_novel = self.novelty > self.novelty_threshold
         whole = "votes" if self.decision == "votes" else "code"
@@ -314,11 +292,8 @@ class DecisionDisplay:
             names = [f"{name} = {show_cell(cell)}" for name, cell in zip(names, cells, strict=True)]
         values = [float(margins[i]) for i in shown]
         colors = [class_color(self.winner if value > 0 else self.runner_up) for value in values]
-        if rest.size:
-            names.append(f"{rest.size} more")
-            values.append(float(margins[rest].sum()))
-            colors.append(REST)
-        draw_bars(ax, names, values, [f"{value:+.2g}" for value in values], colors, n_slots=8)
+        others = rest.size, float(margins[rest].sum())
+        draw_bars(ax, names, values, colors, "+.2g", rest=others, n_slots=8)
         ax.axvline(0, color="black", linewidth=0.8)
         winner, runner_up = (shorten(self.classes[i], 20) for i in (self.winner, self.runner_up))
         unit = "similarity" if self.decision == "votes" else "the shares of the code"
@@ -331,11 +306,7 @@ class DecisionDisplay:
         )
 
     def _draw_channel(self, ax: Any, channel: ChannelComparison) -> None:
-        own: dict[str, Any] = {
-            "color": class_color(self.winner),
-            "linestyle": "-",
-            "linewidth": 1.8,
-        }
+        own: dict[str, Any] = {"color": class_color(self.winner), "linewidth": 1.8}
         other: dict[str, Any] = {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.3}
         ax.plot(channel.best_values.T, **other)
         ax.plot(channel.values.T, **own)
@@ -376,16 +347,18 @@ class DecisionDisplay:
 
 
 def _list_prototypes(one: Explanation) -> list[PrototypeShare]:
-    shares = one.shares[[0]].tocoo()
-    owners = one.evidence.predictor.encoder.classes
-    found = []
-    for place in np.argsort(-shares.data, kind="stable"):
-        prototype = int(shares.coords[1][place])
-        behind = [one.support_ids[i] for i, _ in one.samples_behind(prototype)]
-        share, similarity = float(shares.data[place]), one.evidence.similarities[0, prototype]
-        owner = int(owners[prototype])
-        found.append(PrototypeShare(prototype, owner, share, float(similarity), behind))
-    return found
+    shares, similarities = one.shares.toarray().ravel(), one.evidence.similarities[0]
+    return [
+        PrototypeShare(
+            prototype,
+            int(one.evidence.predictor.encoder.classes[prototype]),
+            float(shares[prototype]),
+            float(similarities[prototype]),
+            [one.support_ids[place] for place, _ in one.samples_behind(prototype)],
+        )
+        for prototype in np.argsort(-shares, kind="stable").tolist()
+        if shares[prototype] > 0
+    ]
 
 
 def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[ChannelComparison]]:

@@ -16,13 +16,13 @@ from imkpl.kernels.base import take_samples
 from imkpl.plots._style import (
     LEGEND_ROWS,
     MOST_IN_LEGEND,
+    Display,
     check_model,
     choose_stratified,
     class_color,
     class_marker,
     class_places,
     literal,
-    require_pyplot,
     shorten_all,
     sort_prototypes,
     take_panels,
@@ -37,7 +37,7 @@ START_SPREAD = 1e-4
 
 
 @dataclass(eq=False)
-class EmbeddingDisplay:
+class EmbeddingDisplay(Display):
     """Samples in two dimensions, by the average of all kernels and by the learned kernel.
 
     Both are t-SNE maps of the distances in the feature space of the kernel, as in the paper's
@@ -104,7 +104,7 @@ class EmbeddingDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
         X : array-like of shape (n_samples, n_features)
             Samples in the form given to `fit`, preferably the training samples.
         y : array-like of shape (n_samples,)
@@ -163,35 +163,6 @@ class EmbeddingDisplay:
             n_kernels=(n_average, int(np.count_nonzero(estimator.kernel_weights_))),
         )
 
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, max_stars: int = 60, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the two maps.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        X : array-like of shape (n_samples, n_features)
-            Samples in the form given to `fit`, preferably the training samples.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        max_stars : int, default=60
-            Approximate maximum number of prototypes, the most important of each class first.
-        ax : Axes or two Axes, optional
-            Axes to draw into, a single one is divided; a new figure by default.
-        **options
-            Passed to `compute`, for instance ``train`` and ``max_samples``.
-
-        Returns
-        -------
-        EmbeddingDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator, X, y, **options).plot(max_stars=max_stars, ax=ax)
-
     def plot(self, *, max_stars: int = 60, ax: Any = None) -> Self:
         """Draw the two maps.
 
@@ -211,18 +182,13 @@ class EmbeddingDisplay:
         width = 10.4 + 1.4 * min(n_columns, 3)
         self.figure_, panels = take_panels(ax, (1, 2), (width, 5.0), WHO)
         self.axes_ = np.array(panels, dtype=object)
-        titles = ["Average kernel", "Learned kernel"]
-        if self.n_kernels is not None:
-            titles = [
-                f"{title} ({n} kernel{'s' * (n != 1)})"
-                for title, n in zip(titles, self.n_kernels, strict=True)
-            ]
+        counts = [f" ({n} kernel{'s' * (n != 1)})" for n in self.n_kernels or ()] or ["", ""]
         maps = (
-            (self.average, self.average_prototypes),
-            (self.learned, self.learned_prototypes),
+            (f"Average kernel{counts[0]}", self.average, self.average_prototypes),
+            (f"Learned kernel{counts[1]}", self.learned, self.learned_prototypes),
         )
         shown = self._choose_stars(max_stars)
-        for panel, title, (points, stars) in zip(panels, titles, maps, strict=True):
+        for panel, (title, points, stars) in zip(panels, maps, strict=True):
             for label in np.unique(self.labels):
                 members = points[self.labels == label]
                 style = {"color": class_color(label), "marker": class_marker(label)}
@@ -232,7 +198,7 @@ class EmbeddingDisplay:
             if stars is not None:
                 self._draw_stars(panel, np.asarray(stars), shown)
         name = None
-        if any(stars is not None for _, stars in maps):
+        if any(stars is not None for *_, stars in maps):
             n_shown, whole = len(shown), len(self.prototypes)
             name = "prototypes" if n_shown == whole else f"{n_shown} of {whole} prototypes"
         self._add_legend(panels[1], name)
@@ -241,10 +207,8 @@ class EmbeddingDisplay:
     def _choose_stars(self, max_stars: int) -> IntArray:
         """The first prototypes of every class."""
         owners = np.asarray(self.prototype_classes)
-        if owners.size <= max_stars:
-            return np.arange(owners.size)
         present = np.unique(owners)
-        n_each = max(1, max_stars // present.size)
+        n_each = None if owners.size <= max_stars else max(1, max_stars // present.size)
         return np.concatenate([np.flatnonzero(owners == label)[:n_each] for label in present])
 
     def _draw_stars(self, panel: Any, stars: FloatArray, shown: IntArray) -> None:
@@ -348,14 +312,6 @@ def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArra
     return np.block([[kernel, across / norms], [(across / norms).T, gram / np.outer(norms, norms)]])
 
 
-def kernel_distances(kernel: FloatArray) -> FloatArray:
-    """Distances in the feature space of a kernel."""
-    norms = np.diagonal(kernel)
-    squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
-    np.fill_diagonal(squares, 0.0)
-    return np.sqrt(np.maximum(squares, 0.0))
-
-
 def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any) -> FloatArray:
     """A t-SNE map of the distances in the feature space of a kernel.
 
@@ -381,7 +337,10 @@ def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any
         method="exact" if n_points <= EXACT_POINTS else "barnes_hut",
         random_state=random_state,
     )
-    return np.asarray(tsne.fit_transform(kernel_distances(kernel)), dtype=np.float64)
+    norms = np.diagonal(kernel)
+    squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
+    np.fill_diagonal(squares, 0.0)
+    return np.asarray(tsne.fit_transform(np.sqrt(np.maximum(squares, 0.0))), dtype=np.float64)
 
 
 def _principal_components(kernel: FloatArray) -> FloatArray:

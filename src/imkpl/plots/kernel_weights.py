@@ -11,9 +11,9 @@ from imkpl._checks import check_lengths
 from imkpl._typing import FloatArray
 from imkpl.plots._style import (
     COLORS,
+    Display,
     check_model,
     draw_bars,
-    require_pyplot,
     shorten_all,
     take_panels,
 )
@@ -22,7 +22,7 @@ WHO = "KernelWeightsDisplay"
 
 
 @dataclass(eq=False)
-class KernelWeightsDisplay:
+class KernelWeightsDisplay(Display):
     """Kernel weights as bars, largest first.
 
     With one kernel per feature or channel they show which features the model uses.
@@ -66,7 +66,7 @@ class KernelWeightsDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
 
         Returns
         -------
@@ -75,27 +75,6 @@ class KernelWeightsDisplay:
         """
         check_model(estimator, WHO)
         return cls(estimator.kernel_weights_, estimator.kernel_names_)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, max_kernels: int = 20, ax: Any = None) -> Self:
-        """Draw the weights of a model.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        max_kernels : int, default=20
-            Maximum number of bars.
-        ax : Axes, optional
-            Axes to draw into; a new figure by default.
-
-        Returns
-        -------
-        KernelWeightsDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator).plot(max_kernels=max_kernels, ax=ax)
 
     def largest(self, max_kernels: int) -> list[tuple[str, float]]:
         """Names and weights of the kernels with the largest weights.
@@ -134,8 +113,7 @@ class KernelWeightsDisplay:
         n_live = int(np.count_nonzero(self.weights))
         size = (6.4, 1.2 + 0.27 * max(len(names), 3))
         self.figure_, (self.ax_,) = take_panels(ax, (1, 1), size, WHO)
-        texts = [f"{value:.1%}" for value in values]
-        self.bars_ = draw_bars(self.ax_, names, values, texts, [COLORS[0]] * len(shown))
+        self.bars_ = draw_bars(self.ax_, names, values, [COLORS[0]] * len(shown), ".1%")
         rest = ""
         if n_live > len(shown):
             # A bar for their sum would dwarf the others.

@@ -12,11 +12,11 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
     DIVERGING,
+    Display,
     check_model,
     class_color,
-    hide_spines,
     literal,
-    require_pyplot,
+    name_groups,
     shorten,
     shorten_all,
     sort_prototypes,
@@ -34,6 +34,8 @@ MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
 LARGEST_DEVIATION = 2.5
 # Longest text in a cell.
 LONGEST_CELL = 12
+# A name left of a panel.
+SIDEWAYS: dict[str, Any] = {"rotation": 0, "ha": "right", "va": "center", "fontsize": "small"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class MixedSample:
 
 
 @dataclass(eq=False)
-class PrototypesDisplay:
+class PrototypesDisplay(Display):
     """The prototypes by class: vectors as a heat map, series as series, images as images.
 
     A prototype is a mix of training samples. Vectors and images are shown as the weighted mean.
@@ -121,7 +123,7 @@ class PrototypesDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+            A fitted IMKPL or ISKPL.
         X : array-like of shape (n_samples, n_features), optional
             For images, the training samples with all pixels. For vectors, the samples that values
             are standardized by; by default those in prototypes. Not needed for series.
@@ -149,7 +151,7 @@ class PrototypesDisplay:
         if image_shape is not None:
             images = _mix_images(estimator, chosen, X, image_shape)
             return cls(*shared, _list_samples(estimator, chosen), counts, [], images)
-        columns, names = _sort_columns(estimator)
+        columns, names = _sort_columns(estimator, kind)
         most = MOST_FEATURES[kind] if max_features is None else max_features
         columns, names = columns[:most], names[:most]
         if kind == "series":
@@ -157,86 +159,33 @@ class PrototypesDisplay:
         mixed = _mix_vectors(estimator, chosen, columns, X)
         return cls(*shared, _list_samples(estimator, chosen), counts, names, *mixed)
 
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the prototypes of a model.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
-        X : array-like of shape (n_samples, n_features), optional
-            For images, the training samples with all pixels. For vectors, the samples that values
-            are standardized by; by default those in prototypes. Not needed for series.
-        ax : Axes, optional
-            Axes to draw into, divided if several are needed; a new figure by default.
-        **options
-            Passed to `compute`, for instance ``image_shape`` and ``max_prototypes``.
-
-        Returns
-        -------
-        PrototypesDisplay
-            The display.
-        """
-        require_pyplot(f"{WHO}.from_estimator")
-        return cls.compute(estimator, X, **options).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the prototypes.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw into, divided if several are needed; a new figure by default.
-
-        Returns
-        -------
-        PrototypesDisplay
-            The display.
-        """
-        kinds = {
-            "vectors": self._draw_heat_map,
-            "series": self._draw_series,
-            "images": self._draw_images,
-        }
-        self.figure_, panels = kinds[self.kind](ax)
+    def _draw(self, ax: Any) -> None:
+        draw = {"series": self._draw_series, "images": self._draw_images}
+        self.figure_, panels = draw.get(self.kind, self._draw_heat_map)(ax)
         self.axes_ = np.array(panels, dtype=object)
-        return self
 
     def _draw_heat_map(self, ax: Any) -> tuple[Any, list[Any]]:
         colors, texts = np.asarray(self.standardized), self.texts or []
         n_rows, n_columns = colors.shape
-        size = (
-            float(np.clip(3.4 + 0.62 * n_columns, 6.4, 15.0)),
-            float(np.clip(2.4 + 0.27 * n_rows, 3.6, 14.0)),
-        )
+        width, height = 3.4 + 0.62 * n_columns, 2.4 + 0.27 * n_rows
+        size = min(max(width, 6.4), 15.0), min(max(height, 3.6), 14.0)
         figure, (ax,) = take_panels(ax, (1, 1), size, WHO)
         limit = LARGEST_DEVIATION
         image = ax.imshow(colors, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
         ax.set_xticks(
             np.arange(n_columns),
             labels=[literal(name) for name in shorten_all(self.names)],
-            rotation=45,
-            ha="right",
-            rotation_mode="anchor",
+            **{"rotation": 45, "ha": "right", "rotation_mode": "anchor"},
         )
         self._name_rows(ax)
         for border in np.flatnonzero(np.diff(self.owners)):
             ax.axhline(border + 0.5, color="black", linewidth=1.2)
         if colors.size <= MOST_WRITTEN_CELLS:
             for (row, column), color in np.ndenumerate(colors):
-                is_dark = abs(color) > 0.6 * limit
-                ax.text(
-                    column,
-                    row,
-                    literal(shorten(texts[row][column], LONGEST_CELL)),
-                    ha="center",
-                    va="center",
-                    fontsize="x-small",
-                    color="white" if is_dark else "black",
-                )
+                text = literal(shorten(texts[row][column], LONGEST_CELL))
+                style = {"ha": "center", "va": "center", "fontsize": "x-small"}
+                ink = "white" if abs(color) > 0.6 * limit else "black"
+                ax.text(column, row, text, color=ink, **style)
         ax.tick_params(length=0)
         ax.set_title(f"Prototypes: weighted means of their samples{self._count_shown()}")
         bar = figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
@@ -246,20 +195,15 @@ class PrototypesDisplay:
     def _name_rows(self, ax: Any) -> None:
         """Name every row, or every class if there are too many rows."""
         owners = np.asarray(self.owners)
-        names = shorten_all([self.classes[label] for label in owners], 18)
-        if owners.size <= MOST_NAMED_ROWS:
-            labels = [
-                f"class {literal(name)}, #{prototype} ({len(samples)} sample"
-                f"{'s' * (len(samples) > 1)})"
-                for name, prototype, samples in zip(
-                    names, self.prototypes, self.samples, strict=True
-                )
-            ]
-            ax.set_yticks(np.arange(owners.size), labels=labels)
+        if owners.size > MOST_NAMED_ROWS:
+            name_groups(ax.yaxis, owners, self.classes)
             return
-        present, first = np.unique(owners, return_index=True)
-        centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
-        ax.set_yticks(centers, labels=[literal(names[place]) for place in first])
+        names = shorten_all([self.classes[label] for label in owners], 18)
+        labels = [
+            f"class {literal(name)}, #{prototype} ({len(samples)} sample{'s' * (len(samples) > 1)})"
+            for name, prototype, samples in zip(names, self.prototypes, self.samples, strict=True)
+        ]
+        ax.set_yticks(np.arange(owners.size), labels=labels)
 
     def _count_shown(self) -> str:
         whole, shown = int(np.sum(self.n_of_class)), len(self.prototypes)
@@ -289,8 +233,7 @@ class PrototypesDisplay:
                 n_shown = int(np.count_nonzero(rows == row))
                 whole = int(self.n_of_class[present[row]])
                 count = "" if n_shown == whole else f"\n{n_shown} of {whole}"
-                style = {"rotation": 0, "ha": "right", "va": "center", "fontsize": "small"}
-                panel.set_ylabel(literal(names[row]) + count, **style)
+                panel.set_ylabel(literal(names[row]) + count, **SIDEWAYS)
         if ax is None:
             figure.suptitle("Prototypes by class and number: weighted means of their samples")
         return figure, panels
@@ -313,15 +256,9 @@ class PrototypesDisplay:
                     panel.plot(np.asarray(sample.values)[column], color=color, **style)
                 panel.tick_params(labelsize="small", labelbottom=row == shape[0] - 1)
                 panel.locator_params(axis="x", integer=True)
-                hide_spines(panel, "top", "right")
-            grid[row, 0].set_ylabel(
-                f"class {literal(names[row])}\nprototype {self.prototypes[row]}\n"
-                f"{len(samples)} series",
-                rotation=0,
-                ha="right",
-                va="center",
-                fontsize="small",
-            )
+                panel.spines[["top", "right"]].set_visible(False)
+            whose = f"class {literal(names[row])}\nprototype {self.prototypes[row]}"
+            grid[row, 0].set_ylabel(f"{whose}\n{len(samples)} series", **SIDEWAYS)
         limits = np.array([panel.get_xlim() for panel in panels])
         for column, name in enumerate(self.names):
             grid[0, column].set_title(literal(shorten(name)), fontsize="medium")
@@ -355,7 +292,7 @@ def _mix_shares(estimator: Any, prototypes: IntArray) -> FloatArray:
     return np.asarray(mixes / mixes.sum(axis=1, keepdims=True))
 
 
-def _sort_columns(estimator: Any) -> tuple[IntArray, list[str]]:
+def _sort_columns(estimator: Any, kind: str) -> tuple[IntArray, list[str]]:
     """The columns or channels that the model keeps and their names, largest weight first."""
     predictor = estimator._predictor
     columns = predictor.columns
@@ -366,7 +303,7 @@ def _sort_columns(estimator: Any) -> tuple[IntArray, list[str]]:
         weights = estimator.feature_importances_[columns]
     order = np.argsort(-weights, kind="stable")
     known = getattr(estimator, "feature_names_in_", None)
-    prefix = "channel " if estimator._samples.word == "series" else "x"
+    prefix = "channel " if kind == "series" else "x"
     return order, [f"{prefix}{c}" if known is None else str(known[c]) for c in columns[order]]
 
 
@@ -395,15 +332,15 @@ def _mix_vectors(
 ) -> tuple[FloatArray, FloatArray, list[list[str]]]:
     """Weighted means of vectors or tables, as they are, standardized, and as text."""
     predictor = estimator._predictor
-    cells = everyone = predictor.samples[:, columns]
+    cells = reference = predictor.samples[:, columns]
     if X is not None:
         whole = columns if predictor.columns is None else predictor.columns[columns]
-        everyone = estimator._read_new(X)[:, whole]
+        reference = estimator._read_new(X)[:, whole]
     shares = _mix_shares(estimator, prototypes)
     is_table = isinstance(cells, Table)
     kinds = cells.columns if is_table else (Column(""),) * columns.size
-    values, everything = (
-        np.asarray(one.values if is_table else one, dtype=np.float64) for one in (cells, everyone)
+    values, known = (
+        np.asarray(one.values if is_table else one, dtype=np.float64) for one in (cells, reference)
     )
     is_category = np.array([kind.categories is not None for kind in kinds])
     # Missing cells have no part in a mean.
@@ -411,8 +348,8 @@ def _mix_vectors(
     totals = shares @ seen
     means = shares @ np.where(seen, values, 0.0) / np.where(totals > 0, totals, 1.0)
     means = np.where(is_category | (totals == 0), np.nan, means)
-    everything = np.where(is_category, 0.0, everything)
-    center, spread = np.nanmean(everything, axis=0), np.nanstd(everything, axis=0)
+    known = np.where(is_category, 0.0, known)
+    center, spread = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
     standardized = (means - center) / np.where(spread > 0, spread, 1.0)
     texts = [
         [

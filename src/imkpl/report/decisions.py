@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl.explanations.card import CaseCard
+from imkpl.explanations.case_card import CaseCard
 from imkpl.explanations.exports import to_label
 from imkpl.explanations.show import BADGES
 from imkpl.measures import discrimination_score, interpretability_score, wilson_interval

@@ -10,10 +10,8 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, to_label
-from imkpl.explanations.time import name_channels, unfold_means
-from imkpl.kernels import GlobalAlignment
+from imkpl.explanations.time import rank_channels
 from imkpl.measures import interpretability_score
-from imkpl.model.predictor import Predictor
 from imkpl.plots.embedding import embed_kernel, learned_kernel
 from imkpl.report.subject import Subject, choose_evenly, choose_rows, describe_size, isolate
 
@@ -67,7 +65,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
         subject.model.class_shares_, np.arange(len(explanation.classes)), return_parts=True
     )
     use = _count_use(subject)
-    twins, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
+    duplicates, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
     names = [
         to_label(explanation.support_ids[explanation.samples_behind(index)[0][0]])
@@ -77,7 +75,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     for index, label in enumerate(classes):
         purity = float(parts.purity[index])
         warnings = _find_weaknesses(label, purity, use[index], subject.voting_word)
-        for other, cosine in twins[index]:
+        for other, cosine in duplicates[index]:
             same, name = label == classes[other], isolate(names[other])
             whose = "the same class" if same else f"another class, {isolate(classes[other])}"
             warnings.append(
@@ -252,7 +250,6 @@ def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
 
     The mean loss of accuracy; without labels the share of decisions that change.
     """
-    predictor, owners = subject.predictor, subject.features.owners
     truth = subject.held_out.labels or subject.predicted
     if len(truth) < FEWEST_POINTS:
         return {}
@@ -263,13 +260,11 @@ def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
     orders = [rng.permutation(rows.size) for _ in range(N_SHUFFLES)]
 
     def accuracy(similarities: FloatArray) -> float:
-        return float(np.mean(np.argmax(predictor.score(similarities), axis=1) == labels))
+        return float(np.mean(np.argmax(subject.predictor.score(similarities), axis=1) == labels))
 
     usual, found = accuracy(part.similarities), {}
     for feature in features:
-        kernels = np.flatnonzero(owners[:, feature])
-        bank, weights = predictor.bank.select(kernels), predictor.weights[kernels]
-        own = bank._compare_mixes(part.samples, predictor.samples, predictor.mixes) @ weights
+        own = subject.features.split(part.samples, np.array([feature]))[..., 0]
         shuffled = [accuracy(part.similarities + own[order] - own) for order in orders]
         found[feature] = usual - float(np.mean(shuffled))
     return found
@@ -311,7 +306,7 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
     if subject.kind != "series":
         return None
     explanation, predictor = subject.explanation, subject.predictor
-    channels = list(_find_channels(predictor).items())[:MOST_CHANNELS]
+    channels = rank_channels(predictor)[:MOST_CHANNELS]
     if not channels:
         return None
     found = []
@@ -329,16 +324,6 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
             }
         )
     return found
-
-
-def _find_channels(predictor: Predictor) -> dict[str, int]:
-    """The channels that kernels read, by name, largest weight first."""
-    bank, weights = unfold_means(predictor)
-    if not isinstance(bank, GlobalAlignment):
-        return {}
-    names = name_channels(predictor)
-    totals = bank._share_out(weights, len(names))
-    return {names[channel]: int(channel) for channel in np.argsort(-totals, kind="stable")}
 
 
 def thin_out(values: FloatArray) -> dict[str, Any]:
@@ -369,13 +354,15 @@ def describe_map(subject: Subject) -> dict[str, Any]:
         for samples, rows in parts
         for row in rows
     ]
+    why = f"A map needs at least {FEWEST_POINTS} samples; there are {len(points)}."
     if not points:
-        return _no_map(
+        why = (
             "The similarities among held-out samples are unknown. Pass train=(X, y) to see the "
             "training samples."
         )
     if len(points) < FEWEST_POINTS:
-        return _no_map(f"A map needs at least {FEWEST_POINTS} samples; there are {len(points)}.")
+        counts = {"n_training": 0, "n_held_out": 0}
+        return {"points": [], "prototypes": [], **counts, "why_absent": why}
     kernel = learned_kernel(subject.model, *((samples.given, rows) for samples, rows in parts))
     # A step of t-SNE takes a millisecond, less than threads need to synchronize.
     with threadpool_limits(1):
@@ -387,10 +374,6 @@ def describe_map(subject: Subject) -> dict[str, Any]:
         "n_held_out": sum(one["row"] is not None for one in points),
         "why_absent": None,
     }
-
-
-def _no_map(why: str) -> dict[str, Any]:
-    return {"points": [], "prototypes": [], "n_training": 0, "n_held_out": 0, "why_absent": why}
 
 
 def describe_stability(subject: Subject, stability: Any) -> dict[str, Any] | None:

@@ -13,15 +13,16 @@ import json
 import math
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from html import escape
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
 from imkpl._archive import check_target, write_file
+from imkpl.explanations.show import show_cell
 from imkpl.plots._style import COLORS, shorten
-from imkpl.report.file import ReportFile
 from imkpl.report.learned import is_number
 from imkpl.report.summarize import summarize
 
@@ -90,6 +91,20 @@ GLOSSARY = {
 }
 
 
+class ReportFile(type(pathlib.Path())):  # type: ignore[misc]
+    """The path of a report, which notebooks show as the page."""
+
+    def _repr_html_(self) -> str:
+        if self.suffix.lower() == ".json" or not self.is_file():
+            return f"<code>{escape(str(self))}</code>"
+        page = escape(self.read_text(encoding="utf-8"), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" title="{escape(self.name, quote=True)}" '
+            'sandbox="allow-scripts allow-popups" '
+            'style="width:100%;height:720px;border:1px solid rgba(128,128,128,.35)"></iframe>'
+        )
+
+
 def write_report(
     model: Any,
     X: Any,
@@ -110,7 +125,7 @@ def write_report(
     Parameters
     ----------
     model : estimator
-        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL, or a pipeline that ends with one.
+        A fitted IMKPL or ISKPL, or a pipeline that ends with one.
     X : samples
         Held-out samples, in the form given to `fit`.
     y : array-like of shape (n_samples,) or None
@@ -189,22 +204,9 @@ def render_report(found: dict[str, Any]) -> str:
     str
         HTML with styles, script, data and charts in it.
     """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "A report page needs jinja2, which is not installed. Install it with pip install "
-            "'imkpl[report]'; save_json() saves the numbers of a report without it."
-        ) from error
-    environment = Environment(
-        loader=PackageLoader("imkpl.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(percent=format_percent, value=format_cell, key=quote_key)
+    environment = make_environment(autoescape=True)
+    from markupsafe import Markup
+
     static = files("imkpl.report") / "static"
     scripts = [(static / name).read_text("utf-8") for name in ("predictor.js", "page.js")]
     page: str = environment.get_template("page.html").render(
@@ -235,6 +237,28 @@ def render_report(found: dict[str, Any]) -> str:
     return page
 
 
+def make_environment(*, autoescape: bool) -> Any:
+    """What renders the templates of this package."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "A report page needs jinja2, which is not installed. Install it with pip install "
+            "'imkpl[report]'; save_json() saves the numbers of a report without it."
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("imkpl.report"),
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=format_percent, value=show_cell, key=lambda key: quote(key, safe="")
+    )
+    return environment
+
+
 def embed_json(value: Any) -> str:
     r"""JSON that is safe within a script element, whatever strings it holds.
 
@@ -261,24 +285,6 @@ def format_percent(share: float | None, digits: int = 0) -> str:
         return "\N{EN DASH}"
     # Adding zero turns -0 into 0.
     return f"{round(100 * share, digits) + 0.0:.{digits}f}\N{NO-BREAK SPACE}%"
-
-
-def format_cell(value: Any) -> str:
-    """A cell of a table, written as `explain` writes it.
-
-    Examples
-    --------
-    >>> format_cell(15.1412), format_cell("f"), format_cell(None)
-    ('15.14', 'f', 'missing')
-    """
-    if value is None:
-        return "missing"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def quote_key(key: str) -> str:
-    """The name of a case as a part of a link."""
-    return quote(key, safe="")
 
 
 def _select_data(found: dict[str, Any]) -> dict[str, Any]:
@@ -373,10 +379,7 @@ def place_value(value: float, low: float, high: float) -> float:
     >>> place_value(0.0, 0.0, 10.0), place_value(5.0, 0.0, 10.0), place_value(99.0, 0.0, 10.0)
     (10.0, 50.0, 98.0)
     """
-    # Halves of the largest numbers do not overflow.
-    span = high / 2 - low / 2
-    share = 0.5 if span == 0 else (value / 2 - low / 2) / span
-    return round(min(max(10 + 80 * share, 2.0), 98.0), 1)
+    return round(min(max(_scale(low, high, 10, 90)(value), 2.0), 98.0), 1)
 
 
 def view_place(one: dict[str, Any], label: Any, views: dict[int, Any]) -> dict[str, Any]:
@@ -385,13 +388,8 @@ def view_place(one: dict[str, Any], label: Any, views: dict[int, Any]) -> dict[s
     own = next((row for row in view["rows"] if str(row["label"]) == str(label)), None)
     found = {"value": one["value"], "distinctive": one["distinctive"], "box": None, "share": None}
     if one.get("rank") is not None and own is not None and own.get("at"):
-        at = place_value(one["value"], view["low"], view["high"])
-        return {
-            **found,
-            "box": own["at"],
-            "at": at,
-            "text": f"above {one['rank']:.0%} of its class",
-        }
+        at, text = place_value(one["value"], view["low"], view["high"]), f"above {one['rank']:.0%}"
+        return {**found, "box": own["at"], "at": at, "text": f"{text} of its class"}
     if one.get("share") is not None:
         return {**found, "share": one["share"], "text": f"like {one['share']:.0%} of its class"}
     return {**found, "text": ""}
@@ -504,7 +502,7 @@ def find_ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _scale(low: float, high: float, start: float, stop: float) -> Any:
+def _scale(low: float, high: float, start: float, stop: float) -> Callable[[float], float]:
     """A linear map of [low, high] to pixels; a single value goes to the middle."""
     # Halves of the largest numbers do not overflow.
     span = high / 2 - low / 2

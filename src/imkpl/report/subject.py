@@ -13,17 +13,14 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from imkpl import __version__
 from imkpl._typing import BoolArray, IntArray
 from imkpl.estimators._input import row_labels
 from imkpl.estimators._pipeline import find_model
 from imkpl.explanations import Explanation
-from imkpl.explanations.card import Comparison, find_doubts
+from imkpl.explanations.case_card import Comparison, find_doubts
 from imkpl.explanations.exports import to_label
-from imkpl.kernels.base import take_samples
-from imkpl.model.disclosure import measure_membership
 from imkpl.model.predictor import Predictor
 
 # Samples that quantiles are estimated from.
@@ -246,33 +243,6 @@ def describe_repeats(subject: Subject) -> dict[str, Any] | None:
         "n_leaked": len(leaked),
         "leaked": leaked,
     }
-
-
-def describe_disclosure(subject: Subject) -> dict[str, Any] | None:
-    """A membership test of the training data; None without training data and labels."""
-    train, held_out, repeats = subject.train, subject.held_out, describe_repeats(subject)
-    if train is None or train.labels is None or held_out.labels is None:
-        return None
-    if repeats is not None and repeats["n_leaked"]:
-        # These are on both sides.
-        is_new = np.isin(np.arange(len(held_out.labels)), repeats["leaked"], invert=True)
-    else:
-        is_new = np.ones(len(held_out.labels), dtype=bool)
-    if not is_new.any():
-        return None
-    new = np.flatnonzero(is_new)
-    new = new[choose_evenly([held_out.labels[row] for row in new], MOST_SAMPLES)]
-    rows = choose_evenly(train.labels, MOST_SAMPLES)
-    model, parts = subject.model, []
-    for part, chosen in ((train, rows), (held_out, new)):
-        samples = take_samples(part.given, chosen)
-        scores = model.temperature_ * subject.predictor.decide(samples)
-        is_own = [
-            [(part.labels or [])[row] == label for label in subject.classes] for row in chosen
-        ]
-        parts.append((samples, np.sum(softmax(scores, axis=1) * np.array(is_own), axis=1)))
-    (first, own), (second, others) = parts
-    return measure_membership(subject.predictor, first, second, own, others)
 
 
 def describe_provenance(subject: Subject, created: datetime | None) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from imkpl.report.learned import (
     describe_stability,
 )
 from imkpl.report.subject import (
-    describe_disclosure,
     describe_provenance,
     describe_repeats,
     describe_size,
@@ -69,7 +68,7 @@ def summarize(
     Parameters
     ----------
     model : estimator
-        A fitted IMKPL, IMKPLCV, ISKPL or TimeSeriesIMKPL.
+        A fitted IMKPL or ISKPL, or a pipeline that ends with one.
     X : samples
         Held-out samples, in the form given to `fit`.
     y : array-like of shape (n_samples,), optional
@@ -112,7 +111,6 @@ def summarize(
         "stability": describe_stability(subject, stability),
         "folds": folds,
         "repeats": describe_repeats(subject),
-        "disclosure": describe_disclosure(subject),
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject, created),
     }
@@ -181,21 +179,16 @@ def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
         look(f"Cases of classes missing from the training data ({names}) count as wrong.")
     if repeats is not None and repeats["n_leaked"]:
         n = repeats["n_leaked"]
-        verb = "is" if n == 1 else "are"
-        look(
-            f"{_count(n, 'held-out case')} {verb} also in the training data, so the accuracy is "
-            "too optimistic:",
-            repeats["leaked"],
-        )
+        which = f"{_count(n, 'held-out case')} {'is' if n == 1 else 'are'}"
+        text = f"{which} also in the training data, so the accuracy is too optimistic:"
+        look(text, repeats["leaked"])
     if repeats is not None and repeats["n_repeated"]:
         verb = "duplicates" if repeats["n_repeated"] == 1 else "duplicate"
         n_sets = repeats["n_conflicting"]
         differ = "has" if n_sets == 1 else "have"
         clash = f"; {_count(n_sets, 'set')} of equal cases {differ} different classes"
-        look(
-            f"{_count(repeats['n_repeated'], 'training case')} {verb} another one exactly"
-            f"{clash if n_sets else ''}."
-        )
+        which = _count(repeats["n_repeated"], "training case")
+        look(f"{which} {verb} another one exactly{clash if n_sets else ''}.")
     for doubt, what in DOUBTS.items():
         cases = [row["row"] for row in rows if row["card"] and row["card"]["doubt"] == doubt]
         if cases:
@@ -213,5 +206,5 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _count(number: int, word: str, plural: str | None = None) -> str:
-    return f"{number} {word if number == 1 else plural or word + 's'}"
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -33,8 +33,7 @@
     if (share > 0.99 && share < 1) return ">\u00a099\u00a0%";
     return share > 0 && share < 0.01 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
   };
-  const round = (value) => (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4))));
-  const cellText = (cell) => (cell === null ? "missing" : typeof cell === "number" ? round(cell) : String(cell));
+  const cellText = (cell) => (cell === null ? "missing" : imkplPredictor.show(cell));
   const signed = (value) => (Math.abs(value) < 0.0005 ? "0" : `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(Math.abs(value) < 0.01 ? 3 : 2)}`);
   const colorOf = (label) => {
     const place = data.classes.findIndex((one) => one === label);
@@ -262,14 +261,14 @@
         input = make("input", { id, type: "text", inputmode: "decimal", placeholder: form.takes_missing ? "missing" : "" });
       } else {
         const options = feature.kind === "flag" ? [true, false] : feature.categories;
-        const named = options.map((value, choice) => make("option", { value: choice }, feature.kind === "flag" ? (value ? "yes" : "no") : String(value)));
+        const named = options.map((value, choice) => make("option", { value: choice }, cellText(value)));
         if (feature.kind !== "flag") named.push(make("option", { value: "" }, "missing"));
         input = make("select", { id }, ...named);
         input.choices = options;
       }
       fields[place] = input;
       const [low, high] = feature.range;
-      const hint = feature.kind === "number" && low !== null ? make("small", {}, `${round(low)} to ${round(high)} in training`) : null;
+      const hint = feature.kind === "number" && low !== null ? make("small", {}, `${cellText(low)} to ${cellText(high)} in training`) : null;
       return make("div", { class: "field" }, make("label", { for: id }, isolate(feature.name), hint), input);
     });
     const reset = make("button", { type: "button" }, "Reset");
@@ -290,7 +289,7 @@
         // A category that training cases did not have can be typed by nobody else.
         if (cell !== null && !input.choices.includes(cell)) {
           input.choices.push(cell);
-          input.append(make("option", { value: input.choices.length - 1 }, String(cell)));
+          input.append(make("option", { value: input.choices.length - 1 }, cellText(cell)));
         }
         input.value = cell === null ? "" : String(input.choices.indexOf(cell));
       } else input.value = cell === null ? "" : String(cell);

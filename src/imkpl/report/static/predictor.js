@@ -115,12 +115,12 @@ const imkplPredictor = (() => {
     return code;
   };
   const encode = (model, similarities) => {
-    const everyone = range(similarities.length);
+    const all = range(similarities.length);
     const price = model.entrance * Math.max(Math.max(...similarities), 0);
-    const first = rebuild(model, similarities.map((value) => value - price), everyone);
-    const code = rebuild(model, similarities, everyone.filter((j) => first[j] > 0));
+    const first = rebuild(model, similarities.map((value) => value - price), all);
+    const code = rebuild(model, similarities, all.filter((j) => first[j] > 0));
     let explained = 0;
-    everyone.filter((j) => code[j] > 0).forEach((j, _, used) => {
+    all.filter((j) => code[j] > 0).forEach((j, _, used) => {
       explained += code[j] * (2 * similarities[j] - sum(used.map((i) => inner(model, i, j) * code[i])));
     });
     return { code, novelty: Math.max(0, 1 - explained) };
@@ -158,7 +158,7 @@ const imkplPredictor = (() => {
   const isBlank = (model, cells) =>
     cells.every((cell, i) => cell === null || (cell && model.features[i].kind === "flag"));
 
-  const judge = (model, cells, answer, runnerUp, similarities, novelty) => {
+  const describeDoubt = (model, cells, answer, runnerUp, similarities, novelty) => {
     if (isBlank(model, cells)) {
       return ["no evidence", `All that the model reads is missing: ${write(answer.label)} is what it says without any evidence.`];
     }
@@ -295,7 +295,7 @@ const imkplPredictor = (() => {
     const similarities = Float64Array.from(model.prototypes, (_, j) => sum(parts.map((part) => part[j])));
     const alike = likeness.map((values, i) => values.map((value) => value / weights[i]));
 
-    const { totals, parts: voices } = vote(model, similarities);
+    const { totals, parts: votes } = vote(model, similarities);
     const second = [...totals].sort((a, b) => b - a)[1];
     const scores = totals.map((total) => (total - second) / model.sharpness);
     const winner = largestAt(scores);
@@ -304,25 +304,25 @@ const imkplPredictor = (() => {
     const runnerUp = largestAt(probabilities.map((value, c) => (c === winner ? -1 : value)));
     const describe = (label) => ({ label: model.classes[label], probability: probabilities[label] });
 
-    // The prototype of a class that says most, and the sample that it has most of.
-    const speaker = (label) => {
+    // The strongest prototype of a class, and the sample that it has most of.
+    const strongest = (label) => {
       const own = range(model.prototypes.length).filter((j) => model.prototypes[j].class === label);
-      const shares = own.map((j) => voices[j] * probabilities[label]);
+      const shares = own.map((j) => votes[j] * probabilities[label]);
       const said = shares.some((share) => share > 0) ? shares : own.map((j) => similarities[j]);
       const prototype = own[largestAt(said)];
       const { samples, parts: mixed } = model.prototypes[prototype];
       const place = samples[largestAt(mixed)];
       const { case: id, label: owner } = model.support[place];
-      const share = voices[prototype] * probabilities[label];
+      const share = votes[prototype] * probabilities[label];
       const shown = { case: id, label: owner, prototype, n_cases: samples.length, similarity: similarities[prototype], share };
       return { place, shown };
     };
-    const [supporting, opposing] = [winner, runnerUp].map(speaker);
+    const [supporting, opposing] = [winner, runnerUp].map(strongest);
 
     const outside = model.features.map((feature, i) => placeOutside(feature, cells[i]));
     const adds = parts.map((part) => sum(model.prototypes.map((one, j) => {
       const sign = one.class === winner ? 1 : one.class === runnerUp ? -1 : 0;
-      return sign * voices[j] * part[j];
+      return sign * votes[j] * part[j];
     })));
     const near = (i, { place }) => {
       const isSame = cells[i] !== null && cells[i] === model.support[place].cells[i];
@@ -341,7 +341,7 @@ const imkplPredictor = (() => {
     }));
     const ahead = scores[winner] - scores[runnerUp];
     const { code, novelty } = encode(model, similarities);
-    const [doubt, doubtText] = judge(model, cells, describe(winner), describe(runnerUp), similarities, novelty);
+    const [doubt, doubtText] = describeDoubt(model, cells, describe(winner), describe(runnerUp), similarities, novelty);
     return {
       case: name,
       answer: model.classes[winner],
@@ -365,6 +365,6 @@ const imkplPredictor = (() => {
     };
   };
 
-  return { predict };
+  return { predict, show };
 })();
 if (typeof module !== "undefined") module.exports = imkplPredictor;

@@ -1,5 +1,4 @@
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -7,9 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
-from imkpl import IMKPL, TimeSeriesIMKPL
-from imkpl.explanations.card import ALIKE, MOST_FEATURES, find_doubts
-from imkpl.explanations.show import show_cell
+from imkpl import IMKPL
+from imkpl.explanations.case_card import ALIKE, MOST_FEATURES, find_doubts
 
 
 @pytest.fixture(scope="session")
@@ -51,25 +49,6 @@ def test_what_is_shown_adds_up_to_the_lead(voters, patients, fitted_two):
             assert card["answer"] == explanation.predicted[row]
             assert card["probability"] == pytest.approx(explanation.probabilities[row].max())
             assert card["supporting"]["prototype"] == explanation.main_prototypes[row]
-
-
-def test_features_are_those_of_the_table_of_contributions(patients):
-    """Kernels of one column are one feature; bonuses are in the rest."""
-    model, X = patients
-    explanation, votes = model.explain(X), model._predictor.votes
-    table, one = explanation.contributions(3), explanation[3]
-    evidence = one.evidence
-    beyond = evidence.encoding.scores[0] - evidence.similarities[0] @ evidence.factors(0)
-    winner, second = one.winners[0], one.runners_up[0]
-    lead = table[:, :, winner].sum(axis=0) - table[:, :, second].sum(axis=0)
-    lead -= (beyond[winner] - beyond[second]) * explanation.feature_weights
-    expected = {}
-    for name, part in zip(explanation.feature_names, lead, strict=True):
-        column = name.removesuffix(" is missing")
-        expected[column] = expected.get(column, 0.0) + part
-    found = {one["name"]: one["for"] for one in explanation.card(3).features}
-    assert found == pytest.approx(expected)
-    assert votes.bonuses.max() >= 0
 
 
 def test_the_cases_beside_it_are_real_training_cases(patients):
@@ -190,30 +169,6 @@ def test_values_that_training_does_not_have_are_named(patients):
     assert "Missing, 1 of 3 values that the model reads: marker." in card["notes"]
 
 
-def test_the_range_is_that_of_all_training_samples():
-    X, y = load_wine(return_X_y=True)
-    for settings in ({}, {"solver": "landmarks", "n_landmarks": 40}):
-        model = IMKPL(max_kernels=4, n_prototypes=6, **settings).fit(X, y)
-        columns = model._predictor.columns
-        expected = np.stack([X[:, columns].min(axis=0), X[:, columns].max(axis=0)], axis=1)
-        assert_allclose(model._predictor.ranges, expected)
-    low = X[:1] * 0
-    assert {one["outside"] for one in model.explain(low).card().features} <= {"below", None}
-
-
-def test_only_kinds_with_cells_show_values_and_changes(voters):
-    model, X = voters
-    explanation = model.explain(X)
-    for row in range(0, len(explanation), 20):
-        card = explanation.card(row)
-        if explanation._cells(0) is None:
-            assert all(one["value"] is one["supporting"] is None for one in card.features)
-        if explanation._cells(0) is None or explanation.kind.word == "words":
-            assert card.change is None
-    if explanation.kind.word == "words":
-        assert model.explain(X[:1] * 0).card().doubt == "no evidence"
-
-
 def test_words_name_the_cases_and_mark_differences(patients):
     model, X = patients
     card = next(card for card in map(model.explain(X).card, range(60)) if card.change is not None)
@@ -263,7 +218,7 @@ def test_a_series_says_when_it_decides():
     rng = np.random.default_rng(0)
     X = 0.3 * rng.standard_normal((30, 2, 40))
     X[15:, 1, 18:24] += 3
-    model = TimeSeriesIMKPL("global_alignment", n_prototypes=4, sparsity=3).fit(
+    model = IMKPL("global_alignment", n_prototypes=4, sparsity=3).fit(
         X, np.repeat(["flat", "bump"], 15)
     )
     card = model.explain(X[20:21]).card()
@@ -312,23 +267,6 @@ def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
         assert_allclose(np.asarray(given[0]), X[1])
     else:
         assert set(given[0]) >= {one["name"] for one in explanation.card(1).features}
-
-
-def test_a_letter_shows_no_value_of_another_case(patients):
-    model, X = patients
-    explanation = model.explain(X)
-    for row in range(0, len(X), 7):
-        card = explanation.card(row)
-        text = card.letter(measured={"accuracy": 0.9, "rows": 60})
-        assert f"**{card.answer}**" in text
-        assert card.doubt == "no evidence" or "It is most like" in text
-        own = {show_cell(one["value"]) for one in card.features}
-        changed = {show_cell(one["to"]) for one in (card.change or {"features": []})["features"]}
-        said = set(re.findall(r"\d+\.\d+", re.sub("About this case.*", "", text)))
-        assert said <= own | changed
-        assert not set(text.split()) & set(map(str, model.support_ids_))
-    with pytest.raises(ValueError, match='expected "text" or "html"'):
-        card.letter("pdf")
 
 
 def test_doubts_of_all_cases_are_those_of_their_cards(patients, voters):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +13,16 @@ import scipy.sparse as sp
 from imkpl._json import Described
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.exports import to_label
-from imkpl.explanations.letter import CODE_NOTE, write_letter
-from imkpl.explanations.show import draw_picture, percent, show_cell, write_html, write_text
+from imkpl.explanations.show import (
+    draw_picture,
+    percent,
+    show_cell,
+    signed,
+    write_html,
+    write_text,
+)
 from imkpl.explanations.time import describe_series
+from imkpl.kernels.base import take_samples
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -54,7 +63,7 @@ class CaseCard(Described):
     doubt_text : str
         The same in a sentence.
     supporting, opposing : dict or None
-        The training case at the heart of the prototype that speaks most for the answer, and for
+        The training case with the largest part in the strongest prototype of the answer, and of
         the runner-up: its name, class, prototype, and the similarity and share of that prototype.
     features : list of dict
         The features that decide, with their values in the three cases and what each adds to the
@@ -108,31 +117,6 @@ class CaseCard(Described):
     series: dict[str, Any] | None = None
     pictures: dict[str, str] | None = None
 
-    def letter(self, kind: str = "text", *, measured: dict[str, Any] | None = None) -> str:
-        """Write a page in plain words for the person whom the case is about.
-
-        It says what was answered, how sure the model is, which cases it resembles, what spoke for
-        and against, what would change the answer, what the model cannot know, and whom to ask, to
-        be filled in. Other cases are neither named nor shown.
-
-        Parameters
-        ----------
-        kind : {"text", "html"}, default="text"
-            Markdown, or HTML that prints on one page.
-        measured : dict, optional
-            How often the model is right, for a sentence about it: "accuracy", and "rows", the
-            number of cases that this was measured on.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        if kind not in ("text", "html"):
-            raise ValueError(f'kind={kind!r}, expected "text" or "html". Choose one of them.')
-        page = write_letter(self, measured)
-        return page.to_html() if kind == "html" else page.to_markdown()
-
     def __str__(self) -> str:
         return write_text(self)
 
@@ -147,33 +131,33 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     """The card of one of the explained cases."""
     one = explanation[range(len(explanation))[index]]
     evidence, comparison = one.evidence, explanation._comparison
-    predictor, shares = evidence.predictor, one.shares.toarray().ravel()
-    winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
-    probability, other = (float(one.probabilities[0, label]) for label in (winner, runner_up))
-    speakers = [_find_speaker(one, shares, label) for label in (winner, runner_up)]
-    places = [_find_heart(predictor, prototype) for prototype in speakers]
+    labels = winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
+    probability, other = (float(one.probabilities[0, label]) for label in labels)
+    strongest = [_strongest_prototype(one, label) for label in labels]
+    places = [_central_sample(evidence.predictor, prototype) for prototype in strongest]
+    supporting, opposing = map(_describe_side, [one] * 2, strongest, places)
 
     parts, alike = comparison.compare(evidence.samples)
-    words = parts if predictor.votes is not None else evidence.split_words(0, parts)
+    words = parts if evidence.predictor.votes is not None else evidence.split_words(0, parts)
     factors = evidence.factors(0)
     adds = ((factors[:, winner] - factors[:, runner_up]) @ words) @ comparison.owners
     lead = float(one.scores[0, winner] - one.scores[0, runner_up])
     cells = comparison.pick(one._cells(0))
-    others = [comparison.support_cells(place) for place in places]
+    beside = [comparison.support_cells(place) for place in places]
     outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
     features = []
     for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
         near = [
             place is not None
             and bool(alike[place, i] >= ALIKE or (cells[i] is not None and cells[i] == cell[i]))
-            for place, cell in zip(places, others, strict=True)
+            for place, cell in zip(places, beside, strict=True)
         ]
         features.append(
             {
                 "name": comparison.names[i],
                 "value": cells[i],
-                "supporting": others[0][i],
-                "opposing": others[1][i],
+                "supporting": beside[0][i],
+                "opposing": beside[1][i],
                 "for": float(adds[i]),
                 "near_supporting": near[0],
                 "near_opposing": near[1],
@@ -181,12 +165,8 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
                 "outside": outside[i],
             }
         )
-    doubt, doubt_text = _judge(one, comparison, cells, other)
-    supporting, opposing = (
-        _describe_speaker(one, shares, prototype, place)
-        for prototype, place in zip(speakers, places, strict=True)
-    )
-    series = describe_series(one, speakers, places)
+    doubt, doubt_text = _describe_doubt(one, comparison, cells, other)
+    series = describe_series(one, strongest, places)
     return CaseCard(
         case=str(one.sample_ids[0]),
         answer=to_label(one.classes[winner]),
@@ -201,26 +181,22 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         features=features,
         rest=lead - sum(feature["for"] for feature in features),
         change=comparison.find_change(one, cells, parts, alike, winner),
-        notes=[
-            *_note_values(comparison, cells, outside),
-            *_note_missing(comparison, cells),
-            *_note_code(one, doubt),
-            *_note_channels(series),
-        ],
+        notes=list(_write_notes(one, comparison, cells, outside, doubt, series)),
         decision=one.decision,
         series=series,
         pictures=comparison.draw(one, places),
     )
 
 
-def _find_speaker(one: Explanation, shares: FloatArray, label: int) -> int | None:
-    """The prototype of a class that says most; the most similar one where all are silent."""
+def _strongest_prototype(one: Explanation, label: int) -> int | None:
+    """The prototype of a class with the largest share; the most similar one if none has any."""
     own = np.flatnonzero(one.evidence.predictor.encoder.classes == label)
-    said = shares[own] if shares[own].any() else one.evidence.similarities[0, own]
-    return int(own[np.argmax(said)]) if own.size else None
+    shares = one.shares.toarray().ravel()[own]
+    weights = shares if shares.any() else one.evidence.similarities[0, own]
+    return int(own[np.argmax(weights)]) if own.size else None
 
 
-def _find_heart(predictor: Any, prototype: int | None) -> int | None:
+def _central_sample(predictor: Any, prototype: int | None) -> int | None:
     """The support sample with the largest part in a prototype."""
     if prototype is None:
         return None
@@ -228,8 +204,8 @@ def _find_heart(predictor: Any, prototype: int | None) -> int | None:
     return int(predictor.mixes.indices[own][np.argmax(predictor.mixes.data[own])])
 
 
-def _describe_speaker(
-    one: Explanation, shares: FloatArray, prototype: int | None, place: int | None
+def _describe_side(
+    one: Explanation, prototype: int | None, place: int | None
 ) -> dict[str, Any] | None:
     if prototype is None or place is None:
         return None
@@ -237,9 +213,9 @@ def _describe_speaker(
         "case": str(one.support_ids[place]),
         "label": to_label(one.support_classes[place]),
         "prototype": prototype,
-        "n_cases": int(np.diff(one.evidence.predictor.mixes.indptr[prototype : prototype + 2])[0]),
+        "n_cases": len(one.samples_behind(prototype)),
         "similarity": float(one.evidence.similarities[0, prototype]),
-        "share": float(shares[prototype]),
+        "share": float(one.shares.toarray()[0, prototype]),
     }
 
 
@@ -258,7 +234,7 @@ def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     return words
 
 
-def _judge(
+def _describe_doubt(
     one: Explanation, comparison: Comparison, cells: list[Any], other: float
 ) -> tuple[str, str]:
     """How far to trust an answer, in a word and in a sentence."""
@@ -282,51 +258,40 @@ def _judge(
     return word, f"Clear: {runner_up}, the next, has {percent(other)}."
 
 
-def _note_values(comparison: Comparison, cells: list[Any], outside: list[str | None]) -> list[str]:
-    """Sentences about values that training cases do not have."""
-    notes = []
-    for i, where in enumerate(outside):
-        name, cell = comparison.names[i], cells[i]
+def _write_notes(
+    one: Explanation,
+    comparison: Comparison,
+    cells: list[Any],
+    outside: list[str | None],
+    doubt: str,
+    series: dict[str, Any] | None,
+) -> Iterator[str]:
+    """Sentences about values outside of training, missing ones, the code, and channels."""
+    for name, cell, where, limits in zip(
+        comparison.names, cells, outside, comparison.ranges, strict=True
+    ):
         if where == "unseen":
-            notes.append(f"{name} = {show_cell(cell)} did not occur in training.")
+            yield f"{name} = {show_cell(cell)} did not occur in training."
         elif where is not None:
-            low, high = comparison.ranges[i]
-            notes.append(
-                f"{name} = {show_cell(cell)} is {where} all training values "
-                f"({show_cell(float(low))} to {show_cell(float(high))})."
-            )
-    return notes
-
-
-def _note_missing(comparison: Comparison, cells: list[Any]) -> list[str]:
+            low, high = (show_cell(float(limit)) for limit in limits)
+            yield f"{name} = {show_cell(cell)} is {where} all training values ({low} to {high})."
     missing = [name for name, cell in zip(comparison.names, cells, strict=True) if cell is None]
-    if not comparison.has_cells or not missing or comparison.is_blank(cells):
-        return []
-    named = ", ".join(missing[:MOST_NAMED])
-    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-    return [f"Missing, {len(missing)} of {len(cells)} values that the model reads: {named}{more}."]
-
-
-def _note_code(one: Explanation, doubt: str) -> list[str]:
-    """A sentence where another class than the predicted one has most of the code."""
-    if not one.code_disagrees[0] or doubt == "no evidence":
-        return []
-    shares = one.code_shares[0]
-    most = int(np.argmax(shares))
-    return [
-        f"{CODE_NOTE}: {shares[most]:.1%} of it is {one.classes[most]}, "
-        f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
-    ]
-
-
-def _note_channels(series: dict[str, Any] | None) -> list[str]:
-    """A sentence about the channels in which the supporting prototype is nearer."""
-    if series is None or not series["channels"]:
-        return []
-    named = ", ".join(
-        f"{one['name']} {round(one['for'], 3) + 0.0:+.3f}" for one in series["channels"]
-    )
-    return [f"Nearer to the supporting than to the opposing prototype, by channel: {named}."]
+    if comparison.has_cells and missing and not comparison.is_blank(cells):
+        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+        yield (
+            f"Missing, {len(missing)} of {len(cells)} values that the model reads: "
+            f"{', '.join(missing[:MOST_NAMED])}{more}."
+        )
+    if one.code_disagrees[0] and doubt != "no evidence":
+        shares = one.code_shares[0]
+        most = int(np.argmax(shares))
+        yield (
+            f"The code disagrees: {shares[most]:.1%} of it is {one.classes[most]}, "
+            f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
+        )
+    if series is not None and series["channels"]:
+        adds = ", ".join(f"{one['name']} {signed(one['for'])}" for one in series["channels"])
+        yield f"Nearer to the supporting than to the opposing prototype, by channel: {adds}."
 
 
 class Comparison:
@@ -342,40 +307,32 @@ class Comparison:
         self.has_cells = self.kind.cells(bank, self.predictor.samples, 0) is not None
         columns: Any = bank.kernel_columns if self.has_cells else np.arange(n_kernels)
         self.columns, first, group = np.unique(columns, return_index=True, return_inverse=True)
+        n_features = self.columns.size
         self.first = first.tolist()  # the kernel that shows the value of the column
-        self.owners = np.eye(self.columns.size)[group]  # (n_kernels, n_features)
-        counts = self.owners.sum(axis=0)
+        self.owners = np.eye(n_features)[group]  # (n_kernels, n_features)
         # A column with several kernels is called by its own name, if that is known.
         self.names = [
             explanation.column_names[column]
             if count > 1 and explanation.column_names
             else explanation.feature_names[kernel]
-            for kernel, column, count in zip(self.first, self.columns, counts, strict=True)
+            for kernel, column, count in zip(
+                self.first, self.columns, np.bincount(group), strict=True
+            )
         ]
         self.weights = self.predictor.weights @ self.owners
-        self.evidence = np.array(
-            [explanation.feature_evidence[group == i].max() for i in range(self.columns.size)]
-        )
+        self.evidence = (self.owners * explanation.feature_evidence[:, np.newaxis]).max(axis=0)
         ranges = self.kind.show_ranges(self.predictor.ranges) if self.has_cells else None
-        self.ranges = (
-            np.full((self.columns.size, 2), np.nan) if ranges is None else ranges[self.columns]
-        )
-        vocabularies = self.kind.vocabularies(bank) if self.has_cells else None
-        self.vocabularies = [
-            vocabularies[kernel] if vocabularies else None for kernel in self.first
-        ]
+        self.ranges = np.full((n_features, 2), np.nan) if ranges is None else ranges[self.columns]
+        known = self.kind.vocabularies(bank) if self.has_cells else None
+        self.vocabularies = [known[kernel] if known else None for kernel in self.first]
         # Features that only say whether a cell is missing.
         marks = getattr(getattr(bank, "kernels", None), "is_mark", np.zeros(n_kernels, dtype=bool))
         self.is_flag: list[bool] = marks[self.first].tolist()
-        self._tried: tuple[IntArray, IntArray, FloatArray] | None = None
+        # How a cell without anything is called.
+        self.absence = "missing" if self.kind.absent is None else "absent"
         mixes = self.predictor.mixes
         self._sides = sp.vstack([mixes, sp.eye_array(mixes.shape[1])], format="csr")
         self._support_cells: dict[int, list[Any]] = {}
-
-    @property
-    def absence(self) -> str:
-        """How a cell without anything is called."""
-        return "missing" if self.kind.absent is None else "absent"
 
     def cells(self, samples: Any, row: int) -> list[Any]:
         """The value of each feature in a sample."""
@@ -383,9 +340,7 @@ class Comparison:
 
     def pick(self, cells: list[Any] | None) -> list[Any]:
         """The value of each feature, given what each kernel reads."""
-        if cells is None:
-            return [None] * len(self.names)
-        return [cells[kernel] for kernel in self.first]
+        return [None if cells is None else cells[kernel] for kernel in self.first]
 
     def support_cells(self, place: int | None) -> list[Any]:
         """The value of each feature in a support sample."""
@@ -439,26 +394,29 @@ class Comparison:
         values = values * predictor.weights
         return values[:n_prototypes], (values[n_prototypes:] @ self.owners) / self.weights
 
+    @cached_property
     def tried(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Support samples and features to try as changes, and the similarities that they give.
 
         The last of shape (n_tried, n_features_tried, n_prototypes).
         """
-        if self._tried is None:
-            predictor = self.predictor
-            largest = predictor.mixes.max(axis=0).toarray().ravel()
-            rows = np.sort(np.argsort(-largest, kind="stable")[:MOST_TRIED])
-            # Without votes every try is a code to find.
-            most = TRIED_AT_ONCE if predictor.votes is not None else TRIED_AT_ONCE // 16
-            width = max(1, most // (rows.size * predictor.mixes.shape[0]))
-            features = np.argsort(-self.weights, kind="stable")[:width]
-            kernels = np.flatnonzero(self.owners[:, features].any(axis=1))
-            bank = predictor.bank.select(kernels)
-            samples = self.kind.take(bank, predictor.samples, rows)
-            values = bank._compare_mixes(samples, predictor.samples, predictor.mixes)
-            parts = values * predictor.weights[kernels] @ self.owners[np.ix_(kernels, features)]
-            self._tried = rows, features, np.ascontiguousarray(parts.transpose(0, 2, 1))
-        return self._tried
+        predictor = self.predictor
+        largest = predictor.mixes.max(axis=0).toarray().ravel()
+        rows = np.sort(np.argsort(-largest, kind="stable")[:MOST_TRIED])
+        # Without votes every try is a code to find.
+        most = TRIED_AT_ONCE if predictor.votes is not None else TRIED_AT_ONCE // 16
+        width = max(1, most // (rows.size * predictor.mixes.shape[0]))
+        features = np.argsort(-self.weights, kind="stable")[:width]
+        parts = self.split(take_samples(predictor.samples, rows), features)
+        return rows, features, np.ascontiguousarray(parts.transpose(0, 2, 1))
+
+    def split(self, samples: Any, features: IntArray) -> FloatArray:
+        """What features add to similarities, (n_samples, n_prototypes, n_features)."""
+        kernels = np.flatnonzero(self.owners[:, features].any(axis=1))
+        bank, predictor = self.predictor.bank.select(kernels), self.predictor
+        values = bank._compare_mixes(samples, predictor.samples, predictor.mixes)
+        weights = predictor.weights[kernels, np.newaxis] * self.owners[np.ix_(kernels, features)]
+        return np.asarray(values @ weights)
 
     def find_change(
         self, one: Explanation, cells: list[Any], parts: FloatArray, alike: FloatArray, winner: int
@@ -466,7 +424,7 @@ class Comparison:
         """The smallest change of one or two features that changes the answer."""
         if not self.has_cells or not self.kind.has_free_cells:
             return None
-        rows, features, values = self.tried()
+        rows, features, values = self.tried
         shown = [self.support_cells(row) for row in rows.tolist()]
         options = [
             (place, i)
@@ -482,11 +440,10 @@ class Comparison:
         steps = values[places, which] - (parts @ self.owners)[:, features[which]].T
         before = one.evidence.similarities
         gains, to = self._score(before + steps, winner)
-        chosen: tuple[int, ...] = ()
         flips = np.flatnonzero(gains > LEAST_LEAD)
         if flips.size:
             best = int(flips[np.argmin(sizes[flips])])
-            chosen, label = (best,), to[best]
+            chosen, label = [best], to[best]
         else:
             kept = _keep_efficient(which, sizes, gains)
             left, right = (kept[side] for side in np.triu_indices(kept.size, 1))
@@ -499,7 +456,7 @@ class Comparison:
             if flips.size == 0:
                 return None
             best = int(flips[np.argmin((sizes[left] + sizes[right])[flips])])
-            chosen, label = (int(left[best]), int(right[best])), to[best]
+            chosen, label = [int(left[best]), int(right[best])], to[best]
         return {
             "to": to_label(one.classes[label]),
             "features": [
