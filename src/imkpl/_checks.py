@@ -16,6 +16,12 @@ LARGEST = 1e150
 LONGEST_QUOTE = 80
 
 
+def require(is_right: Any, problem: str) -> None:
+    """Raise a ValueError unless something holds."""
+    if not is_right:
+        raise ValueError(problem)
+
+
 def as_rows(values: Any, name: str) -> sp.csr_array:
     """A matrix of numbers as a sparse one."""
     if not sp.issparse(values):

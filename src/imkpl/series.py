@@ -733,12 +733,12 @@ def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
     >>> align(model, X[0], X[1])["channel 0"].visits.shape
     (8, 8)
     """
-    from imkpl.kernels import GlobalAlignment, expected_alignment
+    from imkpl.kernels import expected_alignment
+    from imkpl.kernels.alignment import SeriesKernels
 
-    predictor = getattr(model, "_predictor", None)
-    bank = getattr(predictor, "bank", None)
-    if predictor is None or not isinstance(bank, GlobalAlignment):
-        found = "is not fitted" if predictor is None else f"has {type(bank).__name__}"
+    kernels = getattr(getattr(model, "_predictor", None), "kernels", None)
+    if not isinstance(kernels, SeriesKernels):
+        found = "is not fitted" if kernels is None else f"has {type(kernels).__name__}"
         raise TypeError(
             f"align() explains alignment kernels, but the model {found}. Fit it with "
             "kernels='global_alignment'."
@@ -749,10 +749,10 @@ def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
             f"x and y have {pair.n_channels} channels, but the model was fitted to "
             f"{model.n_channels_in_}. Pass series of shape (n_channels, length)."
         )
-    cut = pair.channels(predictor.columns)
+    cut = kernels.cross(pair).samples
     live = np.flatnonzero(model.kernel_weights_)
     return {
-        model.kernel_names_[index]: expected_alignment(bank, place, cut[0], cut[1])
+        model.kernel_names_[index]: expected_alignment(kernels, place, cut[0], cut[1])
         for place, index in enumerate(live)
     }
 

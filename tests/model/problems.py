@@ -4,18 +4,24 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import scipy.sparse as sp
+from hypothesis import settings
 from hypothesis import strategies as st
 
-from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
-from imkpl.model.cover import initial_state
-from imkpl.model.initialize import MarginStart, start_average
+from imkpl.kernels import KernelStack, Normalized, PerFeatureGaussian
+from imkpl.kernels.normalize import divide_by_variance
+from imkpl.model.cover import cover_order, place_prototypes
+from imkpl.model.kernel_choice import start_as_printed
+from imkpl.model.margin_choice import MarginStart
 from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
-from imkpl.model.problem import Problem, State
+from imkpl.model.objective import evaluate
+from imkpl.model.problem import Problem, Settings, State
 from imkpl.model.separation import LinearSeparation
 from imkpl.model.updates import rescale
 from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT
 from reference import objective as slow
 from reference import votes as slow_votes
+
+laws = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 @dataclass(frozen=True)
@@ -38,38 +44,63 @@ def make_data(seed, n_samples=14, n_classes=3, n_features=4):
     return X, labels, rng.uniform(0.2, 3.0, n_samples)
 
 
+def pose(kernels, labels, sample_weight=None, multiplicity=None, sharpness=0.0, **chosen):
+    """A problem before kernels are chosen; samples count once, unless weights are given."""
+    ones, n_kernels = np.ones(labels.size), kernels.n_kernels
+    return Problem(
+        kernels=kernels,
+        labels=labels,
+        sample_weight=ones if sample_weight is None else sample_weight,
+        multiplicity=ones if multiplicity is None else multiplicity,
+        settings=Settings(**chosen),
+        kernel_indices=np.arange(n_kernels),
+        separation_loss=LinearSeparation(np.zeros(n_kernels)),
+        sharpness=sharpness,
+    )
+
+
 def make_problem(X, labels, sample_weight, rule="margin", n_neighbors=2, max_kernels=None, **terms):
     """Problem, neighbourhoods and first weights, as in IMKPL."""
-    bank = PerFeatureGaussian().adapt(X, sample_weight)
-    varying = np.arange(bank.n_kernels)
-    if rule != "lp":
-        scaled = VarianceNormalized(PerFeatureGaussian()).adapt(X, sample_weight)
-        varying = np.flatnonzero(scaled._diagonal(X)[0])
-        bank = scaled.select(varying)
-    settings = {
+    chosen = {
         "discrimination": 0.3,
         "separation": 1.0,
         "interpretability": 0.2,
         "sparsity": 3,
         "code_sparsity": 2,
     }
-    problem = Problem(
-        X=X,
-        labels=labels,
-        sample_weight=sample_weight,
-        counts=np.ones(labels.size),
-        bank=bank,
-        kernel_indices=varying,
-        separation_loss=LinearSeparation(np.zeros(varying.size)),
-        **(settings | terms),
-    )
-    average = problem.combine(np.full(varying.size, 1 / varying.size))
+    kernels = PerFeatureGaussian().on(X, sample_weight)
+    problem = pose(kernels, labels, sample_weight, **(chosen | terms))
+    if rule == "margin":
+        problem = scale_kernels(problem)
+    n_kernels = problem.kernels.n_kernels
+    average = problem.combine(np.full(n_kernels, 1 / n_kernels))
     neighborhoods = find_neighborhoods(average, labels, n_neighbors, 2 * n_neighbors)
     if rule == "lp":
-        problem, weights = start_average(problem, neighborhoods)
+        problem, weights = start_as_printed(problem, neighborhoods)
     else:
         problem, weights = MarginStart(problem, neighborhoods)(max_kernels)
     return problem, neighborhoods, weights
+
+
+def scale_kernels(problem):
+    """The problem with kernels of unit variance, without those that are constant."""
+    scaled = divide_by_variance(problem.kernels, problem.sample_weight)
+    return replace(problem, kernels=scaled).select(np.flatnonzero(scaled.factors))
+
+
+def with_settings(problem, **chosen):
+    return replace(problem, settings=replace(problem.settings, **chosen))
+
+
+def first_state(problem, weights, n_prototypes):
+    """Prototypes on the samples that cover the classes, without codes."""
+    kernel = problem.combine(weights)
+    order = cover_order(problem, kernel, n_prototypes)
+    return place_prototypes(problem, weights, kernel, order)
+
+
+def total(problem, state):
+    return evaluate(problem, state).total
 
 
 def make_case(
@@ -77,7 +108,7 @@ def make_case(
 ):
     data = make_data(seed, n_samples, n_classes, n_features)
     problem, neighborhoods, weights = make_problem(*data, rule, **settings)
-    state = initial_state(problem, weights, n_prototypes)
+    state = first_state(problem, weights, n_prototypes)
     return Case(problem, neighborhoods, rule, freeze(state))
 
 
@@ -92,8 +123,8 @@ def make_random_case(seed=0, n_prototypes=4, **settings):
     prototypes = sparse_rows(rng, n_prototypes, n_samples, problem.sparsity, at_least=1)
     if problem.sharpness > 0:
         prototypes = pure_rows(rng, problem, n_prototypes)
-    codes = sparse_rows(rng, n_samples, prototypes.shape[0], problem.code_sparsity)
-    weights = rng.dirichlet(np.ones(problem.bank.n_kernels))
+    codes = sparse_rows(rng, n_samples, prototypes.shape[0], problem.settings.code_sparsity)
+    weights = rng.dirichlet(np.ones(problem.kernels.n_kernels))
     log_strengths = rng.standard_normal(prototypes.shape[0])
     state = State(prototypes, codes, weights, problem.combine(weights), log_strengths)
     return replace(case, state=freeze(rescale(state)))
@@ -131,18 +162,25 @@ def freeze(state):
     return state
 
 
+def linear_kernels(case):
+    """One kernel on the centred samples of a case, negative somewhere."""
+    X = case.problem.kernels.samples
+    return Normalized(KernelStack(["linear"])).on(X - X.mean(axis=0))
+
+
 def pairs(listed):
     return list(zip(listed.rows.tolist(), listed.columns.tolist(), strict=True))
 
 
 def base_kernels(problem):
     """All base kernels, unscaled combination: shape (n_kernels, n_samples, n_samples)."""
-    return np.array([problem.bank.evaluate(i, problem.X) for i in range(problem.bank.n_kernels)])
+    return np.array([problem.kernels.evaluate(i) for i in range(problem.kernels.n_kernels)])
 
 
 def slow_terms(case, state, weights=None):
     """The terms as they enter the sum, by the reference loops; kernel from the definition."""
     problem, weights = case.problem, state.weights if weights is None else weights
+    terms = problem.settings
     combined = np.tensordot(weights, base_kernels(problem), 1)
     scale = combined[0, 0]
     K, U, G = combined / scale, state.prototypes.toarray(), state.codes.toarray()
@@ -157,9 +195,9 @@ def slow_terms(case, state, weights=None):
     }[case.rule if case.rule != "margin" or hasattr(loss, "target") else "alike"]()
     return {
         "reconstruction": scale * slow.reconstruction(K, U, G, a),
-        "discrimination": scale * problem.discrimination * slow.discrimination(K, U, G, labels, a),
-        "interpretability": scale * problem.interpretability * slow.interpretability(U, labels),
-        "separation": problem.separation * separation,
+        "discrimination": scale * terms.discrimination * slow.discrimination(K, U, G, labels, a),
+        "interpretability": scale * terms.interpretability * slow.interpretability(U, labels),
+        "separation": terms.separation * separation,
         "regularization": loss.ridge / 2 * sum(w**2 for w in weights),
         "votes": VOTE_WEIGHT * slow_vote_term(problem, state, K) if problem.sharpness > 0 else 0.0,
     }

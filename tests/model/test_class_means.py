@@ -1,17 +1,14 @@
 """Words are weighed by margins between class means; prototypes start as means of documents."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerFeatureGaussian, PerWord
 from imkpl.kernels.words import Documents
-from imkpl.model.class_means import compare_with_means, spread_prototypes, start_from_means
-from imkpl.model.initialize import divide_by_variance
-from imkpl.model.problem import Problem
-from imkpl.model.separation import LinearSeparation, compute_margins, weigh_margins
+from imkpl.model.class_means import choose_by_means, compare_with_means, spread_prototypes
+from imkpl.model.separation import compute_margins, weigh_margins
+from model.problems import pose, scale_kernels
 
 N_TELLING = 6
 
@@ -27,23 +24,7 @@ def documents(n_samples=90, n_words=60, n_classes=3, seed=0):
 
 
 def problem_of(counts, labels, weight=None):
-    X = Documents.read(counts)
-    weight = np.ones(len(X)) if weight is None else weight
-    bank = PerWord().adapt(X, weight)
-    return Problem(
-        X=X,
-        labels=labels,
-        sample_weight=weight,
-        counts=np.ones(len(X)),
-        bank=bank,
-        kernel_indices=np.arange(bank.n_kernels),
-        separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
-        discrimination=0.5,
-        separation=100.0,
-        interpretability=1.2,
-        sparsity=10,
-        code_sparsity=1,
-    )
+    return pose(PerWord().on(Documents.read(counts), weight), labels, weight)
 
 
 def slow_margins(stack, labels, weight):
@@ -63,11 +44,11 @@ def test_margins_are_those_of_the_definition():
     weight = np.random.default_rng(1).uniform(0.5, 2, 15)
     problem = problem_of(counts, labels, weight)
     joined, neighborhoods = compare_with_means(problem)
-    stack = np.stack([problem.bank.evaluate(word, problem.X) for word in range(8)], axis=-1)
-    margins = compute_margins(joined.bank, joined.X, neighborhoods)
+    stack = np.stack([problem.kernels.evaluate(word) for word in range(8)], axis=-1)
+    margins = compute_margins(joined.kernels, neighborhoods)
     assert_allclose(margins, slow_margins(stack, labels, weight), atol=1e-12)
     coefficients = np.random.default_rng(2).standard_normal(30)
-    weighed = weigh_margins(joined.bank, joined.X, neighborhoods, coefficients)
+    weighed = weigh_margins(joined.kernels, neighborhoods, coefficients)
     assert_allclose(weighed, coefficients @ margins, atol=1e-10)
 
 
@@ -77,15 +58,15 @@ def test_a_word_in_one_document_only_tells_nothing():
     counts[4, 9] = 3
     problem = problem_of(counts, labels)
     joined, neighborhoods = compare_with_means(problem)
-    margins = compute_margins(joined.bank, joined.X, neighborhoods)
+    margins = compute_margins(joined.kernels, neighborhoods)
     assert_allclose(margins[:, 9], 0.0, atol=1e-12)
 
 
 def test_the_words_that_tell_classes_apart_are_chosen():
-    problem = divide_by_variance(problem_of(*documents()))
-    chosen, weights = start_from_means(problem)(N_TELLING)
+    problem = scale_kernels(problem_of(*documents()))
+    chosen, weights = choose_by_means(problem)(N_TELLING)
     assert_array_equal(chosen.kernel_indices, np.arange(N_TELLING))
-    assert chosen.X is problem.X
+    assert chosen.kernels.shape == (90, 90)
     assert weights.min() > 0
     assert np.isclose(weights.sum(), 1)
     assert chosen.combine(weights).shape == (90, 90)
@@ -111,7 +92,6 @@ def test_prototypes_around_seeds_are_means_of_the_nearest_documents():
 
 def test_other_kernels_do_not_mix_samples():
     counts, labels = documents(20, 8)
-    bank = PerFeatureGaussian().adapt(counts)
-    problem = replace(problem_of(counts, labels), bank=bank, X=counts)
+    problem = pose(PerFeatureGaussian().on(counts), labels)
     with pytest.raises(ValueError, match="PerFeatureGaussian are not linear in the samples"):
-        start_from_means(problem)
+        choose_by_means(problem)

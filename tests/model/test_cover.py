@@ -1,12 +1,10 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from imkpl.model.cover import cover_classes
-from model.problems import make_data, seeds
-
-laws = settings(max_examples=25, deadline=None, derandomize=True)
+from model.problems import laws, make_data, seeds
 
 
 def gaussian(points):

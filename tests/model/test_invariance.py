@@ -2,21 +2,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model.cover import initial_state
 from imkpl.model.objective import evaluate
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.model.voters import update_voters
-from model.problems import make_data, make_problem, make_random_case, rules, seeds
+from model.problems import (
+    first_state,
+    laws,
+    make_data,
+    make_problem,
+    make_random_case,
+    rules,
+    seeds,
+    total,
+)
 from reference import objective as slow
-
-laws = settings(max_examples=25, deadline=None, derandomize=True)
-
-
-def total(problem, state):
-    return evaluate(problem, state).total
 
 
 def one_round(problem, state):
@@ -34,7 +36,7 @@ def test_the_order_of_samples_permutes_the_result(seed, rule):
     results = []
     for index in (np.arange(labels.size), order):
         problem, _, weights = make_problem(X[index], labels[index], weight[index], rule)
-        state = one_round(problem, initial_state(problem, weights, 5))
+        state = one_round(problem, first_state(problem, weights, 5))
         results.append((problem, state))
     (problem, plain), (permuted_problem, permuted) = results
     assert total(permuted_problem, permuted) == pytest.approx(total(problem, plain), rel=1e-7)
@@ -53,7 +55,7 @@ def test_names_of_classes_permute_the_result(seed, rule):
     results = []
     for renamed in (labels, names[labels]):
         problem, _, weights = make_problem(X, renamed, weight, rule, code_sparsity=1)
-        start = initial_state(problem, weights, 5)
+        start = first_state(problem, weights, 5)
         results.append((problem, start, one_round(problem, start)))
     (problem, start, plain), (new_problem, new_start, renamed) = results
     assert total(new_problem, renamed) == pytest.approx(total(problem, plain), rel=1e-7)
@@ -72,12 +74,12 @@ def test_a_round_of_votes_permutes_with_samples_and_classes(seed, rule):
     order, names = np.random.default_rng(seed).permutation(20), np.array([2, 0, 1])
     settings = {"sharpness": 6.0, "code_sparsity": 1}
     problem, _, weights = make_problem(X, labels, weight, rule, **settings)
-    start = initial_state(problem, weights, 6)
+    start = first_state(problem, weights, 6)
     plain = one_round(problem, start)
     other_problem, _, weights = make_problem(
         X[order], names[labels[order]], weight[order], rule, **settings
     )
-    other_start = initial_state(other_problem, weights, 6)
+    other_start = first_state(other_problem, weights, 6)
     other = one_round(other_problem, other_start)
     assert total(other_problem, other_start) == pytest.approx(total(problem, start), rel=1e-6)
     assert total(other_problem, other) == pytest.approx(total(problem, plain), rel=1e-3)
@@ -119,7 +121,9 @@ def test_an_integer_weight_is_so_many_copies(seed, rule):
     ones, labels = np.ones(twice.size), problem.labels[twice].tolist()
     copies = K[np.ix_(twice, twice)]
     expected = slow.reconstruction(copies, wide, G[twice], ones)
-    expected += problem.discrimination * slow.discrimination(copies, wide, G[twice], labels, ones)
+    expected += problem.settings.discrimination * slow.discrimination(
+        copies, wide, G[twice], labels, ones
+    )
     parts = evaluate(problem, case.state)
     scale = problem.scale(case.state.weights)
     assert parts.reconstruction + parts.discrimination == pytest.approx(scale * expected)

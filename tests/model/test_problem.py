@@ -13,8 +13,7 @@ from model.problems import make_case, make_random_case
 def test_scale_is_the_diagonal_of_the_combined_kernel():
     case = make_random_case(3, rule="margin")
     problem, weights = case.problem, case.state.weights
-    diagonal = problem.bank.combine(weights, problem.X).diagonal()
-    assert_allclose(problem.scale(weights), diagonal)
+    assert_allclose(problem.kernels.combine(weights).diagonal(), problem.scale(weights))
     assert problem.scale(weights) > 1
     assert_allclose(problem.combine(weights).diagonal(), 1.0)
     plain = make_random_case(3, rule="lp")
@@ -27,7 +26,7 @@ def test_problem_select_cuts_kernels_names_and_loss_alike():
     chosen = np.array([2, 0])
     small = problem.select(chosen)
     w = np.array([0.3, 0.7])
-    wide = np.zeros(problem.bank.n_kernels)
+    wide = np.zeros(problem.kernels.n_kernels)
     wide[chosen] = w
     assert small.kernel_indices.tolist() == problem.kernel_indices[chosen].tolist()
     assert_allclose(small.combine(w), problem.combine(wide), atol=1e-14)
@@ -42,7 +41,7 @@ def test_small_problems_stay_in_double_precision():
 
 def test_large_problems_are_combined_in_single_precision(monkeypatch):
     problem, weights = make_case().problem, make_case().state.weights
-    n_values = problem.labels.size**2 * problem.bank.n_kernels / 2
+    n_values = problem.labels.size**2 * problem.kernels.n_kernels / 2
     monkeypatch.setattr(module, "MANY_VALUES", n_values)
     single = problem.in_suitable_precision()
     assert single.dtype == np.float32
@@ -57,9 +56,9 @@ def test_the_model_is_the_same(monkeypatch):
     X, y = make_blobs(300, 6, centers=6, cluster_std=3.0, random_state=0)
     X, y, new = X[::2], y[::2] % 3, X[1::2]
     for kind in (IMKPL, ISKPL):
-        double = kind(sparsity=4).fit(X, y)
+        double = kind(sparsity=4, n_prototypes=6).fit(X, y)
         monkeypatch.setattr(module, "MANY_VALUES", 1)
-        single = kind(sparsity=4).fit(X, y)
+        single = kind(sparsity=4, n_prototypes=6).fit(X, y)
         monkeypatch.undo()
         assert_allclose(single.kernel_weights_, double.kernel_weights_, atol=1e-4)
         assert_allclose(single.predict_proba(new), double.predict_proba(new), atol=5e-3)

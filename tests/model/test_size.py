@@ -4,41 +4,35 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import size as module
 from imkpl.model.calibration import leave_one_out_similarities
-from imkpl.model.size import (
-    MORE_FOLDS,
-    PER_CLASS,
-    Fold,
-    choose_size,
-    count_votes,
-    first_as_good,
-    sharpen,
-    split,
-)
+from imkpl.model.cover import sharpen
+from imkpl.model.size import MORE_FOLDS, PER_CLASS, Fold, choose_size, first_as_good, split
 from imkpl.model.updates import update_codes
-from imkpl.model.voters import learn_voters
+from imkpl.model.voters import count_votes, learn_voters
 from imkpl.model.votes import find_sharpness
-from model.problems import make_case, make_random_case, seeds
+from model.problems import laws, make_case, make_data, make_random_case, pose, seeds
 
 pytestmark = pytest.mark.folds
 
-laws = settings(max_examples=25, deadline=None, derandomize=True)
-
-
-def start_evenly(problem):
-    """All kernels, with the same weight."""
-    return problem, np.full(problem.bank.n_kernels, 1 / problem.bank.n_kernels)
-
 
 def make_even(seed=0, **settings):
-    """A problem in which every sample counts once."""
-    problem = make_case(seed, rule="lp", **settings).problem
-    return replace(problem, sample_weight=np.ones(problem.labels.size))
+    """A problem in which every sample counts once, and every kernel has the same weight."""
+    X, labels, _ = make_data(seed, **settings)
+    return pose(PerFeatureGaussian().on(X), labels, sparsity=3, weight_rule="equal")
+
+
+def choose(problem):
+    return choose_size(problem, problem.kernels.n_kernels)
+
+
+def make_fold(problem, is_left):
+    return Fold.of(problem, problem.kernels.n_kernels, is_left)
 
 
 # The first that is as good as the best
@@ -132,26 +126,15 @@ def test_with_enough_left_out_samples_later_folds_are_not_tried(monkeypatch):
     assert len(list(split(problem))) == 2
 
 
-def test_many_samples_have_fewer_folds(monkeypatch):
-    monkeypatch.setattr(module, "MANY_SAMPLES", 30)
-    assert len(list(split(make_even(n_samples=29)))) == MORE_FOLDS
-    assert len(list(split(make_even(n_samples=30)))) == module.FEWER_FOLDS
-
-
-def make_fold(problem, is_left):
-    return Fold.of(problem, start_evenly, is_left)
-
-
 def test_a_fold_knows_nothing_of_what_is_left_out():
     problem = make_even(n_samples=24)
     is_left = next(split(problem))
-    X = problem.X.copy()
+    X = problem.kernels.samples.copy()
     X[is_left] += 5.0
-    plain, changed = make_fold(problem, is_left), make_fold(replace(problem, X=X), is_left)
+    moved = replace(problem, kernels=replace(problem.kernels, samples=X))
+    plain, changed = make_fold(problem, is_left), make_fold(moved, is_left)
     for name in ("weights", "kernel"):
         assert_array_equal(getattr(plain, name), getattr(changed, name))
-    assert_array_equal(plain.problem.X, problem.X[~is_left])
-    assert_array_equal(plain.labels, problem.labels[is_left])
     assert np.any(plain.left != changed.left)
     combined = problem.combine(plain.weights)
     assert_allclose(plain.kernel, combined[np.ix_(~is_left, ~is_left)])
@@ -162,13 +145,13 @@ def test_the_copies_of_a_left_out_sample_stay():
     problem = make_even(n_samples=24)
     counts = np.ones(24)
     counts[[3, 8, 11]] = [2.0, 3.0, 1.5]
-    problem = replace(problem, sample_weight=2.0 * counts, counts=counts)
+    problem = replace(problem, sample_weight=2.0 * counts, multiplicity=counts)
     is_left = np.zeros(24, dtype=bool)
     is_left[[3, 8, 11, 12]] = True
     fold = make_fold(problem, is_left)
     learned = np.setdiff1d(np.arange(24), [11, 12])
-    assert_array_equal(fold.problem.X, problem.X[learned])
-    assert_array_equal(fold.problem.counts, counts[learned])
+    assert_array_equal(fold.problem.kernels.samples, problem.kernels.samples[learned])
+    assert_array_equal(fold.problem.multiplicity, counts[learned])
     # One of two, and one of three, is gone.
     expected = 2.0 * counts
     expected[[3, 8]] = 2.0, 4.0
@@ -215,7 +198,7 @@ def test_no_single_sample_can_decide(rng):
 @given(seeds, st.integers(6, 20), st.integers(2, 4))
 def test_every_class_gets_one_and_never_more_than_half_of_the_samples(seed, n_samples, n_classes):
     problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)
-    chosen = choose_size(problem, start_evenly)
+    chosen = choose(problem)
     assert chosen >= n_classes
     assert chosen == n_samples // 2 or chosen / n_classes in PER_CLASS
     assert chosen == n_classes or chosen <= n_samples / 2
@@ -232,65 +215,36 @@ def play(monkeypatch, levels):
 
     monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(180) < 25]))
     monkeypatch.setattr(Fold, "score", score)
-    problem = make_even(n_samples=180)
-    return choose_size(problem, start_evenly), tried
+    return choose(make_even(n_samples=180)), tried
 
 
-def test_sizes_grow_until_more_do_not_help(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: -2.0, 3: -1.0, 10: -0.5, 30: -0.6})
-    assert tried == [3, 9, 30, 90]
-    assert chosen == 30
-
-
-def test_three_sizes_are_always_tried(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: -2.0, 3: -2.1, 10: -0.5, 30: -0.5})
-    assert tried == [3, 9, 30, 90]
-    assert chosen == 30
-
-
-def test_gains_that_are_not_notable_end_the_search(monkeypatch):
-    # The error is 0.1, and the third size would have to gain 0.05 * 10 errors.
-    chosen, tried = play(monkeypatch, {1: -0.5, 3: -0.495, 10: -0.46})
-    assert tried == [3, 9, 30]
-    assert chosen == 3
-
-
-def test_the_search_ends_early_where_one_prototype_a_class_is_enough(monkeypatch):
-    chosen, tried = play(monkeypatch, {1: -0.1, 3: -0.1, 10: -0.1})
-    assert tried == [3, 9, 30]
-    assert chosen == 3
+@pytest.mark.parametrize(
+    ("levels", "n_tried", "expected"),
+    [
+        ({1: -2.0, 3: -1.0, 10: -0.5, 30: -0.6}, 4, 30),  # until more do not help
+        ({1: -2.0, 3: -2.1, 10: -0.5, 30: -0.5}, 4, 30),  # three are always tried
+        # The error is 0.1, and the third size would have to gain 0.05 * 10 errors.
+        ({1: -0.5, 3: -0.495, 10: -0.46}, 3, 3),
+        ({1: -0.1, 3: -0.1, 10: -0.1}, 3, 3),
+    ],
+)
+def test_sizes_grow_until_more_do_not_help(monkeypatch, levels, n_tried, expected):
+    chosen, tried = play(monkeypatch, levels)
+    assert tried == [3, 9, 30, 90][:n_tried]
+    assert chosen == expected
 
 
 def make_modes(rng, n_modes, n_samples=90):
     """Two classes that take turns in so many clusters along a line each."""
     cluster = np.arange(n_samples) % (2 * n_modes)
     X = 8.0 * cluster[:, None] + rng.standard_normal((n_samples, 1))
-    case = make_case(n_samples=n_samples, n_classes=2, rule="lp")
-    bank = case.problem.bank.select(np.array([0]))
-    width = np.full(1, 8.0)
-    bank = replace(bank, kernels=None, bandwidth=width).adapt(X)
-    return replace(
-        case.problem,
-        X=X,
-        labels=cluster % 2,
-        sample_weight=np.ones(n_samples),
-        sparsity=1,
-        bank=bank,
-        kernel_indices=np.arange(1),
-        separation_loss=case.problem.separation_loss.select(np.array([0])),
-    )
+    kernels = PerFeatureGaussian(bandwidth=8.0).on(X)
+    return pose(kernels, cluster % 2, sparsity=1, weight_rule="equal")
 
 
 @pytest.mark.parametrize(("n_modes", "expected"), [(1, 2), (3, 6)])
 def test_as_many_are_chosen_as_a_class_has_clusters(rng, n_modes, expected):
-    problem = make_modes(rng, n_modes)
-    assert choose_size(problem, start_evenly) == expected
-
-
-def test_few_samples_get_one_prototype_a_class_without_a_trial(monkeypatch):
-    problem = make_even(n_samples=7, n_classes=3)
-    monkeypatch.setattr(Fold, "of", lambda *args: pytest.fail("a fold was learned"))
-    assert choose_size(problem, start_evenly) == 3
+    assert choose(make_modes(rng, n_modes)) == expected
 
 
 # Sharpness and votes of a state
@@ -312,7 +266,7 @@ def test_the_sharpness_is_found_without_the_samples_themselves():
     assert 0 < 30 - len(keep) < 6
     expected = find_sharpness(left[keep], owners, problem.labels[keep], problem.sample_weight[keep])
     assert found == expected
-    copies = sharpen(replace(problem, counts=np.full(30, 2.0)), state).sharpness
+    copies = sharpen(replace(problem, multiplicity=np.full(30, 2.0)), state).sharpness
     assert copies > found
 
 

@@ -3,10 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model.objective import evaluate
 from imkpl.model.problem import State
 from imkpl.model.updates import (
     drop_unused,
@@ -21,18 +20,17 @@ from imkpl.solvers import solve_nqp_batch
 from model.problems import (
     all_settings,
     freeze,
+    laws,
     make_case,
     make_random_case,
     rules,
     seeds,
     slow_terms,
     strengths,
+    total,
 )
 from reference import objective as slow
 from reference.nqp import solve_by_enumeration
-
-laws = settings(max_examples=25, deadline=None, derandomize=True)
-many_laws = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 def updates_of(problem):
@@ -58,11 +56,7 @@ def products(state):
     return (state.codes @ state.prototypes).toarray()
 
 
-def total(problem, state):
-    return evaluate(problem, state).total
-
-
-@many_laws
+@laws
 @given(all_settings)
 def test_objective_never_rises(chosen):
     case = make_case(**chosen)
@@ -71,7 +65,7 @@ def test_objective_never_rises(chosen):
         assert after <= before + 1e-8 * max(1.0, abs(before)), update.__name__
 
 
-@many_laws
+@laws
 @given(all_settings)
 def test_every_update_is_feasible(chosen):
     case = make_case(**chosen)
@@ -82,7 +76,7 @@ def test_every_update_is_feasible(chosen):
         assert np.diff(U.indptr).max() <= problem.sparsity
         assert_allclose(np.einsum("is,st,it->i", *_dense(U, state.kernel)), 1.0, rtol=1e-8)
         assert G.data.min(initial=1.0) > 0
-        assert np.diff(G.indptr).max() <= problem.code_sparsity
+        assert np.diff(G.indptr).max() <= problem.settings.code_sparsity
         assert state.weights.min() >= 0
         assert state.weights.sum() == pytest.approx(1.0, rel=1e-10)
         assert_allclose(state.kernel.diagonal(), 1.0, rtol=1e-12)
@@ -183,10 +177,10 @@ def optimal_codes(problem, state):
     """Codes by trying every support, and how much worse the greedy ones are."""
     K, U = state.kernel, state.prototypes.toarray()
     is_same = problem.labels[:, None] == problem.labels
-    linear = -2 * K @ U.T + problem.discrimination * (1 - is_same * K) @ U.T
+    linear = -2 * K @ U.T + problem.settings.discrimination * (1 - is_same * K) @ U.T
     gram = U @ K @ U.T
-    best = [solve_by_enumeration(2 * gram, c, problem.code_sparsity) for c in linear]
-    greedy = solve_nqp_batch(gram, linear, problem.code_sparsity, scale=2.0)
+    best = [solve_by_enumeration(2 * gram, c, problem.settings.code_sparsity) for c in linear]
+    greedy = solve_nqp_batch(gram, linear, problem.settings.code_sparsity, scale=2.0)
     loss = greedy.value - np.array([value for _, value in best])
     return sp.csr_array(np.array([x for x, _ in best])), loss
 
@@ -214,7 +208,7 @@ def test_a_better_prototype_than_the_greedy_one_is_kept():
         if not gamma.any():
             continue
         is_same = problem.labels[:, None] == problem.labels
-        linear = (a * gamma) @ (-2 * K + problem.discrimination * (1 - is_same * K))
+        linear = (a * gamma) @ (-2 * K + problem.settings.discrimination * (1 - is_same * K))
         H = 2 * (a @ gamma**2) * K
         u, value = solve_by_enumeration(H, linear, 2)
         norm = np.sqrt(u @ K @ u)
@@ -264,7 +258,8 @@ def test_the_linear_programme_takes_one_kernel(seed):
     assert np.count_nonzero(new.weights) == 1
     # No vertex of the simplex, and so no point of it, is better.
     values = [
-        sum(slow_terms(case, case.state, w).values()) for w in np.eye(case.problem.bank.n_kernels)
+        sum(slow_terms(case, case.state, w).values())
+        for w in np.eye(case.problem.kernels.n_kernels)
     ]
     assert total(case.problem, new) == pytest.approx(min(values), rel=1e-9)
 
@@ -322,38 +317,3 @@ def test_the_prototype_step_mixes_eligible_samples_alone():
     is_changed = np.any(new.prototypes.toarray() != state.prototypes.toarray(), axis=1)
     assert is_changed.any()
     assert not new.prototypes.toarray()[is_changed][:, ~is_eligible].any()
-
-
-def test_the_prototype_step_reseeds():
-    case = make_random_case(4, n_prototypes=5)
-    state = make_unused(case, [0])
-    new = update_prototypes(case.problem, state)
-    assert np.diff(new.prototypes.indptr)[0] == 1
-    assert new.prototypes[[0]].sum() == 1.0
-
-
-def test_nothing_is_reseeded_when_all_are_used():
-    case = make_case(0)
-    state = update_codes(case.problem, case.state)
-    assert (state.codes.sum(axis=0) > 0).all()
-    assert reseed_unused(case.problem, state) is state
-
-
-def test_more_unused_prototypes_than_samples_are_no_trouble():
-    case = make_random_case(0, n_samples=8, n_prototypes=12)
-    state = make_unused(case, list(range(12)))
-    new = reseed_unused(case.problem, state)
-    assert_array_equal(new.prototypes.toarray()[8:], state.prototypes.toarray()[8:])
-    assert_array_equal(np.sort(new.prototypes[:8].indices), np.arange(8))
-
-
-def test_dropping_leaves_used_prototypes_only():
-    case = make_random_case(5, n_prototypes=5)
-    state = make_unused(case, [0, 2])
-    new = drop_unused(state)
-    used = np.flatnonzero(state.codes.toarray().any(axis=0))
-    assert 0 not in used
-    assert 2 not in used
-    assert_array_equal(new.prototypes.toarray(), state.prototypes.toarray()[used])
-    assert_array_equal(new.codes.toarray(), state.codes.toarray()[:, used])
-    assert_array_equal(products(new), products(state))

@@ -4,16 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from imkpl.model.votes import LOG_SHARPNESS, Votes, find_sharpness, sum_votes, vote_loss
-from model.problems import seeds
+from model.problems import laws, seeds
 from reference import votes as slow
 
-laws = settings(max_examples=25, deadline=None, derandomize=True)
 sharpnesses = st.sampled_from([0.5, 5.0, 60.0])
 
 
@@ -75,15 +74,6 @@ def test_the_votes_of_a_class_are_a_smooth_maximum_of_similarities(seed, sharpne
 
 @laws
 @given(seeds)
-def test_a_score_is_the_lead_over_the_runner_up(seed):
-    votes, similarities, _, _ = make_votes(seed)
-    ordered = np.sort(votes.scores(similarities), axis=1)
-    assert np.all(ordered[:, -1] >= 0)
-    assert_array_equal(ordered[:, -2], 0.0)
-
-
-@laws
-@given(seeds)
 def test_more_similarity_to_a_prototype_speaks_for_its_class_alone(seed):
     votes, similarities, _, _ = make_votes(seed)
     before = votes.scores(similarities)
@@ -135,15 +125,6 @@ def test_slopes_are_those_of_the_loss(seed):
         assert slopes[place] == pytest.approx((ahead - behind) / (2 * step), abs=1e-7)
 
 
-def test_the_loss_leaves_its_input_alone():
-    votes, similarities, labels, weight = make_votes(0)
-    arrays = [votes.logs(similarities), votes.classes, labels, weight]
-    before = [array.copy() for array in arrays]
-    vote_loss(*arrays)
-    for array, copy in zip(arrays, before, strict=True):
-        assert_array_equal(array, copy)
-
-
 def test_the_sharpness_has_the_smallest_loss_on_a_grid(rng):
     classes, labels = np.array([0, 0, 1, 2]), rng.integers(0, 3, 80)
     similarities = 0.15 * (classes == labels[:, None]) + rng.uniform(0.2, 0.6, (80, 4))
@@ -156,15 +137,6 @@ def test_the_sharpness_has_the_smallest_loss_on_a_grid(rng):
     best = grid[np.argmin([loss(sharpness) for sharpness in grid])]
     assert grid[0] < best < grid[-1]
     assert_allclose(find_sharpness(similarities, classes, labels, weight), best, rtol=0.03)
-
-
-def test_clear_votes_are_sharp_and_votes_that_say_nothing_are_not(rng):
-    classes, labels = np.array([0, 1]), np.tile([0, 1], 40)
-    clear = 0.5 * np.eye(2)[labels] + 0.1 * rng.random((80, 2))
-    noise = np.repeat(rng.random((40, 2)), 2, axis=0)
-    low = np.exp(LOG_SHARPNESS[0])
-    assert find_sharpness(noise, classes, labels, np.ones(80)) == pytest.approx(low, rel=0.05)
-    assert find_sharpness(clear, classes, labels, np.ones(80)) > 30 * low
 
 
 def test_without_samples_the_sharpness_is_in_the_middle():

@@ -4,10 +4,13 @@ from imkpl._json import to_json
 from imkpl._progress import Progress, announce, listening, write_line
 from imkpl._threads import limited_threads
 from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.estimators._auto import choose_bank
+from imkpl.estimators._base import INPUT_ATTRIBUTES
 from imkpl.estimators._compat import Interval, StrOptions, fit_context, wants_data_frame
-from imkpl.estimators._input import INPUT_ATTRIBUTES, kind_of
 from imkpl.estimators._monitor import FitMonitor
-from imkpl.estimators._training import TrainingData, adapt_kernels, read_training
+from imkpl.estimators._training import TrainingData, read_training
+from imkpl.kernels.blocks import map_in_order
+from imkpl.kernels.normalize import normalized
 from imkpl.model.problem import check_varying
 
 __all__ = [
@@ -20,13 +23,14 @@ __all__ = [
     "Progress",
     "StrOptions",
     "TrainingData",
-    "adapt_kernels",
     "announce",
     "check_varying",
+    "choose_bank",
     "fit_context",
-    "kind_of",
     "limited_threads",
     "listening",
+    "map_in_order",
+    "normalized",
     "read_training",
     "to_json",
     "wants_data_frame",

@@ -3,15 +3,13 @@
 import numpy as np
 
 from imkpl.kernels import PerFeatureGaussian
-from imkpl_paper.baselines._kernels import KernelOperator
 
 
-def make_operator(rng, n_samples=12, n_kernels=5):
+def make_kernels(rng, n_samples=12, n_kernels=5):
     """Gaussian kernels of random features, and the same kernels as a stack."""
     X = rng.standard_normal((n_samples, n_kernels))
-    bank = PerFeatureGaussian().adapt(X)
-    stack = np.array([bank.evaluate(index, X) for index in range(n_kernels)])
-    return KernelOperator.over(bank, X, n_samples), stack
+    kernels = PerFeatureGaussian().on(X)
+    return kernels, np.array([kernels.evaluate(index) for index in range(n_kernels)])
 
 
 def numerical_gradient(function, x, step=1e-6):

@@ -3,7 +3,7 @@ import pytest
 from numpy.random import RandomState
 from numpy.testing import assert_allclose
 
-from baselines.problems import make_operator, numerical_gradient
+from baselines.problems import make_kernels, numerical_gradient
 from imkpl.kernels import PerFeatureGaussian
 from imkpl_paper.baselines._dkmld import (
     cluster_lines,
@@ -13,7 +13,7 @@ from imkpl_paper.baselines._dkmld import (
     neighbor_laplacians,
     scatter_ratio,
 )
-from imkpl_paper.baselines._kernels import KernelOperator
+from imkpl_paper.baselines._kernels import Weighting
 
 
 def test_samples_on_two_lines_are_told_apart(rng):
@@ -98,22 +98,22 @@ def test_graphs_link_the_most_similar_codes_within_and_between_classes():
 
 
 def test_the_ratio_is_one_of_sums_over_pairs(rng):
-    operator, stack = make_operator(rng)
+    _, stack = make_kernels(rng)
     W, W2 = rng.random((2, 12, 12))
     W, W2 = W + W.T, W2 + W2.T
     laplacians = [np.diag(w.sum(axis=1)) - w for w in (W, W2)]
     V, weights = rng.standard_normal((12, 2)), rng.random(5)
-    value, _ = scatter_ratio(weights, operator.times(V), *laplacians)
+    value, _ = scatter_ratio(weights, stack @ V, *laplacians)
     points = np.einsum("l,lij->ij", weights, stack) @ V
     squares = ((points[:, None] - points) ** 2).sum(axis=2)
     assert_allclose(value, (W * squares).sum() / (W2 * squares).sum())
 
 
 def test_the_gradient_is_that_of_the_ratio(rng):
-    operator, _ = make_operator(rng)
+    _, stack = make_kernels(rng)
     roots = rng.standard_normal((2, 12, 12))
     within, between = (root @ root.T for root in roots)
-    images, weights = operator.times(rng.standard_normal((12, 2))), rng.random(5)
+    images, weights = stack @ rng.standard_normal((12, 2)), rng.random(5)
     _, gradient = scatter_ratio(weights, images, within, between)
     expected = numerical_gradient(lambda b: scatter_ratio(b, images, within, between)[0], weights)
     assert_allclose(gradient, expected, rtol=1e-5, atol=1e-8)
@@ -122,8 +122,7 @@ def test_the_gradient_is_that_of_the_ratio(rng):
 
 
 def test_directions_are_generalised_eigenvectors(rng):
-    operator, _ = make_operator(rng)
-    kernel = operator.combine(operator.uniform())
+    kernel = make_kernels(rng)[1].mean(axis=0)
     labels = np.repeat([0, 1, 2], 4)
     within, between = neighbor_laplacians(rng.standard_normal((12, 3)), labels, 2)
     V = embedding_directions(kernel, within, between, 2, 0.1)
@@ -143,12 +142,13 @@ def test_the_weights_go_to_the_kernels_that_separate(seed):
     labels = np.repeat([0, 1, 2], 20)
     X = rng.standard_normal((60, 21))
     X[:, :3] += 3 * rng.standard_normal((3, 3))[labels]
-    operator = KernelOperator.over(PerFeatureGaussian().adapt(X), X, 60)
-    kernel = operator.combine(operator.uniform())
+    equal = Weighting.equal(PerFeatureGaussian().on(X))
+    kernel = equal.combine()
     within, between = neighbor_laplacians(np.ones((60, 1)), labels, 60)
     V = embedding_directions(kernel, within, between, 2, 10.0)
-    start, _ = scatter_ratio(operator.uniform(), operator.times(V), within, between)
-    weights, ratio = lower_ratio(operator, operator.uniform(), V, within, between)
+    images = np.stack([equal.kernels.evaluate(index) @ V for index in range(21)])
+    start, _ = scatter_ratio(equal.weights, images, within, between)
+    weights, ratio = lower_ratio(equal, V, within, between)
     assert ratio < start
     assert_allclose(weights.sum(), 1.0)
     assert weights.min() >= 0
@@ -158,9 +158,9 @@ def test_the_weights_go_to_the_kernels_that_separate(seed):
 def test_classes_of_equal_samples_need_no_weights():
     X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 4, axis=0)
     labels = np.repeat([0, 1], 4)
-    operator = KernelOperator.over(PerFeatureGaussian().adapt(X), X, 8)
-    kernel = operator.combine(operator.uniform())
+    equal = Weighting.equal(PerFeatureGaussian().on(X))
+    kernel = equal.combine()
     within, between = neighbor_laplacians(kernel, labels, 2)
     V = embedding_directions(kernel, within, between, 1, 0.1)
-    weights, _ = lower_ratio(operator, operator.uniform(), V, within, between)
+    weights, _ = lower_ratio(equal, V, within, between)
     assert_allclose(weights.sum(), 1.0)

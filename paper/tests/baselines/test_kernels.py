@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.random import RandomState
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from baselines.problems import make_operator
+from baselines.problems import make_kernels
 from imkpl_paper.baselines._kernels import (
     Weighting,
     cluster_means,
@@ -14,42 +16,16 @@ from imkpl_paper.baselines._kernels import (
 )
 
 
-def test_combine_is_the_sum_of_the_kernels(rng):
-    operator, stack = make_operator(rng)
-    weights = rng.random(5)
-    assert_allclose(operator.combine(weights), np.einsum("l,lij->ij", weights, stack))
-
-
-def test_inner_is_the_trace_of_products(rng):
-    operator, stack = make_operator(rng)
-    M = rng.standard_normal((12, 12))
-    assert_allclose(operator.inner(M), [np.trace(K.T @ M) for K in stack])
-
-
-def test_one_inner_product_gives_the_errors_of_all_kernels(rng):
+def test_one_contraction_gives_the_errors_of_all_kernels(rng):
     # sum_i ||phi_l(x_i) - Phi_l U gamma_i||^2 for every kernel l, by its definition.
-    operator, stack = make_operator(rng)
+    kernels, stack = make_kernels(rng)
     U, codes = rng.standard_normal((12, 3)), rng.standard_normal((3, 12))
     R = np.eye(12) - U @ codes
     expected = [
         np.trace(K) - 2 * np.trace(codes.T @ U.T @ K) + np.trace(codes.T @ U.T @ K @ U @ codes)
         for K in stack
     ]
-    assert_allclose(operator.inner(R @ R.T), expected)
-
-
-def test_times_multiplies_every_kernel(rng):
-    operator, stack = make_operator(rng)
-    V = rng.standard_normal((12, 2))
-    assert_allclose(operator.times(V), stack @ V)
-
-
-def test_a_selection_reads_the_same_kernels_and_knows_their_places(rng):
-    operator, stack = make_operator(rng)
-    smaller = operator.select(np.array([1, 2, 4])).select(np.array([0, 2]))
-    assert_array_equal(smaller.indices, [1, 4])
-    assert_allclose(smaller.combine(np.array([0.25, 0.75])), 0.25 * stack[1] + 0.75 * stack[4])
-    assert_array_equal(smaller.spread(np.array([0.25, 0.75])), [0, 0.25, 0, 0, 0.75])
+    assert_allclose(kernels.contract(R @ R.T), expected)
 
 
 @pytest.mark.parametrize(
@@ -57,17 +33,22 @@ def test_a_selection_reads_the_same_kernels_and_knows_their_places(rng):
     [(None, [0.1, 0.4, 0.0, 0.3, 0.2]), (2, [0, 4 / 7, 0, 3 / 7, 0]), (1, [0, 1, 0, 0, 0])],
 )
 def test_the_largest_weights_are_kept(rng, max_kernels, expected):
-    operator, _ = make_operator(rng)
-    smaller, weights = operator.keep_largest(np.array([0.1, 0.4, 0.0, 0.3, 0.2]), max_kernels)
-    assert_allclose(smaller.spread(weights), expected)
+    kernels, stack = make_kernels(rng)
+    weights = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
+    kept = replace(Weighting.equal(kernels), weights=weights).keep_largest(max_kernels)
+    assert_allclose(kept.all_weights, expected)
+    assert_allclose(kept.combine(), np.einsum("l,lij->ij", expected, stack))
+    again = replace(kept, weights=kept.weights[::-1]).keep_largest(1)
+    assert np.count_nonzero(again.all_weights) == 1
+    assert again.indices[0] in kept.indices
 
 
 def test_the_weights_minimise_the_objective_in_the_combined_kernel(rng, monkeypatch):
     monkeypatch.setattr("imkpl_paper.baselines._kernels.WEIGHT_TOL", 1e-5)
-    operator, stack = make_operator(rng, n_kernels=4)
+    kernels, stack = make_kernels(rng, n_kernels=4)
     A, R = rng.standard_normal((2, 12)), rng.standard_normal((12, 12))
     errors = R @ R.T
-    start = Weighting(operator, operator.uniform(), ridge=0.2)
+    start = Weighting.equal(kernels, ridge=0.2)
     # Q = ||A K||^2 has the derivative 2 A'A K.
     result = learn_weights(start, errors, lambda K: 2 * A.T @ A @ K)
     costs = np.array([np.vdot(K, errors) for K in stack])
@@ -90,17 +71,17 @@ def test_the_weights_minimise_the_objective_in_the_combined_kernel(rng, monkeypa
 
 
 def test_the_ridge_stays_what_it_was_in_the_first_step(rng):
-    operator, _ = make_operator(rng)
-    start = Weighting(operator, operator.uniform(), ridge=0.2, rho=3.0)
+    kernels, _ = make_kernels(rng)
+    start = replace(Weighting.equal(kernels, ridge=0.2), rho=3.0)
     assert learn_weights(start, np.eye(12), np.zeros_like).rho == 3.0
 
 
 def test_more_ridge_gives_more_kernels_and_none_gives_one(rng):
-    operator, _ = make_operator(rng, n_samples=20, n_kernels=15)
+    kernels, _ = make_kernels(rng, n_samples=20, n_kernels=15)
     R = rng.standard_normal((20, 20))
 
     def count(ridge):
-        start = Weighting(operator, operator.uniform(), ridge)
+        start = Weighting.equal(kernels, ridge)
         return np.count_nonzero(learn_weights(start, R @ R.T, np.zeros_like).weights)
 
     counts = [count(ridge) for ridge in (0.0, 0.05, 0.3, 10.0)]
@@ -111,15 +92,15 @@ def test_more_ridge_gives_more_kernels_and_none_gives_one(rng):
 
 @pytest.mark.parametrize("max_kernels", [1, 3])
 def test_max_kernels_keeps_the_largest_and_solves_for_them_again(rng, max_kernels):
-    operator, _ = make_operator(rng, n_samples=20, n_kernels=15)
+    kernels, _ = make_kernels(rng, n_samples=20, n_kernels=15)
     R = rng.standard_normal((20, 20))
     errors = R @ R.T
-    start = Weighting(operator, operator.uniform(), ridge=0.3)
+    start = Weighting.equal(kernels, ridge=0.3)
     free = learn_weights(start, errors, np.zeros_like)
     kept = learn_weights(start, errors, np.zeros_like, max_kernels)
     largest = np.sort(np.argsort(-free.weights)[:max_kernels])
-    assert list(kept.operator.indices) == list(largest)
-    again = Weighting(operator.select(largest), np.full(max_kernels, 1 / max_kernels), 0.3)
+    assert list(kept.indices) == list(largest)
+    again = Weighting.equal(kernels.select(largest), ridge=0.3)
     expected = learn_weights(again, errors, np.zeros_like).weights
     assert_allclose(kept.weights, expected, atol=1e-3)
 

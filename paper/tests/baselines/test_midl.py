@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from baselines.problems import make_operator, numerical_gradient
+from baselines.problems import make_kernels, numerical_gradient
 from imkpl_paper.baselines._midl import (
     ClassDictionary,
     class_cost,
@@ -18,13 +18,13 @@ from imkpl_paper.baselines._midl import (
 
 @pytest.fixture
 def problem(rng):
-    operator, stack = make_operator(rng, n_samples=14)
-    kernel = operator.combine(operator.uniform())
+    kernels, stack = make_kernels(rng, n_samples=14)
+    kernel = stack.mean(axis=0)
     members = np.arange(8)
     part = ClassDictionary(
         members, np.arange(8, 14), rng.standard_normal((8, 3)), rng.standard_normal((3, 8))
     )
-    return operator, stack, kernel, part
+    return kernels, stack, kernel, part
 
 
 def test_the_cost_is_error_plus_mean_similarity_to_others(problem):
@@ -80,22 +80,22 @@ def test_codes_of_full_length_do_not_raise_the_cost(problem):
 
 
 def test_the_error_matrix_gives_the_errors_of_every_kernel(problem):
-    operator, stack, _, part = problem
+    kernels, stack, _, part = problem
     expected = [class_cost(part, K, 0.0) for K in stack]
-    assert_allclose(operator.inner(error_matrix([part], 14)), expected)
+    assert_allclose(kernels.contract(error_matrix([part], 14)), expected)
 
 
 def test_the_gradient_in_the_kernel_is_that_of_the_cross_term(problem):
-    operator, _, _, part = problem
+    kernels, _, _, part = problem
     other = replace(part, members=part.others, others=part.members, atoms=part.atoms[:6])
     weights = np.full(5, 0.2)
 
     def cross_term(b):
-        kernel = operator.combine(b)
+        kernel = kernels.combine(b)
         return sum(
             0.7 * p.balance * ((p.atoms.T @ p.cross(kernel)) ** 2).sum() for p in (part, other)
         )
 
-    matrix = cross_gradient([part, other], 0.7, operator.combine(weights))
+    matrix = cross_gradient([part, other], 0.7, kernels.combine(weights))
     expected = numerical_gradient(cross_term, weights)
-    assert_allclose(operator.inner(matrix), expected, rtol=1e-6)
+    assert_allclose(kernels.contract(matrix), expected, rtol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from baselines.problems import make_operator, numerical_gradient
+from baselines.problems import make_kernels, numerical_gradient
 from imkpl_paper.baselines._mkldpl import (
     AnalysisSystem,
     Coordinates,
@@ -26,14 +26,14 @@ STRENGTHS = Strengths(fidelity=0.05, suppression=0.003, rank=1e-4)
 
 @pytest.fixture
 def problem(rng):
-    operator, _ = make_operator(rng, n_samples=14)
-    kernel = operator.combine(operator.uniform())
+    kernels, stack = make_kernels(rng, n_samples=14)
+    kernel = stack.mean(axis=0)
     coordinates = Coordinates.of(kernel)
     members = np.arange(8)
     atoms = bound_atoms(rng.standard_normal((8, 3)), kernel[:8, :8])
     analysis = coordinates.points[:, :3].T
     pair = Pair(members, atoms, rng.standard_normal((3, 8)), analysis)
-    return operator, kernel, coordinates, pair
+    return kernels, kernel, coordinates, pair
 
 
 def test_coordinates_give_the_kernel_and_translate_both_ways(problem, rng):
@@ -152,7 +152,7 @@ def test_synthesis_atoms_are_the_best_of_norm_one_or_less(problem):
 
 
 def test_the_gradient_in_the_kernel_is_that_of_the_analysis_terms(problem):
-    operator, kernel, coordinates, pair = problem
+    kernels, kernel, coordinates, pair = problem
     other = Pair(np.arange(8, 14), np.eye(6)[:, :2], np.ones((2, 6)), coordinates.points[:, :2].T)
     pairs = [pair, other]
     mixes = [coordinates.to_mixes(p.analysis) for p in pairs]
@@ -161,18 +161,18 @@ def test_the_gradient_in_the_kernel_is_that_of_the_analysis_terms(problem):
     def terms(b):
         total = 0.0
         for p, mix in zip(pairs, mixes, strict=True):
-            responses = mix @ operator.combine(b)
+            responses = mix @ kernels.combine(b)
             responses[:, p.members] -= p.codes
             factors = np.where(np.isin(np.arange(14), p.members), 0.05, 0.003)
             total += (factors * responses**2).sum()
         return total
 
     matrix = response_gradient(pairs, mixes, STRENGTHS, kernel)
-    assert_allclose(operator.inner(matrix), numerical_gradient(terms, weights), rtol=1e-6)
+    assert_allclose(kernels.contract(matrix), numerical_gradient(terms, weights), rtol=1e-6)
 
 
 def test_the_error_matrix_gives_the_reconstruction_errors(problem):
-    operator, kernel, _, pair = problem
+    kernels, kernel, _, pair = problem
     residual = pair.residual
-    found = operator.uniform() @ operator.inner(pair_errors([pair], 14))
+    found = kernels.contract(pair_errors([pair], 14)).mean()
     assert_allclose(found, np.trace(residual.T @ kernel[:8, :8] @ residual))

@@ -36,10 +36,11 @@ def test_easymkl_decides_as_the_multiclass_model_of_its_package():
     algorithms = pytest.importorskip("MKLpy.algorithms")
     torch = pytest.importorskip("torch")
     train, test, y_train, _ = split(load_wine)
-    bank = resolve_bank("per_feature_gaussian").adapt(train)
+    kernels = resolve_bank("per_feature_gaussian").on(train)
 
     def stack(X):
-        return [torch.tensor(bank.evaluate(k, X, train)) for k in range(bank.n_kernels)]
+        cross = kernels.cross(X)
+        return [torch.tensor(cross.evaluate(k)) for k in range(cross.n_kernels)]
 
     expected = algorithms.EasyMKL().fit(stack(train), y_train).predict(stack(test))
     assert_array_equal(peers.EasyMKL().fit(train, y_train).predict(test), expected)

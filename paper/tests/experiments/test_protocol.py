@@ -185,8 +185,7 @@ def test_stacked_kernels_are_those_of_the_bank():
     bank = STUDIES["synthetic_small"].kernels
     stack = stack_kernels(bank, X[:6])
     assert stack.shape == (6, 6, 9)
-    fitted = bank.adapt(X[:6])
-    assert_allclose(stack[..., 4], fitted.evaluate(4, X[:6]), atol=1e-6)
+    assert_allclose(stack[..., 4], bank.on(X[:6]).evaluate(4), atol=1e-6)
 
 
 def test_settings_are_searched_on_some_samples_of_every_class():

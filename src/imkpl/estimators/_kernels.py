@@ -66,7 +66,7 @@ class BoundData:
                 "expected no more neighbours than that. Use "
                 f"n_neighbors={n_samples - 1} or less, or {more}."
             )
-        indices = np.arange(kernels.n_kernels)
+        indices: IntArray = np.arange(kernels.n_kernels)
         if limits is not None:
             indices, kernels = limits.allowed, kernels.select(limits.allowed)
         return Problem(
@@ -202,7 +202,7 @@ def screen_and_compare(bound: BoundData, settings: Settings) -> tuple[KernelChoi
 
 def count_screening(data: TrainingData) -> int:
     """How many samples are enough to screen kernels, and to weigh channels."""
-    return max(SCREENING_SAMPLES, SCREENING_PER_CLASS * data.classes.size)
+    return int(max(SCREENING_SAMPLES, SCREENING_PER_CLASS * data.classes.size))
 
 
 def count_screened(bound: BoundData, settings: Settings) -> int | None:

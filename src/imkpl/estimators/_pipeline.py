@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._base import BasePrototypeClassifier
-from imkpl.estimators._input import row_labels
+from imkpl.estimators._training import row_labels
 from imkpl.explanations import Explanation
 from imkpl.tables import is_missing
 
@@ -115,22 +115,22 @@ class PipelineModel:
     def explain(self, X: Any, *, render: Callable[[Any], Any] | None = None) -> Explanation:
         """Why samples are classified as they are, in the names and units of X."""
         found: Explanation = self._last.explain(self._transform(X), render=render)
-        names, columns = self.kernel_names_, self._last._predictor.columns
+        names, kernels = self.kernel_names_, self._last._predictor.kernels
         found = replace(
             found,
             sample_ids=row_labels(X, len(found)),
             feature_names=tuple(names[i] for i in np.flatnonzero(self._last.kernel_weights_)),
         )
-        places = self._last._predictor.bank.kernel_columns
-        if columns is None or places is None:
+        inputs, columns = kernels.input_columns, kernels.kernel_columns
+        if inputs is None or columns is None:
             return found
         given = np.asarray(X, dtype=object)
         return replace(
             found,
-            kind=OriginalUnits(found.kind, self._trace, columns),
-            column_names=tuple(str(self.feature_names_in_[column]) for column in columns),
+            units=OriginalUnits(self._trace, inputs),
+            column_names=tuple(str(self.feature_names_in_[column]) for column in inputs),
             shown=[
-                self._trace.show(columns[places], found._cells(place) or [], row)
+                self._trace.show(columns, found._cells(place) or [], row)
                 for place, row in enumerate(given)
             ],
         )
@@ -142,42 +142,28 @@ class PipelineModel:
         return self._last._read_new(self._transform(X))
 
 
+@dataclass(frozen=True, eq=False)
 class OriginalUnits:
-    """A kind of samples whose cells are shown as they were before a pipeline."""
+    """Shows cells as they were before a pipeline."""
 
-    is_restored = True
+    trace: Trace
+    columns: IntArray  # the columns that the model reads
 
-    def __init__(self, kind: Any, found: Trace, columns: IntArray) -> None:
-        self._kind, self._trace, self._columns = kind, found, columns
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self._kind, name)
-
-    def cells(self, bank: Any, samples: Any, row: int) -> list[Any] | None:
-        """What each kernel reads in one sample, in the units of the data given."""
-        cells = self._kind.cells(bank, samples, row)
-        return None if cells is None else self._restore(bank.kernel_columns, cells)
-
-    def show_ranges(self, ranges: FloatArray | None) -> FloatArray | None:
-        """Ranges of all columns that the model reads, in the units of the data given."""
-        if ranges is None:
-            return None
-        every = np.arange(self._columns.size)
-        shown = [self._restore(every, ends.tolist()) for ends in ranges.T]
-        ends = [[end if isinstance(end, float) else np.nan for end in one] for one in shown]
-        # Some transformers turn the order around.
-        return np.sort(np.array(ends).T, axis=1)
-
-    def _restore(self, places: IntArray, cells: list[Any]) -> list[Any]:
-        columns = self._columns[places]
-        outputs = np.full((1, len(self._trace.labels)), None, dtype=object)
+    def restore(self, columns: IntArray, cells: list[Any]) -> list[Any]:
+        """Cells of these columns in the units of the data given."""
+        outputs = np.full((1, len(self.trace.labels)), None, dtype=object)
         for column, cell in zip(columns, cells, strict=True):
             # Whether a cell is missing comes after the cell.
             if outputs[0, column] is None and not is_missing(cell) and not isinstance(cell, bool):
                 outputs[0, column] = cell
-        return self._trace.show(columns, cells, self._trace.undo(outputs)[0])
+        return self.trace.show(columns, cells, self.trace.undo(outputs)[0])
+
+    def show_ranges(self, ranges: FloatArray) -> FloatArray:
+        """Ranges of all columns that the model reads, in the units of the data given."""
+        shown = [self.restore(self.columns, ends.tolist()) for ends in ranges.T]
+        ends = [[end if isinstance(end, float) else np.nan for end in one] for one in shown]
+        # Some transformers turn the order around.
+        return np.sort(np.array(ends).T, axis=1)
 
 
 def _as_cell(value: Any) -> Any:

@@ -22,7 +22,7 @@ from imkpl.explanations.show import (
     write_text,
 )
 from imkpl.explanations.time import describe_series
-from imkpl.kernels.base import take_samples
+from imkpl.kernels import Kernels
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -302,10 +302,14 @@ class Comparison:
     """
 
     def __init__(self, explanation: Explanation) -> None:
-        self.predictor, self.kind = explanation.evidence.predictor, explanation.kind
-        bank, n_kernels = self.predictor.bank, self.predictor.weights.size
-        self.has_cells = self.kind.cells(bank, self.predictor.samples, 0) is not None
-        columns: Any = bank.kernel_columns if self.has_cells else np.arange(n_kernels)
+        self.predictor, self.units = explanation.evidence.predictor, explanation.units
+        self.kernels = kernels = self.predictor.kernels
+        inputs, columns = kernels.input_columns, kernels.kernel_columns
+        self.has_cells = kernels.cells(0) is not None
+        if inputs is None or columns is None or not self.has_cells:
+            columns = np.arange(self.predictor.weights.size)
+        else:
+            columns = np.searchsorted(inputs, columns)
         self.columns, first, group = np.unique(columns, return_index=True, return_inverse=True)
         n_features = self.columns.size
         self.first = first.tolist()  # the kernel that shows the value of the column
@@ -321,22 +325,27 @@ class Comparison:
         ]
         self.weights = self.predictor.weights @ self.owners
         self.evidence = (self.owners * explanation.feature_evidence[:, np.newaxis]).max(axis=0)
-        ranges = self.kind.show_ranges(self.predictor.ranges) if self.has_cells else None
+        ranges = self.predictor.ranges if self.has_cells else None
+        if ranges is not None and self.units is not None:
+            ranges = self.units.show_ranges(ranges)
         self.ranges = np.full((n_features, 2), np.nan) if ranges is None else ranges[self.columns]
-        known = self.kind.vocabularies(bank) if self.has_cells else None
+        known = kernels.vocabularies() if self.has_cells else None
         self.vocabularies = [known[kernel] if known else None for kernel in self.first]
         # Features that only say whether a cell is missing.
-        marks = getattr(getattr(bank, "kernels", None), "is_mark", np.zeros(n_kernels, dtype=bool))
-        self.is_flag: list[bool] = marks[self.first].tolist()
+        rules = [kernels.rule(kernel) for kernel in self.first]
+        self.is_flag = [rule is not None and rule["kind"] == "missing" for rule in rules]
         # How a cell without anything is called.
-        self.absence = "missing" if self.kind.absent is None else "absent"
+        self.absence = "missing" if kernels.absent is None else "absent"
         mixes = self.predictor.mixes
         self._sides = sp.vstack([mixes, sp.eye_array(mixes.shape[1])], format="csr")
         self._support_cells: dict[int, list[Any]] = {}
 
-    def cells(self, samples: Any, row: int) -> list[Any]:
+    def cells(self, kernels: Kernels, row: int) -> list[Any]:
         """The value of each feature in a sample."""
-        return self.pick(self.kind.cells(self.predictor.bank, samples, row))
+        cells = kernels.cells(row)
+        if cells is not None and self.units is not None:
+            cells = self.units.restore(kernels.kernel_columns, cells)
+        return self.pick(cells)
 
     def pick(self, cells: list[Any] | None) -> list[Any]:
         """The value of each feature, given what each kernel reads."""
@@ -347,31 +356,33 @@ class Comparison:
         if place is None:
             return self.pick(None)
         if place not in self._support_cells:
-            self._support_cells[place] = self.cells(self.predictor.samples, place)
+            self._support_cells[place] = self.cells(self.kernels, place)
         return self._support_cells[place]
 
     def draw(self, one: Explanation, places: list[int | None]) -> dict[str, str] | None:
         """The case and the training cases beside it, as the user's function shows them."""
         if one.render is None:
             return None
-        samples = {"case": (self.pick(one._cells(0)), one.evidence.samples, 0, one.sample_ids[0])}
+        samples = {"case": (self.pick(one._cells(0)), one.evidence.kernels, 0, one.sample_ids[0])}
         for key, place in zip(("supporting", "opposing"), places, strict=True):
             if place is not None:
                 cells, name = self.support_cells(place), one.support_ids[place]
-                samples[key] = cells, self.predictor.samples, place, name
+                samples[key] = cells, self.kernels, place, name
         show = one.render
         return {key: draw_picture(show(self._show(*sample))) for key, sample in samples.items()}
 
-    def _show(self, cells: list[Any], samples: Any, row: int, name: Any) -> Any:
+    def _show(self, cells: list[Any], kernels: Kernels, row: int, name: Any) -> Any:
         """A sample: its values by name, the sample itself, or its name if that is unknown."""
         if self.has_cells:
             return dict(zip(self.names, cells, strict=True))
-        return name if self.kind.word == "similarities" else samples[row]
+        return name if kernels.input_kind == "similarities" else kernels.sample(row)
 
     def is_blank(self, cells: list[Any]) -> bool:
         """Whether a sample has nothing that the model reads."""
         flags = zip(cells, self.is_flag, strict=True)
-        return self.has_cells and all(cell == self.kind.absent or (f and cell) for cell, f in flags)
+        return self.has_cells and all(
+            cell == self.kernels.absent or (is_flag and cell) for cell, is_flag in flags
+        )
 
     def place(self, feature: int, cell: Any) -> str | None:
         """Where a value lies outside of those of the training cases."""
@@ -390,7 +401,7 @@ class Comparison:
         are equal, (n_support, n_features).
         """
         predictor, n_prototypes = self.predictor, self.predictor.mixes.shape[0]
-        values = predictor.bank._compare_mixes(one, predictor.samples, self._sides)[0]
+        values = self.kernels.cross(one).compare_mixes(self._sides)[0]
         values = values * predictor.weights
         return values[:n_prototypes], (values[n_prototypes:] @ self.owners) / self.weights
 
@@ -407,22 +418,25 @@ class Comparison:
         most = TRIED_AT_ONCE if predictor.votes is not None else TRIED_AT_ONCE // 16
         width = max(1, most // (rows.size * predictor.mixes.shape[0]))
         features = np.argsort(-self.weights, kind="stable")[:width]
-        parts = self.split(take_samples(predictor.samples, rows), features)
+        everyone = np.arange(predictor.mixes.shape[1])
+        parts = self.split(self.kernels.between(rows, everyone), features)
         return rows, features, np.ascontiguousarray(parts.transpose(0, 2, 1))
 
-    def split(self, samples: Any, features: IntArray) -> FloatArray:
-        """What features add to similarities, (n_samples, n_prototypes, n_features)."""
-        kernels = np.flatnonzero(self.owners[:, features].any(axis=1))
-        bank, predictor = self.predictor.bank.select(kernels), self.predictor
-        values = bank._compare_mixes(samples, predictor.samples, predictor.mixes)
-        weights = predictor.weights[kernels, np.newaxis] * self.owners[np.ix_(kernels, features)]
+    def split(self, kernels: Kernels, features: IntArray) -> FloatArray:
+        """What features add to the similarities of samples, given their kernels with the support.
+
+        Of shape (n_samples, n_prototypes, n_features).
+        """
+        used, predictor = np.flatnonzero(self.owners[:, features].any(axis=1)), self.predictor
+        values = kernels.select(used).compare_mixes(predictor.mixes)
+        weights = predictor.weights[used, np.newaxis] * self.owners[np.ix_(used, features)]
         return np.asarray(values @ weights)
 
     def find_change(
         self, one: Explanation, cells: list[Any], parts: FloatArray, alike: FloatArray, winner: int
     ) -> dict[str, Any] | None:
         """The smallest change of one or two features that changes the answer."""
-        if not self.has_cells or not self.kind.has_free_cells:
+        if not self.has_cells or not self.kernels.has_free_cells:
             return None
         rows, features, values = self.tried
         shown = [self.support_cells(row) for row in rows.tolist()]

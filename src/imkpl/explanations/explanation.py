@@ -13,10 +13,8 @@ import scipy.sparse as sp
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.case_card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.explanations.time import find_alignment
-from imkpl.kernels import ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.kernels import ExpectedAlignment, expected_alignment
 from imkpl.model.evidence import Evidence
-from imkpl.model.predictor import Predictor
 
 # Cards in a notebook.
 MOST_CARDS = 3
@@ -55,8 +53,6 @@ class Explanation:
     ----------
     evidence : Evidence
         The scores and their parts.
-    kind : SampleKind
-        The kind of samples, which knows how to show them.
     classes : array of shape (n_classes,)
         Class labels.
     probabilities : array of shape (n_samples, n_classes)
@@ -79,6 +75,8 @@ class Explanation:
         Shows a sample on cards, as text, HTML, or the bytes of an image.
     shown : list of lists, optional
         What to show as the values of each sample, instead of what the model reads.
+    units : OriginalUnits, optional
+        Shows values of training samples as they were before a pipeline.
 
     Examples
     --------
@@ -95,7 +93,6 @@ class Explanation:
     """
 
     evidence: Evidence
-    kind: Any
     classes: Any
     probabilities: FloatArray
     sample_ids: Any
@@ -107,6 +104,7 @@ class Explanation:
     novelty_threshold: float
     render: Callable[[Any], Any] | None = None
     shown: list[list[Any]] | None = None
+    units: Any = None
 
     @property
     def scores(self) -> FloatArray:
@@ -259,16 +257,15 @@ class Explanation:
             aligned kernel by kernel, largest amount first.
         """
         evidence, row = self.evidence, range(len(self))[index]
-        bank, _ = _alignment_kernels(evidence.predictor)
-        one, support = evidence.samples[row], evidence.predictor.samples
-        names = bank.kernel_names(evidence.samples.channel_names)
+        kernels, _ = _alignment_kernels(evidence)
+        one, support, names = kernels.samples[row], kernels.others, kernels.kernel_names()
         amounts = self._amounts_behind(row)
         return [
             AlignedSample(
                 self.support_ids[place],
                 float(amounts[place]),
                 {
-                    name: expected_alignment(bank, kernel, one, support[place])
+                    name: expected_alignment(kernels, kernel, one, support[place])
                     for kernel, name in enumerate(names)
                 },
             )
@@ -296,7 +293,7 @@ class Explanation:
         dict of TimeShares
             By kernel; all shares together sum to one, or to zero where nothing is alike.
         """
-        _, weights = _alignment_kernels(self.evidence.predictor)
+        _, weights = _alignment_kernels(self.evidence)
         times, parts = dict[str, FloatArray](), dict[str, FloatArray]()
         for aligned in self.align(index):
             # Kernel l adds amount * weight_l * K_l to the similarity; the alignment spreads it.
@@ -385,9 +382,7 @@ class Explanation:
         """The value that each kernel reads in a sample; None unless each reads a single one."""
         if self.shown is not None:
             return self.shown[row]
-        evidence = self.evidence
-        found: list[Any] | None = self.kind.cells(evidence.predictor.bank, evidence.samples, row)
-        return found
+        return self.evidence.kernels.cells(row)
 
     def __len__(self) -> int:
         return len(self.sample_ids)
@@ -422,15 +417,15 @@ class Explanation:
         )
 
 
-def _alignment_kernels(predictor: Predictor) -> tuple[GlobalAlignment, FloatArray]:
-    bank, weights = find_alignment(predictor)
-    if bank is None:
+def _alignment_kernels(evidence: Evidence) -> tuple[Any, FloatArray]:
+    found = evidence.kernels.aligned(evidence.predictor.weights)
+    if found is None:
         raise TypeError(
             "Only alignment kernels compare series step by step, but the kernels of this model are "
-            f"{type(predictor.bank).__name__}. Fit IMKPL('global_alignment'), or ask for "
+            f"{type(evidence.kernels).__name__}. Fit IMKPL('global_alignment'), or ask for "
             "contributions()."
         )
-    return bank, weights
+    return found
 
 
 def write_chance(n_kept: int, n_expected: float, word: str = "feature") -> str:

@@ -12,8 +12,7 @@ import numpy as np
 from imkpl.explanations.case_card import Comparison
 from imkpl.explanations.explanation import Explanation
 from imkpl.explanations.exports import to_label
-from imkpl.kernels import PerColumn, PerFeatureGaussian
-from imkpl.kernels.table import ColumnKernels
+from imkpl.kernels import Kernels
 from imkpl.tables import MISSING_TEXTS
 
 # Entries of the dict that say what it is; the version rises when others change their meaning.
@@ -27,12 +26,12 @@ OBSTACLES = {
 
 def find_obstacle(explanation: Explanation) -> str | None:
     """Why a model cannot be described by numbers alone; None if it can."""
-    kind, predictor = explanation.kind, explanation.evidence.predictor
-    if kind.word in OBSTACLES:
-        return OBSTACLES[kind.word]
-    if not isinstance(predictor.bank, PerColumn | PerFeatureGaussian):
+    predictor = explanation.evidence.predictor
+    if predictor.kernels.input_kind in OBSTACLES:
+        return OBSTACLES[predictor.kernels.input_kind]
+    if predictor.kernels.rule(0) is None:
         return "the kernels of this model are functions that only Python can evaluate"
-    if kind.is_restored:
+    if explanation.units is not None:
         return "samples pass through a pipeline, which only Python can do"
     if predictor.votes is None:
         return 'a decision="share" solves a problem for every case that only Python can solve'
@@ -42,11 +41,8 @@ def find_obstacle(explanation: Explanation) -> str | None:
 def describe_model(explanation: Explanation, temperature: float) -> dict[str, Any]:
     """The model that explains, without obstacles; the explanation may be one of no samples."""
     predictor, features = explanation.evidence.predictor, explanation._comparison
-    encoder, votes = predictor.encoder, predictor.votes
+    encoder, votes, kernels = predictor.encoder, predictor.votes, predictor.kernels
     assert votes is not None
-    # Both banks have a table of kernels.
-    bank: Any = predictor.bank
-    table = bank.kernels
     mixes = [predictor.mixes[[j]] for j in range(predictor.mixes.shape[0])]
     owners = np.argmax(features.owners, axis=1)
     return {
@@ -56,9 +52,8 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
         "temperature": temperature,
         "sharpness": votes.sharpness,
         "novelty_threshold": explanation.novelty_threshold,
-        "entrance": encoder.entrance,
         "sparsity": encoder.sparsity,
-        "takes_missing": isinstance(bank, PerColumn),
+        "takes_missing": kernels.input_kind == "tables",
         "missing_texts": sorted(MISSING_TEXTS),
         "features": [
             {"column": explanation.column_names[column], **_describe_feature(features, i)}
@@ -66,8 +61,8 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
         ],
         "kernels": [
             {"feature": owners[kernel], "weight": predictor.weights[kernel]}
-            | _describe_kernel(table, kernel, features.first[owners[kernel]])
-            for kernel in range(bank.n_kernels)
+            | _describe_kernel(kernels, kernel, features.first[owners[kernel]])
+            for kernel in range(kernels.n_kernels)
         ],
         "support": [
             {
@@ -104,14 +99,9 @@ def _describe_feature(features: Comparison, place: int) -> dict[str, Any]:
     }
 
 
-def _describe_kernel(table: Any, kernel: int, first: int) -> dict[str, Any]:
+def _describe_kernel(kernels: Kernels, index: int, first: int) -> dict[str, Any]:
     """How two cells are compared; `first` is the kernel whose reading is the cell."""
-    found = {"kind": "number", "rate": table.rates[kernel]}
-    if not isinstance(table, ColumnKernels):
-        return found
-    if table.is_mark[kernel]:
-        # Where only this kernel reads the column, the cell says whether it is missing.
-        return {**found, "kind": "category" if kernel == first else "missing"}
-    if table.vocabularies[kernel] is not None:
-        return {**found, "kind": "category"}
-    return {**found, "fill": table.fills[kernel]}
+    rule = kernels.rule(index) or {}
+    # Where only this kernel reads the column, the cell says whether it is missing.
+    is_cell = rule["kind"] == "missing" and index == first
+    return {**rule, "kind": "category"} if is_cell else rule

@@ -8,7 +8,7 @@ import numpy as np
 
 from imkpl._json import to_json
 from imkpl._typing import FloatArray
-from imkpl.kernels import Averaged, GlobalAlignment, expected_alignment
+from imkpl.kernels import expected_alignment
 from imkpl.kernels.alignment import split_losses
 from imkpl.kernels.views import ALIGNED
 from imkpl.model.predictor import Predictor
@@ -26,33 +26,14 @@ MOST_CHANNELS = 5
 MOST_STEPS = 200
 
 
-def find_alignment(predictor: Predictor) -> tuple[GlobalAlignment | None, FloatArray]:
-    """The alignment kernels of a model, if it has such, and the weights of its kernels.
-
-    A mean of kernels is its parts here.
-    """
-    bank, weights = predictor.bank, predictor.weights
-    if isinstance(bank, Averaged):
-        weights = np.asarray(weights @ bank.shares)
-        bank = bank.bank
-    return (bank if isinstance(bank, GlobalAlignment) else None), weights
-
-
-def name_channels(predictor: Predictor) -> list[str]:
-    """The names of the channels that a model reads."""
-    names, columns = predictor.samples.channel_names, predictor.columns
-    if columns is None:
-        columns = np.arange(predictor.samples.n_channels)
-    return [f"channel {column}" for column in columns] if names is None else list(names)
-
-
 def rank_channels(predictor: Predictor) -> list[tuple[str, int]]:
     """The channels that alignment kernels read, with their places, largest weight first."""
-    bank, weights = find_alignment(predictor)
-    if bank is None:
+    found = predictor.kernels.aligned(predictor.weights)
+    if found is None:
         return []
-    names = name_channels(predictor)
-    totals = bank._share_out(weights, len(names))
+    kernels, weights = found
+    names, inputs = kernels.channel_names, kernels.input_columns
+    totals = kernels.share_out(weights, int(inputs.max(initial=-1)) + 1)[inputs]
     return [(names[place], int(place)) for place in np.argsort(-totals, kind="stable")]
 
 
@@ -63,17 +44,20 @@ def split_by_channel(one: Explanation, prototypes: list[int | None]) -> FloatArr
     first prototype is nearer in a channel that costs less.
     """
     predictor = one.evidence.predictor
-    bank, weights = find_alignment(predictor)
-    adds = np.zeros(len(name_channels(predictor)))
-    if bank is None or adds.size < 2:
+    found = one.evidence.kernels.aligned(predictor.weights)
+    if found is None:
+        return np.zeros(0)
+    kernels, weights = found
+    adds = np.zeros(len(kernels.channel_names))
+    if adds.size < 2:
         return adds
     for sign, prototype in zip((-1, 1), prototypes, strict=True):
         if prototype is not None:
             own = slice(*predictor.mixes.indptr[prototype : prototype + 2])
             amounts, places = predictor.mixes.data[own], predictor.mixes.indices[own]
-            for kernel, channels in enumerate(bank._table.channels):
-                lost = split_losses(bank, kernel, one.evidence.samples, predictor.samples[places])
-                adds[list(channels)] += sign * weights[kernel] * (amounts @ lost)
+            for index, kernel in enumerate(kernels.each):
+                lost = split_losses(kernels, index, kernels.samples, kernels.others[places])
+                adds[list(kernel.channels)] += sign * weights[index] * (amounts @ lost)
     return adds
 
 
@@ -86,46 +70,49 @@ def describe_series(
     second. The logarithm of an alignment kernel is about a sum over steps. A view that sums a
     channel up has no steps that say more than others.
     """
-    bank, weights = find_alignment(one.evidence.predictor)
+    predictor = one.evidence.predictor
     used = [place for place in places if place is not None]
-    if bank is None or not used or places[0] is None:
+    if not used or places[0] is None:
         return None
-    samples, case = one.evidence.predictor.samples, one.evidence.samples[0]
-    alike = bank._compare_mixes(one.evidence.samples, samples[used], np.eye(len(used)))[0]
+    found = predictor.kernels.take(used).cross(one.evidence.samples).aligned(predictor.weights)
+    if found is None:
+        return None
+    kernels, weights = found
+    case, support = kernels.samples[0], kernels.others
+    alike = kernels.compare_mixes(np.eye(len(used)))[0]
     signs = [1, -1][: len(used)]
-    kernel = int(np.argmax(signs @ alike * weights))
-    found = [expected_alignment(bank, kernel, case, samples[place]) for place in used]
-    logs = [np.log(np.maximum(one.x_agreement, SMALLEST)) for one in found]
-    gains = np.maximum(logs[0] - logs[-1], 0.0) if len(used) > 1 else found[0].x_shares
+    index = int(np.argmax(signs @ alike * weights))
+    aligned = [expected_alignment(kernels, index, case, other) for other in support]
+    logs = [np.log(np.maximum(each.x_agreement, SMALLEST)) for each in aligned]
+    gains = np.maximum(logs[0] - logs[-1], 0.0) if len(used) > 1 else aligned[0].x_shares
     shares = gains / (gains.sum() or 1.0)
-    names, adds = name_channels(one.evidence.predictor), split_by_channel(one, prototypes)
+    names, adds = kernels.channel_names, split_by_channel(one, prototypes)
     n_named = MOST_CHANNELS if adds.size > 1 else 0
     order = np.argsort(-np.abs(adds), kind="stable")[:n_named]
     # Of channels that are compared together, the one that tells the two prototypes apart best.
-    read = bank._table.channels[kernel]
-    channel, times = read[int(np.argmax(adds[list(read)]))], found[0].x_times
-    view = bank._table.views[kernel]
+    read, view = kernels.each[index].channels, kernels.each[index].view
+    channel, times = read[int(np.argmax(adds[list(read)]))], aligned[0].x_times
+    visits, others = aligned[0].visits, aligned[0].y_times
     if view in ALIGNED:
         first, last = find_span(shares)
-        aligned = found[0].visits @ found[0].y_times / found[0].visits.sum(axis=1)
+        beside = visits @ others / visits.sum(axis=1)
     else:
         # All steps of a window are summed up together.
         first, last = 0, times.size - 1
-        others = found[0].y_times
-        aligned = np.linspace(others[0], others[-1], times.size)
+        beside = np.linspace(others[0], others[-1], times.size)
     edges = np.linspace(0, times.size, min(MOST_STEPS, times.size) + 1).astype(np.intp)[:-1]
     return {
         "case": str(one.support_ids[used[0]]),
-        "channel": bank._add_view(kernel, names[channel]),
+        "channel": kernels.name_kernel(index, names[channel]),
         "channels": [{"name": names[each], "for": float(adds[each])} for each in order],
         "summary": None if view in ALIGNED else view,
         "from": int(np.floor(times[first])),
         "to": int(np.ceil(times[last])),
         "times": times[edges].tolist(),
-        "aligned": aligned[edges].tolist(),
+        "aligned": beside[edges].tolist(),
         "shares": np.add.reduceat(shares, edges).tolist(),
         "values": to_json(case[channel]),
-        "supporting": to_json(samples[used[0]][channel]),
+        "supporting": to_json(support[0][channel]),
     }
 
 

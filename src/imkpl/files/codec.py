@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from imkpl._checks import shorten
-from imkpl.files.contents import FIELDS, PARTS, check_part, require
+from imkpl._checks import require, shorten
+from imkpl.files.contents import FIELDS, PARTS
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -165,9 +165,7 @@ def _read(node: Any, where: str, arrays: Arrays, depth: int) -> Any:
     require(len(node) == 1, f"{where} has the entries {shorten(str(list(node)))}, expected one")
     ((tag, found),) = node.items()
     if tag in PARTS:
-        part = PARTS[tag](**read_fields(found, FIELDS[tag], tag, f"{where}.", arrays, depth + 1))
-        check_part(part)
-        return part
+        return PARTS[tag](**read_fields(found, FIELDS[tag], tag, f"{where}.", arrays, depth + 1))
     match tag:
         case "tuple":
             return tuple(all_of(found))

@@ -15,12 +15,12 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from imkpl import __version__
-from imkpl._checks import shorten
+from imkpl._checks import require, shorten
 from imkpl._hash import digest
 from imkpl._writing import write_file
 from imkpl.estimators._auto import is_auto
 from imkpl.files.codec import Arrays, read_fields, write
-from imkpl.files.contents import ESTIMATORS, LEARNED, PARAMETERS, PARTS, check_learned, require
+from imkpl.files.contents import ESTIMATORS, LEARNED, PARAMETERS, PARTS, check_learned
 from imkpl.kernels import resolve_bank
 
 FORMAT, VERSION = "imkpl model", 2
@@ -115,6 +115,8 @@ def _write_model(model: Any, arrays: Arrays) -> dict[str, Any]:
     """An estimator as JSON."""
     parameters = model.get_params(deep=False)
     unlearned = NOT_LEARNED | set(parameters)
+    if model.__sklearn_is_fitted__():
+        unlearned |= set(model._form.attributes)
     learned = {name: value for name, value in vars(model).items() if name not in unlearned}
     request = vars(model).get("_metadata_request")
     return {
@@ -269,6 +271,7 @@ def _read_model(node: Any, arrays: Arrays) -> Any:
     learned = read_fields(node["attributes"], hints, name, "", arrays)
     if set(learned) - {OUTPUT}:
         check_learned(name, learned)
+        vars(model).update(learned["_form"].attributes)
     vars(model).update(learned)
     if node["requests"]:
         from sklearn import config_context

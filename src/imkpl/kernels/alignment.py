@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.align import (
@@ -23,6 +24,7 @@ from imkpl.kernels.align import (
 from imkpl.kernels.base import (
     BaseKernelBank,
     SampleKernels,
+    check_columns,
     check_indices,
     check_pairs,
     check_sample_weight,
@@ -308,6 +310,7 @@ class SeriesKernels(SampleKernels):
     table_dtype: str = "float64"  # of `tabulated`
 
     input_kind: ClassVar[str] = "series"
+    sample_type: ClassVar[Any] = SeriesSet
     has_unit_diagonal = True
     most_kernels = 20
 
@@ -492,9 +495,24 @@ class SeriesKernels(SampleKernels):
         """One series as lists of numbers by the names of its channels."""
         return dict(zip(names, self.samples[row].tolist(), strict=True))
 
-    def keys(self) -> list[bytes]:
+    @classmethod
+    def keys(cls, samples: SeriesSet) -> list[bytes]:
         """One key per series, equal for equal series."""
-        return [one.astype("<f8").tobytes() for one in _comparable(self.samples)]
+        return [one.astype("<f8").tobytes() for one in _comparable(samples)]
+
+    def aligned(self, weights: FloatArray) -> tuple[SeriesKernels, FloatArray]:
+        """These kernels and their weights."""
+        return self, weights
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        for kernel in self.each:
+            kernel.check()
+        check_columns(self._used, self.inputs, self.samples.n_channels, form)
+        require(self.length is None or self.length > 0, f"series have the length {self.length}")
+        require(self.triangular >= 0, f"the triangular kernel has the width {self.triangular}")
+        require({self.dtype, self.table_dtype} <= set(DTYPES), f"numbers are none of {DTYPES}")
 
     @property
     def _used(self) -> IntArray:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._checks import LARGEST
+from imkpl._checks import LARGEST, require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.forms import Form
 from imkpl.kernels.sources import as_slice
@@ -414,6 +414,10 @@ class Kernels(ABC):
     def cross(self, samples: Any) -> Kernels:
         """The kernels between other samples, as `read` returns them, and these."""
 
+    def moved_to(self, samples: Any) -> Kernels:
+        """The same kernels among other samples, as `read` returns them."""
+        return replace(self.cross(samples), others=None)  # type: ignore[type-var]
+
     def with_mixes(self, mixes: Any) -> Kernels:
         """The samples and mixes of them, for kernels that are linear in the samples.
 
@@ -476,8 +480,20 @@ class Kernels(ABC):
         everyone = np.arange(rows.size)
         return everyone, everyone
 
+    def sample(self, row: int) -> Any:
+        """One sample as it is, of those in the rows."""
+        raise ValueError(f"{type(self).__name__} keep no samples.")
+
     def cells(self, row: int) -> list[Any] | None:
         """What each kernel reads in one sample, or None where that is not a single value."""
+        return None
+
+    def rule(self, index: int) -> dict[str, Any] | None:
+        """How one kernel compares two cells, in numbers; None if only Python can."""
+        return None
+
+    def aligned(self, weights: FloatArray) -> tuple[Any, FloatArray] | None:
+        """Kernels that align series step by step, with the weights that these give them."""
         return None
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
@@ -492,9 +508,17 @@ class Kernels(ABC):
         """The least and the largest number of each of `input_columns`; NaN for others."""
         return None
 
-    def keys(self) -> list[bytes] | None:
+    @classmethod
+    def keys(cls, samples: Any) -> list[bytes] | None:
         """One key per sample, equal for equal samples; None where equality means nothing."""
         return None
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form.
+
+        For kernels from a file, in which fields have the right types but may have any sizes.
+        """
+        require(self.is_square, "there are kernels between different samples")
 
     def check_weights(self, weights: ArrayLike) -> FloatArray:
         """One number per kernel, or an error that says what was wrong."""
@@ -524,6 +548,9 @@ class SampleKernels(Kernels):
     samples: Any
     others: Any = None  # the same samples when None
 
+    # The type of samples that a model keeps.
+    sample_type: ClassVar[Any] = FloatArray
+
     @property
     def shape(self) -> tuple[int, int]:
         """The number of samples in the rows and in the columns of the matrices."""
@@ -534,6 +561,10 @@ class SampleKernels(Kernels):
     def sample_bytes(self) -> float:  # type: ignore[override]
         """What a copy of a sample takes in memory."""
         return float(getattr(self.samples, "nbytes", 0)) / max(1, count_samples(self.samples))
+
+    def sample(self, row: int) -> Any:
+        """One sample as it is, of those in the rows."""
+        return self.samples[row]
 
     def take(self, rows: ArrayLike) -> Self:
         """The square kernels among the listed samples, in that order."""
@@ -602,6 +633,13 @@ class ColumnwiseKernels(SampleKernels):
             columns=places,
             inputs=used if self.inputs is None else self.inputs[used],
         )
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        shape = self.samples.shape
+        require(len(shape) == 2, f"the samples have the shape {shape}, expected two axes")
+        check_columns(self.columns, self.inputs, shape[1], form)
 
 
 @dataclass(frozen=True, eq=False)
@@ -695,6 +733,10 @@ class WrappedKernels(Kernels):
         """The kernels between other samples, as `read` returns them, and these."""
         return self.around(self.kernels.cross(samples))
 
+    def moved_to(self, samples: Any) -> Self:
+        """The same kernels among other samples, as `read` returns them."""
+        return self.around(self.kernels.moved_to(samples))
+
     def with_mixes(self, mixes: Any) -> Self:
         """The samples and mixes of them, for kernels that are linear in the samples."""
         return self.around(self.kernels.with_mixes(mixes))
@@ -733,13 +775,21 @@ class WrappedKernels(Kernels):
         """The least and the largest number of each of `input_columns`."""
         return self.kernels.ranges()
 
-    def keys(self) -> list[bytes] | None:
+    def keys(self, samples: Any) -> list[bytes] | None:  # type: ignore[override]
         """One key per sample, equal for equal samples."""
-        return self.kernels.keys()
+        return self.kernels.keys(samples)
+
+    def sample(self, row: int) -> Any:
+        """One sample as it is, of those in the rows."""
+        return self.kernels.sample(row)
 
     def around(self, kernels: Kernels) -> Self:
         """The same around other kernels."""
         return replace(self, kernels=kernels)
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        self.kernels.check(form)
 
 
 def count_samples(X: Any) -> int:
@@ -903,6 +953,24 @@ def check_indices(indices: ArrayLike, n_kernels: int) -> IntArray:
             f"{n_kernels - 1}. Choose among the kernels that the bank has."
         )
     return chosen
+
+
+def check_columns(columns: IntArray, inputs: IntArray | None, n_columns: int, form: Form) -> None:
+    """Raise unless samples have the columns that kernels read, and these are columns of a form."""
+    last = n_columns - 1 if inputs is None else int(inputs.max(initial=-1))
+    require(columns.max(initial=-1) < n_columns, "a kernel reads a column that samples do not have")
+    require(
+        inputs is None or inputs.size == n_columns, "samples have not as many columns as are listed"
+    )
+    require(last < (form.n_features or 0), f"column {last} is not among those of the input")
+
+
+def check_per_kernel(values: FloatArray, n_kernels: int, name: str) -> None:
+    """Raise unless there is one number of at least 0 per kernel."""
+    is_right = values.shape == (n_kernels,) and not (values < 0).any()
+    require(
+        is_right, f"the {name} are not one number of at least 0 for each of {n_kernels} kernels"
+    )
 
 
 def require_columns(needed: IntArray, n_found: int, word: str = "column") -> None:

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
+from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.alignment import WEIGHED, GlobalAlignment
 from imkpl.kernels.base import (
@@ -386,10 +387,22 @@ class FunctionKernels(SampleKernels):
         """Samples as they are."""
         return _as_sequence(X), form
 
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        require(len(self.names) == len(self.kernels), "there is not one name per kernel")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VectorFunctionKernels(VectorInput, FunctionKernels):
     """Kernels of rows of numbers, each a function of two arrays of them."""
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        shape = self.samples.shape
+        is_right = len(shape) == 2 and shape[1] == form.n_features
+        require(is_right, f"the samples have the shape {shape}, expected {form.n_features} columns")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl._checks import quote, shorten
+from imkpl._checks import quote, require, shorten
 from imkpl._typing import FloatArray
 from imkpl.tables import as_frame, refuse_dates
 
@@ -23,6 +23,8 @@ NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType"
 NOT_A_TABLE = re.compile(r"setting an array element|float\(\) argument|Cannot cast|inhomogeneous")
 # Up to this number of cells, the time of checks counts more than that of the prediction.
 FEW_CELLS = 2**16
+# No model reads more columns; arrays of this length are made when it is asked about them.
+MOST_FEATURES = 2**24
 TABLE_HINT = 'IMKPL(kernels="per_column") reads tables with categories and missing cells.'
 
 
@@ -51,6 +53,17 @@ class Form:
             "n_channels_in_": self.n_channels,
         }
         return {name: value for name, value in known.items() if value is not None}
+
+    def check(self, owner: str) -> None:
+        """Raise a ValueError unless this is the form of a training part, also if from a file."""
+        n_features, names = self.n_features or 0, self.names
+        require(self.owner == owner, f"the form is that of {shorten(self.owner)}")
+        require(1 <= n_features <= MOST_FEATURES, f"the number {n_features} is out of range")
+        is_right = names is None or (
+            names.shape == (n_features,) and all(isinstance(name, str) for name in names)
+        )
+        require(is_right, f"there is not one name for each of {n_features} features")
+        require(self.n_channels in (None, n_features), "there are not as many channels as features")
 
 
 def validate(X: Any, form: Form, **options: Any) -> tuple[Any, Form]:

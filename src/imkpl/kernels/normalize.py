@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
@@ -21,6 +22,7 @@ from imkpl.kernels.base import (
     check_pairs,
     check_sample_weight,
 )
+from imkpl.kernels.forms import Form
 
 # A sample whose squared norm is below it has none.
 SMALLEST_SQUARE = 1e-290
@@ -147,6 +149,11 @@ class NormalizedKernels(WrappedKernels):
     def with_mixes(self, mixes: Any) -> Self:
         """Kernels that are divided by norms are not linear in the samples."""
         return cast(Self, Kernels.with_mixes(self, mixes))
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        require(self.others_inverse is None, "there are norms of other samples")
 
 
 class LinearKernels(WrappedKernels):
@@ -396,6 +403,10 @@ class AveragedKernels(LinearKernels):
             return None
         return [inside[kernel] for kernel in self.shares.indices[self.shares.indptr[:-1]]]
 
+    def aligned(self, weights: FloatArray) -> tuple[Any, FloatArray] | None:
+        """The kernels inside, if they align series; a mean is its parts there."""
+        return self.kernels.aligned(self.spread(weights))
+
     def spread(self, weights: FloatArray) -> FloatArray:
         """Weights of these kernels as weights of those inside."""
         return np.asarray(weights @ self.shares)
@@ -403,6 +414,13 @@ class AveragedKernels(LinearKernels):
     def gather(self, products: FloatArray) -> FloatArray:
         """Products with the kernels inside as products with these."""
         return np.asarray(self.shares @ products)
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        shape, expected = self.shares.shape, (self.n_kernels, self.kernels.n_kernels)
+        require(shape == expected, f"the shares have the shape {shape}, expected {expected}")
+        require(np.all(np.diff(self.shares.indptr) > 0), "a group has no kernels")
 
 
 def _invert_norms(diagonal: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require
 from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
@@ -20,6 +21,7 @@ from imkpl.kernels.base import (
     check_magnitude,
     check_pair_values,
     check_pairs,
+    check_per_kernel,
     check_rows,
     check_sample_weight,
     check_vectors,
@@ -89,12 +91,13 @@ class VectorInput:
         """One sample as plain values by the names of its columns."""
         return dict(zip(names, self.samples[row].tolist(), strict=True))
 
-    def keys(self) -> list[bytes] | None:
+    @classmethod
+    def keys(cls, samples: Any) -> list[bytes] | None:
         """One key per sample, equal for equal samples; None for columns on disk."""
-        if not isinstance(self.samples, np.ndarray):
+        if not isinstance(samples, np.ndarray):
             return None
         # Adding zero turns -0 into 0.
-        return [row.tobytes() for row in np.ascontiguousarray(self.samples) + 0.0]
+        return [row.tobytes() for row in np.ascontiguousarray(samples) + 0.0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,9 +378,20 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         values = take_samples(self.samples, [row])[:, self.columns]
         return np.asarray(values[0], dtype=np.float64).tolist()  # type: ignore[no-any-return]
 
+    def rule(self, index: int) -> dict[str, Any]:
+        """How one kernel compares two cells, in numbers."""
+        return {"kind": "number", "rate": float(self.rates[index])}
+
     def ranges(self) -> FloatArray:
         """The least and the largest number of each of `input_columns`."""
         return find_ranges(np.asarray(self.samples[:, np.unique(self.columns)]))
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        check_per_kernel(self.rates, self.n_kernels, "rates")
+        check_per_kernel(self.scales, self.n_kernels, "scales")
+        check_precision(self.precision)
 
     @property
     def _sides(self) -> tuple[Any, Any]:
@@ -496,6 +510,11 @@ def check_widths(owner: str, scales: Any, bandwidth: Any, unit: str) -> None:
             f"{owner}(bandwidth={bandwidth}) must be positive. Leave it out to learn it from the "
             "training part."
         )
+
+
+def check_precision(name: str) -> None:
+    """Raise unless this is a type of numbers to compute with."""
+    require(name in ("float64", "float32"), "kernels are computed in float64 or float32")
 
 
 def invert_rates(rates: FloatArray) -> FloatArray:

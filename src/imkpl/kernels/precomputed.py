@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
@@ -82,6 +83,7 @@ class StackKernels(SampleKernels):
     kernels: IntArray  # which kernels of the stack are used
 
     input_kind: ClassVar[str] = "similarities"
+    sample_type: ClassVar[Any] = type(None)
     # Other training stacks are refused.
     has_unit_diagonal = True
 
@@ -163,9 +165,22 @@ class StackKernels(SampleKernels):
             )
         return replace(self, samples=stack, places=np.arange(len(stack)), others=self.places)
 
+    def moved_to(self, samples: Any) -> Self:
+        """The same kernels among the samples of another square stack."""
+        stack = _as_stack(samples)
+        return replace(self, samples=stack, places=np.arange(len(stack)), others=None)
+
     def narrowed(self) -> Self:
         """The same kernels without similarities of training samples: `cross` needs none."""
         return replace(self, samples=None)
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        known = ((self.places, form.n_features, "sample"), (self.kernels, form.n_stacked, "kernel"))
+        for used, n_known, word in known:
+            last = used.max(initial=-1)
+            require(last < (n_known or 0), f"{word} {last} is not among the {n_known} of the stack")
 
     def map_samples(
         self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray

@@ -11,11 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
     check_indices,
+    check_per_kernel,
     check_sample_weight,
 )
 from imkpl.kernels.equal import group_rows
@@ -23,6 +25,7 @@ from imkpl.kernels.forms import Form, find_ranges, ordered_records, validate
 from imkpl.kernels.per_feature import (
     FeatureKernels,
     PerFeatureGaussian,
+    check_precision,
     invert_roots,
     root_mean_squared_difference,
 )
@@ -160,6 +163,13 @@ class ColumnKernels:
             tuple(self.labels[i] for i in indices),
         )
 
+    def check(self, n_kernels: int) -> None:
+        """Raise a ValueError unless there is one entry per kernel."""
+        check_per_kernel(self.rates, n_kernels, "rates")
+        for each in (self.is_mark, self.fills, self.vocabularies, self.labels):
+            is_right = len(each) == n_kernels and getattr(each, "ndim", 1) == 1
+            require(is_right, f"there is not one entry for each of {n_kernels} kernels")
+
     def encode(self, columns: IntArray, *tables: Table) -> tuple[FloatArray, ...]:
         """Tables as arrays of numbers in which kernel l is a Gaussian kernel on column l.
 
@@ -192,6 +202,7 @@ class TableKernels(ColumnwiseKernels):
     precision: str = "float64"
 
     input_kind: ClassVar[str] = "tables"
+    sample_type: ClassVar[Any] = Table
     has_unit_diagonal = True
 
     @cached_property
@@ -316,11 +327,34 @@ class TableKernels(ColumnwiseKernels):
         is_number = [column.categories is None for column in used.columns]
         return find_ranges(np.where(is_number, used.values, np.nan))
 
-    def keys(self) -> list[bytes]:
+    @classmethod
+    def keys(cls, samples: Table) -> list[bytes]:
         """One key per sample, equal for equal samples."""
         # Tables number their categories as they come, so cells are compared as they were given.
-        rows = range(len(self.samples))
-        return [json.dumps(self.samples.display_values(row)).encode() for row in rows]
+        return [json.dumps(samples.display_values(row)).encode() for row in range(len(samples))]
+
+    def rule(self, index: int) -> dict[str, Any]:
+        """How one kernel compares two cells, in numbers."""
+        learned = self.learned
+        found = {"kind": "number", "rate": float(learned.rates[index])}
+        if learned.is_mark[index]:
+            return {**found, "kind": "missing"}
+        if learned.vocabularies[index] is not None:
+            return {**found, "kind": "category"}
+        return {**found, "fill": float(learned.fills[index])}
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        self.learned.check(self.n_kernels)
+        check_precision(self.precision)
+        for column, values in zip(self.samples.columns, self.samples.values.T, strict=True):
+            codes = values[~np.isnan(values)]
+            known = codes if column.categories is None else np.arange(len(column.categories))
+            require(
+                np.isfinite(codes).all() and np.isin(codes, known).all(),
+                f"the table has numbers that stand for no category of {column.name!r}",
+            )
 
     def _computed_by(self, features: FeatureKernels) -> Self:
         """These kernels, whose samples are among those that were encoded before."""

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require, shorten
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.per_feature import invert_roots, root_mean_squared_difference
 from imkpl.series import SeriesSet, difference, resample
@@ -221,6 +222,19 @@ class ChannelKernel:
         factors = np.repeat(factors, center.size // factors.size)
         scaled = (part.values - center[:, np.newaxis]) * factors[:, np.newaxis]
         return SeriesSet(scaled.astype(dtype, copy=False), part.starts)
+
+    def check(self) -> None:
+        """Raise a ValueError unless the fields belong together, also if they are from a file."""
+        n_channels, (start, stop) = len(self.channels), self.window
+        require(min(self.channels, default=-1) >= 0, "a kernel has no channels, or none that are")
+        require(self.view in VIEWS, f"there is no view {shorten(self.view)}")
+        require(0 <= start < stop <= 1, f"the window from {start} to {stop} is no part of the time")
+        n_centers = n_channels * count_numbers(self.view)
+        found = (len(self.units), len(self.factors), len(self.shares or self.units))
+        require(found == (n_channels,) * 3, "there is not one number for each channel of a kernel")
+        require(len(self.centers) == n_centers, f"a kernel has not {n_centers} centers")
+        require(min(self.rate, *self.shares, *self.factors) >= 0, "a kernel has a rate below 0")
+        require(min(self.units) > 0, "a channel has a unit that is not above 0")
 
 
 def learn_widths(

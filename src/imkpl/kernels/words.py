@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
@@ -20,6 +21,7 @@ from imkpl.kernels.base import (
     check_indices,
     check_pair_values,
     check_pairs,
+    check_per_kernel,
     check_rows,
     check_sample_weight,
     iterate_blocks,
@@ -152,6 +154,7 @@ class WordKernels(ColumnwiseKernels):
     rates: FloatArray  # the factor of each word; 0 for words that do not occur
 
     input_kind: ClassVar[str] = "words"
+    sample_type: ClassVar[Any] = Documents
     column_word: ClassVar[str] = "word"
     absent: ClassVar[Any] = 0.0
     # One word more is a longer document.
@@ -287,9 +290,18 @@ class WordKernels(ColumnwiseKernels):
         counts = self.samples.counts[[row]].toarray()[0].tolist()
         return {name: count for name, count in zip(names, counts, strict=True) if count}
 
-    def keys(self) -> list[bytes]:
+    @classmethod
+    def keys(cls, samples: Documents) -> list[bytes]:
         """One key per sample, equal for equal samples."""
-        return self.samples.keys()  # type: ignore[no-any-return]
+        return samples.keys()
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless the fields belong together, and to samples of this form."""
+        super().check(form)
+        check_per_kernel(self.rates, self.n_kernels, "rates")
+        lengths = self.samples.lengths
+        is_right = lengths.shape == (len(self.samples),) and not (lengths < 0).any()
+        require(is_right, "there is not one length of at least 0 for each document")
 
 
 def _rows_of(matrix: sp.csr_array) -> IntArray:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from imkpl._checks import check_nonnegative, require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import Kernels
 from imkpl.kernels.blocks import map_in_order
+from imkpl.kernels.forms import Form
 from imkpl.model.votes import Votes
 from imkpl.solvers import solve_nqp_batch
 
@@ -117,6 +119,24 @@ class Predictor:
         if self.votes is not None:
             return self.votes.scores(similarities)
         return self.encoder.shares(self.encoder.encode(similarities))
+
+    def check(self, form: Form) -> None:
+        """Raise a ValueError unless all parts belong together, also if they are from a file."""
+        n_prototypes, n_support = self.mixes.shape
+        gram, shares = self.encoder.gram, self.encoder.class_shares
+        self.kernels.check(form)
+        check_nonnegative(self.kernels.check_weights(self.weights), "weights of kernels")
+        is_right = self.kernels.shape == (n_support, n_support) == (*self.rows.shape, n_support)
+        require(is_right, f"there are not {n_support} support samples with their rows")
+        is_right = gram.shape == (n_prototypes, n_prototypes) and shares.ndim == 2
+        require(is_right and len(shares) == n_prototypes, f"not all parts have {n_prototypes} rows")
+        require(self.encoder.sparsity >= 1, "a code has no prototypes")
+        if self.votes is not None:
+            self.votes.check(n_prototypes, shares.shape[1])
+        if self.ranges is not None:
+            columns = self.kernels.input_columns
+            is_right = columns is not None and self.ranges.shape == (columns.size, 2)
+            require(is_right, "there is not one range per column")
 
 
 def encode_labelled(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from imkpl._checks import check_nonnegative, require
 from imkpl._typing import FloatArray, IntArray
 
 # The weight of J_vote beside the reconstruction, both per sample and relative to the variance.
@@ -49,6 +50,16 @@ class Votes:
     def parts(self, similarities: FloatArray) -> FloatArray:
         """The share of every prototype in the votes for its class."""
         return sum_votes(self.logs(similarities), self.classes)[2]
+
+    def check(self, n_prototypes: int, n_classes: int) -> None:
+        """Raise a ValueError unless every class has prototypes, also if votes are from a file."""
+        shapes = {self.classes.shape, self.bonuses.shape}
+        require(shapes == {(n_prototypes,)}, f"there are not votes of {n_prototypes} prototypes")
+        check_nonnegative(self.bonuses, "bonuses")
+        require(self.sharpness > 0, f"the sharpness is {self.sharpness}, expected more than 0")
+        steps = np.diff(self.classes, prepend=0, append=n_classes - 1)
+        is_sorted = np.isin(steps, (0, 1)).all() and steps[-1] == 0
+        require(is_sorted, f"prototypes are not sorted by {n_classes} classes")
 
 
 def sum_votes(logs: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from inspect import signature
 from typing import Any, ClassVar, Self
@@ -33,7 +34,7 @@ MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
 Place = tuple[Any, Any]
 
 
-class Display:
+class Display(ABC):
     """What all displays offer: `compute` finds arrays, and `plot` draws them."""
 
     compute: ClassVar[Any]
@@ -80,8 +81,9 @@ class Display:
         self._draw(ax)
         return self
 
+    @abstractmethod
     def _draw(self, ax: Any) -> None:
-        raise NotImplementedError
+        """Draw into these axes, or into a new figure."""
 
 
 def class_color(place: int) -> str:

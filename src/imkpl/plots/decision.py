@@ -365,7 +365,7 @@ def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[Ch
     """The training series with the largest part in a decision, and both series by channel."""
     evidence, predictor = one.evidence, one.evidence.predictor
     amounts = one._amounts_behind(0)
-    if one.kind.word != "series" or not np.any(amounts > 0):
+    if predictor.kernels.input_kind != "series" or not np.any(amounts > 0):
         return None, []
     best = int(np.argmax(amounts))
     time_shares = one.time_shares(0)
@@ -373,12 +373,14 @@ def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[Ch
     found = []
     for kernel in np.argsort(-np.array(totals), kind="stable")[:max_channels]:
         name = one.feature_names[kernel]
-        channels = predictor.bank.select([kernel])._columns
+        aligned = evidence.kernels.select([kernel]).narrowed().aligned(np.ones(1))
+        if aligned is None:
+            continue
         found.append(
             ChannelComparison(
                 name,
-                evidence.samples[0][channels],
-                predictor.samples[best][channels],
+                aligned[0].samples[0],
+                aligned[0].others[best],
                 time_shares[name].times,
                 time_shares[name].shares,
             )

@@ -11,8 +11,9 @@ from sklearn.manifold import TSNE
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._auto import is_auto
-from imkpl.kernels import Normalized, resolve_bank
+from imkpl.kernels import resolve_bank
 from imkpl.kernels.base import take_samples
+from imkpl.kernels.normalize import normalized
 from imkpl.plots._style import (
     LEGEND_ROWS,
     MOST_IN_LEGEND,
@@ -29,6 +30,13 @@ from imkpl.plots._style import (
 )
 
 WHO = "EmbeddingDisplay"
+# What is averaged where the kernels are "auto".
+AVERAGED = {
+    "columns": "per_feature_gaussian",
+    "tables": "per_column",
+    "words": "per_word",
+    "series": "global_alignment",
+}
 PERPLEXITY = 30.0
 # Number of points above which the Barnes-Hut approximation of t-SNE pays off.
 EXACT_POINTS = 150
@@ -133,7 +141,7 @@ class EmbeddingDisplay(Display):
         chosen = choose_stratified(labels, max_samples, random_state)
         if is_training_data(estimator, samples):
             training = samples
-        elif estimator._samples.word == "similarities":
+        elif estimator._predictor.kernels.input_kind == "similarities":
             raise ValueError(
                 "The kernels are precomputed, and the similarities among new samples are unknown. "
                 "Pass the training similarities and labels as X and y."
@@ -255,16 +263,15 @@ class EmbeddingDisplay(Display):
 
 def is_training_data(model: Any, samples: Any) -> bool:
     """Whether these are the samples that the model was fitted to."""
-    predictor, kind = model._predictor, model._samples
+    predictor = model._predictor
     if len(samples) != model.prototypes_.shape[1]:
         return False
-    if kind.word == "similarities":
+    if predictor.kernels.input_kind == "similarities":
         return True
-    behind = take_samples(samples, predictor.rows)
-    if predictor.columns is not None:
-        behind = behind[:, predictor.columns]
     # Objects without keys need not define equality.
-    return bool(kind.keys(behind) == kind.keys(predictor.samples))
+    behind = predictor.kernels.moved_to(take_samples(samples, predictor.rows))
+    keys = [one.keys(getattr(one, "samples", None)) for one in (behind, predictor.kernels)]
+    return bool(keys[0] == keys[1])
 
 
 def average_kernel(
@@ -272,36 +279,34 @@ def average_kernel(
 ) -> tuple[FloatArray, int]:
     """The average of all kernels among chosen samples and prototypes, and the number of kernels."""
     predictor = estimator._predictor
+    kernels = estimator.kernels
+    if is_auto(kernels):
+        kernels = AVERAGED[predictor.kernels.input_kind]
     with limited_threads(estimator.n_jobs):
-        kernels = type(predictor.bank)() if is_auto(estimator.kernels) else estimator.kernels
-        bank = resolve_bank(kernels).adapt(samples if training is None else training)
-        if not bank._has_unit_norms:
-            bank = Normalized(bank)
-        weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
-        kernel = bank.combine(weights, bank._subset(samples, chosen))
+        on = normalized(resolve_bank(kernels).on(samples if training is None else training))
+        weights = np.full(on.n_kernels, 1.0 / on.n_kernels)
+        own = on.moved_to(samples).take(chosen)
+        kernel = own.combine(weights)
         if training is None:
-            return kernel, bank.n_kernels
-        support = bank._take(training, predictor.rows)
-        across = bank.combine(weights, take_samples(samples, chosen), support) @ predictor.mixes.T
-        between = bank.combine(weights, bank._subset(training, predictor.rows))
-    gram = predictor.mixes @ between @ predictor.mixes.T
-    return _join(kernel, across, gram), bank.n_kernels
+            return kernel, on.n_kernels
+        support = on.take(predictor.rows)
+        across = support.cross(take_samples(samples, chosen)).combine(weights) @ predictor.mixes.T
+        gram = predictor.mixes @ support.combine(weights) @ predictor.mixes.T
+    return _join(kernel, across, gram), on.n_kernels
 
 
 def learned_kernel(estimator: Any, *parts: tuple[Any, IntArray]) -> FloatArray:
     """The learned kernel among chosen samples, part by part, and prototypes."""
     predictor = estimator._predictor
-    bank, weights, columns = predictor.bank, predictor.weights, predictor.columns
-    cut = [
-        bank._subset(samples if columns is None else samples[:, columns], chosen)
-        for samples, chosen in parts
-    ]
+    weights = predictor.weights
+    cut = [predictor.kernels.moved_to(samples).take(chosen) for samples, chosen in parts]
     with limited_threads(estimator.n_jobs):
         rows: list[list[FloatArray]] = []
-        for place, one in enumerate(cut):
+        for place, part in enumerate(parts):
             known = [row[place].T for row in rows]
-            unknown = [bank.combine(weights, one, other) for other in cut[place + 1 :]]
-            rows.append([*known, bank.combine(weights, one), *unknown])
+            others = cut[place + 1 :]
+            unknown = [other.cross(take_samples(*part)).combine(weights) for other in others]
+            rows.append([*known, cut[place].combine(weights), *unknown])
         across = [predictor.similarities(take_samples(*part)) for part in parts]
     return _join(np.block(rows), np.concatenate(across), predictor.encoder.gram)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from imkpl.plots._style import hide_spines, take_panels
+from imkpl.plots._style import take_panels
 
 WHO = "PathDisplay"
 
@@ -64,5 +64,5 @@ class PathDisplay:
         self.ax_.set_xscale("log", base=2)
         self.ax_.set_xticks(sizes, [str(size) for size in sizes])
         self.ax_.set(xlabel="Features", ylabel="Accuracy on left-out samples")
-        hide_spines(self.ax_, "top", "right")
+        self.ax_.spines[["top", "right"]].set_visible(False)
         return self

@@ -275,11 +275,12 @@ class PrototypesDisplay(Display):
 def _find_kind(estimator: Any, image_shape: Any) -> str:
     if image_shape is not None:
         return "images"
-    word = estimator._samples.word
+    kernels = estimator._predictor.kernels
+    word = kernels.input_kind
     if word in ("vectors", "columns", "tables", "series"):
         return "series" if word == "series" else "vectors"
     raise TypeError(
-        f"The kernels of this model ({type(estimator._predictor.bank).__name__}) read neither "
+        f"The kernels of this model ({type(kernels).__name__}) read neither "
         "tables nor series, expected one of these to draw prototypes. Pass image_shape and the "
         "training images if samples are images; the samples behind each prototype are in "
         "prototypes_."
@@ -295,9 +296,9 @@ def _mix_shares(estimator: Any, prototypes: IntArray) -> FloatArray:
 def _sort_columns(estimator: Any, kind: str) -> tuple[IntArray, list[str]]:
     """The columns or channels that the model keeps and their names, largest weight first."""
     predictor = estimator._predictor
-    columns = predictor.columns
+    columns = predictor.kernels.input_columns
     if columns is None:
-        columns = np.arange(predictor.samples.shape[1])
+        columns = np.arange(predictor.kernels.samples.shape[1])
     weights = np.zeros(columns.size)
     if hasattr(estimator, "feature_importances_"):
         weights = estimator.feature_importances_[columns]
@@ -318,7 +319,7 @@ def _list_samples(
             MixedSample(
                 names[i],
                 float(shares[i]),
-                None if channels is None else predictor.samples[int(i)][channels],
+                None if channels is None else predictor.kernels.sample(int(i))[channels],
             )
             for i in np.argsort(-shares, kind="stable")
             if shares[i] > 0
@@ -332,10 +333,10 @@ def _mix_vectors(
 ) -> tuple[FloatArray, FloatArray, list[list[str]]]:
     """Weighted means of vectors or tables, as they are, standardized, and as text."""
     predictor = estimator._predictor
-    cells = reference = predictor.samples[:, columns]
+    cells = reference = predictor.kernels.samples[:, columns]
     if X is not None:
-        whole = columns if predictor.columns is None else predictor.columns[columns]
-        reference = estimator._read_new(X)[:, whole]
+        inputs = predictor.kernels.input_columns
+        reference = estimator._read_new(X)[:, columns if inputs is None else inputs[columns]]
     shares = _mix_shares(estimator, prototypes)
     is_table = isinstance(cells, Table)
     kinds = cells.columns if is_table else (Column(""),) * columns.size

@@ -13,7 +13,7 @@ import numpy as np
 
 from imkpl._checks import quote
 from imkpl.kernels import ParquetColumns
-from imkpl.kernels.sharded import RowBlocks
+from imkpl.kernels.blocks import RowBlocks
 from imkpl.series import SeriesSet
 
 # Names listed in a message; the rest are counted.
@@ -140,8 +140,8 @@ class DataFile:
             return self
         import pandas as pd
 
-        rows = RowBlocks(self.samples.rows, None, None, self.samples)
-        values, names = rows.gather(np.arange(len(rows))), self.samples.feature_names
+        rows = RowBlocks.of(self.samples)
+        values, names = rows[np.arange(len(rows))], self.samples.feature_names
         return replace(self, samples=pd.DataFrame(values, index=self.ids, columns=names))
 
     def take(self, rows: Any) -> DataFile:

@@ -13,7 +13,7 @@ import numpy as np
 
 from imkpl._checks import quote
 from imkpl.kernels import ParquetColumns
-from imkpl.kernels.sharded import MAX_EXACT
+from imkpl.kernels.sources import MAX_EXACT
 from imkpl.readers.check import find_left_out, find_problems
 from imkpl.readers.column_roles import (
     IDENTIFIER,

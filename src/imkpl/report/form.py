@@ -31,7 +31,7 @@ def describe_form(subject: Subject) -> dict[str, Any]:
         **describe_model(explanation, subject.model.temperature_),
         # Held-out samples, to start from.
         "cases": [
-            {"row": row, "cells": features.cells(subject.held_out.live, row)}
+            {"row": row, "cells": features.cells(subject.held_out.kernels, row)}
             for row in rows.tolist()
         ],
     }

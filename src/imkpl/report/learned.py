@@ -264,7 +264,7 @@ def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
 
     usual, found = accuracy(part.similarities), {}
     for feature in features:
-        own = subject.features.split(part.samples, np.array([feature]))[..., 0]
+        own = subject.features.split(part.kernels, np.array([feature]))[..., 0]
         shuffled = [accuracy(part.similarities + own[order] - own) for order in orders]
         found[feature] = usual - float(np.mean(shuffled))
     return found
@@ -312,7 +312,7 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
     found = []
     for prototype in range(predictor.mixes.shape[0]):
         place, share = explanation.samples_behind(prototype)[0]
-        series = predictor.samples[place]
+        series = predictor.kernels.sample(place)
         found.append(
             {
                 "prototype": prototype,

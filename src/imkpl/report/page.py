@@ -20,7 +20,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from imkpl._archive import check_target, write_file
+from imkpl._writing import check_target, write_file
 from imkpl.explanations.show import show_cell
 from imkpl.plots._style import COLORS, shorten
 from imkpl.report.learned import is_number

@@ -16,11 +16,12 @@ import numpy as np
 
 from imkpl import __version__
 from imkpl._typing import BoolArray, IntArray
-from imkpl.estimators._input import row_labels
 from imkpl.estimators._pipeline import find_model
+from imkpl.estimators._training import row_labels
 from imkpl.explanations import Explanation
 from imkpl.explanations.case_card import Comparison, find_doubts
 from imkpl.explanations.exports import to_label
+from imkpl.kernels import Kernels
 from imkpl.model.predictor import Predictor
 
 # Samples that quantiles are estimated from.
@@ -34,7 +35,7 @@ class Samples:
     """Samples as the kernels read them, and their labels if known."""
 
     given: Any  # all columns
-    live: Any  # the columns that the model reads
+    kernels: Kernels  # between these and the support
     ids: Any  # what the user calls them
     labels: list[Any] | None
 
@@ -71,9 +72,9 @@ class Subject:
     @cached_property
     def kind(self) -> str:
         """What the kernels read: "columns", "series", "similarities" or "objects"."""
-        word = self.explanation.kind.word
+        word = self.predictor.kernels.input_kind
         if word in ("series", "similarities"):
-            return str(word)
+            return word
         return "columns" if self.features.has_cells else "objects"
 
     @cached_property
@@ -117,7 +118,7 @@ class Subject:
         if labels is None:
             whose, labels = "held-out cases, by predicted class", self.predicted
         rows = choose_evenly(labels, MOST_SAMPLES)
-        cells = [self.features.cells(samples.live, int(row)) for row in rows]
+        cells = [self.features.cells(samples.kernels, int(row)) for row in rows]
         return Values(whose, [labels[row] for row in rows], cells)
 
     @property
@@ -140,7 +141,7 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
             "for a report without the training data."
         )
     given = _read_samples(model, train[0], None)
-    n_expected, n_train = int(model.prototypes_.shape[1]), len(given.live)
+    n_expected, n_train = int(model.prototypes_.shape[1]), len(given.ids)
     if n_train != n_expected:
         raise ValueError(
             f"train has {n_train} samples, but the model was fitted to {n_expected}. Pass the X "
@@ -151,9 +152,9 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
 
 
 def _read_samples(model: Any, X: Any, labels: list[Any] | None) -> Samples:
-    given, columns = model._read_new(X), model._predictor.columns
-    live = given if columns is None else given[:, columns]
-    return Samples(given, live, row_labels(X, len(live)), labels)
+    given = model._read_new(X)
+    kernels = model._predictor.kernels.cross(given)
+    return Samples(given, kernels, row_labels(X, kernels.shape[0]), labels)
 
 
 def _read_labels(y: Any, n_expected: int, name: str, of: str) -> list[Any] | None:
@@ -226,8 +227,8 @@ def describe_repeats(subject: Subject) -> dict[str, Any] | None:
     """Duplicates within the training data, and held-out samples that occur in it."""
     if subject.train is None or subject.kind == "similarities":
         return None
-    kind = subject.explanation.kind
-    train, held_out = kind.keys(subject.train.given), kind.keys(subject.held_out.given)
+    kernels = subject.predictor.kernels
+    train, held_out = (kernels.keys(one.given) for one in (subject.train, subject.held_out))
     if train is None or held_out is None:
         return None
     owners: dict[bytes, list[int]] = {}
@@ -279,12 +280,13 @@ def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
     Equal values have equal fingerprints, whatever held them: an array in any memory order or a data
     frame.
     """
-    kind, covers = subject.explanation.kind, "all values"
-    keys = kind.keys(samples.given)
+    kernels, covers = samples.kernels, "all values"
+    keys = kernels.keys(samples.given)
     if keys is None and subject.kind == "similarities":
         keys = [np.ascontiguousarray(samples.given, dtype="<f8").tobytes()]
     elif keys is None:
-        covers, keys = "the columns that the model reads", kind.keys(samples.live)
+        covers = "the columns that the model reads"
+        keys = kernels.keys(getattr(kernels, "samples", None))
     if keys is None:
         covers = "nothing: the samples are objects"
         return {"shape": [len(samples.given)], "sha256": None, "covers": covers}

@@ -13,7 +13,7 @@ from scipy.special import expit
 from imkpl_paper._imkpl import FloatArray, IntArray, Interval
 from imkpl_paper.baselines import _akglvq_loops as loops
 from imkpl_paper.baselines._base import BaseBaseline, Learned, Task
-from imkpl_paper.baselines._kernels import cluster_means
+from imkpl_paper.baselines._kernels import cluster_means, uniform
 from imkpl_paper.baselines._readers import NearestPrototype, orthogonal_pursuit
 
 # No step moves a prototype by more than this part of its distance to the sample.
@@ -144,7 +144,7 @@ class AKGLVQ(BaseBaseline):
         counts = np.bincount(labels)
         reader = NearestPrototype(prototypes.norms, prototypes.owners, counts / counts.sum())
         return Learned(
-            weights=task.operator.uniform(),
+            weights=uniform(task.kernels.n_kernels),
             prototypes=prototypes.mixes,
             owners=prototypes.owners,
             reader=reader,

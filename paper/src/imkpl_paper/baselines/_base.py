@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -21,23 +21,24 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from imkpl.kernels import BaseKernelBank, resolve_bank
+from imkpl.kernels import Kernels, resolve_bank
 from imkpl_paper._imkpl import (
     INPUT_ATTRIBUTES,
     FitMonitor,
     FloatArray,
     IntArray,
     TrainingData,
-    adapt_kernels,
     announce,
     check_varying,
+    choose_bank,
     fit_context,
-    kind_of,
     limited_threads,
+    map_in_order,
+    normalized,
     read_training,
     wants_data_frame,
 )
-from imkpl_paper.baselines._kernels import KernelOperator
+from imkpl_paper.baselines._kernels import combine, uniform
 from imkpl_paper.baselines._readers import DictionaryReader, Reader
 
 # Number of samples compared with the support at a time.
@@ -50,7 +51,7 @@ CONSTANT = 1 - 1e-12
 class Task:
     """What a method learns from."""
 
-    operator: KernelOperator
+    kernels: Kernels  # between the training samples
     average: FloatArray  # the average kernel, (n_samples, n_samples)
     labels: IntArray  # classes counted from 0; every class has two samples or more
     random: RandomState
@@ -94,30 +95,23 @@ class Learned:
 class Support:
     """What remains of a fit: compares new samples with mixes of training samples."""
 
-    bank: BaseKernelBank  # the kernels of positive weight
+    kernels: Kernels  # those of positive weight, on the support samples
     weights: FloatArray
-    columns: IntArray | None  # the input columns that they read; None for all
-    samples: Any  # the support samples, these columns only
     mixes: FloatArray  # (n_mixes, n_support)
 
     @classmethod
-    def build(
-        cls, bank: BaseKernelBank, weights: FloatArray, X: Any, rows: IntArray, mixes: FloatArray
-    ) -> Support:
+    def build(cls, kernels: Kernels, weights: FloatArray, mixes: FloatArray) -> Support:
         """Keep the kernels, samples and columns that are needed."""
         used, live = np.flatnonzero(mixes.any(axis=0)), np.flatnonzero(weights)
-        live_bank, samples = bank.select(live), bank._take(X, rows[used])
-        columns = live_bank._columns
-        if columns is not None:
-            samples, live_bank = samples[:, columns], live_bank._on_columns(columns)
-        return cls(live_bank, weights[live], columns, samples, mixes[:, used])
+        kept = kernels.local().take(used).select(live).narrowed()
+        return cls(kept, weights[live], mixes[:, used])
 
-    def similarities(self, X: Any) -> Iterator[FloatArray]:
+    def compare(self, samples: Any) -> list[FloatArray]:
         """Inner products of samples and mixes, a block of samples at a time."""
-        for start in range(0, len(X), BLOCK_ROWS):
-            block = X[start : start + BLOCK_ROWS]
-            cut = block if self.columns is None else block[:, self.columns]
-            yield self.bank.combine(self.weights, cut, self.samples) @ self.mixes.T
+        return map_in_order(samples, self._compare_block, BLOCK_ROWS)
+
+    def _compare_block(self, samples: Any) -> FloatArray:
+        return np.asarray(self.kernels.cross(samples).combine(self.weights) @ self.mixes.T)
 
 
 class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -154,36 +148,38 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         name = type(self).__name__
         with FitMonitor(self), limited_threads(self.n_jobs):
-            data = sort_samples(read_training(self, X, y))
+            bank = choose_bank(self.kernels, X, name)
+            data = sort_samples(read_training(bank, X, y, owner=name))
             announce(name, "learning bandwidths")
-            data = adapt_kernels(data)
-            table, samples = data.bank._tabulate(data.samples)
-            announce(name, f"learning from {table.n_kernels} kernels on {data.n_samples} samples")
-            operator = KernelOperator.over(table, samples, data.n_samples)
-            average = operator.combine(operator.uniform())
+            kernels = normalized(bank.on_rows(data.given.samples, data.rows, data.sample_weight))
+            n_kernels = kernels.n_kernels
+            announce(name, f"learning from {n_kernels} kernels on {data.n_samples} samples")
+            table = kernels.tabulated()
+            average = combine(table, uniform(n_kernels))
             check_varying(bool(average.min() < CONSTANT))
             random = check_random_state(0 if self.random_state is None else self.random_state)
-            task = Task(operator, average, data.labels, random, partial(announce, name))
+            task = Task(table, average, data.labels, random, partial(announce, name))
             learned = self._learn(task)
-            support = Support.build(data.bank, learned.weights, data.X, data.kept, learned.mixes)
+            support = Support.build(kernels, learned.weights, learned.mixes)
         used = np.flatnonzero(learned.mixes.any(axis=0))
         for attribute in INPUT_ATTRIBUTES:
             self.__dict__.pop(attribute, None)
-        self.__dict__.update(data.input)
+        form = data.given.form
+        self.__dict__.update(form.attributes)
         self.classes_ = data.classes
-        self.kernel_names_ = data.bank.kernel_names(data.input.get("feature_names_in_"))
+        self.kernel_names_ = kernels.kernel_names(form.names)
         self.kernel_weights_ = learned.weights
         self.prototypes_ = data.expand_prototypes(sp.csr_array(learned.prototypes))
         self.prototype_classes_ = self.classes_[learned.owners]
         self.class_shares_ = class_shares(learned, data.labels)
-        self.support_ = np.sort(data.kept[used])
+        self.support_ = np.sort(data.rows[used])
         self.history_ = np.array(learned.history)
         self.n_iter_ = learned.n_iter
         if learned.analysis is not None:
-            self.analysis_ = learned.analysis[:, data.inverse]
+            self.analysis_ = learned.analysis[:, data.group]
         for attribute, value in learned.attributes.items():
             setattr(self, attribute, value)
-        self._support, self._reader = support, learned.reader
+        self._form, self._support, self._reader = form, support, learned.reader
         return self
 
     def predict(self, X: Any) -> Any:
@@ -226,7 +222,7 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Tags that tell scikit-learn what the kernels read."""
         tags = super().__sklearn_tags__()
         try:
-            reads = resolve_bank(self.kernels).reads
+            reads = resolve_bank(self.kernels).kind.input_kind
         # Wrong kernels are refused by `fit`.
         except (TypeError, ValueError):
             return tags
@@ -240,9 +236,9 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _similarities(self, X: Any) -> list[FloatArray]:
         check_is_fitted(self)
-        X = kind_of(self._support.bank).read_new(self, X)
+        samples, _ = self._support.kernels.read(X, self._form)
         with limited_threads(self.n_jobs):
-            return list(self._support.similarities(X))
+            return self._support.compare(samples)
 
 
 class BaseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseBaseline):
@@ -274,16 +270,16 @@ class BaseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseBase
 
 def sort_samples(data: TrainingData) -> TrainingData:
     """All samples, none merged, sorted so that a fit does not depend on the order of the rows."""
-    labels = data.labels[data.inverse]
-    order = np.lexsort([data.inverse, labels])
+    labels = data.labels[data.group]
+    order = np.lexsort([data.group, labels])
     ones = np.ones(order.size)
     return replace(
         data,
-        kept=order,
-        inverse=np.argsort(order),
+        rows=order,
+        group=np.argsort(order),
         labels=labels[order],
         sample_weight=ones,
-        counts=ones,
+        multiplicity=ones,
     )
 
 

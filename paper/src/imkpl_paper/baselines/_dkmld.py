@@ -6,6 +6,7 @@ of one class near and neighbours of other classes apart.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from scipy.linalg import eigh
 
 from imkpl_paper._imkpl import BoolArray, FloatArray, IntArray, Interval, StrOptions
 from imkpl_paper.baselines._base import BaseDictionary, Learned, Task
-from imkpl_paper.baselines._kernels import KernelOperator
+from imkpl_paper.baselines._kernels import Weighting
 from imkpl_paper.baselines._readers import LevelCodes
 
 MAX_WEIGHT_STEPS = 200
@@ -155,21 +156,21 @@ class DKMLD(BaseDictionary):
         codes = reader.codes(task.average @ prototypes.T)
         # Once: graphs of codes that change with the weights make the weights oscillate.
         within, between = neighbor_laplacians(codes, task.labels, self.n_neighbors)
-        operator, kernel = task.operator, task.average
-        weights, history = operator.uniform(), list[float]()
+        weighting, kernel = Weighting.equal(task.kernels), task.average
+        history: list[float] = []
         for _ in range(self.max_iter):
             directions = embedding_directions(kernel, within, between, task.n_classes - 1, self.reg)
-            new, ratio = lower_ratio(operator, weights, directions, within, between)
-            change = float(np.abs(new - weights).sum())
-            operator, weights = operator.keep_largest(new, self.max_kernels)
-            kernel = operator.combine(weights)
+            new, ratio = lower_ratio(weighting, directions, within, between)
+            change = float(np.abs(new - weighting.weights).sum())
+            weighting = replace(weighting, weights=new).keep_largest(self.max_kernels)
+            kernel = weighting.combine()
             history.append(ratio)
-            task.log(f"ratio {ratio:.6g}, {np.count_nonzero(weights)} kernels")
+            task.log(f"ratio {ratio:.6g}, {np.count_nonzero(weighting.weights)} kernels")
             if change < self.tol:
                 break
         prototypes, owners, reader = self._build(task, kernel)
         return Learned(
-            weights=operator.spread(weights),
+            weights=weighting.all_weights,
             prototypes=prototypes,
             owners=owners,
             reader=reader,
@@ -336,14 +337,11 @@ def scatter_ratio(
 
 
 def lower_ratio(
-    operator: KernelOperator,
-    weights: FloatArray,
-    directions: FloatArray,
-    within: FloatArray,
-    between: FloatArray,
+    weighting: Weighting, directions: FloatArray, within: FloatArray, between: FloatArray
 ) -> tuple[FloatArray, float]:
     """Weights that lower the ratio of the scatters, by projected gradients with backtracking."""
-    images = operator.times(directions)
+    kernels, weights = weighting.kernels, weighting.weights
+    images = np.stack([kernels.evaluate(index) @ directions for index in range(weights.size)])
     value, gradient = scatter_ratio(weights, images, within, between)
     steepest = float(np.abs(gradient).max())
     if steepest == 0 or value <= 0:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 
-from imkpl.kernels import BaseKernelBank
+from imkpl.kernels import Kernels
 from imkpl.solvers import minimize_on_simplex
 from imkpl_paper._imkpl import FloatArray, IntArray
 
@@ -20,83 +19,58 @@ WEIGHT_TOL = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class KernelOperator:
-    """Base kernels between training samples as a linear operator and its adjoint.
-
-    The methods see the kernels through `combine` and `inner`, and DKMLD through `times` as well.
-    Nothing of size n_kernels x n_samples x n_samples is built.
-    """
-
-    bank: BaseKernelBank  # kernels of unit diagonal
-    samples: Any
-    n_samples: int
-    indices: IntArray  # places of these kernels among the n_all that the method started with
-    n_all: int
-
-    @classmethod
-    def over(cls, bank: BaseKernelBank, samples: Any, n_samples: int) -> KernelOperator:
-        """The operator of all kernels of a bank."""
-        return cls(bank, samples, n_samples, np.arange(bank.n_kernels), bank.n_kernels)
-
-    @property
-    def n_kernels(self) -> int:
-        """Number of remaining kernels."""
-        return int(self.indices.size)
-
-    def uniform(self) -> FloatArray:
-        """Equal weights that sum to one."""
-        return np.full(self.n_kernels, 1.0 / self.n_kernels)
-
-    def combine(self, weights: FloatArray) -> FloatArray:
-        """``sum_l weights_l K_l``."""
-        return np.asarray(self.bank.combine(weights, self.samples), dtype=np.float64)
-
-    def inner(self, M: FloatArray) -> FloatArray:
-        """``<K_l, M>`` for every l."""
-        return self.bank.contract(M, self.samples)
-
-    def times(self, V: FloatArray) -> FloatArray:
-        """``K_l V`` for every l; V has few columns."""
-        products = np.empty((self.n_kernels, *V.shape))
-        for index in range(self.n_kernels):
-            products[index] = self.bank.evaluate(index, self.samples) @ V
-        return products
-
-    def select(self, places: IntArray) -> KernelOperator:
-        """The operator of some of the kernels."""
-        return replace(self, bank=self.bank.select(places), indices=self.indices[places])
-
-    def spread(self, weights: FloatArray) -> FloatArray:
-        """Weights of the remaining kernels as weights of all."""
-        full = np.zeros(self.n_all)
-        full[self.indices] = weights
-        return full
-
-    def keep_largest(
-        self, weights: FloatArray, max_kernels: int | None
-    ) -> tuple[KernelOperator, FloatArray]:
-        """Drop all but the largest weights if there are more than `max_kernels`."""
-        if max_kernels is None or np.count_nonzero(weights) <= max_kernels:
-            return self, weights
-        kept = np.sort(np.argsort(-weights, kind="stable")[:max_kernels])
-        return self.select(kept), weights[kept] / weights[kept].sum()
-
-
-@dataclass(frozen=True, eq=False)
 class Weighting:
-    """The remaining kernels, their weights, and the ridge that keeps more than one of them."""
+    """The kernels that remain and their weights, with a ridge that keeps more than one of them."""
 
-    operator: KernelOperator
+    kernels: Kernels  # of unit diagonal, between the training samples
     weights: FloatArray  # sum to one
-    ridge: float  # relative to the spread of the errors of single kernels
+    indices: IntArray  # places of these kernels among all that a method starts with
+    n_all: int
+    ridge: float = 0.0  # relative to the spread of the errors of single kernels
     # The factor on the squared weights, `ridge * n_kernels * std_l <K_l, errors>` with the errors
     # of the first weight step: fixed from then on, so that there is one objective.
     rho: float | None = None
+
+    @classmethod
+    def equal(cls, kernels: Kernels, ridge: float = 0.0) -> Weighting:
+        """All kernels with the same weight."""
+        n_kernels = kernels.n_kernels
+        return cls(kernels, uniform(n_kernels), np.arange(n_kernels), n_kernels, ridge)
 
     @property
     def cost(self) -> float:
         """``rho ||b||^2``."""
         return (self.rho or 0.0) * float(self.weights @ self.weights)
+
+    @property
+    def all_weights(self) -> FloatArray:
+        """The weights of all kernels, zero for those that do not remain."""
+        full = np.zeros(self.n_all)
+        full[self.indices] = self.weights
+        return full
+
+    def combine(self) -> FloatArray:
+        """``sum_l weights_l K_l``."""
+        return combine(self.kernels, self.weights)
+
+    def keep_largest(self, max_kernels: int | None) -> Weighting:
+        """Drop all but the largest weights if there are more than `max_kernels`."""
+        if max_kernels is None or np.count_nonzero(self.weights) <= max_kernels:
+            return self
+        kept = np.sort(np.argsort(-self.weights, kind="stable")[:max_kernels])
+        weights = self.weights[kept] / self.weights[kept].sum()
+        kernels, indices = self.kernels.select(kept), self.indices[kept]
+        return replace(self, kernels=kernels, weights=weights, indices=indices, rho=None)
+
+
+def uniform(n_kernels: int) -> FloatArray:
+    """Equal weights that sum to one."""
+    return np.full(n_kernels, 1.0 / n_kernels)
+
+
+def combine(kernels: Kernels, weights: FloatArray) -> FloatArray:
+    """``sum_l weights_l K_l`` in double precision."""
+    return np.asarray(kernels.combine(weights), dtype=np.float64)
 
 
 def default_ridge(ridge: float | None, n_kernels: int) -> float:
@@ -119,26 +93,25 @@ def learn_weights(
     positive, the kernels with the largest are kept for good and the problem is solved once more
     for them, with a ridge of their own.
     """
-    operator = weighting.operator
-    costs = operator.inner(errors)
-    constant = gradient_matrix(np.zeros((operator.n_samples, operator.n_samples)))
-    slopes_at_zero = operator.inner(constant) if constant.any() else np.zeros_like(costs)
+    kernels = weighting.kernels
+    costs = kernels.contract(errors)
+    constant = gradient_matrix(np.zeros(kernels.shape))
+    slopes_at_zero = kernels.contract(constant) if constant.any() else np.zeros_like(costs)
     rho = weighting.rho
     if rho is None:
-        rho = float(weighting.ridge * operator.n_kernels * costs.std())
+        rho = float(weighting.ridge * kernels.n_kernels * costs.std())
 
     def value_and_gradient(b: FloatArray) -> tuple[float, FloatArray]:
-        slopes = operator.inner(gradient_matrix(operator.combine(b)))
+        slopes = kernels.contract(gradient_matrix(combine(kernels, b)))
         value = b @ (costs + (slopes_at_zero + slopes) / 2 + rho * b)
         return float(value), costs + slopes + 2 * rho * b
 
     weights = minimize_on_simplex(
         value_and_gradient, weighting.weights, max_iter=MAX_WEIGHT_STEPS, tol=WEIGHT_TOL
     ).x
-    smaller, weights = operator.keep_largest(weights, max_kernels)
-    if smaller is operator:
-        return replace(weighting, weights=weights, rho=rho)
-    return learn_weights(Weighting(smaller, weights, weighting.ridge), errors, gradient_matrix)
+    learned = replace(weighting, weights=weights, rho=rho)
+    smaller = learned.keep_largest(max_kernels)
+    return learned if smaller is learned else learn_weights(smaller, errors, gradient_matrix)
 
 
 def cluster_means(kernel: FloatArray, n_clusters: int, random: RandomState) -> FloatArray:

@@ -143,8 +143,8 @@ class MIDL(BaseDictionary):
 
     def _learn(self, task: Task) -> Learned:
         """Alternate codes, atoms and weights."""
-        ridge = default_ridge(self.ridge, task.operator.n_kernels)
-        weighting = Weighting(task.operator, task.operator.uniform(), ridge)
+        ridge = default_ridge(self.ridge, task.kernels.n_kernels)
+        weighting = Weighting.equal(task.kernels, ridge)
         kernel, parts = task.average, self._start(task)
         history: list[float] = []
         for _ in range(self.max_iter):
@@ -152,7 +152,7 @@ class MIDL(BaseDictionary):
             errors = error_matrix(parts, task.labels.size)
             gradient = partial(cross_gradient, parts, self.incoherence)
             weighting = learn_weights(weighting, errors, gradient, self.max_kernels)
-            kernel = weighting.operator.combine(weighting.weights)
+            kernel = weighting.combine()
             cost = sum(class_cost(part, kernel, self.incoherence) for part in parts)
             history.append(cost + weighting.cost)
             n_kernels = np.count_nonzero(weighting.weights)
@@ -160,8 +160,7 @@ class MIDL(BaseDictionary):
             parts = [scale_atoms(part, kernel) for part in parts]
             if len(history) > 1 and abs(history[-2] - history[-1]) <= self.tol * abs(history[-1]):
                 break
-        weights = weighting.operator.spread(weighting.weights)
-        return self._finish(task, weights, kernel, parts, history)
+        return self._finish(task, weighting.all_weights, kernel, parts, history)
 
     def _start(self, task: Task) -> list[ClassDictionary]:
         """The means of clusters of every class as atoms."""

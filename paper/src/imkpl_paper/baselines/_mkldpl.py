@@ -152,8 +152,8 @@ class MKLDPL(BaseDictionary):
     def _learn(self, task: Task) -> Learned:
         """Alternate dictionaries and weights."""
         strengths = Strengths(self.fidelity, self.suppression, self.rank_penalty)
-        ridge = default_ridge(self.ridge, task.operator.n_kernels)
-        weighting = Weighting(task.operator, task.operator.uniform(), ridge)
+        ridge = default_ridge(self.ridge, task.kernels.n_kernels)
+        weighting = Weighting.equal(task.kernels, ridge)
         kernel, coordinates = task.average, Coordinates.of(task.average)
         pairs = self._start(task, coordinates)
         history: list[float] = []
@@ -161,11 +161,11 @@ class MKLDPL(BaseDictionary):
             pairs = [_sweep(pair, kernel, coordinates, strengths) for pair in pairs]
             mixes = [coordinates.to_mixes(pair.analysis) for pair in pairs]
             errors = pair_errors(pairs, task.labels.size)
-            before = weighting.operator.spread(weighting.weights)
+            before = weighting.all_weights
             gradient = partial(response_gradient, pairs, mixes, strengths)
             weighting = learn_weights(weighting, errors, gradient, self.max_kernels)
-            weights = weighting.operator.spread(weighting.weights)
-            kernel = weighting.operator.combine(weighting.weights)
+            weights = weighting.all_weights
+            kernel = weighting.combine()
             coordinates = Coordinates.of(kernel)
             pairs = [
                 _carry_over(pair, mix, kernel, coordinates)

@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from imkpl_paper._imkpl import BoolArray, FloatArray, IntArray, Interval, StrOptions
 from imkpl_paper.baselines._base import BaseBaseline, Learned, Task
+from imkpl_paper.baselines._kernels import uniform
 from imkpl_paper.baselines._readers import NearestPrototype
 
 # Percentiles of the distances between training samples that are tried as radii. At the first all
@@ -139,7 +140,7 @@ class PrototypeSelection(BaseBaseline):
         # The greedy gains add up to what lies between no prototype at all and the objective.
         history = list(labels.size - np.cumsum(gains)) if self.method == "greedy" else [objective]
         return Learned(
-            weights=task.operator.uniform(),
+            weights=uniform(task.kernels.n_kernels),
             prototypes=np.eye(labels.size)[samples],
             owners=owners,
             reader=NearestPrototype(np.ones(samples.size), owners, counts / counts.sum()),

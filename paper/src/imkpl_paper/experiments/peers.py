@@ -184,15 +184,15 @@ class AverageKernelSVM(BasePeer):
     """A support vector machine (C = 100) on the average of the kernels."""
 
     def _learn(self, X: Any, labels: Any) -> None:
-        self.X_, self.bank_ = X, resolve_bank(self.kernels).adapt(X)
+        self.kernels_ = resolve_bank(self.kernels).on(X)
         self.model_ = SVC(kernel="precomputed", C=100).fit(self._average(X), labels)
 
     def _classify(self, X: Any) -> Any:
         return self.model_.predict(self._average(X))
 
     def _average(self, X: Any) -> FloatArray:
-        n_kernels = self.bank_.n_kernels
-        return self.bank_.combine(np.full(n_kernels, 1 / n_kernels), X, self.X_)
+        n_kernels = self.kernels_.n_kernels
+        return self.kernels_.cross(X).combine(np.full(n_kernels, 1 / n_kernels))
 
 
 class EasyMKL(BasePeer):
@@ -203,8 +203,8 @@ class EasyMKL(BasePeer):
     """
 
     def _learn(self, X: Any, labels: Any) -> None:
-        self.X_, self.bank_ = X, resolve_bank(self.kernels).adapt(X)
-        stack = self._stack(X)
+        self.kernels_ = resolve_bank(self.kernels).on(X)
+        stack = self._stack()
 
         from MKLpy.algorithms import KOMD
         from MKLpy.algorithms import EasyMKL as Model
@@ -216,14 +216,14 @@ class EasyMKL(BasePeer):
             self.models_.append((np.asarray(model.solution.weights, np.float64), model.learner))
 
     def _classify(self, X: Any) -> Any:
+        cross = self.kernels_.cross(X)
         scores = [
-            learner.decision_function(self.bank_.combine(weights, X, self.X_))
-            for weights, learner in self.models_
+            learner.decision_function(cross.combine(weights)) for weights, learner in self.models_
         ]
         return np.argmax(scores, axis=0)
 
-    def _stack(self, X: Any) -> KernelList:
-        n_kernels, n_samples = self.bank_.n_kernels, len(X)
+    def _stack(self) -> KernelList:
+        n_kernels, (n_samples, _) = self.kernels_.n_kernels, self.kernels_.shape
         size = np.dtype(np.float32).itemsize * n_kernels * n_samples**2
         if size > LARGEST_STACK:
             raise ValueError(
@@ -232,7 +232,7 @@ class EasyMKL(BasePeer):
             )
         stack = np.empty((n_kernels, n_samples, n_samples), dtype=np.float32)
         for k in range(n_kernels):
-            stack[k] = self.bank_.evaluate(k, X, X)
+            stack[k] = self.kernels_.evaluate(k)
         return KernelList(stack)
 
 

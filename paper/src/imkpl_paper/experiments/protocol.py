@@ -135,10 +135,10 @@ def choose_some(rows: IntArray, y: Any, seed: int) -> IntArray:
 
 def stack_kernels(kernels: Any, X: Any) -> Any:
     """All kernel matrices of series, to be computed once for all candidates and folds."""
-    bank, samples = resolve_bank(kernels).adapt(X)._tabulate(X)
-    stack = np.empty((len(X), len(X), bank.n_kernels), dtype=np.float32)
-    for index in range(bank.n_kernels):
-        stack[..., index] = bank.evaluate(index, samples)
+    table = resolve_bank(kernels).on(X).tabulated()
+    stack = np.empty((*table.shape, table.n_kernels), dtype=np.float32)
+    for index in range(table.n_kernels):
+        stack[..., index] = table.evaluate(index)
     return stack
 
 

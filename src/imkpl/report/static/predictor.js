@@ -86,14 +86,14 @@ const imkplPredictor = (() => {
     return x;
   };
   // Non-negative least squares by an active set: how much of each prototype rebuilds a case.
-  const rebuild = (model, linear, allowed) => {
+  const rebuild = (model, linear) => {
     const code = zeros(linear.length);
     const limit = 1e-10 * Math.max(...linear.map(Math.abs));
     const useless = new Set();
     let active = [];
     while (active.length < model.sparsity) {
       const slope = (j) => linear[j] - sum(active.map((i) => inner(model, i, j) * code[i]));
-      const open = allowed.filter((j) => !active.includes(j) && !useless.has(j) && slope(j) > limit);
+      const open = range(linear.length).filter((j) => !active.includes(j) && !useless.has(j) && slope(j) > limit);
       if (open.length === 0) break;
       const next = open[largestAt(open.map(slope))];
       let chosen = [...active, next];
@@ -116,9 +116,7 @@ const imkplPredictor = (() => {
   };
   const encode = (model, similarities) => {
     const all = range(similarities.length);
-    const price = model.entrance * Math.max(Math.max(...similarities), 0);
-    const first = rebuild(model, similarities.map((value) => value - price), all);
-    const code = rebuild(model, similarities, all.filter((j) => first[j] > 0));
+    const code = rebuild(model, similarities);
     let explained = 0;
     all.filter((j) => code[j] > 0).forEach((j, _, used) => {
       explained += code[j] * (2 * similarities[j] - sum(used.map((i) => inner(model, i, j) * code[i])));

@@ -144,11 +144,11 @@ ABLATION = Item(
         "Every line keeps the changes of the lines above it; the last one is IMKPL with its "
         "defaults. The first has the linear programme for the weights, codes and neighbourhoods "
         "of size T0, T0 prototypes per class and the paper's lambda, mu and tau. Then: weights by "
-        "a squared hinge on margins, with 4 neighbours and at "
-        "most the paper's number of kernels; lambda 0.5 and tau 1.2; codes of one prototype while "
-        "prototypes are learned, of up to 20 afterwards; prototypes that vote and are learned for "
-        "that; up to 10 samples per prototype, and the number of prototypes by folds of the "
-        "training part; the number of kernels by the model.",
+        "a squared hinge on margins, with 4 neighbours and at most the paper's number of kernels; "
+        "lambda 0.5 and tau 1.2; codes of one prototype while prototypes are learned, of up to 20 "
+        "afterwards; prototypes that vote and are learned for that; up to 10 samples per "
+        "prototype, and the number of prototypes by folds of the training part; the number of "
+        "kernels by the model.",
         "What no parameter switches off is in all lines: terms relative to the variance, the start "
         "by covering, no step that raises the objective, and the corrections of the pursuit "
         "(docs/paper_to_code.md).",

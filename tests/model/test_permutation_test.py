@@ -1,48 +1,27 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl import IMKPL, ISKPL
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.model import twins
-from imkpl.model.problem import Problem
-from imkpl.model.separation import LinearSeparation
-from imkpl.model.twins import compare_with_twins, tail_probabilities, weigh_evidence
-from model.problems import seeds
-
-laws = settings(max_examples=25, deadline=None, derandomize=True)
-
-
-def compare(X, labels, sample_weight=None, n_same=4, scales=None, counts=None):
-    bank = PerFeatureGaussian().adapt(X, sample_weight)
-    problem = Problem(
-        X=X,
-        labels=labels,
-        sample_weight=np.ones(labels.size) if sample_weight is None else sample_weight,
-        counts=np.ones(labels.size) if counts is None else counts,
-        bank=bank,
-        kernel_indices=np.arange(bank.n_kernels),
-        separation_loss=LinearSeparation(np.zeros(bank.n_kernels)),
-        discrimination=0.0,
-        separation=0.0,
-        interpretability=0.0,
-        sparsity=3,
-        code_sparsity=2,
-        evidence=np.zeros(bank.n_kernels),
-    )
-    if scales is not None:
-        problem = replace(problem, bank=twins_of_scale(bank, scales))
-    return compare_with_twins(problem, problem.average(), n_same)
+from imkpl.kernels.normalize import ScaledKernels
+from imkpl.model import permutation_test as module
+from imkpl.model.permutation_test import (
+    run_permutation_test,
+    tail_probabilities,
+    weigh_evidence,
+)
+from model.problems import laws, pose, seeds
 
 
-def twins_of_scale(bank, scales):
-    from imkpl.kernels import VarianceNormalized
-
-    return VarianceNormalized(bank, scales=scales)
+def compare(X, labels, sample_weight=None, counts=None, factors=None):
+    kernels = PerFeatureGaussian().on(X, sample_weight)
+    if factors is not None:
+        kernels = ScaledKernels(kernels, factors)
+    problem = pose(kernels, labels, sample_weight, counts)
+    return run_permutation_test(problem, problem.average())
 
 
 def make_noise(rng, n_samples=200):
@@ -95,7 +74,7 @@ def test_a_factor_on_a_kernel_changes_nothing():
     rng = np.random.default_rng(0)
     labels = np.arange(80) % 2
     X = np.hstack([rng.standard_normal((80, 2)) + labels[:, None], make_noise(rng, 80)])
-    scaled = compare(X, labels, scales=rng.uniform(0.1, 10.0, 12))
+    scaled = compare(X, labels, factors=rng.uniform(0.1, 10.0, 12))
     assert_allclose(scaled.shares, compare(X, labels).shares, atol=1e-4)
 
 
@@ -133,7 +112,7 @@ def test_equal_rows_are_as_many_samples():
 
 
 def test_equal_rows_may_be_too_many_to_shuffle_all(monkeypatch):
-    monkeypatch.setattr(twins, "MOST_UNFOLDED", 250)
+    monkeypatch.setattr(module, "MOST_UNFOLDED", 250)
     X, labels, counts = make_answers(0)
     assert set(compare(X, labels, counts, counts=counts).passing) >= {0, 1}
     found = compare(X, labels, counts, counts=1000 * counts)
@@ -144,7 +123,7 @@ def test_samples_may_be_too_many_to_compare_all(monkeypatch):
     rng = np.random.default_rng(0)
     labels = np.arange(300) % 2
     X = np.hstack([rng.standard_normal((300, 2)) + labels[:, None], make_noise(rng, 300)])
-    monkeypatch.setattr(twins, "MOST_COMPARED", 50)
+    monkeypatch.setattr(module, "MOST_COMPARED", 50)
     assert set(compare(X, labels).passing) >= {0, 1}
 
 
@@ -158,7 +137,7 @@ def test_twins_of_some_kernels_stand_for_those_of_all(monkeypatch):
         X[:, 12:20] = make_noise(rng, 150)[:, -8:]
         slow = compare(X, labels)
         with monkeypatch.context() as few:
-            few.setattr(twins, "MOST_TWINNED", 120)
+            few.setattr(module, "MOST_TWINNED", 120)
             fast = compare(X, labels)
         n_found += np.count_nonzero(fast.passing < 12)
         n_apart += np.setxor1d(fast.passing, slow.passing).size
@@ -186,10 +165,6 @@ def test_probabilities_are_shares_of_twins_with_an_exponential_tail(seed, n_twin
     if rates.size:
         assert_allclose(rates, rates[0])
         assert found[~is_body].max() <= n_top / n_twins
-
-
-def test_twins_that_are_all_alike_have_no_tail():
-    assert tail_probabilities(np.array([0.0, 1.0]), np.zeros(20)).tolist() == [1.0, 0.0]
 
 
 @laws

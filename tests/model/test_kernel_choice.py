@@ -1,40 +1,31 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from imkpl.kernels import PerFeatureGaussian, VarianceNormalized
-from imkpl.model import initialize as module
-from imkpl.model.cover import cover_classes, initial_state
-from imkpl.model.initialize import (
-    MarginChoice,
-    MarginStart,
-    acceptable_shortfall,
-    start_average,
-)
+from imkpl.kernels import PerFeatureGaussian
+from imkpl.model import margin_choice as module
+from imkpl.model.cover import cover_classes
+from imkpl.model.kernel_choice import start_as_printed
+from imkpl.model.margin_choice import MarginChoice, acceptable_shortfall
 from imkpl.model.neighbors import find_neighborhoods
 from imkpl.model.objective import evaluate
 from imkpl.model.separation import (
-    LinearSeparation,
     MarginSeparation,
     compute_margins,
     margin_pair_weights,
 )
 from imkpl.solvers import solve_nqp
-from model.problems import make_data, make_problem, seeds
-
-laws = settings(max_examples=25, deadline=None, derandomize=True)
+from model.problems import first_state, laws, make_data, make_problem, pose, scale_kernels, seeds
 
 
 @laws
 @given(seeds, st.sampled_from(["lp", "margin"]), st.integers(1, 20))
 def test_the_start_is_a_cover_by_single_samples(seed, rule, n_prototypes):
     problem, _, weights = make_problem(*make_data(seed), rule)
-    state = initial_state(problem, weights, n_prototypes)
+    state = first_state(problem, weights, n_prototypes)
     K = problem.combine(weights)
     order = cover_classes(K, problem.members, n_prototypes, problem.sample_weight)
     seeds = sorted(order, key=lambda t: problem.labels[t])
@@ -68,7 +59,7 @@ def chosen_kernels(problem):
 @pytest.mark.parametrize("max_kernels", [1, 2, 3, 5, 40])
 def test_starts_keep_at_most_max_kernels(rng, max_kernels):
     problem, _, weights = make_problem(*planted(rng), max_kernels=max_kernels)
-    assert weights.size == problem.bank.n_kernels == problem.kernel_indices.size
+    assert weights.size == problem.kernels.n_kernels == problem.kernel_indices.size
     assert weights.size <= min(max_kernels, 11)
     assert weights.min() > 0
     assert weights.sum() == pytest.approx(1.0)
@@ -102,7 +93,7 @@ def make_plain(n_neighbors=1):
 
 def test_where_neighbours_say_nothing_kernels_count_alike():
     problem, neighborhoods, weights = make_plain()
-    margins = module.mean_margins(problem.bank, problem.X, neighborhoods, problem.sample_weight)
+    margins = module.mean_margins(problem.kernels, neighborhoods, problem.sample_weight)
     assert margins.max() < 0
     assert weights.size == margins.size > 1
     assert_allclose(weights, 1 / margins.size)
@@ -112,29 +103,13 @@ def test_where_neighbours_say_nothing_kernels_count_alike():
     assert_allclose(moved, weights, atol=0.01)
 
 
-def test_where_neighbours_say_nothing_a_limit_keeps_the_best_alone():
-    full, neighborhoods, _ = make_plain()
-    margins = module.mean_margins(full.bank, full.X, neighborhoods, full.sample_weight)
-    limited, weights = MarginStart(full, neighborhoods)(1)
-    assert limited.kernel_indices.tolist() == [full.kernel_indices[np.argmax(margins)]]
-    assert weights.tolist() == [1.0]
-
-
-def test_the_gain_is_the_part_of_the_hinge_that_is_gone(rng):
-    margins, shares = rng.normal(0.5, 1.0, (50, 3)), rng.dirichlet(np.ones(50))
-    choice, weights = MarginChoice(margins, shares), np.array([0.2, 0.0, 0.7])
-    left = sum(a * max(0.0, 1 - row @ weights) ** 2 for a, row in zip(shares, margins, strict=True))
-    assert choice.gain(weights) == pytest.approx(1 - left)
-    assert choice.gain(np.zeros(3)) == pytest.approx(0.0)
-
-
 def test_the_average_start_is_uniform_and_keeps_all_kernels(two_blobs):
     X, y = two_blobs
     problem, neighborhoods, weights = make_problem(X, y, np.ones(40), "lp")
     assert weights.tolist() == [0.25] * 4
     assert problem.kernel_indices.tolist() == [0, 1, 2, 3]
     assert problem.separation_loss.ridge == 0
-    again, _ = start_average(problem, neighborhoods)
+    again, _ = start_as_printed(problem, neighborhoods)
     assert_array_equal(again.separation_loss.slopes, problem.separation_loss.slopes)
     assert problem.separation_loss.slopes[:2].max() < problem.separation_loss.slopes[2:].min()
 
@@ -157,7 +132,7 @@ def test_the_margin_loss_is_the_free_problem_on_the_simplex(rng, separation):
     problem, neighborhoods, weights = make_problem(*planted(rng), "margin", separation=separation)
     loss = problem.separation_loss
     assert isinstance(loss, MarginSeparation)
-    margins = compute_margins(problem.bank, problem.X, neighborhoods)
+    margins = compute_margins(problem.kernels, neighborhoods)
     shares = margin_pair_weights(neighborhoods, problem.sample_weight)
     for w in (weights, *rng.dirichlet(np.ones(weights.size), size=3)):
         expected = separation * free_value(margins, shares, w / loss.target)
@@ -169,20 +144,12 @@ def test_the_margin_start_is_close_to_the_minimum_of_its_loss(rng):
     loss = problem.separation_loss
 
     def value(w):
-        return problem.separation * loss.value(w) + loss.regularization(w)
+        return problem.settings.separation * loss.value(w) + loss.regularization(w)
 
-    moved = loss.minimize(np.zeros(weights.size), problem.separation, weights)
+    moved = loss.minimize(np.zeros(weights.size), problem.settings.separation, weights)
     assert value(moved) == pytest.approx(value(weights), rel=2e-2)
     others = rng.dirichlet(np.ones(weights.size), size=20)
     assert all(value(w) > value(weights) for w in others)
-
-
-def test_few_margins_are_chosen_by_the_squared_hinge(rng):
-    margins, shares = rng.normal(0.5, 1.0, (200, 4)), 1000 * rng.dirichlet(np.ones(200))
-    found = [MarginChoice(margins, shares).choose(n, 0.03) for n in (1, 2, 4)]
-    assert [np.count_nonzero(v) for v in found[:2]] == [1, 2]
-    values = [free_value(margins, shares, v) for v in (np.zeros(4), *found)]
-    assert values[0] > values[1] > values[2] >= values[3]
 
 
 @laws
@@ -203,11 +170,6 @@ def test_more_is_given_up_where_kernels_are_many_and_samples_few():
     assert_allclose([tall, wide], module.SHORTFALLS, rtol=0.01)
 
 
-def test_kernels_without_any_positive_margin_get_no_weight(rng):
-    margins = -rng.uniform(0.1, 1.0, (20, 3))
-    assert not MarginChoice(margins, np.full(20, 0.05)).choose(None, 0.03).any()
-
-
 def test_every_round_of_the_hinge_lowers_it(monkeypatch, rng):
     # Kernels that separate well: most margins exceed one, where the square and the hinge differ.
     margins, shares = rng.normal(1.5, 0.7, (200, 4)), 1000 * rng.dirichlet(np.ones(200))
@@ -222,12 +184,6 @@ def test_every_round_of_the_hinge_lowers_it(monkeypatch, rng):
     assert values[-1] == pytest.approx(generic.fun, rel=1e-4)
 
 
-def test_candidates_are_those_that_separate_best_alone(monkeypatch, rng):
-    monkeypatch.setattr(module, "MAX_CANDIDATES", 3)
-    problem, _, _ = make_problem(*planted(rng), "margin", n_neighbors=4)
-    assert chosen_kernels(problem) <= {0, 1, 2}
-
-
 def test_a_kernel_that_was_not_looked_at_is_found_if_it_adds_more(monkeypatch, rng):
     # Three copies of a feature are the best alone; what they miss is told by feature 3.
     monkeypatch.setattr(module, "MAX_CANDIDATES", 3)
@@ -238,30 +194,6 @@ def test_a_kernel_that_was_not_looked_at_is_found_if_it_adds_more(monkeypatch, r
     monkeypatch.setattr(module, "SCREENING_ROUNDS", 0)
     screened, _, _ = make_problem(X, labels, weight, "margin", n_neighbors=4, max_kernels=2)
     assert chosen_kernels(screened) <= {0, 1, 2}
-
-
-def test_the_search_ends_when_nothing_outside_promises_more(monkeypatch, rng):
-    monkeypatch.setattr(module, "MAX_CANDIDATES", 4)
-    found = []
-    look = MarginStart._find_better
-    monkeypatch.setattr(
-        MarginStart, "_find_better", lambda *args: found.append(look(*args)) or found[-1]
-    )
-    make_problem(*planted(rng, n_noise=20), "margin", n_neighbors=4, max_kernels=2)
-    assert found[-1] is None
-    assert len(found) <= module.SCREENING_ROUNDS
-    assert all(candidates.size == 4 for candidates in found[:-1])
-
-
-def test_starts_leave_the_given_problem_alone(rng):
-    X, labels, weight = planted(rng)
-    problem, _, _ = make_problem(X, labels, weight, "lp")
-    bank = PerFeatureGaussian().adapt(X)
-    plain = replace(problem, bank=bank, separation_loss=LinearSeparation(np.zeros(11)))
-    neighborhoods = find_neighborhoods(plain.combine(np.full(11, 1 / 11)), labels, 2, 4)
-    MarginStart(plain, neighborhoods)(2)
-    assert plain.bank.n_kernels == 11
-    assert plain.kernel_indices.size == 11
 
 
 def test_samples_are_compared_as_long_as_memory_lasts(monkeypatch):
@@ -279,10 +211,8 @@ def test_few_compared_samples_find_the_informative_kernels(monkeypatch, rng):
     monkeypatch.setattr(module, "MAX_MARGINS", 6 * X.shape[1] * 60)
     compared = module.choose_compared(300, 6, X.shape[1])
     assert compared.size == 60
-    problem, _, _ = make_problem(X, labels, sample_weight, rule="lp")
-    scaled = VarianceNormalized(PerFeatureGaussian()).adapt(X)
-    problem = replace(problem, bank=scaled, kernel_indices=np.arange(scaled.n_kernels))
-    average = problem.combine(1 / problem.diagonals)
+    problem = scale_kernels(pose(PerFeatureGaussian().on(X), labels, sample_weight))
+    average = problem.average()
     neighborhoods = find_neighborhoods(average, labels, 2, 6, compared)
     found = chosen_kernels(module.MarginStart(problem, neighborhoods)(2)[0])
     everyone = find_neighborhoods(average, labels, 2, 6)
