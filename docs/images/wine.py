@@ -15,13 +15,13 @@ COLOURS = ["#0072B2", "#E69F00", "#009E73"]  # Okabe and Ito: safe for colour-bl
 data = load_wine()
 X, y = data.data, data.target
 model = IMKPL(sparsity=4, max_kernels=6, random_state=0).fit(X, y)
-bank = PerFeatureGaussian().adapt(X)
+kernels = PerFeatureGaussian().on(X)
 average = np.full(X.shape[1], 1 / X.shape[1])
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 panels = [("average of 13 kernels", average), ("learned: 6 of 13", model.kernel_weights_)]
 for axis, (title, weights) in zip(axes, panels, strict=False):
-    distances = np.sqrt(np.maximum(0, 2 - 2 * bank.combine(weights, X)))
+    distances = np.sqrt(np.maximum(0, 2 - 2 * kernels.combine(weights)))
     places = TSNE(metric="precomputed", init="random", random_state=0).fit_transform(distances)
     for label, colour in enumerate(COLOURS):
         axis.scatter(*places[y == label].T, s=14, color=colour, label=data.target_names[label])
