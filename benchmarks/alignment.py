@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from imkpl.kernels import GlobalAlignment
+from imkpl.series import read_series
 
 DTYPES = ("float64", "float32")
 # Number of series, range of their lengths, channels, and series to compare them with; 0 for a Gram
@@ -51,13 +52,16 @@ def compare(shape, repetitions):
     X = make_walks(n_series, lengths, n_channels, 0)
     Y = make_walks(n_others, lengths, n_channels, 1) if n_others else None
     settings = {"length": None, "groups": {"all": range(n_channels)}}
-    banks = {dtype: GlobalAlignment(dtype=dtype, **settings).adapt(X) for dtype in DTYPES}
+    bound = {dtype: GlobalAlignment(dtype=dtype, **settings).on(X) for dtype in DTYPES}
     # Our bandwidth is 2 sigma**2.
-    sigma = float(np.sqrt(banks["float64"].kernels.widths[0] / 2))
+    sigma = float(np.sqrt(bound["float64"].widths[0] / 2))
+    if Y is not None:
+        new = read_series(Y)
+        bound = {dtype: kernels.cross(new) for dtype, kernels in bound.items()}
     theirs = [
         None if part is None else to_time_series_dataset([x.T for x in part]) for part in (X, Y)
     ]
-    calls = {dtype: partial(bank.evaluate, 0, X, Y) for dtype, bank in banks.items()}
+    calls = {dtype: partial(kernels.evaluate, 0) for dtype, kernels in bound.items()}
     for n_jobs in (1, 2):
         calls[n_jobs] = partial(cdist_gak, *theirs, sigma=sigma, n_jobs=n_jobs)
     cdist_gak(theirs[0][:3], sigma=sigma)

@@ -36,20 +36,19 @@ class RandomPrototypes(ClassifierMixin, BaseEstimator):
         support = np.concatenate(drawn)
         self.prototype_classes_ = np.asarray(y)[support]
         self.class_shares_ = np.eye(self.classes_.size)[labels[support]]
-        self.samples_ = X[support][:, self.columns_]
-        self.bank_ = PerFeatureGaussian().adapt(X[:, self.columns_])
+        self.kernels_ = PerFeatureGaussian().on(X[:, self.columns_]).take(support)
+        self.weights_ = np.full(n_features, 1 / n_features)
         return self
 
     def transform(self, X: Any) -> Any:
         """Codes over all prototypes."""
-        gram = self._combine(self.samples_)
-        sparsity = self.like.get_params()["code_sparsity"]
-        return solve_nqp_batch(gram, -2 * self._combine(X[:, self.columns_]), sparsity, scale=2.0).x
+        gram, sparsity = self.kernels_.combine(self.weights_), self.like.code_sparsity
+        return solve_nqp_batch(gram, -2 * self._compare(X), sparsity, scale=2.0).x
 
     def predict(self, X: Any) -> Any:
         """The class of the nearest prototype."""
-        return self.prototype_classes_[np.argmax(self._combine(X[:, self.columns_]), axis=1)]
+        return self.prototype_classes_[np.argmax(self._compare(X), axis=1)]
 
-    def _combine(self, X: Any) -> Any:
-        weights = np.full(self.bank_.n_kernels, 1 / self.bank_.n_kernels)
-        return np.ascontiguousarray(self.bank_.combine(weights, X, self.samples_))
+    def _compare(self, X: Any) -> Any:
+        """The combined kernel between samples and prototypes."""
+        return self.kernels_.cross(X[:, self.columns_]).combine(self.weights_)

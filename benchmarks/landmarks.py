@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from imkpl import IMKPL
-from imkpl.estimators import _landmarks
+from imkpl.estimators import _kernels
 from shared import as_table
 
 # Informative features, classes, clusters per class.
@@ -23,7 +23,7 @@ DATA = {
     "3 of 100, 2 classes": (3, 2, 3),
     "10 of 100, 4 classes": (10, 4, 2),
 }
-CHOOSE = _landmarks.choose_landmarks
+CHOOSE = _kernels.choose_landmarks
 
 
 def make(name, n_samples, seed):
@@ -46,9 +46,9 @@ def in_average_kernel(*arguments, kernel_weights=None, **options):
     return CHOOSE(*arguments, **options)
 
 
-def at_random(bank, X, labels, sample_weight, n_landmarks, *, seed, **options):
+def at_random(kernels, labels, sample_weight, n_landmarks, *, seed, **options):
     """As many landmarks of every class, all drawn with the same chance."""
-    average, _ = CHOOSE(bank, X, labels, sample_weight, n_landmarks, seed=seed, **options)
+    average, _ = CHOOSE(kernels, labels, sample_weight, n_landmarks, seed=seed, **options)
     rng, chosen = np.random.default_rng(seed), []
     for q in np.unique(labels):
         members = np.flatnonzero(labels == q)
@@ -69,7 +69,7 @@ def measure(name, way, seed, n_samples, n_landmarks, n_test=20_000):
     if way == "exact":
         model = IMKPL(solver="exact").fit(X[n_test:], y[n_test:])
     else:
-        with patch.object(_landmarks, "choose_landmarks", WAYS[way]):
+        with patch.object(_kernels, "choose_landmarks", WAYS[way]):
             model = IMKPL(solver="landmarks", n_landmarks=n_landmarks, random_state=seed)
             model.fit(X[n_test:], y[n_test:])
     seconds = time.process_time() - begun

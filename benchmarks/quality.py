@@ -94,17 +94,16 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
     """A support vector machine on the average of one Gaussian kernel per feature."""
 
     def fit(self, X: Any, y: Any) -> AverageKernelSVM:
-        """Adapt the bandwidths and fit the machine."""
-        self.bank_ = PerFeatureGaussian().adapt(X)
-        self.X_, self.classes_ = X, np.unique(y)
-        self.weights_ = np.full(self.bank_.n_kernels, 1 / self.bank_.n_kernels)
+        """Learn the bandwidths and fit the machine."""
+        self.kernels_, self.classes_ = PerFeatureGaussian().on(X), np.unique(y)
+        self.weights_ = np.full(self.kernels_.n_kernels, 1 / self.kernels_.n_kernels)
         self.machine_ = SVC(kernel="precomputed", C=100)
-        self.machine_.fit(self.bank_.combine(self.weights_, X), y)
+        self.machine_.fit(self.kernels_.combine(self.weights_), y)
         return self
 
     def predict(self, X: Any) -> Any:
         """Classify samples."""
-        return self.machine_.predict(self.bank_.combine(self.weights_, X, self.X_))
+        return self.machine_.predict(self.kernels_.cross(X).combine(self.weights_))
 
 
 OURS = ("IMKPL", "ISKPL")

@@ -6,24 +6,9 @@ import numpy as np
 import pytest
 
 from imkpl._threads import limited_threads
-from imkpl.model import size
 
 # Pictures are drawn without a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    """The number of prototypes is chosen between two by two folds, but for tests of that choice.
-
-    Most of the time of a fit to so few samples would go into the choice.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        if not item.get_closest_marker("folds"):
-            patch.setattr(size, "PER_CLASS", size.PER_CLASS[:2])
-            patch.setattr(size, "MORE_FOLDS", 2)
-            patch.setattr(size, "FEWER_FOLDS", 2)
-        return (yield)
 
 
 @pytest.fixture(autouse=True)

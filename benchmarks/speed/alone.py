@@ -62,28 +62,28 @@ def fit(kind, n_samples, n_features, n_test=0, **settings):
 
 
 def fit_planted(n_samples, n_features, n_informative=40):
-    """A fit to four classes that differ in the first features, and what the twins took of it."""
+    """A fit to four classes that differ in the first features; the permutation test is timed."""
     from imkpl import IMKPL
-    from imkpl.estimators import _imkpl
+    from imkpl.model import kernel_choice
 
     rng = np.random.default_rng(0)
     y = np.arange(n_samples) % 4
     X = rng.standard_normal((n_samples, n_features))
     X[:, :n_informative] += 0.7 * rng.standard_normal((4, n_informative))[y]
     load_compiled_code()
-    compare, parts = _imkpl.compare_with_twins, []
+    test, parts = kernel_choice.run_permutation_test, []
 
-    def compare_timed(*arguments):
-        seconds, found = timed(lambda: compare(*arguments))
+    def test_timed(*arguments):
+        seconds, found = timed(lambda: test(*arguments))
         parts.append(seconds)
         return found
 
-    _imkpl.compare_with_twins = compare_timed
+    kernel_choice.run_permutation_test = test_timed
     seconds, model = timed(lambda: IMKPL().fit(X, y))
     kept = np.flatnonzero(model.kernel_weights_)
     return {
         "seconds": seconds,
-        "twins": sum(parts),
+        "test": sum(parts),
         "gigabytes": peak_gigabytes(),
         "kernels": kept.size,
         "right": int(np.count_nonzero(kept < n_informative)),

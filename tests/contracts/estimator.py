@@ -1,8 +1,10 @@
-"""The laws of every prototype classifier."""
+"""The laws of every prototype classifier, IMKPL and ISKPL."""
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+
+from imkpl import ISKPL
 
 TERMS = {
     "reconstruction",
@@ -37,10 +39,16 @@ def check_weights(model):
     assert np.all(weights >= 0)
     assert_allclose(weights.sum(), 1.0, rtol=1e-12)
     assert len(model.kernel_names_) == weights.size
-    limit = model.get_params().get("max_kernels")
+    live = np.flatnonzero(weights)
+    if isinstance(model, ISKPL):
+        assert_allclose(weights[live], 1 / live.size, rtol=1e-12)
     # The step of the linear programme may be cut short by the votes.
-    if limit is not None and (model.weight_rule != "lp" or model.decision == "share"):
-        assert 1 <= np.count_nonzero(weights) <= limit
+    elif model.max_kernels is not None and (model.weight_rule, model.decision) != ("lp", "votes"):
+        assert 1 <= live.size <= model.max_kernels
+    evidence = model.kernel_evidence_
+    assert evidence.shape == weights.shape
+    assert np.all((evidence >= 0) & (evidence <= 1))
+    assert_allclose(model.expected_false_kernels_, np.sum(1 - evidence[live]), rtol=1e-12)
 
 
 def check_prototypes(model, X, y, combined):
@@ -167,3 +175,8 @@ def check_names(model, new):
 def check_attributes(model):
     learned = set(vars(model)) - set(model.get_params(deep=False))
     assert all(name.endswith("_") or name.startswith("_") for name in learned)
+    # Nothing is kept of the training samples but those that prototypes are made of.
+    predictor = model._predictor
+    assert predictor.kernels.shape == (model.support_.size, model.support_.size)
+    assert predictor.kernels.n_kernels == np.count_nonzero(model.kernel_weights_)
+    assert_array_equal(np.sort(predictor.rows), model.support_)

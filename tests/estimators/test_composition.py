@@ -6,6 +6,7 @@ import sklearn
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -16,7 +17,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from imkpl import IMKPL, ISKPL, IMKPLSelector
+from imkpl import IMKPL, ISKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer, kernel_count_scorer
 from imkpl.kernels import Gaussian, PerFeatureGaussian
 from imkpl.measures import discrimination_score, interpretability_score
@@ -44,7 +45,7 @@ def test_grid_search_over_the_weights_of_the_terms(wine):
     models = {}
     for name, (low, high) in grid.items():
         for value in (low, high):
-            models[value] = IMKPL(max_kernels=4, **{name: value}).fit(wine.X, wine.y)
+            models[value] = IMKPL(max_kernels=4, n_prototypes=9, **{name: value}).fit(wine.X, wine.y)
         assert np.any(models[low].predict_proba(wine.new) != models[high].predict_proba(wine.new))
 
 
@@ -79,7 +80,7 @@ def test_grid_search_over_interpretability_measures(wine):
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_scorers_are_the_measures_of_the_fitted_model(kind, wine):
-    model = kind(sparsity=3, interpretability=0.1).fit(wine.X, wine.y)
+    model = kind(sparsity=3, n_prototypes=9, interpretability=0.1).fit(wine.X, wine.y)
     ip = interpretability_score(model.prototypes_, wine.y)
     assert interpretability_scorer(model, wine.new, wine.new_y) == pytest.approx(ip)
     codes = model.transform(wine.new)
@@ -102,48 +103,12 @@ def test_codes_are_features_for_another_classifier(wine):
     assert pipe.fit(wine.X, wine.y).score(wine.new, wine.new_y) > 0.9
 
 
-def test_selector_in_a_pipeline(wine, rng):
+def test_selecting_features_in_a_pipeline(wine, rng):
     noisy = np.hstack([wine.X, rng.standard_normal((len(wine.X), 30))])
-    pipe = make_pipeline(
-        StandardScaler(),
-        IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9), max_features=4),
-        LogisticRegression(),
-    )
-    search = GridSearchCV(pipe, {"imkplselector__max_features": [2, 5]}, cv=FOLDS)
-    search.fit(noisy, wine.y)
-    assert search.best_score_ > 0.85
-    kept = pipe.fit(noisy, wine.y)[1].get_support(indices=True)
-    assert 1 <= kept.size <= 4
-    assert kept.max() < wine.X.shape[1]
-    assert pipe[-1].n_features_in_ == kept.size
-
-
-def test_selector_keeps_the_features_of_positive_weight(wine):
-    selector = IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9, max_kernels=9), max_features=3).fit(
-        wine.X, wine.y
-    )
-    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=3).fit(wine.X, wine.y)
-    assert_array_equal(selector.get_support(), model.kernel_weights_ > 0)
-    assert_array_equal(selector.transform(wine.new), wine.new[:, model.kernel_weights_ > 0])
-    assert selector.estimator.max_kernels == 9
-    own_limit = IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9, max_kernels=5)).fit(wine.X, wine.y)
-    assert own_limit.get_support().sum() <= 5
-
-
-def test_selector_counts_several_widths_as_one_feature(wine):
-    bank = PerFeatureGaussian(scales=(0.5, 2.0))
-    selector = IMKPLSelector(IMKPL(bank, sparsity=3, n_prototypes=9, max_kernels=6)).fit(
-        wine.X, wine.y
-    )
-    weights = selector.estimator_.kernel_weights_.reshape(-1, 2)
-    assert_array_equal(selector.get_support(), weights.sum(axis=1) > 0)
-
-
-def test_selector_passes_weights_on(wine):
-    weight = (wine.y > 0).astype(float)
-    weighted = IMKPLSelector(max_features=3).fit(wine.X, wine.y, sample_weight=weight)
-    removed = IMKPLSelector(max_features=3).fit(wine.X[weight > 0], wine.y[weight > 0])
-    assert_array_equal(weighted.estimator_.kernel_weights_, removed.estimator_.kernel_weights_)
+    selector = SelectFromModel(IMKPL(sparsity=3, n_prototypes=9, max_kernels=4))
+    pipe = make_pipeline(StandardScaler(), selector, LogisticRegression())
+    assert cross_val_score(pipe, noisy, wine.y, cv=FOLDS).mean() > 0.85
+    assert pipe.fit(noisy, wine.y)[1].get_support(indices=True).max() < wine.X.shape[1]
 
 
 def test_clone_has_parameters_and_nothing_learned(wine):
@@ -177,19 +142,20 @@ def test_cross_validation_splits_precomputed_stacks(model, stacks):
 def test_precomputed_stack_equals_the_kernels_it_holds(kind, wine):
     X, new = wine.X[:, :5], wine.new[:, :5]
     widths = 2 * X.var(axis=0)
-    direct = kind(sparsity=3).fit(X, wine.y)
-    stacked = kind("precomputed", sparsity=3)
+    direct = kind(sparsity=3, n_prototypes=9).fit(X, wine.y)
+    stacked = kind("precomputed", sparsity=3, n_prototypes=9)
     stacked.fit(np.exp(-((X[:, None] - X) ** 2) / widths), wine.y)
     cross = np.exp(-((new[:, None] - X) ** 2) / widths)
+    # Searches stop where rounding has an effect.
     np.testing.assert_allclose(stacked.kernel_weights_, direct.kernel_weights_, atol=1e-6)
-    np.testing.assert_allclose(stacked.predict_proba(cross), direct.predict_proba(new), atol=1e-6)
+    np.testing.assert_allclose(stacked.predict_proba(cross), direct.predict_proba(new), atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_precomputed_matrix_is_one_kernel(kind, stacks):
     K, y = stacks
-    matrix = kind("precomputed", sparsity=3).fit(K[:, :, 0], y)
-    stack = kind("precomputed", sparsity=3).fit(K[:, :, :1], y)
+    matrix = kind("precomputed", sparsity=3, n_prototypes=9).fit(K[:, :, 0], y)
+    stack = kind("precomputed", sparsity=3, n_prototypes=9).fit(K[:, :, :1], y)
     assert_array_equal(matrix.predict_proba(K[:9, :, 0]), stack.predict_proba(K[:9, :, :1]))
     assert_array_equal(matrix.predict_proba(K[:9, :, :1]), stack.predict_proba(K[:9, :, 0]))
 
@@ -208,29 +174,24 @@ def test_precomputed_samples_of_zero_weight_equal_removed_samples(stacks, rng):
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_sample_weight_is_routed_through_a_pipeline(kind, wine):
     weight = np.where(wine.y == 1, 5.0, 1.0)
-    model = kind(sparsity=3).set_fit_request(sample_weight=True)
+    model = kind(sparsity=3, n_prototypes=9).set_fit_request(sample_weight=True)
     scaler = StandardScaler().set_fit_request(sample_weight=False)
     pipe = make_pipeline(scaler, model).fit(wine.X, wine.y, sample_weight=weight)
     scaled = StandardScaler().fit_transform(wine.X)
-    direct = kind(sparsity=3).fit(scaled, wine.y, sample_weight=weight)
-    plain = kind(sparsity=3).fit(scaled, wine.y)
+    direct = kind(sparsity=3, n_prototypes=9).fit(scaled, wine.y, sample_weight=weight)
+    plain = kind(sparsity=3, n_prototypes=9).fit(scaled, wine.y)
     found = pipe[-1].temperature_, pipe[-1].history_["total"][-1]
     assert found == (direct.temperature_, direct.history_["total"][-1])
     assert found != (plain.temperature_, plain.history_["total"][-1])
 
 
 @pytest.mark.usefixtures("routing")
-def test_sample_weight_is_routed_to_a_transformer_and_a_selector(wine):
+def test_sample_weight_is_routed_to_a_transformer(wine):
     weight = (wine.y > 0).astype(float)
-    for step in (
-        IMKPL(sparsity=3, n_prototypes=9),
-        IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9)),
-    ):
-        request = clone(step).set_fit_request(sample_weight=True)
-        last = DummyClassifier().set_fit_request(sample_weight=False)
-        pipe = make_pipeline(request, last).fit(wine.X, wine.y, sample_weight=weight)
-        model = getattr(pipe[0], "estimator_", pipe[0])
-        assert_array_equal(model.classes_, [1, 2])
+    request = IMKPL(sparsity=3, n_prototypes=9).set_fit_request(sample_weight=True)
+    last = DummyClassifier().set_fit_request(sample_weight=False)
+    pipe = make_pipeline(request, last).fit(wine.X, wine.y, sample_weight=weight)
+    assert_array_equal(pipe[0].classes_, [1, 2])
 
 
 @pytest.mark.usefixtures("routing")

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import imkpl
 from imkpl import IMKPL, ISKPL
-from imkpl.estimators import _landmarks
+from imkpl.estimators import _kernels
 
 FAST = {"sparsity": 3, "max_iter": 3}
 
@@ -115,7 +115,7 @@ def test_every_classifier_takes_constraints(model, measured):
 def test_series_and_words_take_constraints(rng):
     y = np.repeat([0, 1], 12)
     series = rng.standard_normal((24, 3, 10)) + y[:, None, None]
-    counts = rng.poisson(0.3 + y[:, None] * (np.arange(120) < 40), (24, 120))
+    counts = rng.poisson(0.3 + 2 * y[:, None] * (np.arange(120) < 40), (24, 120))
     eligible = np.arange(24) % 2 == 0
     for kernels, X in (("global_alignment", series), ("per_word", counts)):
         model = IMKPL(kernels, require=[1], exclude=[0], max_iter=2).fit(X, y, eligible=eligible)
@@ -166,14 +166,14 @@ def test_of_equal_rows_the_one_that_may_be_shown_is_shown(measured):
 def test_an_eligible_sample_of_every_class_is_a_landmark(measured, monkeypatch):
     X, y = measured
     few = np.isin(np.arange(len(y)), [np.flatnonzero(y == q)[7] for q in range(3)])
-    kept, keep = [], _landmarks.keep_landmarks
-    monkeypatch.setattr(_landmarks, "keep_landmarks", lambda *a: kept.append(keep(*a)) or kept[-1])
+    kept, keep = [], _kernels.keep_landmarks
+    monkeypatch.setattr(_kernels, "keep_landmarks", lambda *a: kept.append(keep(*a)) or kept[-1])
     model = IMKPL(**FAST, solver="landmarks", n_landmarks=12).fit(X, y, eligible=few)
     # They are drawn twice.
     assert len(kept) == 2
     for landmarks in kept:
-        assert np.isin(np.flatnonzero(few), landmarks.kept).all()
-        assert landmarks.sample_weight.sum() == pytest.approx(len(y))
+        assert np.isin(np.flatnonzero(few), landmarks.data.rows).all()
+        assert landmarks.data.sample_weight.sum() == pytest.approx(len(y))
     assert is_obeyed(model, few)
 
 

@@ -8,11 +8,11 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
-from imkpl import IMKPL, ISKPL, IMKPLSelector
+from imkpl import IMKPL, ISKPL
 from imkpl.kernels import FunctionKernel
 
 KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL])
-PRECOMPUTED = {"kernels": "precomputed", "sparsity": 3}
+PRECOMPUTED = {"kernels": "precomputed", "sparsity": 3, "n_prototypes": 9}
 
 
 @KINDS
@@ -22,7 +22,7 @@ def test_missing_and_infinite_values(kind, value, words, iris):
     X[3, 1] = value
     with pytest.raises(ValueError, match=f"Input X contains {words}"):
         kind("per_feature_gaussian").fit(X, iris.y)
-    model = kind(sparsity=3).fit(iris.X, iris.y)
+    model = kind(sparsity=3, n_prototypes=9).fit(iris.X, iris.y)
     with pytest.raises(ValueError, match=f"Input X contains {words}"):
         model.predict(X)
 
@@ -50,9 +50,9 @@ def test_labels_that_look_alike_are_a_warning(kind, iris):
     y = np.array(["caf\u00e9", "cafe\u0301", "tea"])[iris.y]
     sentence = r"Labels 'cafe\\u0301' and 'caf\\xe9' look alike but differ in .* two classes"
     with pytest.warns(UserWarning, match=sentence):
-        kind(sparsity=3).fit(iris.X, y)
+        kind(sparsity=3, n_prototypes=9).fit(iris.X, y)
     with pytest.warns(UserWarning, match="Labels 'tea' and 'tea ' look alike"):
-        kind(sparsity=3).fit(iris.X, np.array(["tea", "tea ", "x"])[iris.y])
+        kind(sparsity=3, n_prototypes=9).fit(iris.X, np.array(["tea", "tea ", "x"])[iris.y])
 
 
 @pytest.mark.parametrize("kernels", ["per_feature_gaussian", "per_column"])
@@ -90,7 +90,10 @@ def test_fewer_samples_than_neighbours(iris):
     sentence = r"n_neighbors=5, but there are only 4 distinct samples.*Use n_neighbors=3 or less"
     with pytest.raises(ValueError, match=sentence):
         IMKPL(n_neighbors=5).fit(iris.X[rows], iris.y[rows])
-    IMKPL(n_neighbors=3).fit(iris.X[rows], iris.y[rows])
+    with pytest.warns(UserWarning, match="No kernel tells the classes apart"):
+        IMKPL(n_neighbors=3).fit(iris.X[rows], iris.y[rows])
+    # Where kernels are not weighed, neighbours are of no use.
+    ISKPL().fit(iris.X[[0, 1, 30]], [0, 0, 1], sample_weight=[1, 1, 2])
 
 
 @KINDS
@@ -184,6 +187,7 @@ def test_fewer_prototypes_than_classes(kind, iris):
         kind(n_prototypes=2).fit(iris.X, iris.y)
 
 
+@pytest.mark.filterwarnings("ignore:No kernel tells the classes apart")
 @pytest.mark.parametrize(
     "model", [IMKPL(), ISKPL(), IMKPL(weight_rule="lp", n_neighbors=1)], ids=repr
 )
@@ -214,7 +218,7 @@ def test_class_weights_that_are_not_positive(weight, iris):
 @KINDS
 def test_other_columns_at_predict(kind, iris):
     frame = pd.DataFrame(iris.X, columns=list("abcd"))
-    model = kind(sparsity=3).fit(frame, iris.y)
+    model = kind(sparsity=3, n_prototypes=9).fit(frame, iris.y)
     with pytest.raises(
         ValueError, match=r"(?s)feature names should match.*unseen at fit time:\n- z"
     ):
@@ -225,7 +229,7 @@ def test_other_columns_at_predict(kind, iris):
 
 @KINDS
 def test_wrong_number_of_features(kind, iris):
-    model = kind(sparsity=3).fit(iris.X, iris.y)
+    model = kind(sparsity=3, n_prototypes=9).fit(iris.X, iris.y)
     sentence = f"X has 3 features, but {kind.__name__} is expecting 4 features"
     for method in ("predict", "predict_proba", "transform", "reconstruction_error"):
         with pytest.raises(ValueError, match=sentence):
@@ -254,7 +258,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_refused_refit_leaves_a_fitted_model_as_it_was(case, iris):
     K = np.stack([rbf_kernel(iris.X[:, [column]]) for column in range(2)], axis=-1)
-    model = IMKPL("precomputed").fit(K, iris.y)
+    model = IMKPL("precomputed", n_prototypes=9).fit(K, iris.y)
     before, proba = dict(vars(model)), model.predict_proba(K)
     X, y = REFUSED[case](K)
     with pytest.raises(ValueError, match="expected"):
@@ -289,14 +293,3 @@ def test_lists_of_samples_and_labels_of_different_length():
         IMKPL(kernel).fit(["a", "b", "c", "d"], [0, 0, 1])
     with pytest.raises(ValueError, match=r"X has no samples, expected at least one"):
         IMKPL(kernel).fit([], [])
-
-
-def test_selector_needs_one_feature_per_kernel(iris):
-    selector = IMKPLSelector(IMKPL("rbf", sparsity=3, n_prototypes=9))
-    with pytest.raises(ValueError, match=r"read several features each.*per_feature_gaussian"):
-        selector.fit(iris.X, iris.y)
-
-
-def test_selector_needs_the_model_with_weights(iris):
-    with pytest.raises(ValueError, match=r"'estimator' parameter of IMKPLSelector must be"):
-        IMKPLSelector(ISKPL()).fit(iris.X, iris.y)

@@ -126,11 +126,12 @@ def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     X = rng.normal(size=(40, 3)) + 3 * y[:, np.newaxis]
+    words = csr_array(rng.poisson(1 + 5 * np.column_stack([y, 1 - y, np.ones(40)])))
     target = tmp_path / "m.json"
     for model, sentence in (
         (IMKPL(decision="share", n_prototypes=2).fit(X, y), "only Python can solve"),
         (IMKPL("rbf", n_prototypes=2).fit(X, y), "only Python can evaluate"),
-        (IMKPL("per_word", n_prototypes=2).fit(csr_array(np.round(np.abs(X))), y), "about words"),
+        (IMKPL("per_word", n_prototypes=2).fit(words, y), "about words"),
         (
             IMKPL("global_alignment", n_prototypes=2).fit(X[:, np.newaxis], y),
             "compares time series",

@@ -69,13 +69,5 @@ def test_temperature_has_the_smallest_smoothed_log_loss_on_a_grid(rng):
     assert grid[0] < best < grid[-1]
 
 
-def test_scores_that_say_nothing_give_flat_probabilities(rng):
-    labels = np.tile([0, 1], 50)
-    scores = rng.random((100, 2))
-    scores[::2], scores[1::2] = scores[::2], scores[::2]
-    factor = fit_temperature(scores, labels, np.ones(100))
-    assert factor == pytest.approx(np.exp(LOG_RANGE[0]), rel=1e-3)
-
-
 def test_temperature_without_samples_is_one():
     assert fit_temperature(np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0)) == 1.0

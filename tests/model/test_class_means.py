@@ -1,10 +1,9 @@
 """Words are weighed by margins between class means; prototypes start as means of documents."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.kernels import PerFeatureGaussian, PerWord
+from imkpl.kernels import PerWord
 from imkpl.kernels.words import Documents
 from imkpl.model.class_means import choose_by_means, compare_with_means, spread_prototypes
 from imkpl.model.separation import compute_margins, weigh_margins
@@ -88,10 +87,3 @@ def test_prototypes_around_seeds_are_means_of_the_nearest_documents():
     nearer = kernel[:, 0] > kernel[:, 3]
     nearer[[0, 3]] = True, False
     assert_array_equal(prototypes[0] > 0, (labels == 0) & nearer)
-
-
-def test_other_kernels_do_not_mix_samples():
-    counts, labels = documents(20, 8)
-    problem = pose(PerFeatureGaussian().on(counts), labels)
-    with pytest.raises(ValueError, match="PerFeatureGaussian are not linear in the samples"):
-        choose_by_means(problem)

@@ -66,15 +66,6 @@ def test_equal_samples_are_chosen_in_the_end():
     assert sorted(found) == [0, 1, 2, 3]
 
 
-def test_the_first_choice_of_a_class_represents_it_best():
-    kernel = gaussian([0.0, 1.0, 2.0, 10.0, 10.1])
-    members = members_of(np.array([0, 0, 0, 1, 1]))
-    found = cover_classes(kernel, members, 2, np.ones(5))
-    assert found[0] == 1
-    found = cover_classes(kernel, members, 2, np.array([9.0, 1, 1, 1, 1]))
-    assert found[0] == 0
-
-
 def test_a_class_that_is_more_spread_out_gets_more(rng):
     labels = np.repeat([0, 1], 20)
     points = rng.standard_normal((40, 2)) * np.where(labels == 0, 0.1, 3.0)[:, None]

@@ -7,35 +7,16 @@ from scipy.optimize import minimize
 
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import margin_choice as module
-from imkpl.model.cover import cover_classes
 from imkpl.model.kernel_choice import start_as_printed
 from imkpl.model.margin_choice import MarginChoice, acceptable_shortfall
 from imkpl.model.neighbors import find_neighborhoods
-from imkpl.model.objective import evaluate
 from imkpl.model.separation import (
     MarginSeparation,
     compute_margins,
     margin_pair_weights,
 )
 from imkpl.solvers import solve_nqp
-from model.problems import first_state, laws, make_data, make_problem, pose, scale_kernels, seeds
-
-
-@laws
-@given(seeds, st.sampled_from(["lp", "margin"]), st.integers(1, 20))
-def test_the_start_is_a_cover_by_single_samples(seed, rule, n_prototypes):
-    problem, _, weights = make_problem(*make_data(seed), rule)
-    state = first_state(problem, weights, n_prototypes)
-    K = problem.combine(weights)
-    order = cover_classes(K, problem.members, n_prototypes, problem.sample_weight)
-    seeds = sorted(order, key=lambda t: problem.labels[t])
-    expected = np.eye(problem.labels.size)[seeds]
-    assert_allclose(state.prototypes.toarray(), expected, rtol=1e-14)
-    assert state.codes.shape == (problem.labels.size, len(seeds))
-    assert state.codes.nnz == 0
-    assert_array_equal(state.kernel, K)
-    assert_array_equal(state.log_strengths, np.zeros(len(seeds)))
-    assert evaluate(problem, state).discrimination == 0
+from model.problems import laws, make_problem, pose, scale_kernels, seeds
 
 
 def planted(rng, n_samples=60, n_noise=8):
@@ -120,13 +101,6 @@ def free_value(margins, shares, v):
     return shares @ missing**2 / 2 + module.MARGIN_RIDGE / 2 * v @ v
 
 
-def test_without_separation_the_margin_rule_keeps_its_ridge(rng):
-    data = planted(rng)
-    none, _, _ = make_problem(*data, "margin", separation=0.0)
-    one, _, _ = make_problem(*data, "margin", separation=1.0)
-    assert none.separation_loss.ridge == one.separation_loss.ridge > 0
-
-
 @pytest.mark.parametrize("separation", [0.5, 3.0])
 def test_the_margin_loss_is_the_free_problem_on_the_simplex(rng, separation):
     problem, neighborhoods, weights = make_problem(*planted(rng), "margin", separation=separation)
@@ -194,16 +168,6 @@ def test_a_kernel_that_was_not_looked_at_is_found_if_it_adds_more(monkeypatch, r
     monkeypatch.setattr(module, "SCREENING_ROUNDS", 0)
     screened, _, _ = make_problem(X, labels, weight, "margin", n_neighbors=4, max_kernels=2)
     assert chosen_kernels(screened) <= {0, 1, 2}
-
-
-def test_samples_are_compared_as_long_as_memory_lasts(monkeypatch):
-    assert module.choose_compared(6000, 10, 100) is None
-    monkeypatch.setattr(module, "MAX_MARGINS", 10 * 100 * 50)
-    found = module.choose_compared(600, 10, 100)
-    assert found.size == 50
-    assert found[0] == 0
-    assert found[-1] == 599
-    assert np.ptp(np.diff(found)) <= 1
 
 
 def test_few_compared_samples_find_the_informative_kernels(monkeypatch, rng):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.kernels import KernelStack, PerFeatureGaussian, Precomputed
+from imkpl.kernels import PerFeatureGaussian, Precomputed
 from imkpl.model import landmarks as module
 from imkpl.model.landmarks import (
     ClassDraw,
@@ -125,19 +125,6 @@ def test_draws_follow_the_squared_distances(batch, monkeypatch):
         assert abs(drawn[pair] / n_runs - chance) <= error
 
 
-def test_groups_are_all_found(rng):
-    # Four groups, the smallest with five of a thousand samples.
-    sizes = [700, 200, 95, 5]
-    X = rng.normal(0.0, 0.01, (1000, 2)) + np.repeat(
-        [[0, 0], [5, 0], [0, 5], [5, 5]], sizes, axis=0
-    )
-    kernels, group = PerFeatureGaussian().on(X), np.repeat(np.arange(4), sizes)
-    for seed in range(20):
-        generator = np.random.default_rng(seed)
-        chosen = spread_over_class(kernels, np.ones(1000), 12, generator)
-        assert set(group[chosen]) == {0, 1, 2, 3}
-
-
 def test_samples_that_no_kernel_tells_apart_need_one_landmark():
     X = np.repeat([[0.0, 1.0], [1.0, 1.0], [3.0, 1.0]], 10, axis=0)
     kernels = PerFeatureGaussian(features=np.array([0])).on(X)
@@ -145,17 +132,6 @@ def test_samples_that_no_kernel_tells_apart_need_one_landmark():
     indices, weights = choose_landmarks(kernels, labels, np.ones(30), 8, **OPTIONS)
     assert_array_equal(np.unique(X[indices, 0]), [0.0, 1.0, 3.0])
     assert_allclose(weights, 10.0)
-
-
-def test_kernels_with_negative_values(rng):
-    X = rng.standard_normal((60, 3))
-    X /= np.linalg.norm(X, axis=1)[:, None]
-    kernels = KernelStack(["linear"]).on(X)
-    indices, weights = choose_landmarks(
-        kernels, np.zeros(60, dtype=int), np.ones(60), 10, **OPTIONS
-    )
-    assert np.unique(indices).size == 10
-    assert_allclose(weights.sum(), 60)
 
 
 def test_similarities_give_the_landmarks_of_their_samples(samples):

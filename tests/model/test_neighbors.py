@@ -54,15 +54,6 @@ def test_neighborhoods_equal_brute_force(seed, n_samples, n_classes, n_same, n_o
         ]
 
 
-def test_a_small_class_has_fewer_neighbors_and_a_single_sample_itself():
-    kernel, _ = similar_points(0, 6, 2)
-    labels = np.array([0, 0, 0, 1, 1, 2])
-    found = find_neighborhoods(kernel, labels, 4, 2)
-    assert found.same.counts.tolist() == [2, 2, 2, 1, 1, 1]
-    assert pairs(found.same)[-1] == (5, 5)
-    assert found.other.counts.tolist() == [2] * 6
-
-
 @laws
 @given(seeds, st.integers(4, 30), st.integers(2, 4), st.data())
 def test_listed_samples_have_the_neighbours_that_they_have_among_all(seed, n_samples, n, data):
@@ -82,15 +73,6 @@ def test_a_kernel_counts_together_with_itself_in_another_order(rng):
     expected = find_neighborhoods(kernel + kernel[np.ix_(order, order)], labels, 3, 4)
     for name in ("same", "other"):
         assert_array_equal(getattr(found, name).columns, getattr(expected, name).columns)
-
-
-def test_samples_can_be_renumbered(rng):
-    labels, order = np.arange(12) % 3, rng.permutation(12)
-    found = find_neighborhoods(rng.random((12, 12)), labels, 2, 3)
-    other = found.renumbered(order)
-    assert_array_equal(other.same.rows, order[found.same.rows])
-    assert_array_equal(other.other.columns, order[found.other.columns])
-    assert_array_equal(other.other.counts[order], found.other.counts)
 
 
 def test_like_parts_of_classes_are_compared():

@@ -106,12 +106,12 @@ def test_equal_rows_are_as_many_samples():
         n_wrong += np.count_nonzero(passing >= 2)
     assert n_found == 20
     assert n_wrong <= 2
-    # Shuffled as one, the same rows say little.
+    # Permuted as one, the same rows say little.
     alone = [compare(X, labels, counts) for X, labels, counts in map(make_answers, range(10))]
     assert sum(np.count_nonzero(found.passing < 2) for found in alone) < 15
 
 
-def test_equal_rows_may_be_too_many_to_shuffle_all(monkeypatch):
+def test_equal_rows_may_be_too_many_to_permute_all(monkeypatch):
     monkeypatch.setattr(module, "MOST_UNFOLDED", 250)
     X, labels, counts = make_answers(0)
     assert set(compare(X, labels, counts, counts=counts).passing) >= {0, 1}
@@ -119,15 +119,7 @@ def test_equal_rows_may_be_too_many_to_shuffle_all(monkeypatch):
     assert_allclose(found.shares, compare(X, labels, counts, counts=counts).shares)
 
 
-def test_samples_may_be_too_many_to_compare_all(monkeypatch):
-    rng = np.random.default_rng(0)
-    labels = np.arange(300) % 2
-    X = np.hstack([rng.standard_normal((300, 2)) + labels[:, None], make_noise(rng, 300)])
-    monkeypatch.setattr(module, "MOST_COMPARED", 50)
-    assert set(compare(X, labels).passing) >= {0, 1}
-
-
-def test_twins_of_some_kernels_stand_for_those_of_all(monkeypatch):
+def test_permutations_of_some_kernels_stand_for_those_of_all(monkeypatch):
     n_found, n_apart = 0, 0
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -137,11 +129,11 @@ def test_twins_of_some_kernels_stand_for_those_of_all(monkeypatch):
         X[:, 12:20] = make_noise(rng, 150)[:, -8:]
         slow = compare(X, labels)
         with monkeypatch.context() as few:
-            few.setattr(module, "MOST_TWINNED", 120)
+            few.setattr(module, "MOST_PERMUTED", 120)
             fast = compare(X, labels)
         n_found += np.count_nonzero(fast.passing < 12)
         n_apart += np.setxor1d(fast.passing, slow.passing).size
-        # No kernel that passes is without twins of its own, which no noise of rare values survives.
+        # What passes has permutations of its own, which no noise of rare values survives.
         assert not np.isin(fast.passing, np.arange(12, 20)).any()
         both = np.intersect1d(fast.passing, slow.passing)
         assert_allclose(fast.shares[both], slow.shares[both], atol=0.2)
@@ -151,12 +143,12 @@ def test_twins_of_some_kernels_stand_for_those_of_all(monkeypatch):
 
 @laws
 @given(seeds, st.integers(20, 500))
-def test_probabilities_are_shares_of_twins_with_an_exponential_tail(seed, n_twins):
+def test_p_values_are_shares_of_permutations_with_an_exponential_tail(seed, n_null):
     rng = np.random.default_rng(seed)
-    reference, scores = rng.standard_normal(n_twins), np.sort(rng.uniform(-4, 8, 30))
+    reference, scores = rng.standard_normal(n_null), np.sort(rng.uniform(-4, 8, 30))
     found = tail_probabilities(scores, reference)
     shares = np.mean(reference >= scores[:, None], axis=1)
-    n_top = int(np.ceil(np.sqrt(n_twins)))
+    n_top = int(np.ceil(np.sqrt(n_null)))
     threshold = np.sort(reference)[-n_top - 1]
     is_body = scores <= threshold
     assert_array_equal(found[is_body], shares[is_body])
@@ -164,7 +156,7 @@ def test_probabilities_are_shares_of_twins_with_an_exponential_tail(seed, n_twin
     rates = np.diff(np.log(found[~is_body])) / np.diff(scores[~is_body])
     if rates.size:
         assert_allclose(rates, rates[0])
-        assert found[~is_body].max() <= n_top / n_twins
+        assert found[~is_body].max() <= n_top / n_null
 
 
 @laws
@@ -196,11 +188,11 @@ def noisy(seed=2, n_samples=120):
 @pytest.mark.parametrize(
     "model",
     [
-        IMKPL(),
-        IMKPL(max_kernels=2),
-        IMKPL(max_kernels=12),
-        IMKPL(weight_rule="lp"),
-        ISKPL(),
+        IMKPL(n_prototypes=4),
+        IMKPL(n_prototypes=4, max_kernels=2),
+        IMKPL(n_prototypes=4, max_kernels=12),
+        IMKPL(n_prototypes=4, weight_rule="lp"),
+        ISKPL(n_prototypes=4),
     ],
 )
 def test_every_fit_says_how_many_kernels_are_chance(model):
@@ -231,6 +223,7 @@ def test_a_limit_chooses_among_kernels_that_pass_if_there_are_enough():
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("model", [IMKPL(), ISKPL(), IMKPL(weight_rule="lp"), IMKPL(max_kernels=2)])
 def test_a_model_of_noise_says_so(model):
+    model.set_params(n_prototypes=4)
     rng = np.random.default_rng(3)
     X, y = make_noise(rng), rng.integers(0, 2, 200)
     with pytest.warns(UserWarning, match="No kernel tells the classes apart better than shuffled"):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerFeatureGaussian
@@ -20,7 +19,6 @@ from imkpl.model.predictor import (
 )
 from imkpl.model.updates import update_codes
 from imkpl.model.votes import Votes
-from imkpl.solvers import solve_nqp
 from model.problems import laws, make_case, seeds, sparse_rows
 
 # Codes
@@ -60,19 +58,6 @@ def test_codes_without_a_limit_are_the_nearest_mixes(seed):
                 if (amounts >= 0).all():
                     best = min(best, np.sum((x - amounts @ atoms[list(chosen)]) ** 2))
         assert found[i] == pytest.approx(best, abs=1e-9)
-
-
-@laws
-@given(seeds, st.integers(1, 3))
-def test_codes_in_which_all_compete_are_pursuits(seed, sparsity):
-    samples, atoms, encoder = make_vectors(seed, sparsity=sparsity)
-    similarities = samples @ atoms.T
-    found = encoder.encode(similarities)
-    assert found.has_canonical_format
-    for i, s in enumerate(similarities):
-        expected = solve_nqp(2 * encoder.gram, -2 * s, sparsity).x
-        assert 1 <= np.count_nonzero(expected) <= sparsity
-        assert_allclose(found[[i]].toarray()[0], expected, atol=1e-10)
 
 
 def test_a_sample_unlike_all_prototypes_has_an_empty_code():

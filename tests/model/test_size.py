@@ -10,15 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import size as module
-from imkpl.model.calibration import leave_one_out_similarities
-from imkpl.model.cover import sharpen
 from imkpl.model.size import MORE_FOLDS, PER_CLASS, Fold, choose_size, first_as_good, split
-from imkpl.model.updates import update_codes
-from imkpl.model.voters import count_votes, learn_voters
-from imkpl.model.votes import find_sharpness
-from model.problems import laws, make_case, make_data, make_random_case, pose, seeds
-
-pytestmark = pytest.mark.folds
+from imkpl.model.voters import count_votes
+from model.problems import laws, make_data, make_random_case, pose, seeds
 
 
 def make_even(seed=0, **settings):
@@ -36,34 +30,6 @@ def make_fold(problem, is_left):
 
 
 # The first that is as good as the best
-
-
-def slow_first(scores, hits, weight):
-    """By loops: rows in turn, until one is an error below the best, or has as many hits."""
-    shares = [w / sum(weight) for w in weight]
-    means = [sum(s * x for s, x in zip(shares, row, strict=True)) for row in scores]
-    best = means.index(max(means))
-    pairs = zip(shares, scores[best], strict=True)
-    variance = sum(s * (x - means[best]) ** 2 for s, x in pairs)
-    error = max(0.01, (variance / max(sum(weight), len(weight))) ** 0.5)
-    n_hits = [sum(w for w, is_hit in zip(weight, row, strict=True) if is_hit) for row in hits]
-    return next(
-        number
-        for number, mean in enumerate(means)
-        if mean >= means[best] - error or n_hits[number] >= n_hits[best]
-    )
-
-
-@laws
-@given(seeds, st.integers(1, 6), st.integers(2, 40))
-def test_the_first_that_is_as_good_equals_its_definition(seed, n_sizes, n_samples):
-    rng = np.random.default_rng(seed)
-    levels = np.sort(rng.uniform(-1.0, 0.0, n_sizes))
-    scores = levels[:, None] + rng.standard_normal((n_sizes, n_samples))
-    weight = rng.integers(1, 4, n_samples).astype(float)
-    hits = rng.random((n_sizes, n_samples)) < levels[:, None] + 1
-    expected = slow_first(scores.tolist(), hits.tolist(), weight.tolist())
-    assert first_as_good(scores, hits.astype(float), weight) == expected
 
 
 def first_by_chance(rows, weight):
@@ -119,13 +85,6 @@ def test_folds_leave_every_sample_out_once_and_every_class_a_sample(seed, n_samp
         assert np.all(per_class <= np.ceil(np.bincount(problem.labels) / MORE_FOLDS))
 
 
-def test_with_enough_left_out_samples_later_folds_are_not_tried(monkeypatch):
-    problem = make_even(n_samples=30)
-    assert len(list(split(problem))) == MORE_FOLDS
-    monkeypatch.setattr(module, "ENOUGH", 12)
-    assert len(list(split(problem))) == 2
-
-
 def test_a_fold_knows_nothing_of_what_is_left_out():
     problem = make_even(n_samples=24)
     is_left = next(split(problem))
@@ -158,27 +117,6 @@ def test_the_copies_of_a_left_out_sample_stay():
     assert_allclose(fold.problem.sample_weight, expected[learned])
     # All copies are scored.
     assert_array_equal(fold.weight, problem.sample_weight[is_left])
-
-
-@pytest.mark.parametrize("size", [3, 6])
-def test_a_fold_scores_what_a_round_has_learned(size):
-    problem = make_even(2, n_samples=30)
-    fold = make_fold(problem, next(split(problem)))
-    order = module.cover_order(fold.problem, fold.kernel, size)
-    state = module.place_prototypes(fold.problem, fold.weights, fold.kernel, order)
-    sharp = sharpen(fold.problem, state)
-    state = learn_voters(sharp, update_codes(sharp, state), *module.FOLD_STEPS)
-    owners = sharp.prototype_classes(state)
-    expected = []
-    for row, label in zip(fold.left, fold.labels, strict=True):
-        said = np.exp(sharp.sharpness * (state.prototypes @ row) + state.log_strengths)
-        chance = said[owners == label].sum() / said.sum()
-        expected.append(np.log(max(chance, module.LEAST_CHANCE)))
-    log_chances, hits = fold.score(size)
-    assert_allclose(log_chances, expected)
-    said = np.exp(sharp.sharpness * (state.prototypes @ fold.left.T).T + state.log_strengths)
-    totals = np.array([said[:, owners == label].sum(axis=1) for label in range(3)])
-    assert_array_equal(hits, np.argmax(totals, axis=0) == fold.labels)
 
 
 def test_no_single_sample_can_decide(rng):
@@ -248,26 +186,6 @@ def test_as_many_are_chosen_as_a_class_has_clusters(rng, n_modes, expected):
 
 
 # Sharpness and votes of a state
-
-
-def test_the_sharpness_is_found_without_the_samples_themselves():
-    case = make_case(3, n_samples=30, n_prototypes=6, rule="lp")
-    problem, state = case.problem, case.state
-    found = sharpen(problem, state).sharpness
-    left = leave_one_out_similarities(
-        (state.prototypes @ state.kernel).T, state.prototypes, np.ones(30), np.ones(30)
-    )
-    owners = problem.prototype_classes(state)
-    keep = [
-        i
-        for i in range(30)
-        if any(left[i, j] >= -1 for j in range(6) if owners[j] == problem.labels[i])
-    ]
-    assert 0 < 30 - len(keep) < 6
-    expected = find_sharpness(left[keep], owners, problem.labels[keep], problem.sample_weight[keep])
-    assert found == expected
-    copies = sharpen(replace(problem, multiplicity=np.full(30, 2.0)), state).sharpness
-    assert copies > found
 
 
 def test_a_state_decides_by_its_strengths():

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model.problem import State
 from imkpl.model.updates import (
     drop_unused,
     rescale,
@@ -16,7 +15,6 @@ from imkpl.model.updates import (
     update_weights,
 )
 from imkpl.model.voters import update_voters
-from imkpl.solvers import solve_nqp_batch
 from model.problems import (
     all_settings,
     freeze,
@@ -30,7 +28,6 @@ from model.problems import (
     total,
 )
 from reference import objective as slow
-from reference.nqp import solve_by_enumeration
 
 
 def updates_of(problem):
@@ -171,68 +168,6 @@ def test_prototypes_equal_the_step_written_out(seed, rule, discrimination, inter
     is_used = G.any(axis=0)
     assert_allclose(found.prototypes.toarray()[is_used], U[is_used], atol=1e-8)
     assert_allclose(found.codes.toarray(), G, atol=1e-8)
-
-
-def optimal_codes(problem, state):
-    """Codes by trying every support, and how much worse the greedy ones are."""
-    K, U = state.kernel, state.prototypes.toarray()
-    is_same = problem.labels[:, None] == problem.labels
-    linear = -2 * K @ U.T + problem.settings.discrimination * (1 - is_same * K) @ U.T
-    gram = U @ K @ U.T
-    best = [solve_by_enumeration(2 * gram, c, problem.settings.code_sparsity) for c in linear]
-    greedy = solve_nqp_batch(gram, linear, problem.settings.code_sparsity, scale=2.0)
-    loss = greedy.value - np.array([value for _, value in best])
-    return sp.csr_array(np.array([x for x, _ in best])), loss
-
-
-def test_a_better_code_than_the_greedy_one_is_kept():
-    n_worse = 0
-    for seed in range(10):
-        case = make_random_case(seed, n_prototypes=6, sparsity=3, code_sparsity=2, rule="lp")
-        codes, loss = optimal_codes(case.problem, case.state)
-        state = replace(case.state, codes=codes)
-        found = update_codes(case.problem, state)
-        assert_allclose(found.codes.toarray(), codes.toarray(), atol=1e-7)
-        n_worse += np.count_nonzero(loss > 1e-6)
-    assert n_worse > 5, "the greedy codes were optimal throughout: nothing was tested"
-
-
-def test_a_better_prototype_than_the_greedy_one_is_kept():
-    n_worse = 0
-    for seed in range(20):
-        case = make_random_case(
-            seed, n_prototypes=1, n_samples=9, sparsity=2, interpretability=0.0, rule="lp"
-        )
-        problem, state = case.problem, case.state
-        K, a, gamma = state.kernel, problem.sample_weight, state.codes.toarray()[:, 0]
-        if not gamma.any():
-            continue
-        is_same = problem.labels[:, None] == problem.labels
-        linear = (a * gamma) @ (-2 * K + problem.settings.discrimination * (1 - is_same * K))
-        H = 2 * (a @ gamma**2) * K
-        u, value = solve_by_enumeration(H, linear, 2)
-        norm = np.sqrt(u @ K @ u)
-        best = State(
-            sp.csr_array(u[None] / norm),
-            sp.csr_array(gamma[:, None] * norm),
-            state.weights,
-            K,
-            np.zeros(1),
-        )
-        found = update_prototypes(problem, best)
-        assert_allclose(found.prototypes.toarray()[0], u / norm, atol=1e-7)
-        assert_allclose(products(found), products(best), atol=1e-7)
-        greedy = solve_nqp_batch(H, linear[None], 2).value[0]
-        n_worse += greedy > value + 1e-6
-    assert n_worse > 2, "the greedy prototypes were optimal throughout: nothing was tested"
-
-
-@laws
-@given(seeds, rules)
-def test_the_weight_step_leaves_what_codes_rebuild(seed, rule):
-    case = make_random_case(seed, rule=rule)
-    new = update_weights(case.problem, case.state)
-    assert_allclose(products(new), products(case.state), atol=1e-12)
 
 
 def test_the_weight_step_shortens_a_step_that_is_too_long():

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.model import voters as module
 from imkpl.model.objective import evaluate
 from imkpl.model.separation import LinearSeparation
 from imkpl.model.updates import rescale, update_codes, vote_costs
@@ -148,22 +147,6 @@ def test_the_step_lowers_the_objective_and_the_loss_of_the_votes():
         assert new.total < old.total
         n_lower += new.votes < old.votes
     assert n_lower == 8
-
-
-def test_with_time_the_search_ends_where_no_slope_is_left(monkeypatch):
-    monkeypatch.setattr(module, "SMALLEST_DECREASE", 1e-12)
-    case = make_case(1, n_samples=20, n_prototypes=5, sharpness=10.0)
-    problem, state = case.problem, update_codes(case.problem, case.state)
-    candidates = is_own(problem, state)
-    objective = objective_over(problem, state, candidates)
-    found = objective.minimize(state, candidates, 3000)
-    _, start = objective(parameters_of(state, candidates))
-    place = parameters_of(found, candidates)
-    _, gradient = objective(place)
-    # A coefficient of zero may have a positive slope: it cannot fall any further.
-    is_bound = np.concatenate([place[:-5] == 0, np.zeros(5, dtype=bool)])
-    left = np.where(is_bound, np.minimum(gradient, 0.0), gradient)
-    assert np.abs(left).max() < 1e-3 * np.abs(start).max()
 
 
 def test_strong_terms_leave_every_class_a_voter():

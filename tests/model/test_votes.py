@@ -137,8 +137,3 @@ def test_the_sharpness_has_the_smallest_loss_on_a_grid(rng):
     best = grid[np.argmin([loss(sharpness) for sharpness in grid])]
     assert grid[0] < best < grid[-1]
     assert_allclose(find_sharpness(similarities, classes, labels, weight), best, rtol=0.03)
-
-
-def test_without_samples_the_sharpness_is_in_the_middle():
-    found = find_sharpness(np.empty((0, 2)), np.arange(2), np.empty(0, dtype=int), np.empty(0))
-    assert np.log(found) == pytest.approx(np.mean(LOG_SHARPNESS))

@@ -79,12 +79,6 @@ def margin_shares(other, sample_weight):
     return [sample_weight[i] / sum(j == i for j, _ in other) for i, _ in other]
 
 
-def mean_margin_loss(K, same, other, sample_weight):
-    """Minus the sum over samples of weight times mean margin."""
-    shares = margin_shares(other, sample_weight)
-    return -sum(a * m for a, m in zip(shares, margins(K, same, other), strict=True))
-
-
 def hinge_loss(K, same, other, sample_weight, target):
     """Half the weighted sum of squares by which margins fall short of the target."""
     shares = margin_shares(other, sample_weight)

@@ -9,7 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from imkpl.kernels import PerFeatureGaussian
+from imkpl.kernels.normalize import BaseWrapper, LinearKernels
 from imkpl.scale import dask as scale
 
 N_PARTS, N_ROWS, N_FEATURES = 4, 60, 6
@@ -53,16 +53,34 @@ def dangerous_array(folder):
     return da.concatenate(parts)
 
 
+@dataclass(frozen=True)
+class DangerousBank(BaseWrapper):
+    """The kernels of a bank; on a worker, computing may be deadly."""
+
+    folder: str
+
+    def around(self, kernels):
+        return DangerousKernels(kernels, self.folder)
+
+
 @dataclass(frozen=True, eq=False)
-class DangerousKernels(PerFeatureGaussian):
-    """One Gaussian kernel per feature; on a worker, computing may be deadly."""
+class DangerousKernels(LinearKernels):
+    folder: str
 
-    folder: str = ""
+    has_unit_diagonal = True
 
-    def _check_samples(self, X, Y):
+    def spread(self, weights):
         if scale.find_worker() is not None:
             die_once(self.folder)
-        return super()._check_samples(X, Y)
+        return weights
+
+    gather = spread
+
+    def evaluate(self, index):
+        return self.kernels.evaluate(index)
+
+    def pairs(self, rows, columns, dtype=np.float64):
+        return self.spread(self.kernels.pairs(rows, columns, dtype))
 
 
 def arm_at(monkeypatch, stage, folder):

@@ -10,8 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
 from imkpl import IMKPL
-from imkpl.kernels import GlobalAlignment, KernelStack, Normalized, PerFeatureGaussian
+from imkpl.kernels import Averaged, GlobalAlignment, KernelStack, Normalized, PerFeatureGaussian
+from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.scale import DaskBank
+from imkpl.scale.dask import DaskKernels
 from imkpl.series import SeriesSet
 from reference.alignment import alignment_stack
 from reference.kernels import per_feature_stack
@@ -24,68 +26,82 @@ def series(rng, lengths=(5, 9, 3, 12, 7, 6, 8)):
 @pytest.mark.parametrize(("n_features", "n_blocks"), [(3, 5), (40, 1), (40, 5)])
 def test_the_laws_of_banks_hold_for_features(local_client, rng, n_features, n_blocks):
     X, Y = rng.standard_normal((23, n_features)), rng.standard_normal((6, n_features))
-    bank = DaskBank(PerFeatureGaussian(), n_blocks=n_blocks, least_values=0).adapt(X)
+    bank = DaskBank(PerFeatureGaussian(), n_blocks=n_blocks, least_values=0)
     check_bank(bank, X, Y, lambda A, B: per_feature_stack(A, A if B is None else B, X), rtol=1e-11)
 
 
 def test_the_laws_of_banks_hold_for_series(local_client, rng):
     X, Y = series(rng), series(rng, (4, 7))
-    bank = DaskBank(GlobalAlignment(length=None), n_blocks=3, least_values=0).adapt(X)
-    check_bank(bank, X, Y, lambda A, B: alignment_stack(bank.bank, A, B))
+    inner = GlobalAlignment(length=None)
+    bank = DaskBank(inner, n_blocks=3, least_values=0)
+    check_bank(bank, X, Y, lambda A, B: alignment_stack(inner.on(X), A, B))
 
 
 def test_the_laws_of_banks_hold_for_kernels_of_whole_samples(local_client, rng):
     X, Y = rng.standard_normal((9, 3)), rng.standard_normal((4, 3))
-    inner = Normalized(KernelStack(["rbf", "linear", "laplacian"])).adapt(X)
+    inner = Normalized(KernelStack(["rbf", "linear", "laplacian"]))
 
     def dense(A, B):
-        return np.stack([inner.evaluate(i, A, B) for i in range(3)], axis=2)
+        kernels = inner.on(X)
+        kernels = kernels if B is None and A is X else kernels.cross(A)
+        return np.stack([kernels.evaluate(i) for i in range(3)], axis=2)
 
     check_bank(DaskBank(inner, n_blocks=2, least_values=0), X, Y, dense)
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-13), (np.float32, 1e-6)])
-def test_workers_compute_what_the_wrapped_bank_computes(client, rng, dtype, rtol):
+def test_workers_compute_what_the_kernels_inside_compute(client, rng, dtype, rtol):
     X, Y = rng.standard_normal((60, 20)), rng.standard_normal((7, 20))
-    inner = PerFeatureGaussian(dtype=dtype).adapt(X)
-    bank, weights = DaskBank(inner, client, least_values=0), rng.random(20)
-    combined = bank.combine(weights, X)
+    inner = PerFeatureGaussian(dtype=dtype).on(X)
+    kernels, weights = (
+        DaskBank(PerFeatureGaussian(dtype=dtype), client, 16, 0).on(X),
+        rng.random(20),
+    )
+    combined = kernels.combine(weights)
     assert_array_equal(combined, combined.T)
-    assert_allclose(combined, inner.combine(weights, X), rtol=rtol)
-    assert_allclose(bank.combine(weights, X, Y), inner.combine(weights, X, Y), rtol=rtol)
+    assert_allclose(combined, inner.combine(weights), rtol=rtol)
+    assert_allclose(kernels.cross(Y).combine(weights), inner.cross(Y).combine(weights), rtol=rtol)
     M = rng.random((60, 60))
-    assert_allclose(bank.contract(M, X), inner.contract(M, X), rtol=1e-12)
+    assert_allclose(kernels.contract(M), inner.contract(M), rtol=1e-12)
     left, right = rng.integers(0, 60, (2, 30))
-    assert_allclose(bank.pairs(X, left, right), inner.pairs(X, left, right), rtol=1e-13)
+    assert_allclose(kernels.pairs(left, right), inner.pairs(left, right), rtol=1e-13)
 
 
 @pytest.mark.parametrize("table_dtype", ["float64", "float32"])
 def test_alignments_are_computed_by_blocks_of_pairs(local_client, rng, table_dtype):
-    X = series(rng)
-    inner = GlobalAlignment(length=None, table_dtype=table_dtype).adapt(X)
-    table, packed = DaskBank(inner, n_blocks=3, least_values=0)._tabulate(X)
-    expected_table, expected = inner._tabulate(X)
-    assert packed.values.dtype == table_dtype
-    assert_allclose(packed.values, expected.values, rtol=1e-14)
-    assert table.kernel_names() == expected_table.kernel_names()
+    X, inner = series(rng), GlobalAlignment(length=None, table_dtype=table_dtype)
+    table = DaskBank(inner, n_blocks=3, least_values=0).on(X).tabulated()
+    expected = inner.on(X).tabulated()
+    assert table.values.dtype == table_dtype
+    assert_allclose(table.values, expected.values, rtol=1e-14)
+    assert table.kernel_names() == expected.kernel_names()
+    assert table.most_kernels == expected.most_kernels
+    averaged = Averaged(inner, {"both": [0, 1]})
+    found = DaskBank(averaged, n_blocks=3, least_values=0).on(X).tabulated()
+    assert_allclose(found.combine([1.0]), averaged.on(X).combine([1.0]), rtol=1e-6)
 
 
-def test_a_fit_with_the_bank_is_the_fit_without(
-    local_client, two_blobs, assert_same_model, assert_close
-):
+def test_kernels_around_others_stay_on_the_cluster(local_client, rng):
+    bank = DaskBank(Normalized(KernelStack(["linear"])), n_blocks=2, least_values=0)
+    kernels = bank.on(rng.standard_normal((5, 2)))
+    assert kernels.tabulated() is kernels
+    assert not isinstance(kernels.local(), DaskKernels)
+
+
+def test_a_fit_with_the_bank_is_the_fit_without(local_client, two_blobs, assert_same_model):
     X, y = two_blobs
     bank = DaskBank(PerFeatureGaussian(), least_values=0)
     model = IMKPL(bank, sparsity=3, n_prototypes=9).fit(X, y)
     assert_same_model(model, IMKPL(sparsity=3, n_prototypes=9).fit(X, y), X)
     # A fitted model needs no cluster.
-    assert isinstance(model._predictor.bank, PerFeatureGaussian)
+    assert isinstance(model._predictor.kernels, FeatureKernels)
 
 
 @pytest.mark.parametrize("groups", [None, "weighed"])
 def test_a_fit_of_series_with_the_bank_is_the_fit_without(local_client, rng, groups):
     X = series(rng, (6,) * 12)
     y = np.arange(12) % 2
-    options = {"sparsity": 2, "n_neighbors": 2}
+    options = {"sparsity": 2, "n_neighbors": 2, "n_prototypes": 4}
     inner = GlobalAlignment(groups=groups)
     model = IMKPL(DaskBank(inner, least_values=0), **options).fit(X, y)
     expected = IMKPL(inner, **options).fit(X, y)
@@ -95,28 +111,28 @@ def test_a_fit_of_series_with_the_bank_is_the_fit_without(local_client, rng, gro
 
 
 def test_small_sums_are_computed_here(no_client, rng):
-    X = rng.standard_normal((5, 2))
-    bank = DaskBank(PerFeatureGaussian()).adapt(X)
-    assert_array_equal(bank.combine([1.0, 2.0], X), bank.bank.combine([1.0, 2.0], X))
+    kernels = DaskBank(PerFeatureGaussian()).on(rng.standard_normal((5, 2)))
+    assert_array_equal(kernels.combine([1.0, 2.0]), kernels.kernels.combine([1.0, 2.0]))
 
 
 def test_copies_keep_their_client_and_pickles_drop_it(client):
     bank = DaskBank(PerFeatureGaussian(), client)
-    assert copy.deepcopy(bank).client is client
-    assert pickle.loads(pickle.dumps(bank)).client is None
+    for one in (bank, bank.on(np.eye(3))):
+        assert copy.deepcopy(one).client is client
+        assert pickle.loads(pickle.dumps(one)).client is None
 
 
 def test_a_bank_without_a_client_says_so(no_client, rng):
-    X = rng.standard_normal((5, 2))
+    kernels = DaskBank(PerFeatureGaussian(), least_values=0).on(rng.standard_normal((5, 2)))
     with pytest.raises(ValueError, match=r"There is no Dask client.*client = Client\(\)"):
-        DaskBank(PerFeatureGaussian(), least_values=0).adapt(X).combine([1.0, 1.0], X)
+        kernels.combine([1.0, 1.0])
 
 
 def test_a_missing_installation_is_named(monkeypatch, rng):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    X = rng.standard_normal((5, 2))
+    kernels = DaskBank(PerFeatureGaussian(), least_values=0).on(rng.standard_normal((5, 2)))
     with pytest.raises(ImportError, match=r"pip install 'imkpl\[dask\]'"):
-        DaskBank(PerFeatureGaussian(), least_values=0).adapt(X).combine([1.0, 1.0], X)
+        kernels.combine([1.0, 1.0])
 
 
 @pytest.mark.parametrize(

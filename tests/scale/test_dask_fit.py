@@ -14,12 +14,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from imkpl import IMKPL, IMKPLCV, ISKPL
+from imkpl import IMKPL, ISKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import landmarks
 from imkpl.scale import dask as scale
 
-SETTINGS = {"solver": "landmarks", "n_landmarks": 60, "sparsity": 3, "random_state": 0}
+SETTINGS = {
+    "solver": "landmarks", "n_landmarks": 60, "sparsity": 3, "n_prototypes": 9, "random_state": 0
+}  # fmt: skip
 METHODS = ["predict", "predict_proba", "decision_function", "transform", "reconstruction_error"]
 NAMES = [f"f{i}" for i in range(8)]
 
@@ -53,7 +55,7 @@ def test_a_fit_on_parts_is_the_fit_in_memory(local_client, samples, model, asser
 
 def test_constraints_on_parts_are_those_in_memory(local_client, samples, assert_same_model):
     X, y = samples
-    rows, model = np.arange(300), IMKPL(**SETTINGS, require=[7], exclude=[0], n_prototypes=9)
+    rows, model = np.arange(300), IMKPL(**SETTINGS, require=[7], exclude=[0])
     eligible = rows % 2 == 0
     expected = clone(model).fit(X, y, eligible=eligible)
     parts, labels = da.from_array(X, chunks=(85, 8)), da.from_array(y, chunks=100)
@@ -100,11 +102,11 @@ def test_kernels_on_the_cluster_give_the_same_fit(
     local_client, samples, fitted, monkeypatch, assert_same_model
 ):
     X, y = samples
-    monkeypatch.setattr(scale.DaskBank.__init__, "__defaults__", (None, 16, 0))
+    monkeypatch.setattr(scale.DaskKernels.__init__, "__defaults__", (None, 16, 0))
     seen = spy_on(monkeypatch)
     model = IMKPL(**SETTINGS).fit(da.from_array(X, chunks=(100, 8)), y)
     assert_same_model(model, fitted, X)
-    assert {"combine_band", "contract_rows_of_block"} <= {name for name, _ in seen}
+    assert {"combine_band", "contract_rows"} <= {name for name, _ in seen}
 
 
 def test_two_workers_fit_a_data_frame_as_memory_does(
@@ -257,11 +259,9 @@ def test_what_a_cluster_cannot_do_is_refused(local_client, samples, fitted):
         IMKPL(solver="exact").fit(X, y)
     with pytest.raises(ValueError, match="GlobalAlignment do not read rows of numbers"):
         IMKPL("global_alignment").fit(X, y)
-    with pytest.raises(ValueError, match="IMKPLCV got a Dask collection"):
-        IMKPLCV().fit(X, y)
     with pytest.raises(ValueError, match=r"got a Dask collection.*X\.compute\(\)"):
         fitted.explain(X)
-    similar = PerFeatureGaussian().adapt(samples[0][:40]).combine(np.ones(8) / 8, samples[0][:40])
+    similar = PerFeatureGaussian().on(samples[0][:40]).combine(np.ones(8) / 8)
     similarities = IMKPL("precomputed", sparsity=1, n_prototypes=3).fit(similar, y[:40])
     with pytest.raises(ValueError, match="predict with kernels that do not read vectors"):
         similarities.predict(X)

@@ -10,32 +10,18 @@ from numpy.testing import assert_allclose
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.scale import DaskBank
-from scale.losing import (
-    DangerousKernels,
-    all_labels,
-    all_rows,
-    arm_at,
-    dangerous_array,
-)
+from scale.losing import DangerousBank, all_labels, all_rows, arm_at, dangerous_array
 
-SETTINGS = {"solver": "landmarks", "n_landmarks": 36, "sparsity": 2, "random_state": 0}
+SETTINGS = {
+    "solver": "landmarks", "n_landmarks": 36, "sparsity": 2, "n_prototypes": 6, "random_state": 0
+}  # fmt: skip
 # The tasks of every stage that reads partitions, in their order ...
 DATA_STAGES = [
-    "summarize",
-    "columns_of",
-    "take_all",
-    "find_largest",
-    "sum_moments",
-    "similarities",
+    "summarize", "columns_of", "take_all", "find_largest", "sum_moments", "similarities",
     "LabelledPursuit",
-]
+]  # fmt: skip
 # ... and of those that compute kernels of the landmarks.
-KERNEL_STAGES = [
-    "pairs_of_block",
-    "sum_pairs_of_block",
-    "contract_rows_of_block",
-    "combine_band",
-]
+KERNEL_STAGES = ["pairs", "contract_pairs", "contract_rows", "combine_band"]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +70,7 @@ def test_a_fit_survives_a_worker_that_is_killed_while_partitions_are_read(
 def test_a_fit_survives_a_worker_that_is_killed_while_kernels_are_computed(
     on_cluster, monkeypatch, tmp_path, undisturbed, stage, assert_same_model
 ):
-    kernels = DaskBank(DangerousKernels(folder=str(tmp_path)), least_values=0)
+    kernels = DaskBank(DangerousBank(PerFeatureGaussian(), str(tmp_path)), least_values=0)
     model = fit_while_a_worker_dies(on_cluster, monkeypatch, tmp_path, stage, kernels)
     assert_same_model(model, undisturbed, all_rows())
 
@@ -118,10 +104,10 @@ def test_an_answer_survives_a_worker_that_is_killed(
 def test_a_bank_survives_a_worker_that_is_killed(on_cluster, tmp_path, rng):
     wait_for_two_workers(on_cluster)
     X = rng.standard_normal((50, 60))
-    wide = DangerousKernels(folder=str(tmp_path)).adapt(X)
-    bank, weights = DaskBank(wide, least_values=0), rng.random(60)
-    expected = DaskBank(PerFeatureGaussian().adapt(X), least_values=0).combine(weights, X)
+    weights = rng.random(60)
+    kernels = DaskBank(DangerousBank(PerFeatureGaussian(), str(tmp_path)), least_values=0).on(X)
+    expected = DaskBank(PerFeatureGaussian(), least_values=0).on(X).combine(weights)
     (tmp_path / "armed").touch()
-    assert_allclose(bank.combine(weights, X), expected, rtol=1e-13)
+    assert_allclose(kernels.combine(weights), expected, rtol=1e-13)
     assert (tmp_path / "fired").exists()
     assert np.isfinite(expected).all()

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import jobs
 from forgeries import list_places, pack, unpack
 
-KINDS = ("vectors", "table", "series", "stack", "landmarks", "one kernel")
+KINDS = tuple(kind for kind in jobs.KINDS if kind != "single precision")
 # Bytes of memory that loading may take.
 MEMORY = 2**30
 # Audit events of what code from a file would have to do to have an effect.

@@ -13,6 +13,7 @@ import numpy as np
 
 import imkpl
 from imkpl import IMKPL, ISKPL
+from imkpl.kernels import Averaged, PerFeatureGaussian
 
 EVERY = 25
 
@@ -50,6 +51,12 @@ def make_stack(seed):
     return np.exp(-((X[:, None] - X) ** 2)), y
 
 
+def make_words(seed):
+    """Counts of words, most of them 0."""
+    X, y = make_vectors(seed)
+    return np.maximum(np.round(X), 0), y
+
+
 # Estimator and data by kind.
 KINDS = {
     "vectors": (lambda: IMKPL(sparsity=3, n_prototypes=9, max_kernels=3), make_vectors),
@@ -65,11 +72,18 @@ KINDS = {
         ),
         make_vectors,
     ),
+    "views": (lambda: IMKPL("per_view", sparsity=2, n_prototypes=6), make_series),
+    "words": (lambda: IMKPL("per_word", sparsity=2, n_prototypes=6), make_words),
+    "whole samples": (lambda: IMKPL(["linear", "rbf"], sparsity=2, n_prototypes=6), make_vectors),
+    "groups": (
+        lambda: IMKPL(
+            Averaged(PerFeatureGaussian(), {"first": [0, 1], "last": [4, 5]}), n_prototypes=6
+        ),
+        make_vectors,
+    ),
     "stack": (lambda: IMKPL("precomputed", sparsity=3, n_prototypes=9), make_stack),
     "single precision": (
-        lambda: IMKPL(
-            imkpl.kernels.PerFeatureGaussian(dtype="float32"), sparsity=3, n_prototypes=9
-        ),
+        lambda: IMKPL(PerFeatureGaussian(dtype="float32"), sparsity=3, n_prototypes=9),
         make_vectors,
     ),
 }

@@ -1,4 +1,4 @@
-"""What commands share: options, and errors that become one sentence and an exit code."""
+"""What commands share: options, answers, and errors that become one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
 from imkpl.cli import INTERRUPTED, INTERRUPTION
-from imkpl.cli.output import echo_error, echo_note
+from imkpl.cli.output import check_outputs, echo_error, echo_json, echo_note
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.data_file import list_names
 from imkpl.readers.formats import FORMATS
@@ -22,13 +22,30 @@ from imkpl.readers.formats import FORMATS
 INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a command returns: its answer for --json, and what prints that as text."""
+
+    values: dict[str, Any]
+    say: Callable[[dict[str, Any]], None]
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class Written:
+    """Marks a parameter as a file that the command writes, with the endings that it may have."""
+
+    endings: tuple[str, ...] = ()
+
+
 def option(names: str, text: str, **more: Any) -> Any:
     """An option for typer: its names, and what --help says of it."""
     return typer.Option(*names.split(), help=text, **more)
 
 
-def _optional(kind: Any, name: str, text: str) -> Any:
-    return Annotated[kind | None, option(name, text)]
+def setting(default: Any, text: str, **more: Any) -> Any:
+    """A field of a dataclass that becomes an option of the same name."""
+    return field(default=default, metadata={"help": text, **more})
 
 
 DataArgument: TypeAlias = Annotated[
@@ -37,44 +54,19 @@ DataArgument: TypeAlias = Annotated[
 ModelArgument: TypeAlias = Annotated[
     Path, typer.Argument(readable=False, help="A file that imkpl fit wrote.", show_default=False)
 ]
-
-
-# What can be said about a file: fields of ReadOptions, and their options.
-READING: dict[str, Any] = {
-    # A list, because of several targets an option that takes one would keep the last.
-    "target": Annotated[
-        list[str] | None, option("--target", "Column with the classes.", metavar="<str>")
-    ],
-    "id_column": _optional(str, "--id", "Column with the row names."),
-    "group": _optional(
-        str,
-        "--group",
-        "Column of persons, or of whatever several rows belong to. Their rows are never on both "
-        "sides when the accuracy is measured.",
-    ),
-    "drop": _optional(list[str], "--drop", "Leave out this column; may be repeated."),
-    "categories": _optional(
-        list[str], "--categories", "Read this column as categories; may be repeated."
-    ),
-    "numbers": _optional(list[str], "--numbers", "Read this column as numbers; may be repeated."),
-    "eligible": _optional(
-        str, "--eligible", "Column of yes and no: which rows may be shown in prototypes."
-    ),
-    "missing": _optional(
-        list[str],
-        "--missing",
-        "A cell that means missing, such as -999; may be repeated.",
-    ),
-    "by": _optional(
-        list[str],
-        "--by",
-        "Measure each subgroup of rows with the same value in this column; may be repeated.",
-    ),
-    "separator": _optional(
-        str,
-        "--separator",
-        "Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
-    ),
+# What can be said about a file: fields of ReadOptions, and what --help says of them.
+READING = {
+    "target": "Column with the classes.",
+    "id_column": "Column with the row names.",
+    "group": "Column of persons, or of whatever several rows belong to. Their rows are never on "
+    "both sides when the accuracy is measured.",
+    "drop": "Leave out this column; may be repeated.",
+    "categories": "Read this column as categories; may be repeated.",
+    "numbers": "Read this column as numbers; may be repeated.",
+    "eligible": "Column of yes and no: which rows may be shown in prototypes.",
+    "missing": "A cell that means missing, such as -999; may be repeated.",
+    "by": "Measure each subgroup of rows with the same value in this column; may be repeated.",
+    "separator": "Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
 }
 NEW = ("id_column", "missing", "separator")
 # Parameters of these types become options: of a file to learn from, to measure on in subgroups, to
@@ -85,6 +77,7 @@ LabelledFile: TypeAlias = Annotated[ReadOptions, ("target", *NEW)]
 NewFile: TypeAlias = Annotated[ReadOptions, NEW]
 JsonOption: TypeAlias = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
 ForceOption: TypeAlias = Annotated[bool, option("--force", "Replace existing files.")]
+DebugOption: TypeAlias = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 SpreadsheetOption: TypeAlias = Annotated[
     bool,
     option(
@@ -92,7 +85,6 @@ SpreadsheetOption: TypeAlias = Annotated[
         "Put an apostrophe before cells of the .csv that a spreadsheet would run.",
     ),
 ]
-DebugOption: TypeAlias = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
 
 def create_app(text: str) -> typer.Typer:
@@ -107,25 +99,46 @@ def create_app(text: str) -> typer.Typer:
     )
 
 
-def add_command(app: typer.Typer, function: Callable[..., None], examples: str) -> None:
+def add_command(app: typer.Typer, function: Callable[..., Answer | None], examples: str) -> None:
     """Add a function with typer's annotations as a command with --debug.
 
-    A parameter whose type is a dataclass becomes an option for each of its fields.
+    A parameter whose type is a dataclass becomes an option for each of its fields. A command that
+    writes files has --force, and one that returns an answer has --json.
     """
     signature = inspect.signature(function, eval_str=True)
     groups = {name: _list_options(one) for name, one in signature.parameters.items()}
-    debug = inspect.Parameter(
-        "debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=DebugOption
-    )
-    options = [one for group in groups.values() for one in group] + [debug]
+    outputs = {name: _find_output(one) for name, one in signature.parameters.items()}
+    common: dict[str, Any] = {"debug": DebugOption}
+    if signature.return_annotation is not None:
+        common = {"as_json": JsonOption, **common}
+    if any(outputs.values()):
+        common = {"force": ForceOption, **common}
+    options = [one for group in groups.values() for one in group]
+    options += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+        for name, kind in common.items()
+    ]
 
-    def run(*, debug: bool, **given: Any) -> None:
-        with handle_errors(debug=debug):
+    def run(**given: Any) -> None:
+        asked = {name: given.pop(name) for name in common}
+        with handle_errors(debug=asked["debug"]):
+            paths = {name: one for name, one in given.items() if isinstance(one, Path)}
+            written = {outputs[name]: one for name, one in paths.items() if outputs.get(name)}
+            read = [one for name, one in paths.items() if not outputs.get(name)]
+            check_outputs(written, read, force=asked.get("force", False))
             for name, group in groups.items():
                 if [one.name for one in group] != [name]:
-                    asked = {one.name: given.pop(one.name) for one in group}
-                    given[name] = _build(signature.parameters[name].annotation, asked)
-            function(**given)
+                    said = {one.name: given.pop(one.name) for one in group}
+                    given[name] = _build(signature.parameters[name].annotation, said)
+            answer = function(**given)
+            if answer is None:
+                return
+            if asked["as_json"]:
+                echo_json({"command": function.__name__, **answer.values})
+            else:
+                answer.say(answer.values)
+            if answer.exit_code:
+                raise typer.Exit(answer.exit_code)
 
     # This is what typer reads.
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -137,20 +150,32 @@ def add_command(app: typer.Typer, function: Callable[..., None], examples: str) 
     app.command(function.__name__, help=full, short_help=text.splitlines()[0])(run)
 
 
+def _find_output(parameter: inspect.Parameter) -> tuple[str, tuple[str, ...]] | None:
+    """The option and the endings of a parameter that names a file to write."""
+    for mark in (marks := getattr(parameter.annotation, "__metadata__", ())):
+        if isinstance(mark, Written):
+            return marks[0].param_decls[0], mark.endings
+    return None
+
+
 def _list_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
     """The options that a parameter of a command stands for."""
     kind = getattr(parameter.annotation, "__origin__", parameter.annotation)
     if not is_dataclass(kind):
         return [parameter.replace(kind=parameter.KEYWORD_ONLY)]
-    hints = READING if kind is ReadOptions else get_type_hints(kind, include_extras=True)
-    wanted = getattr(parameter.annotation, "__metadata__", [hints])[0]
-    defaults = {one.name: None if one.default == () else one.default for one in fields(kind)}
-    return [
-        parameter.replace(
-            name=name, default=defaults[name], annotation=hints[name], kind=parameter.KEYWORD_ONLY
-        )
-        for name in wanted
-    ]
+    hints, known = get_type_hints(kind), {one.name: one for one in fields(kind)}
+    found = []
+    for name in getattr(parameter.annotation, "__metadata__", [known])[0]:
+        one, flag = known[name], f"--{name.removesuffix('_column').replace('_', '-')}"
+        more = dict(one.metadata) or {"help": READING[name]}
+        is_list = one.default == ()
+        if name == "target":
+            # Of several, an option that takes one would keep the last.
+            more["metavar"], is_list = "<str>", True
+        hint = Annotated[list[str] | None if is_list else hints[name], typer.Option(flag, **more)]
+        default = None if is_list else one.default
+        found.append(parameter.replace(name=name, default=default, annotation=hint, kind=parameter.KEYWORD_ONLY))
+    return found
 
 
 def _build(annotation: Any, asked: dict[str, Any]) -> Any:

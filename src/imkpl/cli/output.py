@@ -56,9 +56,14 @@ def format_json(answer: dict[str, Any]) -> str:
     return json.dumps(to_json(answer), indent=1, allow_nan=False) + "\n"
 
 
-def echo_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table; columns of numbers are aligned to the right."""
-    cells = [list(row) for row in rows]
+def echo_table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    most: int | None = None,
+    more: str = " (see --json)",
+) -> None:
+    """Print the first rows of a table; columns of numbers are aligned to the right."""
+    cells = rows[:most]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for place, name in enumerate(head):
         is_number = all(not isinstance(row[place], str) for row in cells)
@@ -69,6 +74,8 @@ def echo_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     drawn = io.StringIO()
     Console(file=drawn, width=ENDLESS, color_system=None, legacy_windows=False).print(table)
     echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip().splitlines()))
+    if len(rows) > len(cells):
+        echo(f"... and {len(rows) - len(cells)} more{more}")
 
 
 @contextmanager
@@ -144,11 +151,11 @@ def _is_formula(text: str) -> bool:
 
 
 def check_outputs(
-    outputs: Sequence[Path | None], inputs: Sequence[Path | None] = (), *, force: bool
+    outputs: Mapping[tuple[str, Sequence[str]], Path], inputs: Iterable[Path], *, force: bool
 ) -> None:
-    """Raise before a long fit if its result could not be written."""
-    taken = {path.resolve() for path in inputs if path is not None}
-    for path in filter(None, outputs):
+    """Raise before a long fit if a result, by its option and endings, could not be written."""
+    taken = {path.resolve() for path in inputs}
+    for (option, endings), path in outputs.items():
         if path.resolve() in taken:
             raise InputError(
                 f"{path} is already read or written by this command. Choose another name."
@@ -161,31 +168,33 @@ def check_outputs(
             )
         check_target(path)
         taken.add(path.resolve())
+        check_ending(option, path, endings)
+        if endings == REPORT_ENDINGS and find_spec("jinja2") is None:
+            raise InputError(
+                "A report needs jinja2, which is not installed. Install it with "
+                "pip install 'imkpl[cli]'."
+            )
 
 
-def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:
+def check_ending(option: str, path: Path, endings: Sequence[str]) -> None:
     """Raise if a file would be written in an unknown format."""
-    if path is not None and path.suffix.lower() not in endings:
+    if endings and path.suffix.lower() not in endings:
         raise InputError(
             f"{option} is {path.name}, expected a name that ends in {' or '.join(endings)}."
         )
 
 
-def check_table(path: Path | None, *, is_safe: bool) -> None:
-    """Raise if a table would be written in an unknown format, or none that could be made safe."""
-    check_ending("--out", path, (".csv", ".json"))
-    if is_safe and (path is None or path.suffix.lower() != ".csv"):
+def write_table(
+    out: Path | None,
+    answer: dict[str, Any],
+    frame: Callable[[], Any],
+    *,
+    is_safe: bool,
+    style: tuple[str, str],
+) -> None:
+    """Write an answer as JSON, or its table as CSV in the style of the input."""
+    if is_safe and (out is None or out.suffix.lower() != ".csv"):
         raise InputError(
             "--spreadsheet-safe is about a table, but none is written. Add --out with a name that "
             "ends in .csv, or leave it out."
-        )
-
-
-def check_report(option: str, path: Path | None) -> None:
-    """Raise before a long fit if its report could not be written."""
-    check_ending(option, path, REPORT_ENDINGS)
-    if path is not None and find_spec("jinja2") is None:
-        raise InputError(
-            "A report needs jinja2, which is not installed. Install it with "
-            "pip install 'imkpl[cli]'."
         )

@@ -17,9 +17,10 @@ from imkpl.kernels import ArrayColumns, Kernels
 from imkpl.kernels.blocks import BlockSamples, RowBlocks
 from imkpl.kernels.normalize import normalized
 from imkpl.kernels.sources import MAX_EXACT
+from imkpl.model.cover import CONSTANT
 from imkpl.model.kernel_choice import KernelChoice, compare_kernels
 from imkpl.model.landmarks import choose_landmarks
-from imkpl.model.problem import Problem, Settings
+from imkpl.model.problem import Problem, Settings, check_varying
 from imkpl.model.separation import LinearSeparation
 
 # Costly kernels are screened on so many samples, or so many per class, if there are so many times
@@ -57,19 +58,10 @@ class BoundData:
         data, limits, kernels = self.data, self.limits, self.kernels
         owner, n_samples = data.given.form.owner, data.n_samples
         announce(owner, f"weighing {kernels.n_kernels} kernels on {n_samples} samples")
-        if settings.n_neighbors > n_samples:
-            what, more = "distinct samples", "add samples"
-            if self.whole is not None:
-                what, more = "landmarks", "raise n_landmarks"
-            raise ValueError(
-                f"n_neighbors={settings.n_neighbors}, but there are only {n_samples} {what}, "
-                "expected no more neighbours than that. Use "
-                f"n_neighbors={n_samples - 1} or less, or {more}."
-            )
         indices: IntArray = np.arange(kernels.n_kernels)
         if limits is not None:
             indices, kernels = limits.allowed, kernels.select(limits.allowed)
-        return Problem(
+        problem = Problem(
             kernels=kernels.tabulated(),
             labels=data.labels,
             sample_weight=data.sample_weight,
@@ -80,6 +72,17 @@ class BoundData:
             is_required=None if limits is None else limits.is_required,
             is_eligible=data.is_eligible,
         )
+        if settings.learns_weights and settings.n_neighbors > n_samples:
+            check_varying(bool(problem.average().min() < CONSTANT))
+            what, more = "distinct samples", "add samples"
+            if self.whole is not None:
+                what, more = "landmarks", "raise n_landmarks"
+            raise ValueError(
+                f"n_neighbors={settings.n_neighbors}, but there are only {n_samples} {what}, "
+                "expected no more neighbours than that. Use "
+                f"n_neighbors={n_samples - 1} or less, or {more}."
+            )
+        return problem
 
     def compare(self, settings: Settings) -> KernelChoice:
         """The kernels after their comparison with permutations."""

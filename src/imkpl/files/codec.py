@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import types
@@ -26,20 +25,13 @@ LAST_CHARACTER = 0x10FFFF
 CSR_PARTS = ("data", "indices", "indptr")
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # NumPy scalars: a Python value and its type say everything about them.
-SCALARS: Mapping[str, type[Any]] = {
-    "str": np.str_,
-    **{
-        np.dtype(code).name: np.dtype(code).type
-        for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
-    },
-}
+CODES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+SCALARS = {"str": np.str_} | {np.dtype(code).name: np.dtype(code).type for code in CODES}
 # What `dtype` of a bank may be, besides a name.
 NUMBER_TYPES: Mapping[str, Any] = {
     "float": float,
-    "float32": np.float32,
-    "float64": np.float64,
-    "dtype float32": np.dtype("float32"),
-    "dtype float64": np.dtype("float64"),
+    **{name: np.dtype(name).type for name in ("float32", "float64")},
+    **{f"dtype {name}": np.dtype(name) for name in ("float32", "float64")},
 }
 
 REMEDIES: Mapping[str, str] = {
@@ -100,10 +92,8 @@ def write(value: Any, where: str, arrays: Arrays, depth: int = 0) -> Any:
             order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
             arrays[where] = np.asarray(value.T if order == "F" else value, order="C")
             return {"array": order}
-    if isinstance(value, np.generic):
-        # The name of a text type contains its length.
-        name = "str" if isinstance(value, np.str_) else value.dtype.name
-        if name in SCALARS:
+    for name, one in SCALARS.items():
+        if kind is one:
             return {"scalar": [name, inside(value.item(), "")]}
     for name, one in NUMBER_TYPES.items():
         if kind is type(one) and value == one:
@@ -123,10 +113,10 @@ def write(value: Any, where: str, arrays: Arrays, depth: int = 0) -> Any:
 def read(node: Any, hint: Any, where: str, arrays: Arrays, depth: int = 0) -> Any:
     """The value of a node, if it is what the annotation says; its arrays are taken away."""
     value = _read(node, where, arrays, depth)
-    if not any(_fits(value, option) for option in _options(hint)):
-        options = " or ".join(str(getattr(one, "__name__", one)) for one in _options(hint))
+    if not _fits(value, hint):
         found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
-        raise ValueError(f"{where[:200]} is {shorten(found)}, expected {options}")
+        expected = hint.__name__ if isinstance(hint, type) else hint
+        raise ValueError(f"{where[:200]} is {shorten(found)}, expected {expected}")
     return value
 
 
@@ -232,49 +222,42 @@ PLAIN: Mapping[Any, tuple[type, ...]] = {
 }
 
 
-@functools.cache
-def _options(hint: Any) -> tuple[Any, ...]:
-    """The members of a union."""
-    if hint == DTypeLike:
-        return (str, type, np.dtype)
-    if get_origin(hint) in (Union, types.UnionType):
-        return tuple(one for member in get_args(hint) for one in _options(member))
-    return (hint,)
-
-
-def _fits(value: Any, option: Any) -> bool:
+def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is what an annotation says: finite numbers; indices from 0 on one axis."""
-    if option in (Any, object):
-        return option is Any or _is_plain(value)
-    origin, inner = get_origin(option) or option, get_args(option)
-    if origin is np.ndarray:
-        (item,) = get_args(inner[1])
-        item = get_origin(item) or item
-        inner = (item, ...)
-    if origin in (np.ndarray, tuple, list, Sequence):
-        if isinstance(value, np.ndarray):
-            if value.dtype.kind not in KINDS.get(inner[0], ""):
-                return False
-            if value.dtype.kind == "O":
-                return all(isinstance(one, PLAIN[inner[0]]) for one in value)
-            if inner[0] is np.integer:
-                return value.ndim == 1 and bool(value.min(initial=0) >= 0)
-            return inner[0] is not np.floating or bool(np.isfinite(value).all())
-        if origin is np.ndarray or not isinstance(value, list | tuple):
-            return False
-        hints = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
-        return len(hints) == len(value) and all(
-            any(_fits(one, member) for member in _options(hint))
-            for one, hint in zip(value, hints, strict=True)
-        )
+    if hint == DTypeLike:
+        return isinstance(value, str | type | np.dtype)
+    if hint in (Any, object):
+        return hint is Any or _is_plain(value)
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, member) for member in inner)
     if origin in (dict, Mapping):
         return isinstance(value, dict) and all(
-            any(_fits(one, member) for member in _options(hint))
+            _fits(one, part)
             for pair in value.items()
-            for one, hint in zip(pair, inner, strict=True)
+            for one, part in zip(pair, inner, strict=True)
         )
-    is_right = isinstance(value, PLAIN.get(option, origin))
-    return is_right and (option is not float or math.isfinite(value))
+    if origin not in (np.ndarray, tuple, list, Sequence):
+        is_right = isinstance(value, PLAIN.get(hint, origin))
+        return is_right and (hint is not float or math.isfinite(value))
+    if isinstance(value, np.ndarray):
+        item = get_args(inner[1])[0] if origin is np.ndarray else inner[0]
+        return _holds(value, get_origin(item) or item)
+    if origin is np.ndarray or not isinstance(value, list | tuple):
+        return False
+    parts = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
+    return len(parts) == len(value) and all(map(_fits, value, parts))
+
+
+def _holds(array: np.ndarray[Any, Any], item: Any) -> bool:
+    """Whether an array has entries of a type."""
+    if array.dtype.kind not in KINDS.get(item, ""):
+        return False
+    if array.dtype.kind == "O":
+        return all(isinstance(one, PLAIN[item]) for one in array)
+    if item is np.integer:
+        return array.ndim == 1 and bool(array.min(initial=0) >= 0)
+    return item is not np.floating or bool(np.isfinite(array).all())
 
 
 def _is_plain(value: Any) -> bool:

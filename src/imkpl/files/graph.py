@@ -68,13 +68,7 @@ def build_graph(found: dict[str, Any]) -> bytes:
     fills = np.array([one.get("fill", np.nan) for one in kernels])
     # What kernels read: a number, or 1 for a missing cell and 0 for others.
     support = np.array(
-        [
-            [
-                _read(one, fill, case["cells"][one["feature"]])
-                for one, fill in zip(kernels, fills, strict=True)
-            ]
-            for case in found["support"]
-        ]
+        [[_read(one, case["cells"]) for one in kernels] for case in found["support"]]
     )
     rates, weights = (np.array([float(one[key]) for one in kernels]) for key in ("rate", "weight"))
     owners = np.eye(len(features))[[one["feature"] for one in kernels]]
@@ -120,21 +114,17 @@ def build_graph(found: dict[str, Any]) -> bytes:
 
     double, n_classes = TensorProto.DOUBLE, len(found["classes"])
     kind = TensorProto.INT64 if labels.dtype.kind == "i" else TensorProto.STRING
+    outputs = {
+        "label": (kind, []),
+        "probabilities": (double, [n_classes]),
+        "scores": (double, [n_classes]),
+        "contributions": (double, [len(prototypes), len(features)]),
+    }
+    describe = helper.make_tensor_value_info
+    ends = [describe(name, one, ["n_rows", *axes]) for name, (one, axes) in outputs.items()]
+    starts = [describe("X", double, ["n_rows", len(columns)])]
     model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "imkpl",
-            [helper.make_tensor_value_info("X", double, ["n_rows", len(columns)])],
-            [
-                helper.make_tensor_value_info("label", kind, ["n_rows"]),
-                helper.make_tensor_value_info("probabilities", double, ["n_rows", n_classes]),
-                helper.make_tensor_value_info("scores", double, ["n_rows", n_classes]),
-                helper.make_tensor_value_info(
-                    "contributions", double, ["n_rows", len(prototypes), len(features)]
-                ),
-            ],
-            graph.constants,
-        ),
+        helper.make_graph(graph.nodes, "imkpl", starts, ends, graph.constants),
         opset_imports=[helper.make_opsetid("", OPSET)],
         producer_name="imkpl",
     )
@@ -147,12 +137,12 @@ def build_graph(found: dict[str, Any]) -> bytes:
     }
     helper.set_model_props(model, {key: json.dumps(value) for key, value in names.items()})
     onnx.checker.check_model(model, full_check=True)
-    content: bytes = model.SerializeToString()
-    return content
+    return bytes(model.SerializeToString())
 
 
-def _read(kernel: dict[str, Any], fill: float, cell: Any) -> float:
-    """What a kernel reads in a cell of a support sample."""
+def _read(kernel: dict[str, Any], cells: list[Any]) -> float:
+    """What a kernel reads in the cells of a support sample."""
+    cell = cells[kernel["feature"]]
     if kernel["kind"] == "missing":
         return float(cell is None)
-    return fill if cell is None else float(cell)
+    return float(kernel["fill"] if cell is None else cell)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
@@ -73,18 +74,7 @@ class BaseKernel(ABC):
         """The matrix of k between the samples of X and of Y."""
 
     def diagonal(self, X: Any) -> FloatArray:
-        """The squared norms k(x, x) of the samples in feature space.
-
-        Parameters
-        ----------
-        X : samples
-            The samples.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            One number per sample.
-        """
+        """The squared norms k(x, x) of the samples in feature space, one per sample."""
         n_samples = count_samples(X)
         if self.has_unit_diagonal:
             return np.broadcast_to(np.float64(1.0), (n_samples,))
@@ -92,19 +82,9 @@ class BaseKernel(ABC):
         return np.array([self(x, x)[0, 0] for x in singles], dtype=np.float64)
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernel:
-        """Learn the data-dependent parameters from X; a kernel without any returns itself.
+        """The kernel with all parameters known, those that depend on data learned from X.
 
-        Parameters
-        ----------
-        X : samples
-            The training part.
-        sample_weight : array of shape (n_samples,), optional
-            An integer weight counts as that many copies of the sample.
-
-        Returns
-        -------
-        BaseKernel
-            A kernel with all parameters known.
+        An integer weight counts as that many copies of the sample.
         """
         return self
 
@@ -135,19 +115,9 @@ class BaseKernelBank(ABC):
 
     @abstractmethod
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> Kernels:
-        """Learn what depends on the training part, and bind the kernels to its samples.
+        """Learn what depends on the training part X, and bind the kernels to its samples.
 
-        Parameters
-        ----------
-        X : samples
-            The training part.
-        sample_weight : array of shape (n_samples,), optional
-            An integer weight counts as that many copies of the sample.
-
-        Returns
-        -------
-        Kernels
-            The kernels between these samples.
+        An integer weight counts as that many copies of the sample.
         """
 
     def on_rows(self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None) -> Kernels:
@@ -217,18 +187,7 @@ class Kernels(ABC):
 
     @abstractmethod
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """Name every kernel.
-
-        Parameters
-        ----------
-        feature_names : sequence of str, optional
-            Names of the input columns.
-
-        Returns
-        -------
-        list of str
-            One name per kernel.
-        """
+        """One name per kernel, by the names of the input columns if these are given."""
 
     @property
     def kernel_columns(self) -> IntArray | None:
@@ -252,18 +211,7 @@ class Kernels(ABC):
         """The matrix of one base kernel; exactly symmetric if the kernels are square."""
 
     def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            The coefficients.
-
-        Returns
-        -------
-        array of shape (n_rows, n_columns)
-            The combined kernel.
-        """
+        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
         weights = self.check_weights(weights)
         total = np.zeros(self.shape)
         for index in np.flatnonzero(weights):
@@ -275,18 +223,7 @@ class Kernels(ABC):
         return self.combine(weights)
 
     def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`.
-
-        Parameters
-        ----------
-        M : array of shape (n_rows, n_columns)
-            The matrix, dense; it need not be symmetric.
-
-        Returns
-        -------
-        array of shape (n_kernels,)
-            One inner product per kernel.
-        """
+        """``<K_l, M>`` for every l: the adjoint of `combine`. M need not be symmetric."""
         matrix = self.check_matrix(M)
         products = [np.vdot(self.evaluate(i), matrix) for i in range(self.n_kernels)]
         return np.array(products, dtype=np.float64)
@@ -323,20 +260,10 @@ class Kernels(ABC):
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l, of square kernels.
 
-        Parameters
-        ----------
-        values : array of shape (n_pairs,)
-            A factor for each pair.
-        rows, columns : array of shape (n_pairs,)
-            The two samples of each pair; a pair may be listed more than once.
-
-        Returns
-        -------
-        array of shape (n_kernels,)
-            One sum per kernel.
+        A pair may be listed more than once.
         """
-        rows, columns = check_pairs(rows, columns, self.shape[0])
-        factors = check_pair_values(values, rows.size)
+        rows, columns = check_pairs(rows, columns, self.shape[0], values)
+        factors = np.asarray(values, dtype=np.float64)
         # Neighbouring pairs share their rows, which `pairs` evaluates together.
         order = np.argsort(rows, kind="stable")
         step = max(1, PAIR_VALUES // max(1, self.n_kernels))
@@ -351,17 +278,7 @@ class Kernels(ABC):
     ) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only, of square kernels.
 
-        Parameters
-        ----------
-        rows, columns : array of shape (n_pairs,)
-            The two samples of each pair.
-        dtype : dtype
-            Type of the result; the arithmetic is in float64.
-
-        Returns
-        -------
-        array of shape (n_pairs, n_kernels)
-            The kernel values.
+        An array of shape (n_pairs, n_kernels). The arithmetic is in float64 for any dtype.
         """
         # Cut out of the matrices of the samples that occur in some pairs.
         rows, columns = check_pairs(rows, columns, self.shape[0])
@@ -553,43 +470,34 @@ class SampleKernels(Kernels):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of samples in the rows and in the columns of the matrices."""
-        n_rows = count_samples(self.samples)
-        return n_rows, n_rows if self.others is None else count_samples(self.others)
+        return len(self.samples), len(self.samples if self.others is None else self.others)
 
     @property
     def sample_bytes(self) -> float:  # type: ignore[override]
-        """What a copy of a sample takes in memory."""
-        return float(getattr(self.samples, "nbytes", 0)) / max(1, count_samples(self.samples))
+        return float(getattr(self.samples, "nbytes", 0)) / max(1, len(self.samples))
 
     def sample(self, row: int) -> Any:
-        """One sample as it is, of those in the rows."""
         return self.samples[row]
 
     def take(self, rows: ArrayLike) -> Self:
-        """The square kernels among the listed samples, in that order."""
         return replace(self, samples=take_samples(self.samples, rows), others=None)
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        """The kernels between the listed samples, all when None, and others of these samples."""
         left = self.samples if rows is None else take_samples(self.samples, rows)
         return replace(self, samples=left, others=take_samples(self.samples, columns))
 
     def cross(self, samples: Any) -> Self:
-        """The kernels between other samples, as `read` returns them, and these."""
         return replace(self, samples=samples, others=self.samples)
 
     def map_samples(
         self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
     ) -> list[Found]:
-        """A function of the listed samples, `step` of them at a time, with their places."""
-        starts = range(0, rows.size, step)
-        blocks = [np.arange(start, min(start + step, rows.size)) for start in starts]
-        parts = (
-            (take_samples(self.samples, rows[block]), *(values[block] for values in per_row))
-            for block in blocks
-        )
-        return [(block, function(*part)) for block, part in zip(blocks, parts, strict=True)]
+        found = []
+        for start in range(0, rows.size, step):
+            places = np.arange(start, min(start + step, rows.size))
+            samples = take_samples(self.samples, rows[places])
+            found.append((places, function(samples, *(values[places] for values in per_row))))
+        return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -604,42 +512,50 @@ class ColumnwiseKernels(SampleKernels):
 
     @property
     def n_kernels(self) -> int:
-        """The number of base kernels."""
         return int(self.columns.size)
 
     @property
     def kernel_columns(self) -> IntArray:
-        """The input column that each kernel reads."""
         return self.columns if self.inputs is None else self.inputs[self.columns]
 
     @property
     def input_columns(self) -> IntArray:
-        """The sorted input columns that the kernels read."""
         return np.unique(self.kernel_columns)
 
     def cross(self, samples: Any) -> Self:
-        """The kernels between other samples, as `read` returns them, and these."""
         needed = self.columns if self.inputs is None else self.inputs
         require_columns(needed, samples.shape[1], self.column_word)
         return super().cross(samples if self.inputs is None else samples[:, as_slice(self.inputs)])
 
     def narrowed(self) -> Self:
-        """The same kernels without input columns that none of them reads, to be kept."""
         used, places = np.unique(self.columns, return_inverse=True)
         return replace(
             self,
             samples=self.samples[:, used],
-            others=None if self.is_square else self.others[:, used],
+            others=None if self.others is None else self.others[:, used],
             columns=places,
             inputs=used if self.inputs is None else self.inputs[used],
         )
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         shape = self.samples.shape
         require(len(shape) == 2, f"the samples have the shape {shape}, expected two axes")
         check_columns(self.columns, self.inputs, shape[1], form)
+
+
+def inside(name: str) -> Any:
+    """An attribute or a method of the kernels inside."""
+    return property(attrgetter(f"kernels.{name}"))
+
+
+def rewrap(name: str) -> Any:
+    """A method of the kernels inside, with the same around the kernels that it returns."""
+
+    def call_inside(self: WrappedKernels, *arguments: Any) -> Kernels:
+        return self.around(getattr(self.kernels, name)(*arguments))
+
+    return call_inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -648,148 +564,43 @@ class WrappedKernels(Kernels):
 
     kernels: Kernels
 
-    @property
-    def input_kind(self) -> str:  # type: ignore[override]
-        """What samples are, in one word."""
-        return self.kernels.input_kind
+    input_kind: ClassVar[Any] = inside("input_kind")
+    absent: ClassVar[Any] = inside("absent")
+    has_free_cells: ClassVar[Any] = inside("has_free_cells")
+    n_kernels = inside("n_kernels")
+    shape = inside("shape")
+    is_square = inside("is_square")
+    kernel_columns = inside("kernel_columns")
+    input_columns = inside("input_columns")
+    most_kernels = inside("most_kernels")
+    n_far_values = inside("n_far_values")
+    sample_bytes = inside("sample_bytes")
+    value_cost = inside("value_cost")
+    default_sparsity = inside("default_sparsity")
 
-    @property
-    def absent(self) -> Any:
-        """What a cell holds where there is nothing."""
-        return self.kernels.absent
+    kernel_names = inside("kernel_names")
+    map_samples = inside("map_samples")
+    read = inside("read")
+    values = inside("values")
+    ranges = inside("ranges")
+    keys = inside("keys")
+    sample = inside("sample")
+    check = inside("check")
 
-    @property
-    def has_free_cells(self) -> bool:  # type: ignore[override]
-        """Whether a cell can be changed without changing what other kernels read."""
-        return self.kernels.has_free_cells
-
-    @property
-    def n_kernels(self) -> int:
-        """The number of base kernels."""
-        return self.kernels.n_kernels
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of samples in the rows and in the columns of the matrices."""
-        return self.kernels.shape
-
-    @property
-    def is_square(self) -> bool:
-        """Whether these are kernels of samples with themselves."""
-        return self.kernels.is_square
-
-    @property
-    def kernel_columns(self) -> IntArray | None:
-        """The one input column that each kernel reads; None when kernels read several."""
-        return self.kernels.kernel_columns
-
-    @property
-    def input_columns(self) -> IntArray | None:
-        """The sorted input columns that the kernels read; None when they read everything."""
-        return self.kernels.input_columns
-
-    @property
-    def most_kernels(self) -> int | None:  # type: ignore[override]
-        """How many kernels a model keeps at most unless the user says so."""
-        return self.kernels.most_kernels
-
-    @property
-    def n_far_values(self) -> int:  # type: ignore[override]
-        """How many values of a sample `take` brings into memory."""
-        return self.kernels.n_far_values
-
-    @property
-    def sample_bytes(self) -> float:  # type: ignore[override]
-        """What a copy of a sample takes in memory."""
-        return self.kernels.sample_bytes
-
-    @property
-    def value_cost(self) -> float:  # type: ignore[override]
-        """The cost of a kernel value, relative to kernels of numbers."""
-        return self.kernels.value_cost
-
-    @property
-    def default_sparsity(self) -> int | None:  # type: ignore[override]
-        """How many samples a prototype is made of unless the user says so."""
-        return self.kernels.default_sparsity
-
-    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The names of the kernels inside."""
-        return self.kernels.kernel_names(feature_names)
-
-    def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, on the same samples."""
-        return self.around(self.kernels.select(indices))
-
-    def take(self, rows: ArrayLike) -> Self:
-        """The square kernels among the listed samples, in that order."""
-        return self.around(self.kernels.take(rows))
-
-    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        """The kernels between the listed samples, all when None, and others of these samples."""
-        return self.around(self.kernels.between(rows, columns))
-
-    def cross(self, samples: Any) -> Self:
-        """The kernels between other samples, as `read` returns them, and these."""
-        return self.around(self.kernels.cross(samples))
-
-    def moved_to(self, samples: Any) -> Self:
-        """The same kernels among other samples, as `read` returns them."""
-        return self.around(self.kernels.moved_to(samples))
-
-    def with_mixes(self, mixes: Any) -> Self:
-        """The samples and mixes of them, for kernels that are linear in the samples."""
-        return self.around(self.kernels.with_mixes(mixes))
-
-    def narrowed(self) -> Kernels:
-        """The same kernels without input columns that none of them reads, to be kept."""
-        return self.around(self.kernels.narrowed())
-
-    def tabulated(self) -> Kernels:
-        """The same square kernels, expensive ones evaluated once for a whole fit."""
-        return self.around(self.kernels.tabulated())
-
-    def local(self) -> Kernels:
-        """The same kernels without a cluster, to be kept and used anywhere."""
-        return self.around(self.kernels.local())
-
-    def in_single_precision(self) -> Kernels:
-        """The same kernels, with a faster `combine`."""
-        return self.around(self.kernels.in_single_precision())
-
-    def map_samples(
-        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
-    ) -> list[Found]:
-        """A function of the listed samples, `step` of them at a time, with their places."""
-        return self.kernels.map_samples(function, rows, step, *per_row)
-
-    def read(self, X: Any, form: Form) -> tuple[Any, Form]:  # type: ignore[override]
-        """Samples as the kernels inside compare them."""
-        return self.kernels.read(X, form)
-
-    def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
-        """One sample as plain values by the names of its columns."""
-        return self.kernels.values(row, names)
-
-    def ranges(self) -> FloatArray | None:
-        """The least and the largest number of each of `input_columns`."""
-        return self.kernels.ranges()
-
-    def keys(self, samples: Any) -> list[bytes] | None:  # type: ignore[override]
-        """One key per sample, equal for equal samples."""
-        return self.kernels.keys(samples)
-
-    def sample(self, row: int) -> Any:
-        """One sample as it is, of those in the rows."""
-        return self.kernels.sample(row)
+    select = rewrap("select")
+    take = rewrap("take")
+    between = rewrap("between")
+    cross = rewrap("cross")
+    moved_to = rewrap("moved_to")
+    with_mixes = rewrap("with_mixes")
+    narrowed = rewrap("narrowed")
+    tabulated = rewrap("tabulated")
+    local = rewrap("local")
+    in_single_precision = rewrap("in_single_precision")
 
     def around(self, kernels: Kernels) -> Self:
         """The same around other kernels."""
         return replace(self, kernels=kernels)
-
-    def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
-        self.kernels.check(form)
 
 
 def count_samples(X: Any) -> int:
@@ -865,9 +676,9 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floa
 
 
 def check_pairs(
-    rows: ArrayLike, columns: ArrayLike, n_samples: int | None = None
+    rows: ArrayLike, columns: ArrayLike, n_samples: int, values: ArrayLike | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Two index arrays of one length; with `n_samples`, none points outside the samples."""
+    """Two lists of samples, of one length; where pairs have values, as many of these."""
     left = np.ascontiguousarray(rows, dtype=np.intp)
     right = np.ascontiguousarray(columns, dtype=np.intp)
     if left.ndim != 1 or left.shape != right.shape:
@@ -875,10 +686,15 @@ def check_pairs(
             f"rows have shape {left.shape} and columns {right.shape}, expected two lists of one "
             "length. Pass the first and the second sample of every pair."
         )
+    if values is not None and np.shape(values) != left.shape:
+        raise ValueError(
+            f"values have shape {np.shape(values)}, expected {left.shape}: one number per pair. "
+            "Pass as many values as there are rows and columns."
+        )
     # Compiled loops do not check bounds.
     smallest = min(left.min(initial=0), right.min(initial=0))
     largest = max(left.max(initial=-1), right.max(initial=-1))
-    if n_samples is not None and (smallest < 0 or largest >= n_samples):
+    if smallest < 0 or largest >= n_samples:
         raise ValueError(
             f"Pairs point to samples {smallest} to {largest}, but X has {n_samples} samples. "
             "Indices count from 0 to n_samples - 1."
@@ -886,31 +702,38 @@ def check_pairs(
     return left, right
 
 
-def check_pair_values(values: ArrayLike, n_pairs: int) -> FloatArray:
-    """One number per pair, or an error that says what was wrong."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
-    if array.shape != (n_pairs,):
-        raise ValueError(
-            f"values have shape {array.shape}, expected ({n_pairs},): one number per pair. Pass "
-            "as many values as there are rows and columns."
-        )
-    return array
-
-
 def check_rows(
     rows: Any, row_weights: ArrayLike, n_samples: int, mixes: Any = None
 ) -> tuple[sp.csr_array, FloatArray, sp.csr_array | None]:
     """Sparse rows over the samples with their weights, or an error that says what was wrong."""
-    mixes = None if mixes is None else _check_csr(mixes, n_samples, "mixes")
-    n_mixes = 0 if mixes is None else int(mixes.shape[0])
-    checked = _check_csr(rows, n_samples + n_mixes, "rows")
+    checked: dict[str, Any] = {"mixes": None}
+    n_columns = n_samples
+    for name, array in (("mixes", mixes), ("rows", rows)):
+        if array is None:
+            continue
+        shape = np.shape(array)
+        if len(shape) != 2 or shape[1] != n_columns:
+            raise ValueError(
+                f"{name} have shape {shape}, expected {n_columns} columns: one per sample of X, "
+                "and in rows one more per mix. Pass a sparse array that belongs to these samples."
+            )
+        checked[name] = sp.csr_array(array, dtype=np.float64)
+        indices = checked[name].indices
+        smallest, largest = indices.min(initial=0), indices.max(initial=-1)
+        if smallest < 0 or largest >= n_columns:
+            raise ValueError(
+                f"{name} point to columns {smallest} to {largest}, but there are {n_columns}. "
+                "Build the sparse array with indices from 0 to n_columns - 1."
+            )
+        n_columns += shape[0]
     factors = np.ascontiguousarray(row_weights, dtype=np.float64)
-    if factors.ndim not in (1, 2) or len(factors) != checked.shape[0]:
+    n_rows = checked["rows"].shape[0]
+    if factors.ndim not in (1, 2) or len(factors) != n_rows:
         raise ValueError(
-            f"row_weights have shape {factors.shape}, expected ({checked.shape[0]},): one number "
-            "per row. Pass ones to count all rows alike."
+            f"row_weights have shape {factors.shape}, expected ({n_rows},): one number per row. "
+            "Pass ones to count all rows alike."
         )
-    return checked, factors, mixes
+    return checked["rows"], factors, checked["mixes"]
 
 
 def join_mixes(rows: sp.csr_array, mixes: sp.csr_array | None) -> sp.csr_array:
@@ -919,23 +742,6 @@ def join_mixes(rows: sp.csr_array, mixes: sp.csr_array | None) -> sp.csr_array:
         return rows
     n_samples = mixes.shape[1]
     return sp.csr_array(rows[:, :n_samples] + rows[:, n_samples:] @ mixes)
-
-
-def _check_csr(array: Any, n_columns: int, name: str) -> sp.csr_array:
-    shape = np.shape(array)
-    if len(shape) != 2 or shape[1] != n_columns:
-        raise ValueError(
-            f"{name} have shape {shape}, expected {n_columns} columns: one per sample of X, and "
-            "in rows one more per mix. Pass a sparse array that belongs to these samples."
-        )
-    checked = sp.csr_array(array, dtype=np.float64)
-    smallest, largest = checked.indices.min(initial=0), checked.indices.max(initial=-1)
-    if smallest < 0 or largest >= n_columns:
-        raise ValueError(
-            f"{name} point to columns {smallest} to {largest}, but there are {n_columns}. Build "
-            "the sparse array with indices from 0 to n_columns - 1."
-        )
-    return checked
 
 
 def check_indices(indices: ArrayLike, n_kernels: int) -> IntArray:

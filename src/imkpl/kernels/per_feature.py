@@ -19,7 +19,6 @@ from imkpl.kernels.base import (
     Kernels,
     check_indices,
     check_magnitude,
-    check_pair_values,
     check_pairs,
     check_per_kernel,
     check_rows,
@@ -304,8 +303,8 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
 
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
-        rows, columns = check_pairs(rows, columns, self.shape[0])
-        factors = check_pair_values(values, rows.size)
+        rows, columns = check_pairs(rows, columns, self.shape[0], values)
+        factors = np.ascontiguousarray(values, dtype=np.float64)
         products = np.empty(self.n_kernels)
         for block in self._blocks(self.n_kernels):
             samples, rates = self._sample_major(block), self.rates[block]

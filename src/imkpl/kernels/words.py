@@ -19,7 +19,6 @@ from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
     check_indices,
-    check_pair_values,
     check_pairs,
     check_per_kernel,
     check_rows,
@@ -223,8 +222,8 @@ class WordKernels(ColumnwiseKernels):
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
         words, n_samples = self.left, self.shape[0]
-        rows, columns = check_pairs(rows, columns, n_samples)
-        factors = check_pair_values(values, rows.size)
+        rows, columns = check_pairs(rows, columns, n_samples, values)
+        factors = np.asarray(values, dtype=np.float64)
         sums = sp.csr_array((factors, (rows, columns)), shape=(n_samples, n_samples)) @ words
         return np.asarray(words.multiply(sums).sum(axis=0) + FLOOR * factors.sum())
 

@@ -19,18 +19,13 @@ def alternate(
     tol: float,
     report: Callable[[State, list[ObjectiveParts]], bool] | None = None,
 ) -> tuple[State, list[ObjectiveParts]]:
-    """Run the updates in turn until a round lowers the objective by at most `tol` of itself.
-
-    `report` is called after every round and stops the search by returning True.
-    """
+    """Run the updates in turn until the objective settles or `report` of a round returns True."""
     history: list[ObjectiveParts] = []
     for _ in range(max_iter):
         for update in updates:
             state = update(problem, state)
         history.append(evaluate(problem, state))
-        if report is not None and report(state, history):
-            break
-        if is_settled(history, tol):
+        if (report is not None and report(state, history)) or is_settled(history, tol):
             break
     return state, history
 

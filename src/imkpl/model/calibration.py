@@ -12,11 +12,6 @@ from scipy.special import log_softmax
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.predictor import FORBIDDEN, Encoder, Predictor, squared_residuals
 
-# Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
-LOG_RANGE = (-1.0, 8.0)
-# The share of the training weight whose reconstruction error counts as usual.
-USUAL = 0.99
-
 
 @dataclass(frozen=True, eq=False)
 class CalibrationSamples:
@@ -64,15 +59,16 @@ def leave_one_out_similarities(
     return left
 
 
-def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatArray) -> float:
-    """The factor t for which ``softmax(t * scores)`` has the smallest log loss.
+# Scores lie between 0 and 1; outside this range of exponents a softmax is flat or one-hot.
+LOG_RANGE = (-1.0, 8.0)
 
-    Targets are smoothed by one pseudo-sample, so that scores without any error do not give
-    probabilities of one.
-    """
+
+def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatArray) -> float:
+    """The factor t for which ``softmax(t * scores)`` has the smallest log loss."""
     if labels.size == 0:
         return 1.0
     weight = sample_weight / sample_weight.sum()
+    # One pseudo-sample, so that scores without any error do not give probabilities of one.
     smooth = 1.0 / (labels.size + 2.0)
 
     def loss(log_factor: float) -> float:
@@ -84,11 +80,12 @@ def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatAr
     return float(np.exp(found.x))
 
 
-def find_novelty_threshold(encoder: Encoder, samples: CalibrationSamples) -> float:
-    """The reconstruction error that 99 % of the training samples stay within.
+# The share of the training weight whose reconstruction error counts as usual.
+USUAL = 0.99
 
-    Each is coded without its own part in the prototypes.
-    """
+
+def find_novelty_threshold(encoder: Encoder, samples: CalibrationSamples) -> float:
+    """The error that the `USUAL` share stays within, coded without their own part in prototypes."""
     if samples.labels.size == 0:
         return 1.0
     codes = encoder.encode(samples.left_out)

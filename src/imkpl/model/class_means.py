@@ -58,10 +58,7 @@ def compare_with_means(problem: Problem) -> tuple[Problem, Neighborhoods]:
 
 
 def spread_prototypes(problem: Problem, kernel: FloatArray, seeds: IntArray) -> sp.csr_array:
-    """A prototype around each seed: the mean of the samples of its class nearest to it, unit norm.
-
-    Of a single seed in a class, that is the mean of the class.
-    """
+    """A prototype around each seed: the mean of the samples of its class that are nearest to it."""
     nearest = np.empty(problem.labels.size, dtype=np.intp)
     for samples in problem.members:
         own = np.flatnonzero(np.isin(seeds, samples))

@@ -6,9 +6,6 @@ import numpy as np
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 
-# A required kernel has at least this part of an even share.
-LEAST_SHARE = 0.1
-
 
 def choose_kernels(is_required: BoolArray, order: IntArray, limit: int | None) -> IntArray:
     """What is required, and the first of the others in an order, as far as the limit allows.
@@ -21,6 +18,10 @@ def choose_kernels(is_required: BoolArray, order: IntArray, limit: int | None) -
     others = order[~is_required[order]]
     room = None if limit is None else max(0, limit - int(is_required.sum()))
     return np.union1d(np.flatnonzero(is_required), others[:room])
+
+
+# A required kernel has at least this part of an even share: enough to be seen in an explanation.
+LEAST_SHARE = 0.1
 
 
 def raise_least(weights: FloatArray, is_required: BoolArray) -> FloatArray:

@@ -14,9 +14,6 @@ from imkpl.model.predictor import FORBIDDEN
 from imkpl.model.problem import Problem, State, check_varying
 from imkpl.model.votes import find_sharpness
 
-# A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
-CONSTANT = 1 - 1e-12
-
 
 def cover_classes(
     kernel: FloatArray,
@@ -64,12 +61,12 @@ def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntA
     )
 
 
-def cover(problem: Problem, weights: FloatArray, n_prototypes: int) -> tuple[Problem, State]:
-    """The state before the first round, and the problem with the sharpness of its votes.
+# A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
+CONSTANT = 1 - 1e-12
 
-    Prototypes are single samples, or lie around them, that cover the classes; there are no codes
-    yet.
-    """
+
+def cover(problem: Problem, weights: FloatArray, n_prototypes: int) -> tuple[Problem, State]:
+    """The state before the first round, and the problem with the sharpness of its votes."""
     kernel = problem.combine(weights)
     order = cover_order(problem, kernel, n_prototypes)
     state = place_prototypes(problem, weights, kernel, order)

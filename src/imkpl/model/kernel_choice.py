@@ -45,9 +45,9 @@ class KernelChoice:
     def choose(
         self, max_kernels: int | None, most: int | None = None
     ) -> tuple[Problem, FloatArray]:
-        """The problem with the chosen kernels, and their weights; `most` if nothing is given."""
-        is_gated = self._is_gated(max_kernels)
-        found = (self._among_passing if is_gated else self._among_all)(max_kernels)
+        """The problem with the chosen kernels, and their weights; `most` is a limit by default."""
+        has_enough = self._has_enough_passing(max_kernels)
+        found = (self._among_passing if has_enough else self._among_all)(max_kernels)
         is_too_large = max_kernels is None and most is not None and found[1].size > most
         if is_too_large and self.problem.settings.learns_weights:
             return self.choose(most)
@@ -55,14 +55,14 @@ class KernelChoice:
 
     def pool(self, max_kernels: int | None) -> Problem:
         """The kernels among which is chosen again; of very many those with most evidence."""
-        if self._is_gated(max_kernels):
+        if self._has_enough_passing(max_kernels):
             return self._passing
         has_few = self.problem.kernels.n_kernels <= MAX_CANDIDATES
         if has_few or not self.problem.settings.learns_weights:
             return self.problem
         return self._complete(largest(self.evidence.shares, MAX_CANDIDATES))
 
-    def _is_gated(self, max_kernels: int | None) -> bool:
+    def _has_enough_passing(self, max_kernels: int | None) -> bool:
         n_passing, n_kernels = self.evidence.passing.size, self.problem.kernels.n_kernels
         return self.problem.settings.learns_weights and (max_kernels or 1) <= n_passing < n_kernels
 
@@ -102,7 +102,7 @@ def prepare_choice(problem: Problem, average: FloatArray) -> Choose:
 
 
 def choose_again(problem: Problem, n_kernels: int) -> tuple[Problem, FloatArray]:
-    """So many kernels among those of a part of the problem."""
+    """The problem of a fold with `n_kernels` of its kernels, and their weights."""
     return prepare_choice(problem, problem.average())(n_kernels)
 
 

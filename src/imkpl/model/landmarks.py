@@ -8,12 +8,6 @@ from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import Kernels
 from imkpl.kernels.base import iterate_blocks
 
-# Candidates are drawn in batches of as many as there are landmarks already, within these limits.
-FEWEST_DRAWN, MOST_DRAWN = 16, 1024
-# Squared distances below this are round-off.
-NO_DISTANCE = 1e-12
-# Half the largest squared distance of two unit vectors.
-LARGEST_DISTANCE = 2.0
 # The most samples among which landmarks are drawn; fewer if these have many features and must be
 # gathered, but four times as many as there are landmarks.
 MOST_POOLED, POOLED_VALUES = 2**17, 2**27
@@ -70,10 +64,7 @@ def choose_landmarks(
 def find_pool(
     members: IntArray, sample_weight: FloatArray, n_pooled: int, is_wanted: BoolArray | None
 ) -> IntArray:
-    """Samples of a class that stand for all: half by weight, half alike, evenly spaced.
-
-    So a heavy sample is among them, and so are those that are wanted.
-    """
+    """Samples of a class that stand for all: half by weight, half alike, evenly spaced."""
     if n_pooled >= members.size:
         return members
     half = np.arange(0.5, n_pooled // 2) / (n_pooled // 2)
@@ -85,12 +76,9 @@ def find_pool(
 
 
 def share_landmarks(n_landmarks: int, sizes: IntArray, totals: FloatArray) -> IntArray:
-    """The number of landmarks of each class.
-
-    Half of them are divided evenly, the rest in proportion to the weights of the classes. What a
-    small class cannot use goes to the others.
-    """
+    """The number of landmarks of each class: half divided evenly, the rest by weight."""
     shares = np.minimum(sizes, n_landmarks / (2 * sizes.size))
+    # What a small class cannot use goes to the others.
     for _ in sizes:
         has_room = shares < sizes
         rest = n_landmarks - shares.sum()
@@ -103,17 +91,21 @@ def share_landmarks(n_landmarks: int, sizes: IntArray, totals: FloatArray) -> In
 
 
 def share_weight(own: FloatArray, total: float) -> FloatArray:
-    """The weight of a class, divided evenly among its landmarks, but none gets less than its own.
-
-    That is ``max(own, level)`` with the level that gives the right sum: a sample that stands for a
-    thousand equal ones keeps their weight.
-    """
+    """The weight of a class shared by its landmarks: ``max(own, level)``, with the right sum."""
     # The level if the k heaviest keep their own weight, for k = 0, 1, ...: it falls while they lie
     # above it, then rises.
     heaviest = np.sort(own)[::-1]
     kept = np.concatenate(([0.0], np.cumsum(heaviest)[:-1]))
     level = np.min((total - kept) / np.arange(own.size, 0, -1))
     return np.asarray(np.maximum(own, level))
+
+
+# Candidates are drawn in batches of as many as there are landmarks already, within these limits.
+FEWEST_DRAWN, MOST_DRAWN = 16, 1024
+# Squared distances below this are round-off.
+NO_DISTANCE = 1e-12
+# Half the largest squared distance of two unit vectors.
+LARGEST_DISTANCE = 2.0
 
 
 class ClassDraw:
@@ -200,10 +192,7 @@ def draw_landmarks(
 def _accept_in_turn(
     drawn: IntArray, distances: FloatArray, similarities: FloatArray, chances: FloatArray
 ) -> BoolArray:
-    """Which candidates are accepted, one after the other, by how much of their distance is left.
-
-    `distances` are those to the landmarks before the draw, `similarities` those of the candidates.
-    """
+    """Which candidates are accepted, one after the other, by how much of their distance is left."""
     left = distances.copy()
     is_accepted = np.zeros(drawn.size, dtype=bool)
     for i in range(drawn.size):

@@ -27,28 +27,13 @@ from imkpl.solvers import pursue
 # From a limit on the number of kernels to the problem with the chosen ones, and their weights.
 Choose = Callable[[int | None], tuple[Problem, FloatArray]]
 
-# Maximum number of kernels among which the pursuit chooses, because its matrix has as many rows and
-# columns. The first candidates are the kernels that separate best on their own. After the pursuit
-# all others are compared with them, and it is repeated as long as one of them promises more, at
-# most this many times.
+# The most kernels among which the pursuit chooses, because its matrix has as many rows and columns:
+# those that separate best on their own.
 MAX_CANDIDATES = 2000
-SCREENING_ROUNDS = 5
-# Maximum size of the table of margins, 1 GB in single precision; beyond it, some samples stand for
-# all. (Fewer neighbours per sample would be worse: with 101 classes and 31 instead of 109
+# The most entries of the table of margins, 1 GB in single precision; beyond it, some samples stand
+# for all. (Fewer neighbours per sample would be worse: with 101 classes and 31 instead of 109
 # other-class neighbours, accuracy fell from 51 to 34 %.)
 MAX_MARGINS = 2**28
-# Ridge added to the sum of squared hinges over all samples, for variance-scaled kernels. It spreads
-# the weight over more kernels if there are few samples.
-MARGIN_RIDGE = 120.0
-# Without a limit on kernels, the fewest are kept that reach the gain of all kernels minus these
-# shares of it: the first with many samples per kernel, the second with many kernels per sample,
-# where much of the gain is chance.
-SHORTFALLS = (0.005, 0.03)
-# If the best weights lower the loss by less than this part, as with features of few values,
-# neighbourhoods do not tell which kernels are useful.
-LEAST_GAIN = 0.05
-# Rounds of majorising the hinge while choosing kernels.
-HINGE_ROUNDS = 3
 
 
 def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | None:
@@ -57,6 +42,14 @@ def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | 
     if n_compared >= n_samples:
         return None
     return np.linspace(0, n_samples - 1, n_compared).round().astype(np.intp)
+
+
+# After the pursuit all other kernels are compared with the candidates. It is repeated as long as
+# one of them promises more, at most this many times.
+SCREENING_ROUNDS = 5
+# If the best weights lower the loss by less than this part, as with features of few values,
+# neighbourhoods do not tell which kernels are useful.
+LEAST_GAIN = 0.05
 
 
 class MarginStart:
@@ -119,11 +112,7 @@ class MarginStart:
     def _find_better(
         self, candidates: IntArray, choice: MarginChoice, free: FloatArray
     ) -> IntArray | None:
-        """New candidates, if a kernel outside promises more than the candidates; otherwise None.
-
-        A kernel promises the slope of the hinge in its weight. The chosen kernels stay candidates;
-        the others are replaced by those with the steepest slopes.
-        """
+        """The chosen kernels and those with the steepest slopes; None if no other is steeper."""
         problem = self.problem
         if candidates.size == problem.kernels.n_kernels:
             return None
@@ -147,6 +136,13 @@ class MarginStart:
         loss = LinearSeparation(np.zeros(chosen.size), ridge)
         weights = np.full(chosen.size, 1 / chosen.size)
         return replace(self.problem.select(chosen), separation_loss=loss), weights
+
+
+# Ridge added to the sum of squared hinges over all samples, for variance-scaled kernels. It spreads
+# the weight over more kernels if there are few samples.
+MARGIN_RIDGE = 120.0
+# Rounds of majorising the hinge while choosing kernels; further ones hardly change the choice.
+HINGE_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,11 +169,9 @@ class MarginChoice:
         return np.maximum(0.0, 1 - apply_margins(self.margins, weights))
 
     def choose(self, max_kernels: int | None, shortfall: float) -> FloatArray:
-        """Weights of free scale, few of them positive.
-
-        Every round replaces the squared hinge by a quadratic above it that touches it at the
-        current weights; its matrix is the same in all rounds.
-        """
+        """Weights of free scale, few of them positive."""
+        # Every round replaces the squared hinge by a quadratic above it that touches it at the
+        # current weights; its matrix is the same in all rounds.
         margins, n_kernels = self.margins, self.margins.shape[1]
         limit, weights = max_kernels, np.zeros(n_kernels)
         for _ in range(HINGE_ROUNDS):
@@ -189,6 +183,12 @@ class MarginChoice:
             weights = np.zeros(n_kernels)
             weights[indices] = values
         return weights
+
+
+# Without a limit on kernels, the fewest are kept that reach the gain of all kernels minus these
+# shares of it: the first with many samples per kernel, the second with many kernels per sample,
+# where much of the gain is chance.
+SHORTFALLS = (0.005, 0.03)
 
 
 def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:

@@ -66,11 +66,10 @@ def find_neighborhoods(
     samples: IntArray | None = None,
     order: IntArray | None = None,
 ) -> Neighborhoods:
-    """The nearest same-class and other-class samples of all or some samples.
+    """The samples with the largest kernel values in the same class and in others, of all or some.
 
-    With a unit diagonal the nearest samples are those with the largest kernel values. In a class of
-    m samples there are at most m - 1 same-class neighbours; the only sample of a class is its own
-    neighbour. With an order, the kernel counts together with itself in that order of samples.
+    The only sample of a class is its own neighbour. With an order, the kernel counts together with
+    itself in that order of samples.
     """
     listed = np.arange(labels.size) if samples is None else samples
     sizes = np.bincount(labels)

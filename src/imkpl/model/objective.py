@@ -4,11 +4,10 @@
 + VOTE_WEIGHT J_vote``
 
 The first three terms are those of the paper on the unit-diagonal combined kernel, the last is the
-cross-entropy of a decision by votes. ``scale`` is 1
-for plain kernels, and one over the variance of the data in the combined space for variance-scaled
-kernels: the terms are then relative to what there is to reconstruct, and a nearly constant kernel
-does not gain from being easy to reconstruct. With prototypes and codes fixed, each of them is
-linear in the kernel weights.
+cross-entropy of a decision by votes. ``scale`` is 1 for plain kernels, and one over the variance of
+the data in the combined space for variance-scaled kernels: the terms are then relative to what
+there is to reconstruct, and a nearly constant kernel does not gain from being easy to reconstruct.
+With prototypes and codes fixed, each of them is linear in the kernel weights.
 """
 
 from __future__ import annotations
@@ -58,10 +57,8 @@ def discrimination_term(
     members: list[IntArray],
     sample_weight: FloatArray,
 ) -> float:
-    """``J_dis = 1/2 sum_i a_i sum_s (U gamma_i)_s ||...||^2`` (Eq. 5) for a unit diagonal.
-
-    Half the squared distance is ``1 - K_is`` to a sample of the same class and 1 to any other.
-    """
+    """``J_dis = 1/2 sum_i a_i sum_s (U gamma_i)_s ||...||^2`` (Eq. 5) for a unit diagonal."""
+    # Half the squared distance is 1 - K_is to a sample of the same class and 1 to any other.
     near = same_class_product(kernel, members, prototypes.T)
     sizes = prototypes.sum(axis=1)
     return float(sample_weight @ (codes @ sizes - row_products(codes, near)))
@@ -72,27 +69,23 @@ def interpretability_term(prototypes: sp.csr_array) -> float:
     return float(prototypes.sum())
 
 
-def vote_value(problem: Problem, state: State) -> float:
-    """``VOTE_WEIGHT * J_vote``."""
-    similarities, classes = (state.prototypes @ state.kernel).T, problem.prototype_classes(state)
-    return VOTE_WEIGHT * problem.vote_term(similarities, state.log_strengths, classes)[0]
-
-
 def evaluate(problem: Problem, state: State) -> ObjectiveParts:
     """All terms of the objective at a state."""
     prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
     scale, weight, settings = problem.scale(state.weights), problem.sample_weight, problem.settings
+    votes = 0.0
+    if problem.sharpness > 0:
+        similarities, owners = (prototypes @ kernel).T, problem.prototype_classes(state)
+        votes = VOTE_WEIGHT * problem.vote_term(similarities, state.log_strengths, owners)[0]
     return ObjectiveParts(
         reconstruction=scale * reconstruction_term(kernel, prototypes, codes, weight),
         discrimination=scale
         * settings.discrimination
         * discrimination_term(kernel, prototypes, codes, problem.members, weight),
-        interpretability=scale
-        * problem.settings.interpretability
-        * interpretability_term(prototypes),
+        interpretability=scale * settings.interpretability * interpretability_term(prototypes),
         separation=settings.separation * problem.separation_loss.value(state.weights),
         regularization=problem.separation_loss.regularization(state.weights),
-        votes=vote_value(problem, state) if problem.sharpness > 0 else 0.0,
+        votes=votes,
     )
 
 

@@ -1,13 +1,13 @@
-"""Shuffled twins: which kernels tell the classes apart better than chance?
+"""Permutation test: which kernels tell the classes apart better than chance?
 
-A twin is a kernel whose samples were put into another order: what it says about samples is right
-for no sample, and all that it achieves is chance. All kernels are shuffled in the same way, so that
-twins depend on each other as kernels do. Every kernel and every twin is judged twice: by how much
-more alike samples of a class are than any two samples, which finds kernels that separate on their
-own, and by the margins between neighbours, which finds those that separate together with others.
+A permuted kernel has its samples in another order: what it says is right for no sample, and all
+that it achieves is chance. All kernels are permuted in the same way, so that permuted kernels
+depend on each other as kernels do. There are two statistics: the sum of squares between classes,
+which finds kernels that separate on their own, and the mean margin between neighbours, which finds
+those that separate together with others.
 
-Of very many kernels, the twins of some stand for those of all, and twins of their own are made only
-for kernels that might pass.
+Of very many kernels, the permutations of some stand for those of all, and only candidates, which
+might pass, are permuted besides.
 """
 
 from __future__ import annotations
@@ -28,25 +28,8 @@ from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhood
 from imkpl.model.problem import Problem
 from imkpl.model.separation import margin_pair_weights, weigh_margins
 
-# Number of twins of every kernel: as many as give this number in all, within bounds.
-TWINS = 20_000
-MOST_SHUFFLES, FEWEST_SHUFFLES = 10, 5
-# Maximum number of kernels that all have twins; and how far the score of another kernel may lie
-# above the guess that is made of it without its twins, in standard deviations of chance.
-MOST_TWINNED = 6000
-UNSURE = 1.0
-# Maximum number of samples, evenly spaced, whose neighbours are compared, and of those on which
-# the spread of kernel values is measured.
-MOST_COMPARED = 2000
-# Equal rows are shuffled one by one, up to about this number of rows in all.
-MOST_UNFOLDED = 4000
-BLOCK = 64
-# A variance below this part of the diagonal counts as none.
-CONSTANT = 1e-9
 # A kernel passes if it is three times as likely to be useful as to be chance.
 LEAST_EVIDENCE = 0.75
-# Without structure, some kernel would pass in this share of all data sets.
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,27 +60,31 @@ def run_permutation_test(problem: Problem, average: FloatArray) -> KernelEvidenc
     """The evidence of every kernel of a problem; `average` is their average kernel.
 
     Neighbours in the average of many kernels may say little, as most of it can be noise. So the
-    other kernels are judged again by neighbours in the average of those that pass.
+    other kernels are compared again by neighbours in the average of those that pass.
     """
     problem, average = _unfold(problem, average)
-    twins = Twins.of(problem, average)
-    comparison = Comparison(twins)
-    # A kernel without meaning has the same part in the choice of neighbours as its twin.
-    comparison.look([twins.neighborhoods(average, order) for order in twins.orders])
-    found = comparison.judge()
+    permuted = PermutedKernels.of(problem, average)
+    scores = KernelScores(permuted)
+    # A kernel without meaning has the same part in the choice of neighbours when permuted.
+    scores.add_margins([permuted.neighborhoods(average, order) for order in permuted.orders])
+    found = scores.find_evidence()
     passing = found.passing
     if 0 < passing.size < problem.kernels.n_kernels:
-        # Those that pass have a part in this average, and their twins have not.
-        near = twins.neighborhoods(problem.select(passing).average())
-        comparison.look([near], without=passing)
-        found = comparison.judge()
+        # Those that pass have a part in this average, and permuted they have not.
+        near = permuted.neighborhoods(problem.select(passing).average())
+        scores.add_margins([near], without=passing)
+        found = scores.find_evidence()
     return found
+
+
+# Equal rows are permuted one by one, up to about this number of rows in all, which bounds the time.
+MOST_UNFOLDED = 4000
 
 
 def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]:
     """Every sample as often as it was given, in random order: equal rows are several samples.
 
-    Shuffled as one, a row given forty times would make twins as good as kernels.
+    Permuted as one, a row given forty times would make permuted kernels as good as others.
     """
     counts = problem.multiplicity / max(1.0, problem.multiplicity.sum() / MOST_UNFOLDED)
     copies = np.maximum(counts.round(), 1).astype(np.intp)
@@ -115,101 +102,119 @@ def _rank(average: FloatArray) -> IntArray:
     return np.argsort(-average.sum(axis=1), kind="stable")
 
 
-def weigh_evidence(chances: FloatArray) -> KernelEvidence:
-    """Evidence from the probabilities that a twin is as good as each kernel.
+# Without structure, some kernel would pass in this share of all data sets.
+LEVEL = 0.05
 
-    One minus the local false discovery rate, by Grenander's estimate of the density of the
-    probabilities, all kernels being noise otherwise. Its sum over kernels that pass is the number
-    that chance would give.
+
+def weigh_evidence(p_values: FloatArray) -> KernelEvidence:
+    """Evidence from p-values: one minus the local false discovery rate.
+
+    The density of the p-values is Grenander's estimate, all kernels being noise otherwise. The sum
+    of the rates of kernels that pass is the number that chance would give.
     """
-    order = np.argsort(chances, kind="stable")
-    steps = chances.size * np.diff(chances[order], prepend=0.0)
-    rates = np.empty(chances.size)
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values.size * np.diff(p_values[order], prepend=0.0)
+    rates = np.empty(p_values.size)
     rates[order] = np.minimum(isotonic_regression(steps).x, 1.0)
     # Simes' test: rates of data without structure fall below a level with that probability.
     return KernelEvidence(1 - rates, bool(rates.min(initial=1.0) <= LEVEL))
 
 
-def tail_probabilities(scores: FloatArray, twins: FloatArray) -> FloatArray:
-    """The share of twins of at least these scores; beyond the best twins, an exponential tail."""
-    twins = np.sort(twins)
-    n_top = min(twins.size - 1, int(np.ceil(np.sqrt(twins.size))))
-    threshold = twins[-n_top - 1]
-    excess = float(np.mean(twins[-n_top:] - threshold))
-    counts = twins.size - np.searchsorted(twins, scores, side="left")
+def tail_probabilities(scores: FloatArray, null: FloatArray) -> FloatArray:
+    """The share of null scores of at least these; beyond the largest, an exponential tail."""
+    null = np.sort(null)
+    n_top = min(null.size - 1, int(np.ceil(np.sqrt(null.size))))
+    threshold = null[-n_top - 1]
+    excess = float(np.mean(null[-n_top:] - threshold))
+    counts = null.size - np.searchsorted(null, scores, side="left")
     beyond = np.maximum(scores - threshold, 0.0)
     tail = n_top * np.exp(-beyond / excess) if excess > 0 else np.where(beyond > 0, 0, n_top)
-    return np.where(scores > threshold, tail, counts) / twins.size
+    return np.where(scores > threshold, tail, counts) / null.size
+
+
+# A variance below this part of the diagonal is round-off.
+CONSTANT = 1e-9
+# Permutations of every kernel: as many as give this number of permuted kernels, within bounds.
+PERMUTED_KERNELS = 20_000
+MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 10, 5
+# The most samples, evenly spaced, whose neighbours are compared: their margins are exact enough.
+MOST_COMPARED = 2000
+# The most samples on which the concentration of a kernel is measured, as it takes all their pairs.
+CONCENTRATION_SAMPLES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Twins:
-    """Kernels and their twins.
+class PermutedKernels:
+    """Kernels and their permutations.
 
-    What is measured of all has a row for the kernels and one for the twins of each shuffle.
+    Statistics of all have a row for the kernels and one for each permutation.
     """
 
     problem: Problem
-    orders: IntArray  # (n_shuffles, n_samples)
+    orders: IntArray  # (n_permutations, n_samples)
     samples: IntArray  # those whose neighbours are compared
     variance: FloatArray  # of every kernel, infinite where it is 0
     concentration: FloatArray
-    likeness: FloatArray  # of every kernel
+    between: FloatArray  # the score of every kernel by its sum of squares between classes
 
     @classmethod
-    def of(cls, problem: Problem, average: FloatArray) -> Twins:
-        """Twins of all kernels of a problem."""
-        n_shuffles = int(
-            np.clip(TWINS // problem.kernels.n_kernels, FEWEST_SHUFFLES, MOST_SHUFFLES)
+    def of(cls, problem: Problem, average: FloatArray) -> PermutedKernels:
+        """Permutations of all kernels of a problem."""
+        n_permutations = int(
+            np.clip(
+                PERMUTED_KERNELS // problem.kernels.n_kernels,
+                FEWEST_PERMUTATIONS,
+                MOST_PERMUTATIONS,
+            )
         )
         ranked = _rank(average)
-        source, orders = np.random.default_rng(0), np.empty((n_shuffles, ranked.size), np.intp)
+        source, orders = np.random.default_rng(0), np.empty((n_permutations, ranked.size), np.intp)
         for order in orders:
             order[ranked] = source.permutation(ranked)
-        between, means = _sum_squares(problem, np.arange(ranked.size)[np.newaxis])
+        squares, means = _sum_squares(problem, np.arange(ranked.size)[np.newaxis])
         variance = problem.diagonals - means[0]
         variance[variance <= CONSTANT * problem.diagonals] = np.inf
-        concentration = _concentration(problem, _spaced(ranked, BLOCK))
+        concentration = _concentration(problem, _spaced(ranked, CONCENTRATION_SAMPLES))
         return cls(
             problem,
             orders,
             np.sort(_spaced(ranked, MOST_COMPARED)),
             variance,
             concentration,
-            _likeness(problem, between, variance, concentration)[0],
+            _score_between(problem, squares, variance, concentration)[0],
         )
 
-    def select(self, kernels: IntArray) -> Twins:
-        """Some of the kernels and their twins."""
+    def select(self, kernels: IntArray) -> PermutedKernels:
+        """Some of the kernels and their permutations."""
         return replace(
             self,
             problem=self.problem.select(kernels),
             variance=self.variance[kernels],
             concentration=self.concentration[kernels],
-            likeness=self.likeness[kernels],
+            between=self.between[kernels],
         )
 
     def neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
-        """Neighbours in a kernel, or in a kernel together with its twin."""
+        """Neighbours in a kernel, or in a kernel together with its permutation."""
         labels = self.problem.labels
         n_same = self.problem.settings.n_neighbors
         n_other = count_others(n_same, int(labels.max()) + 1)
         return find_neighborhoods(kernel, labels, n_same, n_other, self.samples, order)
 
-    def likeness_of_all(self) -> FloatArray:
-        """How much more alike samples of a class are than any two."""
-        between, _ = _sum_squares(self.problem, self.orders)
-        twins = _likeness(self.problem, between, self.variance, self.concentration)
-        return np.vstack([self.likeness, twins])
+    def between_of_all(self) -> FloatArray:
+        """Scores by the sum of squares between classes."""
+        squares, _ = _sum_squares(self.problem, self.orders)
+        null = _score_between(self.problem, squares, self.variance, self.concentration)
+        return np.vstack([self.between, null])
 
     def margins_of_all(self, near: Sequence[Neighborhoods]) -> FloatArray:
-        """Mean margins between neighbours: one choice of them for every shuffle, or for all."""
+        """Mean margins between neighbours: one choice of them for every permutation, or for all."""
         real = np.mean([self.margins(one) for one in near], axis=0)
         pairs = zip(itertools.cycle(near), self.orders, strict=False)
         return np.vstack([real, *(self.margins(*pair) for pair in pairs)])
 
     def margins(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
-        """Mean margins of kernels, or of their twins, relative to the spread of kernel values."""
+        """Mean margins, of permuted kernels if an order is given, relative to the spread."""
         problem = self.problem
         weights = margin_pair_weights(near, problem.sample_weight)
         near = near if order is None else near.renumbered(order)
@@ -218,27 +223,27 @@ class Twins:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """How margins of twins vary between some neighbours."""
+class MarginStatistic:
+    """Mean margins between some neighbours, in standard deviations of permuted kernels."""
 
     near: Sequence[Neighborhoods]
-    without: IntArray  # the kernels that are not judged by these neighbours
-    level: float  # the mean of all twins
-    least: float  # the mean square of their differences from the mean of the kernel's twins
+    without: IntArray  # the kernels that are not compared by these neighbours
+    level: float  # the mean of all permuted kernels
+    least: float  # the mean square of their differences from the mean of the same kernel
 
-    def guess(self, margins: FloatArray, n_shuffles: int) -> FloatArray:
-        """About the scores of kernels, without their twins."""
-        scores = (margins - self.level) / np.sqrt(self.least * (1 + 1 / n_shuffles))
+    def estimate(self, margins: FloatArray, n_permutations: int) -> FloatArray:
+        """About the scores of kernels, without their permutations."""
+        scores = (margins - self.level) / np.sqrt(self.least * (1 + 1 / n_permutations))
         scores[self.without] = -np.inf
         return np.asarray(scores)
 
     def score(self, kernels: IntArray, margins: FloatArray) -> FloatArray:
-        """How far these kernels are beyond their twins, and every twin beyond the others."""
-        twins, n = margins[1:], len(margins) - 1
-        beyond = (margins[0] - twins.mean(axis=0)) / np.sqrt(1 + 1 / n)
+        """How far kernels are beyond their permutations, and every permutation beyond the rest."""
+        null, n = margins[1:], len(margins) - 1
+        beyond = (margins[0] - null.mean(axis=0)) / np.sqrt(1 + 1 / n)
         # Rare values make margins vary more than the spread of all values says. What varies is
-        # found without the twin that is measured by it.
-        apart = _apart(twins)
+        # found without the permutation that is measured by it.
+        apart = _apart(null)
         squares = apart**2
         others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
         scores = np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, self.least))
@@ -246,66 +251,77 @@ class Look:
         return np.asarray(scores)
 
 
-class Comparison:
-    """Scores of kernels and twins, the best of all looks.
+# Of more kernels than this, so many are permuted, and the others if they are candidates: if their
+# estimate, made without permutations, and so many standard deviations of chance would pass.
+MOST_PERMUTED = 6000
+ESTIMATE_MARGIN = 1.0
+
+
+class KernelScores:
+    """Scores of kernels and permuted kernels, the largest of all statistics.
 
     They are about normal for kernels without meaning.
     """
 
-    def __init__(self, twins: Twins) -> None:
-        self.twins = twins
-        self.some = _spaced(np.arange(twins.variance.size), MOST_TWINNED)
-        self.guesses = twins.likeness
-        self.scores = twins.select(self.some).likeness_of_all()
-        self.looks: list[Look] = []
+    def __init__(self, permuted: PermutedKernels) -> None:
+        self.permuted = permuted
+        self.some = _spaced(np.arange(permuted.variance.size), MOST_PERMUTED)
+        self.estimates = permuted.between  # of all kernels, without permutations
+        self.scores = permuted.select(self.some).between_of_all()
+        self.statistics: list[MarginStatistic] = []
 
-    def look(self, near: Sequence[Neighborhoods], without: ArrayLike = ()) -> None:
-        """Judge by the margins between these neighbours, too; all kernels or not some of them."""
-        margins = self.twins.select(self.some).margins_of_all(near)
+    def add_margins(self, near: Sequence[Neighborhoods], without: ArrayLike = ()) -> None:
+        """Compare by the margins between these neighbours, too; all kernels or not some of them."""
+        margins = self.permuted.select(self.some).margins_of_all(near)
         level, least = margins[1:].mean(), np.mean(_apart(margins[1:]) ** 2)
-        look = Look(near, np.asarray(without, np.intp), float(level), float(least) or 1.0)
-        self.looks.append(look)
-        self.scores = np.maximum(self.scores, look.score(self.some, margins))
-        if self.some.size < self.guesses.size:
-            guess = look.guess(self.twins.margins(near[0]), len(self.twins.orders))
-            self.guesses = np.maximum(self.guesses, guess)
+        found = MarginStatistic(
+            near, np.asarray(without, np.intp), float(level), float(least) or 1.0
+        )
+        self.statistics.append(found)
+        self.scores = np.maximum(self.scores, found.score(self.some, margins))
+        if self.some.size < self.estimates.size:
+            n_permutations = len(self.permuted.orders)
+            estimate = found.estimate(self.permuted.margins(near[0]), n_permutations)
+            self.estimates = np.maximum(self.estimates, estimate)
 
-    def judge(self) -> KernelEvidence:
-        """Evidence from scores beside those of all twins, and beside those of the own twins."""
-        pool = self.scores[1:].ravel()
-        chances = tail_probabilities(self.guesses, pool)
-        chances[self.some] = _chances(self.scores, pool)
-        hopeful = self._find_hopeful(chances, pool)
-        if hopeful.size:
-            twins = self.twins.select(hopeful)
-            margins = [look.score(hopeful, twins.margins_of_all(look.near)) for look in self.looks]
-            scores = np.maximum.reduce([twins.likeness_of_all(), *margins])
-            chances[hopeful] = _chances(scores, pool)
-        return weigh_evidence(chances)
+    def find_evidence(self) -> KernelEvidence:
+        """Evidence from scores beside those of all permutations, and beside those of their own."""
+        null = self.scores[1:].ravel()
+        p_values = tail_probabilities(self.estimates, null)
+        p_values[self.some] = _find_p_values(self.scores, null)
+        candidates = self._find_candidates(p_values, null)
+        if candidates.size:
+            permuted = self.permuted.select(candidates)
+            margins = [
+                one.score(candidates, permuted.margins_of_all(one.near)) for one in self.statistics
+            ]
+            scores = np.maximum.reduce([permuted.between_of_all(), *margins])
+            p_values[candidates] = _find_p_values(scores, null)
+        return weigh_evidence(p_values)
 
-    def _find_hopeful(self, chances: FloatArray, pool: FloatArray) -> IntArray:
-        """Kernels without twins that might pass.
+    def _find_candidates(self, p_values: FloatArray, null: FloatArray) -> IntArray:
+        """Kernels without permutations that might pass.
 
         Those that pass are so many times as frequent as chance would have them.
         """
-        factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, chances.size + 1) / chances.size
-        ordered = np.sort(chances)
+        factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, p_values.size + 1) / p_values.size
+        ordered = np.sort(p_values)
         limit = ordered[shares >= factor * ordered].max(initial=shares[0] / factor)
-        is_hopeful = tail_probabilities(self.guesses + UNSURE, pool) <= limit
-        is_hopeful[self.some] = False
-        return np.flatnonzero(is_hopeful)
+        is_candidate = tail_probabilities(self.estimates + ESTIMATE_MARGIN, null) <= limit
+        is_candidate[self.some] = False
+        return np.flatnonzero(is_candidate)
 
 
-def _apart(twins: FloatArray) -> FloatArray:
-    """How far the margins of twins are from the mean of the others of the same kernel."""
-    n = len(twins)
-    return np.asarray((twins - twins.mean(axis=0)) * np.sqrt(n / (n - 1)))
+def _apart(null: FloatArray) -> FloatArray:
+    """How far the margins of permutations are from the mean of the others of the same kernel."""
+    n = len(null)
+    return np.asarray((null - null.mean(axis=0)) * np.sqrt(n / (n - 1)))
 
 
-def _chances(scores: FloatArray, pool: FloatArray) -> FloatArray:
-    """The probability that a twin is as good as each kernel: any twin, and one of its own."""
+def _find_p_values(scores: FloatArray, null: FloatArray) -> FloatArray:
+    """The larger of the p-values among all permuted kernels and among the kernel's own."""
     among_own = np.mean(scores[1:] >= scores[0], axis=0)
-    return np.maximum(tail_probabilities(scores[0], pool), among_own)
+    return np.maximum(tail_probabilities(scores[0], null), among_own)
 
 
 def _spaced(samples: IntArray, limit: int) -> IntArray:
@@ -357,17 +373,17 @@ def _sum_squares(problem: Problem, orders: IntArray) -> tuple[FloatArray, FloatA
     return found.T[::2], found.T[1::2]
 
 
-def _likeness(
-    problem: Problem, between: FloatArray, variance: FloatArray, concentration: FloatArray
+def _score_between(
+    problem: Problem, squares: FloatArray, variance: FloatArray, concentration: FloatArray
 ) -> FloatArray:
-    """How much more alike samples of a class are than any two, in standard deviations of chance.
+    """Sums of squares between classes in standard deviations of chance.
 
-    The sum of squares between classes relative to what chance gives: about a chi-squared variable,
-    brought to a normal scale by the cubic root.
+    Relative to what chance gives, they are about a chi-squared variable, brought to a normal scale
+    by the cubic root (Wilson and Hilferty).
     """
     weight, labels = problem.sample_weight, problem.labels
     totals, total = np.bincount(labels, weight), weight.sum()
     expected = np.sum(weight**2 / totals[labels]) / total - np.sum(weight**2) / total**2
-    ratio = np.maximum(between / (expected * variance), 0.0)
+    ratio = np.maximum(squares / (expected * variance), 0.0)
     part = 2 * concentration / (9 * (totals.size - 1))
     return np.asarray((np.cbrt(ratio) - 1 + part) / np.sqrt(part))

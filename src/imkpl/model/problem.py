@@ -15,10 +15,6 @@ from imkpl.model.constraints import raise_least
 from imkpl.model.separation import BaseSeparation
 from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
 
-# Kernels are computed in single precision if a combined kernel takes this many kernel values,
-# which is several seconds of work.
-MANY_VALUES = 2**32
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -40,14 +36,17 @@ class Settings:
         return self.weight_rule != "equal"
 
 
+# Kernels are computed in single precision if a combined kernel takes this many kernel values,
+# which is several seconds of work.
+MANY_VALUES = 2**32
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What stays fixed during a fit: kernels on samples, labels, weights and settings.
+    """What stays fixed during a fit: kernels on samples, labels, weights and settings."""
 
-    Every kernel has the same value K_l(x, x) for all samples: 1, or its scale if the kernels are
-    divided by their variance. Kernels of words have it on average.
-    """
-
+    # K_l(x, x) is the same for all samples: 1, or one over the variance if kernels are divided by
+    # it. Kernels of words have it on average.
     kernels: Kernels  # between the training samples
     labels: IntArray  # class of each sample, from 0
     sample_weight: FloatArray
@@ -81,11 +80,7 @@ class Problem:
         return [np.flatnonzero(self.labels == q) for q in range(int(self.labels.max()) + 1)]
 
     def scale(self, weights: FloatArray) -> float:
-        """The diagonal of the combined kernel: one over its variance for variance-scaled kernels.
-
-        Reconstruction, discrimination and interpretability are computed on the unit-diagonal
-        kernel and multiplied by this number, so that each term is linear in the weights.
-        """
+        """The diagonal of the combined kernel; times it, terms are linear in the weights."""
         return float(self.diagonals @ weights)
 
     def combine(self, weights: FloatArray) -> FloatArray:

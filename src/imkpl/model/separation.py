@@ -26,9 +26,6 @@ from imkpl.solvers import (
     minimize_ridge_on_simplex,
 )
 
-# Number of pairs whose margins are copied at a time.
-PAIR_BLOCK = 2**13
-
 
 class BaseSeparation(ABC):
     """A convex loss of the kernel weights, and a ridge on them."""
@@ -112,20 +109,14 @@ class MarginSeparation(BaseSeparation):
 
     def select(self, indices: IntArray) -> MarginSeparation:
         """The same loss for some of the kernels."""
-        smaller = replace(self, margins=self.margins[:, indices])
-        if "_gram" in vars(self):
-            # Fills the cached property.
-            vars(smaller)["_gram"] = self._gram[np.ix_(indices, indices)]
-        return smaller
+        return replace(self, margins=self.margins[:, indices])
 
 
 def local_separation_slopes(
     kernels: Kernels, neighborhoods: Neighborhoods, sample_weight: FloatArray
 ) -> FloatArray:
-    """The paper's E_ls (Eq. 11): J_ls (Eq. 6) of every kernel alone, for kernels of unit diagonal.
-
-    Squared distances to same-class neighbours plus similarities to other-class neighbours.
-    """
+    """The paper's E_ls (Eq. 11): J_ls (Eq. 6) of every kernel alone, for unit diagonals."""
+    # Squared distances to same-class neighbours plus similarities to other-class neighbours.
     same, other = neighborhoods.same, neighborhoods.other
     to_same, to_other = sample_weight[same.rows], sample_weight[other.rows]
     sums = kernels.contract_pairs(
@@ -135,15 +126,17 @@ def local_separation_slopes(
 
 
 def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray) -> FloatArray:
-    """The weight of each margin: a sample's weight, divided among its other-class neighbours.
-
-    If only some samples have neighbourhoods, they stand for all.
-    """
+    """The weight of each margin: a sample's weight, divided among its other-class neighbours."""
     other = neighborhoods.other
     weights = sample_weight[other.rows] / other.counts[other.rows]
+    # Samples with neighbourhoods stand for those without.
     is_listed = other.counts > 0
     share = sample_weight[is_listed].sum() / sample_weight.sum()
     return np.asarray(weights / share)
+
+
+# Number of pairs whose margins are copied at a time, which fit into the cache.
+PAIR_BLOCK = 2**13
 
 
 def compute_margins(

@@ -19,23 +19,10 @@ from imkpl.model.votes import sum_votes
 # more prototypes, the more they must gain: so many standard errors for each of a class.
 PER_CLASS = (1, 3, 10, 30, 100, 300)
 ALWAYS_TRIED, NOTABLE = 3, 0.05
-# A sample that is left out counts as predicted with at least this chance, so that none decides.
-LEAST_CHANCE = 0.01
-# A difference in the mean logarithm of chances that is never worth more prototypes.
-NEGLIGIBLE = 0.01
-# Steps of L-BFGS in a fold; a whole fit takes more.
-FOLD_STEPS = 15, 10
-# Folds for few and for many samples: the fewer there are, the more must be left to learn from.
-MANY_SAMPLES, MORE_FOLDS, FEWER_FOLDS = 200, 5, 3
-# The number of left-out samples that are enough: with more, later folds are left out.
-ENOUGH = 1000
 
 
 def choose_size(problem: Problem, n_kernels: int) -> int:
-    """The smallest number of prototypes that is as good as the best.
-
-    In every fold so many kernels are chosen again, among those of the problem.
-    """
+    """The smallest number of prototypes that is as good as the best, with so many kernels."""
     n_classes = len(problem.members)
     most = problem.labels.size // 2
     if most <= n_classes:
@@ -58,6 +45,10 @@ def choose_size(problem: Problem, n_kernels: int) -> int:
     return sizes[first_as_good(log_chances, hits, weight)]
 
 
+# A difference in the mean logarithm of chances that is never worth more prototypes.
+NEGLIGIBLE = 0.01
+
+
 def first_as_good(log_chances: FloatArray, hits: FloatArray, weight: FloatArray) -> int:
     """The first row within one standard error of the best, or that errs no more than the best."""
     means, errors = means_and_errors(log_chances, weight)
@@ -71,6 +62,12 @@ def means_and_errors(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray
     shares, n_samples = weight / weight.sum(), max(weight.sum(), weight.size)
     means = scores @ shares
     return means, np.sqrt((scores - means[:, None]) ** 2 @ shares / n_samples)
+
+
+# Folds for few and for many samples: the fewer there are, the more must be left to learn from.
+MANY_SAMPLES, MORE_FOLDS, FEWER_FOLDS = 200, 5, 3
+# The number of left-out samples that are enough: with more, later folds are left out.
+ENOUGH = 1000
 
 
 def split(problem: Problem) -> Iterator[BoolArray]:
@@ -92,6 +89,12 @@ def split(problem: Problem) -> Iterator[BoolArray]:
         yield is_left
 
 
+# A sample that is left out counts as predicted with at least this chance, so that none decides.
+LEAST_CHANCE = 0.01
+# Steps of L-BFGS in a fold; a whole fit takes more.
+FOLD_STEPS = 15, 10
+
+
 @dataclass(frozen=True, eq=False)
 class Fold:
     """A part of the samples to learn from, and the others to score."""
@@ -105,10 +108,8 @@ class Fold:
 
     @classmethod
     def of(cls, problem: Problem, n_kernels: int, is_left: BoolArray) -> Fold:
-        """Kernel weights learned without the samples that are left out.
-
-        Where a sample stands for two or more, leaving one out leaves the others.
-        """
+        """Kernel weights learned without the samples that are left out."""
+        # Where a sample stands for two or more, leaving one out leaves the others.
         counts = problem.multiplicity
         left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left | (counts >= 2))
         part = problem.take(learned)
@@ -127,10 +128,7 @@ class Fold:
         )
 
     def score(self, size: int) -> FloatArray:
-        """How well a model of this size predicts the samples left out.
-
-        The logarithm of the chance of the right class, and whether that is the largest.
-        """
+        """For every left-out sample the log of the chance of its class, and whether it is right."""
         order = cover_order(self.problem, self.kernel, size)
         state = place_prototypes(self.problem, self.weights, self.kernel, order)
         problem = sharpen(self.problem, state)

@@ -13,9 +13,6 @@ from imkpl.model.problem import Problem, State
 from imkpl.model.votes import VOTE_WEIGHT
 from imkpl.solvers import pursue, solve_nqp_batch
 
-# Shorter steps towards the new weights are not worth computing a kernel matrix.
-SHORTEST_WEIGHT_STEP = 2.0**-6
-
 
 def update_codes(problem: Problem, state: State) -> State:
     """New codes by one batched pursuit (Eq. 7); a sample keeps its old code if that is better."""
@@ -31,12 +28,8 @@ def update_codes(problem: Problem, state: State) -> State:
 
 
 def update_prototypes(problem: Problem, state: State) -> State:
-    """New prototypes, one after the other, each by a pursuit (Eq. 9) and scaled to unit norm.
-
-    The norm moves into the codes, so that the product of prototypes and codes stays the same. A new
-    prototype is accepted only if it lowers the whole objective. Unused prototypes are moved to the
-    samples that are reconstructed worst.
-    """
+    """New prototypes, each by a pursuit (Eq. 9); taken only if they lower the whole objective."""
+    # Prototypes are scaled to unit norm and their norms move into the codes: the product stays.
     kernel, codes = state.kernel, state.codes
     weighted = sp.csr_array(codes * problem.sample_weight[:, None])
     overlaps = (codes.T @ weighted).toarray()
@@ -79,10 +72,8 @@ def update_prototypes(problem: Problem, state: State) -> State:
 
 
 def reseed_unused(problem: Problem, state: State) -> State:
-    """Move unused prototypes to the samples that are reconstructed worst.
-
-    A single sample of unit norm has the smallest possible J_ip, 1, so the objective does not rise.
-    """
+    """Move unused prototypes to the samples that are reconstructed worst."""
+    # A single sample of unit norm has the smallest possible J_ip, 1, so the objective cannot rise.
     unused = np.flatnonzero(state.codes.sum(axis=0) == 0)
     if unused.size == 0:
         return state
@@ -96,6 +87,10 @@ def reseed_unused(problem: Problem, state: State) -> State:
     for i, sample in zip(unused, worst, strict=False):
         rows[i] = (np.array([sample]), 1 / np.sqrt(squares[[sample]]))
     return replace(state, prototypes=_join_rows(rows, state.kernel.shape[0]))
+
+
+# Shorter steps towards the new weights are not worth computing a kernel matrix.
+SHORTEST_WEIGHT_STEP = 2.0**-6
 
 
 def update_weights(problem: Problem, state: State) -> State:
@@ -202,7 +197,7 @@ def vote_costs(problem: Problem, state: State) -> FloatArray:
 
 def rescale(state: State) -> State:
     """The state with unit-norm prototypes; the norms move into the codes."""
-    norms = np.sqrt(_squared_norms(state.prototypes, state.kernel))
+    norms = np.sqrt(row_products(state.prototypes, state.prototypes @ state.kernel))
     return replace(
         state,
         prototypes=sp.csr_array(state.prototypes / norms[:, None]),
@@ -219,10 +214,6 @@ def drop_unused(state: State) -> State:
             "reconstruction of samples. Lower discrimination or interpretability."
         )
     return replace(state, prototypes=state.prototypes[used], codes=state.codes[:, used])
-
-
-def _squared_norms(prototypes: sp.csr_array, kernel: FloatArray) -> FloatArray:
-    return row_products(prototypes, prototypes @ kernel)
 
 
 def _choose_rows(is_first: BoolArray, first: sp.csr_array, second: sp.csr_array) -> sp.csr_array:

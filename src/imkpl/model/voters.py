@@ -18,8 +18,6 @@ from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT, Votes
 STEPS, POLISHING_STEPS = 40, 25
 # The search ends when a step lowers the objective by less than this part of it.
 SMALLEST_DECREASE = 1e-3
-# Below the squared norms of all prototypes but those that shrink to nothing.
-TINY = 1e-12
 
 
 def update_voters(problem: Problem, state: State) -> State:
@@ -30,11 +28,7 @@ def update_voters(problem: Problem, state: State) -> State:
 
 
 def learn_voters(problem: Problem, state: State, steps: int, polishing_steps: int) -> State:
-    """Prototypes and strengths that lower the objective for the codes of a state.
-
-    L-BFGS mixes each prototype from all samples of its class; its `sparsity` largest coefficients
-    are kept and learned again.
-    """
+    """New strengths, and prototypes of all samples of their class, cut to `sparsity` of them."""
     objective = VoterObjective(problem, state)
     is_own = objective.classes[:, None] == problem.labels
     if problem.is_eligible is not None:
@@ -74,11 +68,12 @@ class Block:
     linear: FloatArray  # (n_rows, n_columns) J_dis and J_ip of a unit of each coefficient
 
 
-class VoterObjective:
-    """What depends on prototypes ``u = v / ||v||`` and strengths, with its gradient; codes stay.
+# Below the squared norms of all prototypes but those that shrink to nothing.
+TINY = 1e-12
 
-    Only the direction of v counts, so that ``v >= 0`` is the only constraint.
-    """
+
+class VoterObjective:
+    """The objective of prototypes ``u = v / ||v||``, v >= 0, and strengths, with its gradient."""
 
     def __init__(self, problem: Problem, state: State) -> None:
         self.problem, self.classes = problem, problem.prototype_classes(state)
@@ -116,7 +111,7 @@ class VoterObjective:
         prototypes = np.zeros(candidates.shape)
         prototypes[candidates] = found[:-n_strengths]
         squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ self.kernel)
-        # A prototype that has shrunk to nothing says nothing: it stays as it was.
+        # A prototype that has shrunk to nothing has no direction: it stays as it was.
         is_lost = squares <= TINY
         prototypes[is_lost] = state.prototypes[is_lost].toarray()
         rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])

@@ -1,10 +1,10 @@
-"""Votes: each prototype speaks for its own class, the louder the more a sample is like it.
+"""Votes: each prototype votes for its own class, with weight exp(t similarity).
 
 The vote of prototype j is ``exp(t (s_j + b_j))``: s_j is the similarity of the sample to the
 prototype, a sum over kernels; b_j >= 0 is the bonus of the prototype; t is the sharpness. While
 learning, the probability of a class is its share of all votes; a fitted model has a temperature of
-its own, which does not change who wins. The score of a class is the smooth maximum of what its
-prototypes say, ``1/t log sum_j exp(t (s_j + b_j))``, minus that of the runner-up: how far it is
+its own, which does not change who wins. The score of a class is the smooth maximum over its
+prototypes, ``1/t log sum_j exp(t (s_j + b_j))``, minus that of the runner-up: how far it is
 ahead, in units of similarity. Prototypes are learned for this decision: ``J_vote`` is the
 cross-entropy of these probabilities.
 """
@@ -33,7 +33,7 @@ PRECISION = 0.02
 class Votes:
     """A decision by votes."""
 
-    classes: IntArray  # (n_prototypes,) the class that each prototype speaks for
+    classes: IntArray  # (n_prototypes,) the class that each prototype votes for
     bonuses: FloatArray  # (n_prototypes,) from 0; exp(sharpness * bonus) is the strength
     sharpness: float
 

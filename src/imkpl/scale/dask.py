@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import add
 from typing import Any, Self
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, Kernels
 from imkpl.kernels.base import Found, WrappedKernels, check_magnitude, check_pairs, check_rows
 from imkpl.kernels.blocks import BlockSamples, join_ranges, summarize
+from imkpl.kernels.normalize import BaseWrapper
 
 # Compiled loops of a process share its threads: tasks take turns, and each uses all threads.
 _TURN = threading.Lock()
@@ -30,14 +32,6 @@ NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
 
 
 # Tasks
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """A pure function and its last arguments, one node of the graph: sent to every worker once."""
-
-    function: Callable[..., Any]
-    common: tuple[Any, ...]
 
 
 def make_tasks(
@@ -50,7 +44,8 @@ def make_tasks(
     from dask.delayed import delayed
 
     key = f"{(name or function.__name__).strip('_')}-{uuid4().hex}"
-    job, run = delayed(Job(function, common), name=f"job-{key}", traverse=False), delayed(_run)
+    # What all tasks share is one node of the graph, sent to every worker once.
+    job, run = delayed((function, common), name=f"job-{key}", traverse=False), delayed(_run)
     return [
         run(job, *piece, dask_key_name=f"{key}-{number}") for number, piece in enumerate(pieces)
     ]
@@ -66,9 +61,10 @@ def compute(client: Any, tasks: list[Any]) -> list[Any]:
     return found
 
 
-def _run(job: Job, *piece: Any) -> Any:
+def _run(job: tuple[Callable[..., Any], tuple[Any, ...]], *piece: Any) -> Any:
+    function, common = job
     with one_at_a_time():
-        return job.function(*piece, *job.common)
+        return function(*piece, *common)
 
 
 @contextmanager
@@ -112,12 +108,29 @@ def find_client(client: Any = None) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class DaskBank(BaseKernelBank):
+class Cluster:
+    """Who computes sums, and how they are cut."""
+
+    client: Any = field(default=None, compare=False)
+    n_blocks: int = 16
+    least_values: float = 2**24
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A client belongs to its process; another process uses its own current client.
+        return {**vars(self), "client": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        values = {name: value for name, value in vars(self).items() if name != "client"}
+        return replace(self, **copy.deepcopy(values, memo))
+
+
+@dataclass(frozen=True, eq=False)
+class DaskBank(Cluster, BaseWrapper):
     """The kernels of another bank, combined and contracted by the workers of a Dask cluster.
 
-    Kernels of vectors are contracted by blocks of kernels; a task gets only the columns that its
-    block reads. They are combined by blocks of kernels if there are more kernels than samples,
-    otherwise by blocks of samples. Kernels of time series are computed by blocks of samples. The
+    Kernels are contracted by blocks of kernels; a task gets only the columns that its block reads.
+    They are combined by blocks of kernels if there are more kernels than samples, otherwise by
+    blocks of samples. Kernels of time series are computed once for a fit, by blocks of samples. The
     number of blocks does not depend on the cluster, and neither do the results, which equal those
     of the bank up to rounding. A task carries its arguments and can be repeated when a worker is
     lost. Inside a task, the kernels compute.
@@ -142,11 +155,6 @@ class DaskBank(BaseKernelBank):
     True
     """
 
-    bank: BaseKernelBank
-    client: Any = field(default=None, compare=False)
-    n_blocks: int = 16
-    least_values: float = 2**24
-
     def __post_init__(self) -> None:
         if not isinstance(self.bank, BaseKernelBank):
             raise ValueError(
@@ -158,40 +166,14 @@ class DaskBank(BaseKernelBank):
                 f"DaskBank(n_blocks={self.n_blocks}) must be at least 1. Leave it out for 16."
             )
 
-    @property
-    def kind(self) -> type[Kernels]:
-        """The class of the kernels inside."""
-        return self.bank.kind
-
-    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> DaskKernels:
-        """The kernels of the bank, computed by the cluster."""
-        kernels = self.bank.on(X, sample_weight)
+    def around(self, kernels: Kernels) -> DaskKernels:
+        """The kernels inside, computed by the cluster."""
         return DaskKernels(kernels, self.client, self.n_blocks, self.least_values)
-
-    def on_rows(
-        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
-    ) -> DaskKernels:
-        """`on` some of the samples."""
-        kernels = self.bank.on_rows(X, rows, sample_weight)
-        return DaskKernels(kernels, self.client, self.n_blocks, self.least_values)
-
-    def by_channel(self, n_channels: int) -> BaseKernelBank | None:
-        """A bank by which channels are weighed, a kernel for each; None when they are not."""
-        each = self.bank.by_channel(n_channels)
-        return None if each is None else replace(self, bank=each)
-
-    def weighed(self, weights: FloatArray) -> DaskBank:
-        """The bank with these weights of its channels."""
-        return replace(self, bank=self.bank.weighed(weights))
 
 
 @dataclass(frozen=True, eq=False)
-class DaskKernels(WrappedKernels):
+class DaskKernels(Cluster, WrappedKernels):
     """Kernels whose sums are computed by the workers of a cluster, block by block."""
-
-    client: Any = field(default=None, compare=False)
-    n_blocks: int = 16
-    least_values: float = 2**24
 
     @property
     def has_unit_diagonal(self) -> bool:  # type: ignore[override]
@@ -211,50 +193,43 @@ class DaskKernels(WrappedKernels):
         """``sum_l weights_l K_l``, one block of kernels or samples per task."""
         factors, (n_rows, n_columns) = self.check_weights(weights), self.shape
         used = np.flatnonzero(factors)
-        client = self._client_for(used.size * n_rows * n_columns)
+        client = self._client_for(used.size * n_rows * n_columns * self.value_cost)
         if client is None or used.size == 0:
             return self.kernels.combine(factors)
         if not self.is_square or used.size > n_rows:
-            pieces = [(factors[block], part) for block, part in self._cut(used)]
-            return np.asarray(compute(client, [_add_pairwise(make_tasks(_combine, pieces))])[0])
-        bands, live = self._bands(n_rows), self._narrow(used)
+            blocks, whole = self._cut(used)
+            pieces = [(part, (factors[block],)) for block, part in blocks]
+            tasks = make_tasks(_call, pieces, whole, "combine", name="combine")
+            return np.asarray(compute(client, [_add_pairwise(tasks)])[0])
+        bands, live = self._bands(n_rows), self.kernels.select(used)
+        live = live if live.input_columns is None else live.narrowed()
         found = compute(client, make_tasks(_combine_band, bands, live, factors[used]))
         return _join_bands(bands, found)
 
     def contract(self, M: ArrayLike) -> FloatArray:
         """``<K_l, M>`` for every l, one block of kernels per task."""
         matrix = self.check_matrix(M)
-        client = self._client_for(self.n_kernels * matrix.size)
-        if client is None:
-            return self.kernels.contract(matrix)
-        return np.concatenate(self._each_block(client, "contract", matrix))
+        return self._by_blocks(matrix.size * self.value_cost, "contract", matrix)
 
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs, one block of kernels per task."""
         left, right = check_pairs(rows, columns, self.shape[0])
-        client = self._client_for(self.n_kernels * left.size)
-        if client is None:
-            return self.kernels.pairs(left, right, dtype)
-        return np.hstack(self._each_block(client, "pairs", left, right, dtype))
+        n_values = left.size * self.value_cost
+        return self._by_blocks(n_values, "pairs", left, right, dtype, axis=1)
 
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """``sum_p values_p K_l(x_rows[p], x_columns[p])``, one block of kernels per task."""
         left, right = check_pairs(rows, columns, self.shape[0])
-        client = self._client_for(self.n_kernels * left.size)
-        if client is None:
-            return self.kernels.contract_pairs(values, left, right)
-        return np.concatenate(self._each_block(client, "contract_pairs", values, left, right))
+        n_values = left.size * self.value_cost
+        return self._by_blocks(n_values, "contract_pairs", values, left, right)
 
     def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
         """``sum_i row_weights_i r_i K_l r_i'`` for every l, one block of kernels per task."""
         rows, factors, mixes = check_rows(rows, row_weights, self.shape[0], mixes)
         # A pair of samples in a row costs about as much as a value of a kernel of numbers.
-        client = self._client_for(self.n_kernels * rows.nnz * 16 / self.kernels.value_cost)
-        if client is None:
-            return self.kernels.contract_rows(rows, factors, mixes)
-        return np.concatenate(self._each_block(client, "contract_rows", rows, factors, mixes))
+        return self._by_blocks(16 * rows.nnz, "contract_rows", rows, factors, mixes)
 
     def diagonal(self) -> FloatArray:
         """``K_l(x, x)``, computed here."""
@@ -262,11 +237,14 @@ class DaskKernels(WrappedKernels):
 
     def tabulated(self) -> Kernels:
         """Expensive kernels evaluated once, by blocks of pairs; a table of them is read here."""
+        if self.value_cost == 1.0:
+            return self
+        if isinstance(self.kernels, WrappedKernels):
+            return self.kernels.around(self.around(self.kernels.kernels).tabulated())
         n_samples = self.shape[0]
-        client = self._client_for(self.n_kernels * n_samples**2 / 2)
-        if client is None or self.kernels.value_cost == 1.0:
-            table = self.kernels.tabulated()
-            return table if table is not self.kernels else self
+        client = self._client_for(self.n_kernels * n_samples**2 / 2 * self.value_cost)
+        if client is None:
+            return self.kernels.tabulated()
         tasks = make_tasks(_tabulate_band, self._bands(n_samples), self.kernels)
         values = np.concatenate(compute(client, tasks), axis=1)
         announce("kernels", f"100 % of {values.size}", values.size, values.size)
@@ -276,32 +254,36 @@ class DaskKernels(WrappedKernels):
         """The kernels without a cluster."""
         return self.kernels.local()
 
-    def __getstate__(self) -> dict[str, Any]:
-        # A client belongs to its process; another process uses its own current client.
-        return {**vars(self), "client": None}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return replace(self, kernels=copy.deepcopy(self.kernels, memo))
+    def around(self, kernels: Kernels) -> Self:
+        """The same around other kernels, those of partitions that were gathered included."""
+        inside = kernels.kernels if isinstance(kernels, DaskKernels) else kernels
+        return replace(self, kernels=inside)
 
     def _client_for(self, n_values: float) -> Any:
         """The client, or None for few values and inside tasks."""
-        if n_values * self.kernels.value_cost < self.least_values or find_worker() is not None:
+        if n_values < self.least_values or find_worker() is not None:
             return None
         return find_client(self.client)
 
-    def _narrow(self, kernels: IntArray) -> Kernels:
-        """The listed kernels, on samples cut down to the columns that they read."""
-        chosen = self.kernels.select(kernels)
-        return chosen.narrowed() if self.input_kind == "columns" else chosen
+    def _by_blocks(self, n_values: float, method: str, *common: Any, axis: int = 0) -> FloatArray:
+        """A method of the kernels that takes so many values of each, one block per task."""
+        client = self._client_for(self.n_kernels * n_values)
+        if client is None:
+            return np.asarray(getattr(self.kernels, method)(*common))
+        blocks, whole = self._cut(np.arange(self.n_kernels))
+        pieces = [(part, ()) for _, part in blocks]
+        tasks = make_tasks(_call, pieces, whole, method, *common, name=method)
+        return np.concatenate(compute(client, tasks), axis=axis)
 
-    def _cut(self, kernels: IntArray) -> list[tuple[IntArray, Kernels]]:
+    def _cut(self, kernels: IntArray) -> tuple[list[tuple[IntArray, Any]], Kernels | None]:
+        """Blocks of kernels, each on the columns that it reads.
+
+        Where kernels read everything, blocks are numbers of kernels, and all kernels are sent once.
+        """
         blocks = np.array_split(kernels, min(self.n_blocks, kernels.size))
-        return [(block, self._narrow(block)) for block in blocks]
-
-    def _each_block(self, client: Any, method: str, *common: Any) -> list[Any]:
-        """Call a method of every block of kernels."""
-        pieces = [(part,) for _, part in self._cut(np.arange(self.n_kernels))]
-        return compute(client, make_tasks(_call, pieces, method, *common, name=method))
+        if self.input_columns is None:
+            return [(block, block) for block in blocks], self.kernels
+        return [(block, self.kernels.select(block).narrowed()) for block in blocks], None
 
     def _bands(self, n_samples: int) -> list[tuple[int, int]]:
         """Bands of rows with about as many entries below the diagonal each."""
@@ -313,22 +295,15 @@ class DaskKernels(WrappedKernels):
 def _add_pairwise(tasks: list[Any]) -> Any:
     """A task that sums the results of tasks, always in the same order."""
     while len(tasks) > 1:
-        tasks = make_tasks(_add, list(zip(tasks[::2], tasks[1::2], strict=False))) + (
-            tasks[-1:] if len(tasks) % 2 else []
-        )
+        sums = make_tasks(add, list(zip(tasks[::2], tasks[1::2], strict=False)))
+        tasks = sums + tasks[2 * len(sums) :]
     return tasks[0]
 
 
-def _add(left: FloatArray, right: FloatArray) -> FloatArray:
-    return left + right
-
-
-def _call(kernels: Kernels, method: str, *arguments: Any) -> Any:
-    return getattr(kernels, method)(*arguments)
-
-
-def _combine(weights: FloatArray, kernels: Kernels) -> FloatArray:
-    return kernels.combine(weights)
+def _call(part: Any, own: tuple[Any, ...], whole: Kernels | None, method: str, *common: Any) -> Any:
+    """A method of a block of kernels, or of those with its numbers."""
+    kernels = part if whole is None else whole.select(part)
+    return getattr(kernels, method)(*own, *common)
 
 
 def _combine_band(first: int, last: int, kernels: Kernels, weights: FloatArray) -> FloatArray:
@@ -491,11 +466,11 @@ def answer_lazily(model: Any, method: str, X: Any, options: dict[str, Any]) -> A
     # Codes of the training samples are large, and no method needs them.
     light = copy.copy(model)
     vars(light).pop("codes_", None)
-    answer = _Answer(light, method, options, empty)
-    sent = delayed(answer, name=f"model-{uuid4().hex}", traverse=False)
+    question = light, method, options, empty
+    sent = delayed(question, name=f"model-{uuid4().hex}", traverse=False)
     if _is_frame(X):
         # A frame of one partition is fused with its task, which then may have one input only.
-        return X.map_partitions(_answer, answer if X.npartitions == 1 else sent, meta=empty)
+        return X.map_partitions(_answer, question if X.npartitions == 1 else sent, meta=empty)
     whole = _whole_rows(X)
     return whole.map_blocks(
         _answer,
@@ -508,19 +483,12 @@ def answer_lazily(model: Any, method: str, X: Any, options: dict[str, Any]) -> A
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    model: Any
-    method: str
-    options: dict[str, Any]
-    empty: Any  # answer to no samples
-
-
-def _answer(part: Any, answer: _Answer) -> Any:
+def _answer(part: Any, question: tuple[Any, str, dict[str, Any], Any]) -> Any:
+    model, method, options, empty = question
     if len(part) == 0:
-        return answer.empty
+        return empty
     with one_at_a_time():
-        return getattr(answer.model, answer.method)(part, **answer.options)
+        return getattr(model, method)(part, **options)
 
 
 def _empty_answer(model: Any, method: str, options: dict[str, Any]) -> Any:
