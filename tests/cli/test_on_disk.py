@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from imkpl import IMKPL, load
-from imkpl.estimators import _input, _landmarks
-from imkpl.kernels import columns
+from imkpl.estimators import _kernels
+from imkpl.kernels import sources
 from imkpl.readers import read
 
 
@@ -14,10 +14,10 @@ from imkpl.readers import read
 def large(tmp_path, monkeypatch):
     """A small file that is taken for a large one."""
     pytest.importorskip("pyarrow")
-    for module in (_input, _landmarks, read):
+    for module in (sources, _kernels, read):
         monkeypatch.setattr(module, "MAX_EXACT", 100)
     monkeypatch.setattr(read, "LARGEST_FILE", 0)
-    monkeypatch.setattr(columns, "BLOCK_VALUES", 5 * 60)
+    monkeypatch.setattr(sources, "BLOCK_VALUES", 5 * 60)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 300)
     X = rng.standard_normal((300, 5)) + 2 * np.eye(2, 5)[y]

@@ -47,7 +47,7 @@ def test_a_wrong_file_ends_with_1_and_a_sentence_in_the_letters_of_the_terminal(
 
 SLOW = """
 import signal, sys, time
-import imkpl.cli.use
+import imkpl.cli.models
 from imkpl.cli import main
 
 def wait(path):
@@ -56,7 +56,7 @@ def wait(path):
 
 # Who runs the tests may ignore the signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-imkpl.cli.use.load_reader = wait
+imkpl.cli.models.load_reader = wait
 main(["predict", "m.imkpl", "new.csv"])
 """
 

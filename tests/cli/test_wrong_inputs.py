@@ -302,7 +302,7 @@ def test_stopping_while_writing_leaves_no_files(shell, folder, tmp_path, monkeyp
     [
         ("imkpl.files.store.model_bytes", 1),
         ("imkpl.report.page.render_report", 1),
-        ("imkpl.cli.fit.count_prototypes", 1),
+        ("imkpl.cli.models.count_prototypes", 1),
         ("os.fsync", 1),
         ("os.fsync", 2),
         ("os.replace", 1),

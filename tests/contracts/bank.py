@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from imkpl.kernels.base import count_samples
+from imkpl.kernels.base import WrappedKernels, count_samples
 from imkpl.kernels.forms import Form
 
 KINDS = ("vectors", "columns", "tables", "words", "series", "similarities", "anything")
@@ -357,8 +357,11 @@ def check_copies(kernels):
 
 def check_shown(kernels):
     """What is shown of samples has one entry per sample or per kernel."""
-    twice = kernels.take([0, 0]).keys()
-    assert twice is None or (len(twice) == 2 and twice[0] == twice[1])
+    twice = kernels.take([0, 0])
+    while isinstance(twice, WrappedKernels):
+        twice = twice.kernels
+    keys = twice.keys(getattr(twice, "samples", None))
+    assert keys is None or (len(keys) == 2 and keys[0] == keys[1])
     for entries in (kernels.cells(0), kernels.vocabularies(), kernels.kernel_columns):
         assert entries is None or len(entries) == kernels.n_kernels
     ranges = kernels.ranges()

@@ -92,8 +92,8 @@ def test_fewer_samples_than_neighbours(iris):
         IMKPL(n_neighbors=5).fit(iris.X[rows], iris.y[rows])
     with pytest.warns(UserWarning, match="No kernel tells the classes apart"):
         IMKPL(n_neighbors=3).fit(iris.X[rows], iris.y[rows])
-    # Where kernels are not weighed, neighbours are of no use.
-    ISKPL().fit(iris.X[[0, 1, 30]], [0, 0, 1], sample_weight=[1, 1, 2])
+        # Where kernels are not weighed, neighbours are of no use.
+        ISKPL().fit(iris.X[[0, 1, 30]], [0, 0, 1], sample_weight=[1, 1, 2])
 
 
 @KINDS

@@ -165,6 +165,7 @@ def test_without_a_number_prototypes_are_few(two_blobs):
         assert kind(n_prototypes=20).fit(X, y).prototypes_.shape[0] == 20
 
 
+@pytest.mark.filterwarnings("ignore:No kernel tells the classes apart")
 def test_prototypes_that_no_sample_uses_are_not_kept(stacks):
     K, _ = stacks
     # Precomputed samples cannot be merged: the second of two equals needs no prototype.

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.utils.fixes import parse_version
 
-from imkpl import IMKPL, ISKPL, IMKPLSelector
+from imkpl import IMKPL, ISKPL
 from imkpl.kernels import FunctionKernel, Gaussian, KernelStack, PerFeatureGaussian
 
 IS_CURRENT = parse_version(sklearn.__version__) >= parse_version("1.9")
@@ -35,12 +35,12 @@ def as_frame(library, array, names):
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_data_frames_give_names_and_the_same_model(library, kind, iris):
     names = ["sepal length", "sepal width", "petal length", "petal width"]
-    model = kind(sparsity=3).fit(as_frame(library, iris.X, names), iris.y)
+    model = kind(sparsity=3, n_prototypes=9).fit(as_frame(library, iris.X, names), iris.y)
     assert_array_equal(model.feature_names_in_, names)
     assert model.n_features_in_ == 4
     for name, kernel_name in zip(names, model.kernel_names_, strict=True):
         assert name in kernel_name
-    plain = kind(sparsity=3).fit(iris.X, iris.y)
+    plain = kind(sparsity=3, n_prototypes=9).fit(iris.X, iris.y)
     proba = model.predict_proba(as_frame(library, iris.new, names))
     assert_array_equal(proba, plain.predict_proba(iris.new))
 
@@ -63,20 +63,6 @@ def test_set_output_keeps_the_index_of_pandas(iris):
     train = pd.DataFrame(iris.X, columns=frame.columns)
     model = IMKPL(sparsity=3, n_prototypes=9).set_output(transform="pandas").fit(train, iris.y)
     assert_array_equal(model.transform(frame).index, frame.index)
-
-
-@pytest.mark.parametrize("library", FRAMES)
-def test_selector_keeps_columns_of_data_frames(library, iris):
-    names = ["a", "b", "c", "d"]
-    frame = as_frame(library, iris.X, names)
-    selector = IMKPLSelector(IMKPL(sparsity=3, n_prototypes=9), max_features=2).set_output(
-        transform=library
-    )
-    kept = selector.fit_transform(frame, iris.y)
-    assert isinstance(kept, FRAMES[library])
-    assert list(kept.columns) == list(selector.get_feature_names_out())
-    assert set(kept.columns) < set(names)
-    assert_array_equal(kept.to_numpy(), iris.X[:, selector.get_support()])
 
 
 @pytest.mark.parametrize(
@@ -171,7 +157,7 @@ def test_single_precision_and_integers_are_read(iris):
     ],
 )
 def test_kernels_of_every_form(kind, kernels, n_kernels, iris):
-    model = kind(kernels, sparsity=3).fit(iris.X, iris.y)
+    model = kind(kernels, sparsity=3, n_prototypes=9).fit(iris.X, iris.y)
     assert model.kernel_weights_.shape == (n_kernels,)
     assert len(set(model.kernel_names_)) == n_kernels
     assert model.score(iris.new, iris.new_y) > 0.8
@@ -189,7 +175,7 @@ def test_kernels_without_unit_diagonal_are_cosines(iris):
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_samples_need_not_be_vectors(kind):
-    model = kind(LETTERS, sparsity=2).fit(WORDS, WORD_CLASSES)
+    model = kind(LETTERS, sparsity=2, n_prototypes=6).fit(WORDS, WORD_CLASSES)
     assert list(model.predict(["a", "bb", "xxx", "y"])) == ["left", "left", "right", "right"]
     assert model.prototypes_.shape[1] == len(WORDS)
     assert model.reconstruction_error(["zzz"]) == pytest.approx(1.0)

@@ -7,11 +7,12 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
-from imkpl import IMKPL, IMKPLCV, ISKPL
-from imkpl.estimators import _landmarks as module
-from imkpl.estimators._landmarks import add_other_samples, count_landmarks, learn_kernels
+from imkpl import IMKPL, ISKPL
+from imkpl.estimators import _fitted, _kernels
+from imkpl.estimators._constraints import Constraints
+from imkpl.estimators._kernels import count_landmarks, learn_kernels
 from imkpl.estimators._training import read_training
-from imkpl.kernels import FunctionKernel, PerFeatureGaussian
+from imkpl.kernels import FunctionKernel, PerFeatureGaussian, resolve_bank
 from imkpl.solvers import solve_nqp_batch
 from reference.kernels import gaussian_stack
 
@@ -29,14 +30,18 @@ def assert_equal_models(left, right, new):
 
 def landmarks_of(model, X, y):
     """The landmarks that a model was learned from."""
-    return learn_kernels(model, read_training(model, X, y))[0]
+    kernels = "per_feature_gaussian" if model.kernels == "auto" else model.kernels
+    settings = {name: getattr(model, name) for name in ("solver", "n_landmarks", "random_state")}
+    data = read_training(resolve_bank(kernels), X, y)
+    return learn_kernels(data, model._settings, Constraints(), **settings)[0].data
 
 
 @pytest.mark.parametrize("n_landmarks", [60, 1000, None])
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_as_many_landmarks_as_samples_are_the_exact_solver(kind, n_landmarks, wine):
-    exact = kind(sparsity=3, solver="exact").fit(wine.X, wine.y)
-    model = kind(sparsity=3, solver="landmarks", n_landmarks=n_landmarks).fit(wine.X, wine.y)
+    exact = kind(sparsity=3, n_prototypes=9, solver="exact").fit(wine.X, wine.y)
+    few = {"solver": "landmarks", "n_landmarks": n_landmarks}
+    model = kind(sparsity=3, n_prototypes=9, **few).fit(wine.X, wine.y)
     assert_equal_models(model, exact, wine.new)
     for name in ("prototypes_", "codes_"):
         left, right = getattr(model, name), getattr(exact, name)
@@ -84,7 +89,7 @@ def test_attributes_have_a_place_for_every_given_row(wine):
     assert np.all(np.diff(model.codes_.indptr) == 1)
     part = landmarks_of(model, wine.X, wine.y)
     assert part.labels.size == N_FEW
-    assert set(model.support_) <= set(part.kept)
+    assert set(model.support_) <= set(part.rows)
     assert_allclose(part.sample_weight.sum(), len(wine.y))
 
 
@@ -99,18 +104,17 @@ def test_codes_of_other_samples_are_those_of_the_pursuit(sparsity, wine):
     apart = (1 - is_same * kernel) @ U.T
     linear = -2 * kernel @ U.T + model.discrimination * apart
     direct = solve_nqp_batch(U @ kernel @ U.T, linear, sparsity, scale=2.0).x.toarray()
-    others = np.setdiff1d(np.arange(len(wine.y)), landmarks_of(model, wine.X, wine.y).kept)
+    others = np.setdiff1d(np.arange(len(wine.y)), landmarks_of(model, wine.X, wine.y).rows)
     assert others.size == len(wine.y) - N_FEW
     assert_allclose(model.codes_.toarray()[others], direct[others], atol=1e-8)
 
 
 def test_bandwidths_are_those_of_all_samples(wine):
     model = IMKPL(**FEW).fit(wine.X, wine.y)
-    everyone = PerFeatureGaussian().adapt(wine.X)
+    everyone = PerFeatureGaussian().on(wine.X)
     live = np.flatnonzero(model.kernel_weights_)
-    assert_allclose(model._predictor.bank.kernels.widths, everyone.kernels.widths[live])
-    samples = wine.X[model.support_]
-    kernel = everyone.combine(model.kernel_weights_, samples)
+    assert_allclose(model._predictor.kernels.widths, everyone.widths[live])
+    kernel = everyone.take(model.support_).combine(model.kernel_weights_)
     U = model.prototypes_.toarray()[:, model.support_]
     assert_allclose(np.einsum("is,st,it->i", U, kernel, U), 1.0, rtol=1e-10)
 
@@ -129,7 +133,7 @@ def test_accuracy_is_close_to_that_of_the_exact_solver():
 
 def test_block_sizes_do_not_matter(wine, monkeypatch):
     expected = IMKPL(**FEW).fit(wine.X, wine.y)
-    monkeypatch.setattr(module, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(_fitted, "BLOCK_ROWS", 5)
     with config_context(working_memory=1e-3):
         model = IMKPL(**FEW).fit(wine.X, wine.y)
     assert_array_equal(model.support_, expected.support_)
@@ -140,9 +144,9 @@ def test_block_sizes_do_not_matter(wine, monkeypatch):
 def test_the_number_of_samples_decides_for_auto(wine, monkeypatch):
     auto = IMKPL(**FEW | {"solver": "auto"})
     exact = IMKPL(sparsity=3, n_prototypes=9, solver="exact").fit(wine.X, wine.y)
-    monkeypatch.setattr(module, "MAX_EXACT", 60)
+    monkeypatch.setattr(_kernels, "MAX_EXACT", 60)
     assert_equal_models(clone(auto).fit(wine.X, wine.y), exact, wine.new)
-    monkeypatch.setattr(module, "MAX_EXACT", 59)
+    monkeypatch.setattr(_kernels, "MAX_EXACT", 59)
     model = clone(auto).fit(wine.X, wine.y)
     assert_equal_models(model, IMKPL(**FEW).fit(wine.X, wine.y), wine.new)
     assert landmarks_of(model, wine.X, wine.y).labels.size == N_FEW
@@ -150,10 +154,10 @@ def test_the_number_of_samples_decides_for_auto(wine, monkeypatch):
 
 def test_the_default_number_of_landmarks_grows_with_the_classes(rng):
     X = rng.standard_normal((12_000, 1))
-    many = read_training(IMKPL(), X, np.arange(12_000) % 300)
-    assert count_landmarks("auto", None, many) == 6000
-    assert count_landmarks("exact", None, many) is None
-    assert count_landmarks("auto", None, read_training(IMKPL(), X, np.arange(12_000) % 2)) == 4000
+    many, two = (read_training(PerFeatureGaussian(), X, np.arange(12_000) % n) for n in (300, 2))
+    assert count_landmarks(many, "auto", None) == 6000
+    assert count_landmarks(many, "exact", None) is None
+    assert count_landmarks(two, "auto", None) == 4000
 
 
 def test_the_seed_decides_and_none_is_a_seed(wine):
@@ -186,14 +190,14 @@ def test_a_rare_class_of_landmarks_only_is_still_found(decision, rng):
 
 
 def test_calibration_keeps_the_shares_of_classes(rng, monkeypatch):
-    monkeypatch.setattr(module, "MAX_CALIBRATION", 100)
-    seen = []
+    monkeypatch.setattr(_fitted, "MAX_CALIBRATION", 100)
+    seen, add_other_samples = [], _fitted.add_other_samples
 
-    def spy(*arguments):
-        seen.append((arguments[1], add_other_samples(*arguments)))
+    def spy(bound, *arguments):
+        seen.append((bound.data, add_other_samples(bound, *arguments)))
         return seen[-1][1]
 
-    monkeypatch.setattr("imkpl.estimators._fitted.add_other_samples", spy)
+    monkeypatch.setattr(_fitted, "add_other_samples", spy)
     y = np.repeat([0, 1, 2], [300, 200, 8])
     X = rng.standard_normal((y.size, 3)) + 2.0 * np.eye(3)[y]
     weight = rng.uniform(0.5, 1.5, y.size)
@@ -206,18 +210,17 @@ def test_calibration_keeps_the_shares_of_classes(rng, monkeypatch):
     assert_allclose(shares, np.bincount(y, weight) / weight.sum())
     # Landmarks count as the samples that they are, one of many.
     scale = samples.sample_weight.sum() / weight.sum()
-    assert_allclose(samples.sample_weight[100:], weight[part.kept] * scale)
+    assert_allclose(samples.sample_weight[100:], weight[part.rows] * scale)
     # What was no landmark has no part in the prototypes to take out.
     assert_array_equal(samples.similarities[:100], samples.left_out[:100])
     assert np.any(samples.similarities[100:] != samples.left_out[100:])
 
 
 def test_precomputed_kernels_have_landmarks(wine):
-    bank = PerFeatureGaussian().adapt(wine.X)
     order = np.argsort(wine.y, kind="stable")
     X, y = wine.X[order], wine.y[order]
-    stack = np.stack([bank.evaluate(j, X) for j in range(13)], axis=-1)
-    cross = np.stack([bank.evaluate(j, wine.new, X) for j in range(13)], axis=-1)
+    columns, widths = np.arange(13), 2 * X.var(axis=0)
+    stack, cross = (gaussian_stack(A, X, columns, widths) for A in (X, wine.new))
     model = IMKPL("precomputed", **FEW).fit(stack, y)
     assert landmarks_of(model, stack, y).labels.size == N_FEW
     assert model.codes_.shape[0] == model.prototypes_.shape[1] == len(y)
@@ -237,29 +240,12 @@ def test_objects_have_landmarks(rng):
     assert model.score(texts, y) > 0.8
 
 
-def test_the_path_uses_landmarks(wine):
-    settings = {"sparsity": (1, 3), "max_kernels": (5,), "cv": 2, "solver": "landmarks"}
-    exact = IMKPLCV(**settings | {"solver": "exact"}).fit(wine.X, wine.y)
-    same = IMKPLCV(**settings, n_landmarks=60).fit(wine.X, wine.y)
-    assert_array_equal(same.path_["split_scores"], exact.path_["split_scores"])
-    assert_equal_models(same, exact, wine.new)
-    model = IMKPLCV(**settings, n_landmarks=24).fit(wine.X, wine.y)
-    assert not np.array_equal(model.path_["split_scores"], exact.path_["split_scores"])
-    assert model.path_["mean_score"].max() > 0.8
-    chosen = {"sparsity": model.sparsity_, "n_prototypes": 3 * model.sparsity_}
-    direct = IMKPL(**FEW | chosen, max_kernels=model.max_kernels_)
-    assert_equal_models(model, direct.fit(wine.X, wine.y), wine.new)
-    default = IMKPLCV(sparsity=(3,), cv=2, solver="landmarks", n_landmarks=24)
-    assert default.fit(wine.X, wine.y).codes_.shape[0] == len(wine.y)
-
-
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_fewer_than_two_landmarks_per_class(kind, wine):
     sentence = r"n_landmarks=5, expected at least 6, 2 for each of the 3 classes. Raise it, or"
     with pytest.raises(ValueError, match=sentence):
         kind(solver="landmarks", n_landmarks=5).fit(wine.X, wine.y)
-    kind(solver="exact", n_landmarks=5, sparsity=2).fit(wine.X, wine.y)
-    kind(solver="landmarks", n_landmarks=6, sparsity=2).fit(wine.X, wine.y)
+    kind(solver="exact", n_landmarks=5, n_prototypes=3).fit(wine.X, wine.y)
 
 
 def test_fewer_landmarks_than_neighbours(wine):

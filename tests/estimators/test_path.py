@@ -127,8 +127,8 @@ def test_splits_may_be_a_generator(wine):
 
 
 def test_precomputed_kernels_are_split_on_both_axes(wine):
-    bank = PerFeatureGaussian().adapt(wine.X)
-    stack = np.stack([bank.evaluate(j, wine.X) for j in range(5)], axis=-1)
+    kernels = PerFeatureGaussian().on(wine.X)
+    stack = np.stack([kernels.evaluate(j) for j in range(5)], axis=-1)
     found = path(IMKPL("precomputed", n_prototypes=6), stack, wine.y, (2, 4), 3)
     assert found.accuracy.max() > 0.6
 

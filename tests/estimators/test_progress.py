@@ -12,6 +12,7 @@ from imkpl import IMKPL, ISKPL
 from imkpl._progress import listening
 from imkpl.estimators import _monitor
 from imkpl.kernels import PerFeatureGaussian
+from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.model import alternate
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has none")
@@ -178,11 +179,12 @@ def test_verbose_names_the_stages(model, wine, capsys):
         assert line.startswith(f"[{type(model).__name__}] {start}")
 
 
-@pytest.mark.parametrize("name", ["adapt", "pairs", "combine"])
+@pytest.mark.parametrize("name", ["on", "pairs", "combine"])
 def test_an_interrupt_says_where_it_was_and_changes_nothing(name, wine, monkeypatch):
     model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     before, proba = dict(vars(model)), model.predict_proba(wine.new)
-    original, rounds, evaluate = getattr(PerFeatureGaussian, name), [], alternate.evaluate
+    owner = PerFeatureGaussian if name == "on" else FeatureKernels
+    original, rounds, evaluate = getattr(owner, name), [], alternate.evaluate
 
     def lose_patience(*arguments):
         if name != "combine" or rounds:
@@ -194,11 +196,11 @@ def test_an_interrupt_says_where_it_was_and_changes_nothing(name, wine, monkeypa
         return evaluate(*arguments)
 
     monkeypatch.setattr(alternate, "evaluate", end_round)
-    monkeypatch.setattr(PerFeatureGaussian, name, lose_patience)
+    monkeypatch.setattr(owner, name, lose_patience)
     with pytest.raises(KeyboardInterrupt) as caught:
         model.fit(wine.X[:, :4], np.where(wine.y == 0, "no", "yes"))
     where = {
-        "adapt": "while learning band",
+        "on": "while learning band",
         "pairs": "while weighing 4",
         "combine": "in round 2 of",
     }

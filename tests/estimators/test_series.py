@@ -13,9 +13,11 @@ from sklearn.utils import get_tags
 
 from contracts.estimator import check_prototype_estimator
 from imkpl import IMKPL, ISKPL, load, save
-from imkpl.estimators import _landmarks
+from imkpl.estimators import _kernels
 from imkpl.kernels import GlobalAlignment
-from imkpl.kernels import alignment as numerics
+from imkpl.kernels import align as numerics
+from imkpl.kernels import alignment
+from imkpl.kernels.alignment import SeriesKernels
 from imkpl.kernels.views import VIEWS
 from imkpl.series import SeriesSet, align
 from reference.alignment import alignment_stack
@@ -51,11 +53,10 @@ def model(train):
 
 def test_the_laws_of_prototype_classifiers_hold(model, train, new):
     X, y = train
-    bank = GlobalAlignment().adapt(X)
-
     live = np.flatnonzero(model.kernel_weights_)
     everyone = SeriesSet.from_list([*X, *new[0][:4]])
-    whole = alignment_stack(bank.select(live), everyone, X) @ model.kernel_weights_[live]
+    kernels = GlobalAlignment().on(X).select(live)
+    whole = alignment_stack(kernels, everyone, X) @ model.kernel_weights_[live]
 
     def combined(A, B):
         places = [
@@ -107,7 +108,8 @@ def count_pairs(monkeypatch):
         counted.append(rows.size)
         return original(left, right, rows, columns, *args)
 
-    monkeypatch.setattr(numerics, "align_pairs", counting)
+    for module in (numerics, alignment):
+        monkeypatch.setattr(module, "align_pairs", counting)
     return counted
 
 
@@ -223,13 +225,13 @@ def test_alignments_are_named_by_kernels_with_weight(model, train, new):
     found = align(model, new[0][0], X[int(model.support_[0])])
     live = np.flatnonzero(model.kernel_weights_)
     assert list(found) == [model.kernel_names_[i] for i in live]
-    bank = GlobalAlignment().adapt(X)
-    similarity = bank.evaluate(1, new[0][:1], X[model.support_[:1]])[0, 0]
+    kernels = GlobalAlignment().on(X).take(model.support_[:1])
+    similarity = kernels.cross(new[0][:1]).evaluate(1)[0, 0]
     assert_allclose(found["b"].similarity, similarity, rtol=1e-12)
     with pytest.raises(ValueError, match="fitted to 3"):
         align(model, new[0][0][:2], X[0][:2])
-    other = IMKPL(n_prototypes=2).fit(np.arange(12.0).reshape(6, 2) % 5, [0, 1] * 3)
-    with pytest.raises(TypeError, match="the model has PerFeatureGaussian"):
+    other = IMKPL(n_prototypes=2).fit(np.arange(40.0).reshape(20, 2), np.arange(20) > 9)
+    with pytest.raises(TypeError, match="the model has FeatureKernels"):
         align(other, new[0][0], X[0])
 
 
@@ -249,15 +251,15 @@ EACH_CHANNEL = GlobalAlignment(scales=(0.2, 1.0, 5.0), views=VIEWS)
 def test_many_kernels_are_screened_on_some_series(planted, monkeypatch):
     X, y = planted
     whole = IMKPL(EACH_CHANNEL, n_prototypes=6, max_kernels=3).fit(X, y)
-    monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
-    monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
-    tabulated = []
-    tabulate = GlobalAlignment._tabulate
-    monkeypatch.setattr(
-        GlobalAlignment,
-        "_tabulate",
-        lambda bank, X: (tabulated.append((bank.n_kernels, len(X))), tabulate(bank, X))[1],
-    )
+    monkeypatch.setattr(_kernels, "SCREENING_SAMPLES", 45)
+    monkeypatch.setattr(SeriesKernels, "most_kernels", 4)
+    tabulated, tabulate = [], SeriesKernels.tabulated
+
+    def note_and_tabulate(kernels):
+        tabulated.append((kernels.n_kernels, len(kernels.samples)))
+        return tabulate(kernels)
+
+    monkeypatch.setattr(SeriesKernels, "tabulated", note_and_tabulate)
     model = IMKPL(EACH_CHANNEL, n_prototypes=6).fit(X, y)
     assert tabulated == [(26, 45), (8, 90)]
     live = np.flatnonzero(model.kernel_weights_)
@@ -272,8 +274,8 @@ def test_many_kernels_are_screened_on_some_series(planted, monkeypatch):
 
 def test_what_is_required_survives_the_screening(planted, monkeypatch):
     X, y = planted
-    monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 45)
-    monkeypatch.setattr(GlobalAlignment, "_most_kernels", 4)
+    monkeypatch.setattr(_kernels, "SCREENING_SAMPLES", 45)
+    monkeypatch.setattr(SeriesKernels, "most_kernels", 4)
     wanted = "channel 0 (level)"
     model = IMKPL(EACH_CHANNEL, n_prototypes=6, require=[wanted]).fit(X, y)
     assert model.kernel_weights_[model.kernel_names_.index(wanted)] > 0
@@ -374,7 +376,7 @@ def test_constraints_are_about_channels_where_channels_are_weighed(both):
 
 def test_many_series_are_weighed_on_some(both, monkeypatch):
     (X, y), new = both
-    monkeypatch.setattr(_landmarks, "SCREENING_SAMPLES", 24)
+    monkeypatch.setattr(_kernels, "SCREENING_SAMPLES", 24)
     model = IMKPL(n_prototypes=4).fit(X, y)
     assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
     assert model.score(*new) > 0.95

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from imkpl import IMKPL, ISKPL
-from imkpl.estimators import _input, _landmarks
-from imkpl.kernels import ArrayColumns, ParquetColumns, columns
+from imkpl.estimators import _kernels
+from imkpl.kernels import ArrayColumns, ParquetColumns, sources
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def tall(monkeypatch):
     Features are rounded, so that some rows are equal and many are tied in the first columns.
     """
     pytest.importorskip("pyarrow")
-    for module in (_input, _landmarks):
+    for module in (sources, _kernels):
         monkeypatch.setattr(module, "MAX_EXACT", 100)
-    monkeypatch.setattr(columns, "BLOCK_VALUES", 7 * 50)
+    monkeypatch.setattr(sources, "BLOCK_VALUES", 7 * 50)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 400)
     X = (rng.standard_normal((400, 7)) + np.eye(3, 7)[y]).round(1).astype(np.float32)

@@ -11,11 +11,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from contracts.estimator import check_prototype_estimator
-from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, TimeSeriesIMKPL
+from imkpl import IMKPL, ISKPL
 from imkpl.kernels import PerColumn
 from imkpl.tables import read_table
 from reference.kernels import column_stack
@@ -162,8 +161,8 @@ def test_every_form_of_a_table_gives_the_same_model(form, data, new, model):
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_numbers_alone_give_the_model_of_features_to_the_last_bit(kind, wine):
-    features = kind(sparsity=3).fit(wine.X, wine.y)
-    table = kind(kernels="per_column", sparsity=3).fit(wine.X, wine.y)
+    features = kind(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    table = kind(kernels="per_column", sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
     assert_array_equal(table.kernel_weights_, features.kernel_weights_)
     assert_array_equal(table.prototypes_.toarray(), features.prototypes_.toarray())
     assert_array_equal(table.predict_proba(wine.new), features.predict_proba(wine.new))
@@ -171,7 +170,7 @@ def test_numbers_alone_give_the_model_of_features_to_the_last_bit(kind, wine):
 
 
 def test_numbers_alone_give_the_landmarks_of_features_to_the_last_bit(wine):
-    settings = {"sparsity": 3, "solver": "landmarks", "n_landmarks": 20}
+    settings = {"sparsity": 3, "n_prototypes": 9, "solver": "landmarks", "n_landmarks": 20}
     features = IMKPL(**settings).fit(wine.X, wine.y)
     table = IMKPL(kernels="per_column", **settings).fit(wine.X, wine.y)
     assert_array_equal(table.predict_proba(wine.new), features.predict_proba(wine.new))
@@ -242,20 +241,17 @@ def test_unseen_categories_and_new_missing_cells_are_predicted(model, new):
 
 
 def test_predictor_keeps_support_rows_and_live_columns_only(model):
-    predictor = model._predictor
+    samples = model._predictor.kernels.samples
     live = np.flatnonzero(model.feature_importances_)
-    assert_array_equal(predictor.columns, live)
-    assert predictor.samples.shape == (model.support_.size, live.size)
-    assert predictor.samples.names == tuple(model.feature_names_in_[live])
+    assert samples.shape == (model.support_.size, live.size)
+    assert samples.names == tuple(model.feature_names_in_[live])
 
 
 def test_the_support_shows_the_cells_that_were_given(model, data):
-    frame = data[0]
-    rows = sorted(
-        map(str, plain_rows(frame.iloc[model.support_][list(model._predictor.samples.names)]))
-    )
-    samples = model._predictor.samples
-    assert sorted(str(samples.display_values(i)) for i in range(len(samples))) == rows
+    rows = plain_rows(data[0].iloc[model.support_])
+    for row, values in zip(rows, model.support_values_, strict=True):
+        assert values == {k: v for k, v in zip(data[0], row, strict=True) if k in values}
+        assert len(values) == np.count_nonzero(model.feature_importances_)
 
 
 def test_explanations_show_cells_and_whether_they_are_missing(data):
@@ -302,43 +298,9 @@ def test_search_and_cross_validation_on_frames(data):
         IMKPL(kernels="per_column", sparsity=3, n_prototypes=9), frame, y, cv=3
     )
     assert scores.mean() > 0.8
-    search = GridSearchCV(IMKPL(kernels="per_column"), {"sparsity": [1, 3]}, cv=3).fit(frame, y)
+    search = GridSearchCV(IMKPL(n_prototypes=9), {"sparsity": [1, 3]}, cv=3).fit(frame, y)
     assert search.best_score_ > 0.8
     assert search.best_estimator_.kernel_names_[0] == "noise"
-
-
-@pytest.mark.parametrize("form", ["pandas", "polars", "rows"])
-def test_size_by_cross_validation(form, data, new):
-    convert = FORMS.get(form, lambda frame: frame)
-    model = IMKPLCV(kernels="per_column", sparsity=(2, 4), max_kernels=(2, 4), cv=3)
-    model.fit(convert(data[0]), data[1])
-    assert model.path_["mean_score"].max() > 0.8
-    assert model.score(convert(new[0]), new[1]) > 0.8
-
-
-def test_splits_with_a_category_that_is_in_one_part_only(data):
-    frame, y = data
-    rare = frame.assign(word=[f"w{i}" for i in range(len(y))])
-    model = IMKPLCV(kernels="per_column", sparsity=(2,), max_kernels=(3,), cv=3).fit(rare, y)
-    assert model.path_["mean_score"][0] > 0.8
-
-
-def test_columns_are_selected(data):
-    frame, y = data
-    selector = IMKPLSelector(IMKPL(kernels="per_column"), max_features=3).fit(frame, y)
-    names = frame.columns[selector.get_support()]
-    assert set(names) <= {"color", "size", "test"}
-    assert list(selector.get_feature_names_out()) == list(names)
-    assert selector.transform(frame).shape == (len(y), len(names))
-    pd.testing.assert_frame_equal(
-        selector.set_output(transform="pandas").transform(frame), frame[list(names)]
-    )
-
-
-def test_a_selector_and_a_model_in_a_pipeline(data, new):
-    selector = IMKPLSelector(IMKPL(kernels="per_column"), max_features=3)
-    pipeline = make_pipeline(selector, IMKPL(kernels="per_column", sparsity=3, n_prototypes=9))
-    assert pipeline.fit(*data).score(*new) > 0.8
 
 
 def test_balanced_classes(data):
@@ -350,34 +312,17 @@ def test_balanced_classes(data):
 
 @pytest.mark.parametrize("kernels", ["per_column", PerColumn()])
 def test_tags_say_that_text_and_missing_cells_are_read(kernels):
-    for estimator in (
-        IMKPL(kernels),
-        ISKPL(kernels),
-        IMKPLCV(kernels),
-        IMKPLSelector(IMKPL(kernels)),
-    ):
+    for estimator in (IMKPL(kernels), ISKPL(kernels)):
         tags = get_tags(estimator).input_tags
         assert tags.allow_nan
         assert tags.string
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        IMKPL("per_feature_gaussian"),
-        IMKPLSelector(IMKPL("per_feature_gaussian")),
-        IMKPL(["rbf"]),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("estimator", [IMKPL("per_feature_gaussian"), IMKPL(["rbf"])], ids=repr)
 def test_tags_of_other_kernels_say_that_they_are_not(estimator):
     tags = get_tags(estimator).input_tags
     assert not tags.allow_nan
     assert not tags.string
-
-
-def test_kernels_of_series_still_allow_missing_values():
-    assert get_tags(TimeSeriesIMKPL()).input_tags.allow_nan
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector
+from imkpl import IMKPL, ISKPL, path
 from imkpl.estimators._training import combine_weights
 
-KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL, IMKPLSelector])
+KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 
 
 @KINDS
@@ -113,9 +113,8 @@ def test_weights_beyond_all_bounds_keep_their_shares():
 
 
 def test_terms_that_outweigh_reconstruction_are_named(two_blobs):
-    X, _ = two_blobs
     with pytest.raises(ValueError, match=r"All codes are empty.*Lower discrimination or interpr"):
-        ISKPL(discrimination=1e300, decision="share").fit(X.round(), np.arange(40) % 2)
+        ISKPL(discrimination=1e300, decision="share").fit(*two_blobs)
 
 
 def test_a_stack_without_kernels_is_refused():
@@ -126,7 +125,7 @@ def test_a_stack_without_kernels_is_refused():
 @pytest.mark.parametrize("cv", [[], [3, 4], [(np.arange(20),)]])
 def test_a_path_without_splits_is_refused(cv, two_blobs):
     with pytest.raises(ValueError, match=r"cv gives no splits, or other things than pairs, exp"):
-        IMKPLCV(cv=cv).fit(*two_blobs)
+        path(IMKPL(n_prototypes=4), *two_blobs, (2,), cv)
 
 
 def test_the_order_in_memory_does_not_change_a_bit(two_blobs):

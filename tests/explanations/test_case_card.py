@@ -126,7 +126,7 @@ def test_no_smaller_change_of_one_feature_is_found_by_trying_all(patients):
 def measure(model, one, others):
     """How unlike the values of a row those of others are, in the kernels of each column."""
     bank, weights = model._predictor.bank, model._predictor.weights
-    tables = [model._read_new(X)[:, model._predictor.columns] for X in (others, one)]
+    tables = [model.read_new(X)[:, model._predictor.columns] for X in (others, one)]
     values = [bank.evaluate(kernel, *tables)[:, 0] for kernel in range(bank.n_kernels)]
     owners = np.eye(len(tables[0].names))[bank.kernel_columns] * weights[:, np.newaxis]
     return 1 - np.transpose(values) @ owners / owners.sum(axis=0)
@@ -263,7 +263,7 @@ def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
     explanation.card(1)
     if explanation.kind.word == "similarities":
         assert given[0] == 1
-    elif explanation._cells(0) is None:
+    elif explanation.cells(0) is None:
         assert_allclose(np.asarray(given[0]), X[1])
     else:
         assert set(given[0]) >= {one["name"] for one in explanation.card(1).features}
@@ -276,5 +276,5 @@ def test_doubts_of_all_cases_are_those_of_their_cards(patients, voters):
             X.iloc[0] = None
             X.iloc[1, 0] = 1e6
         explanation = model.explain(X)
-        found = find_doubts(explanation, explanation._comparison)
+        found = find_doubts(explanation, explanation.comparison)
         assert found.tolist() == [explanation.card(row).doubt for row in range(len(explanation))]

@@ -42,7 +42,7 @@ def test_aligned_samples_are_those_behind_the_decision(series):
     assert [one.amount for one in aligned] == sorted(mix[mix > 0], reverse=True)
     # Printed, they do not show every number.
     assert len(repr(aligned)) < 400 * len(aligned)
-    values = model._predictor.kernel(model._read_new(X))[20]
+    values = model._predictor.kernel(model.read_new(X))[20]
     names = explanation.support_ids.tolist()
     for one in aligned:
         similarities = [alignment.similarity for alignment in one.alignments.values()]

@@ -104,12 +104,12 @@ def test_a_graph_predicts_and_explains_numbers_as_the_library_does(columns, tmp_
     explanation = model.explain(new)
     assert np.abs(found["scores"] - explanation.scores).max() < 1e-9
     assert meta["prototypes"] == explanation.prototype_classes.tolist()
-    assert meta["features"] == explanation._comparison.names
+    assert meta["features"] == explanation.comparison.names
     places = [meta["classes"].index(label) for label in meta["prototypes"]]
     for row, table in enumerate(found["contributions"]):
         # A prototype adds to the score of its own class only.
         whole = explanation.contributions(row)
-        expected = whole[np.arange(len(places)), :, places] @ explanation._comparison.owners
+        expected = whole[np.arange(len(places)), :, places] @ explanation.comparison.owners
         assert np.abs(table - expected).max() < 1e-9
 
 

@@ -1,7 +1,6 @@
 """Kinds of cases: functions of a source of choices that say what came of a case, or raise."""
 
 import functools
-import inspect
 import io
 import math
 import pathlib
@@ -24,7 +23,7 @@ from fuzz.inputs import (
     draw_matrix,
     wrap,
 )
-from imkpl import IMKPL, IMKPLCV, ISKPL, IMKPLSelector, TimeSeriesIMKPL
+from imkpl import IMKPL, ISKPL
 from imkpl.kernels import FunctionKernel, Gaussian, PerFeatureGaussian
 from imkpl.measures import discrimination_score, interpretability_score, n_selected_kernels
 from imkpl.readers import ReadOptions, read_training_file
@@ -72,26 +71,14 @@ def draw_settings(source, model):
 
 def judge_fit(model, X, y, weight, places, n):
     """Fit, and ask the model about what it was fitted to."""
-    extra = () if weight is None or not _takes_weights(model) else (weight,)
-    _, error = oracle.attempt(lambda: model.fit(X, y, *extra), X, y, weight)
+    _, error = oracle.attempt(lambda: model.fit(X, y, weight), X, y, weight)
     if error is not None:
         return REFUSED
     oracle.check_learned(model)
-    if not hasattr(model, "predict"):
-        # Sums over huge numbers overflow where scikit-learn looks for infinite ones.
-        with np.errstate(over="ignore", invalid="ignore"):
-            kept, error = oracle.attempt(lambda: model.transform(X), X)
-        oracle.require(error is None, f"transform refuses what fit took: {error}")
-        oracle.require(kept.shape[0] == n, "another number of rows")
-        return FITTED
     oracle.check_measures(model, places)
     _, error = oracle.attempt(lambda: oracle.check_answers(model, X, n), X)
     oracle.require(error is None, f"the model refuses what fit took: {error}")
     return FITTED
-
-
-def _takes_weights(model):
-    return "sample_weight" in inspect.signature(model.fit).parameters
 
 
 def judge_new(source, model, X):
@@ -108,35 +95,14 @@ def vector_case(source):
     """A model of vectors on any matrix with any labels in any form."""
     kernels = source.pick(VECTOR_KERNELS)
     model = source.pick(
-        [
-            IMKPL(kernels, n_neighbors=source.whole(1, 3), sparsity=3),
-            ISKPL(kernels, sparsity=3),
-            IMKPLSelector(IMKPL(kernels, n_neighbors=1, sparsity=2), max_features=3),
-        ]
+        [IMKPL(kernels, n_neighbors=source.whole(1, 3), sparsity=3), ISKPL(kernels, sparsity=3)]
     )
-    return _judge_vectors(source, draw_settings(source, model))
-
-
-def cv_case(source):
-    """IMKPLCV on any matrix with any labels in any form."""
-    model = IMKPLCV(
-        source.pick(VECTOR_KERNELS[:3]),
-        sparsity=source.pick([(1, 2), [2], (1,)]),
-        max_kernels=source.pick(["auto", (1, 2)]),
-        n_neighbors=source.whole(1, 2),
-        cv=source.pick([2, 3, None, 1]),
-        selection=source.pick(["one_standard_error", "best"]),
-        scoring=source.pick(["accuracy", "balanced_accuracy"]),
-    )
-    return _judge_vectors(source, model)
-
-
-def _judge_vectors(source, model):
+    model = draw_settings(source, model)
     X = draw_matrix(source)
     form, wrapped = wrap(source, X)
     places, y, weight = draw_labels(source, len(X))
     outcome = judge_fit(model, wrapped, y, weight, places, len(X))
-    if outcome == FITTED and hasattr(model, "predict"):
+    if outcome == FITTED:
         judge_new(source, model, X)
         if form in SAME and weight is None and source.chance(25):
             with oracle.watched():
@@ -144,6 +110,27 @@ def _judge_vectors(source, model):
                 same = np.array_equal(twin.decision_function(X), model.decision_function(wrapped))
             oracle.require(same, "another form of the same numbers gives another model")
     return outcome
+
+
+def path_case(source):
+    """A path over numbers of features on any matrix with any labels in any form."""
+    kernels = source.pick(VECTOR_KERNELS[:3])
+    model = IMKPL(kernels, sparsity=2, n_prototypes=4, n_neighbors=source.whole(1, 2))
+    sizes, cv = source.pick([(1, 2), [2], None]), source.pick([2, 3, 1])
+    X = draw_matrix(source)
+    wrapped = wrap(source, X)[1]
+    places, y, weight = draw_labels(source, len(X))
+    found, error = oracle.attempt(
+        lambda: imkpl.path(model, wrapped, y, sizes, cv, sample_weight=weight), wrapped, y, weight
+    )
+    if error is not None:
+        return REFUSED
+    scores = found.split_scores
+    oracle.require(np.all((scores >= 0) & (scores <= 1)), "accuracies outside 0 to 1")
+    oracle.require(found.chosen in found.sizes, "the chosen size is none of those tried")
+    oracle.check_learned(found.model)
+    oracle.check_measures(found.model, places)
+    return FITTED
 
 
 CELLS = {
@@ -268,7 +255,8 @@ def series_case(source):
         "ragged": lambda s: [[[1.0], [1.0, 2.0]] for _ in s],
     }
     X = changes["list" if source.chance(30) else source.pick(changes)](series)
-    model = TimeSeriesIMKPL(
+    model = IMKPL(
+        "per_view",
         sparsity=2,
         n_neighbors=1,
         decision=source.pick(DECISIONS),
@@ -291,8 +279,7 @@ HOSTILE_VALUES = [
 
 def parameter_case(source):
     """A model on good data, with parameters of any kind."""
-    kind = source.pick([IMKPL, ISKPL, IMKPLSelector, IMKPLCV])
-    model = kind(cv=2, sparsity=(1, 2)) if kind is IMKPLCV else kind()
+    model = source.pick([IMKPL, ISKPL])()
     names = sorted(set(model.get_params(deep=False)) - {"verbose"})
     for _ in range(source.whole(1, 2)):
         model.set_params(**{source.pick(names): source.pick(HOSTILE_VALUES)})
@@ -562,7 +549,7 @@ def law_case(source):
 
 KINDS = {
     "vectors": vector_case,
-    "cross-validation": cv_case,
+    "paths": path_case,
     "tables": table_case,
     "stacks": stack_case,
     "series": series_case,
@@ -575,5 +562,5 @@ KINDS = {
     "laws": law_case,
 }
 # Cases of a kind that `make fuzz` runs for one of the others: slow ones fewer.
-SHARES = {"cross-validation": 0.3, "series": 0.5, "readers": 6, "solvers": 4, "simplex": 4}
+SHARES = {"paths": 0.3, "series": 0.5, "readers": 6, "solvers": 4, "simplex": 4}
 SHARES |= {"measures": 4, "vectors": 3}

@@ -16,7 +16,7 @@ from imkpl import IMKPL
 from imkpl.files import ModelFileError
 
 # About a second of each: cheap kinds get more cases.
-CASES = {"vectors": 25, "cross-validation": 2, "series": 4, "saving": 6, "solvers": 40}
+CASES = {"vectors": 25, "paths": 2, "series": 4, "saving": 6, "solvers": 40}
 CASES |= {"simplex": 40, "measures": 40, "readers": 40, "laws": 4}
 
 

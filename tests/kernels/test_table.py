@@ -271,9 +271,9 @@ def test_equal_rows_are_found_and_have_equal_keys():
     labels = np.array([0, 0, 0, 1])
     first, groups = TableKernels.find_equal(table, np.arange(4), labels)
     assert_array_equal(first[groups], [0, 1, 0, 3])
-    keys = PerColumn().on(table).keys()
+    keys = TableKernels.keys(table)
     # Categories are numbered as they come, but compared as they were given.
-    assert keys[0] == PerColumn().on([["b", None], ["c", 2.0]]).keys()[0]
+    assert keys[0] == TableKernels.keys(read_table([["b", None], ["c", 2.0]]))[0]
     assert keys[1] == keys[3] != keys[0] == keys[2]
 
 

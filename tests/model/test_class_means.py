@@ -51,16 +51,6 @@ def test_margins_are_those_of_the_definition():
     assert_allclose(weighed, coefficients @ margins, atol=1e-10)
 
 
-def test_a_word_in_one_document_only_tells_nothing():
-    counts, labels = documents(30, 10)
-    counts[:, 9] = 0
-    counts[4, 9] = 3
-    problem = problem_of(counts, labels)
-    joined, neighborhoods = compare_with_means(problem)
-    margins = compute_margins(joined.kernels, neighborhoods)
-    assert_allclose(margins[:, 9], 0.0, atol=1e-12)
-
-
 def test_the_words_that_tell_classes_apart_are_chosen():
     problem = scale_kernels(problem_of(*documents()))
     chosen, weights = choose_by_means(problem)(N_TELLING)

@@ -59,17 +59,3 @@ def test_every_class_is_covered_and_no_sample_chosen_twice(seed, n_prototypes):
     assert np.unique(labels[found]).size == 4
     fewer = cover_classes(kernel, members_of(labels), n_prototypes // 2, weight)
     assert_array_equal(fewer, found[: fewer.size])
-
-
-def test_equal_samples_are_chosen_in_the_end():
-    found = cover_classes(np.ones((4, 4)), members_of(np.array([0, 0, 1, 1])), 9, np.ones(4))
-    assert sorted(found) == [0, 1, 2, 3]
-
-
-def test_a_class_that_is_more_spread_out_gets_more(rng):
-    labels = np.repeat([0, 1], 20)
-    points = rng.standard_normal((40, 2)) * np.where(labels == 0, 0.1, 3.0)[:, None]
-    found = cover_classes(gaussian(points), members_of(labels), 12, np.ones(40))
-    counts = np.bincount(labels[found])
-    assert counts[0] >= 1
-    assert counts[1] > 2 * counts[0]

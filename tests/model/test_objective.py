@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose
 
 from imkpl.model.objective import (
     discrimination_term,
     evaluate,
     interpretability_term,
     reconstruction_term,
-    row_products,
-    same_class_product,
 )
 from imkpl.model.updates import interpretability_costs, kernel_costs
 from model.problems import (
@@ -24,35 +20,9 @@ from model.problems import (
     seeds,
     sharpnesses,
     slow_terms,
-    sparse_rows,
     with_settings,
 )
 from reference import objective as slow
-
-
-@laws
-@given(seeds, st.integers(1, 4), st.integers(1, 3), st.integers(1, 5))
-def test_terms_equal_their_definitions(seed, sparsity, code_sparsity, n_prototypes):
-    case = make_random_case(
-        seed,
-        n_prototypes,
-        n_samples=10,
-        rule="lp",
-        sparsity=sparsity,
-        code_sparsity=code_sparsity,
-    )
-    problem, state = case.problem, case.state
-    K, U, G = state.kernel, state.prototypes.toarray(), state.codes.toarray()
-    a, labels = problem.sample_weight, problem.labels.tolist()
-    assert reconstruction_term(K, state.prototypes, state.codes, a) == pytest.approx(
-        slow.reconstruction(K, U, G, a), rel=1e-10
-    )
-    assert discrimination_term(
-        K, state.prototypes, state.codes, problem.members, a
-    ) == pytest.approx(slow.discrimination(K, U, G, labels, a), rel=1e-10)
-    assert interpretability_term(state.prototypes) == pytest.approx(
-        slow.interpretability(U, labels), rel=1e-12
-    )
 
 
 def test_terms_of_a_case_worked_out_by_hand():
@@ -133,20 +103,6 @@ def test_interpretability_costs_are_the_tangent(seed, rule):
             2 * step
         )
         assert costs @ direction == pytest.approx(slope, rel=1e-6, abs=1e-6)
-
-
-def test_products_equal_dense_ones(rng):
-    K = rng.standard_normal((9, 9))
-    K += K.T
-    labels = rng.integers(0, 3, 9)
-    mixes, dense = sparse_rows(rng, 9, 5, 3), rng.standard_normal((9, 5))
-    members = [np.flatnonzero(labels == q) for q in range(3)]
-    is_same = labels[:, None] == labels
-    expected = (is_same * K) @ mixes.toarray()
-    assert_allclose(same_class_product(K, members, mixes), expected, atol=1e-14)
-    assert_allclose(
-        row_products(mixes, dense), [m @ d for m, d in zip(mixes.toarray(), dense, strict=True)]
-    )
 
 
 def test_negative_similarities_are_part_of_the_model(rng):

@@ -30,7 +30,7 @@ def hostile():
     names = ["$x_1$", "<script>alert(1)</script>", "_hidden", "a\nb", "much too " * 20 + "long"]
     X.columns = [*names, *(f"{i} %s {{}}" for i in range(X.shape[1] - len(names)))]
     labels = np.array(["$\\frac$", "_private", "<b>"])[y]
-    return IMKPL(sparsity=2).fit(X, labels), X, labels
+    return IMKPL(sparsity=2, n_prototypes=6).fit(X, labels), X, labels
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def digits():
     """A model of images of 8 by 8 pixels."""
     X, y = load_digits(n_class=3, return_X_y=True)
     X, y = X[:120], y[:120]
-    return IMKPL(sparsity=4).fit(X, y), X, y
+    return IMKPL(sparsity=4, n_prototypes=9).fit(X, y), X, y
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +48,7 @@ def series():
     y = np.repeat([0, 1], 15)
     X = 0.3 * rng.standard_normal((30, 2, 20))
     X[y == 1, 1, 8:12] += 3
-    return IMKPL("global_alignment", sparsity=3).fit(X, y), X, y
+    return IMKPL("global_alignment", sparsity=3, n_prototypes=4).fit(X, y), X, y
 
 
 @pytest.fixture(params=["weights", "convergence", "codes", "prototypes", "embedding", "decision"])

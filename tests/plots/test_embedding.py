@@ -6,10 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.plots import EmbeddingDisplay
-from imkpl.plots.embedding import (
-    average_kernel,
-    learned_kernel,
-)
+from imkpl.plots.embedding import average_kernel, learned_kernel
 
 
 def stars_in(ax):
@@ -22,8 +19,8 @@ def test_the_average_kernel_weighs_all_kernels_alike_and_mixes_prototypes(wine):
     model, X, _ = wine
     samples, chosen = X.to_numpy(), np.arange(0, len(X), 9)
     kernel, n_kernels = average_kernel(model, samples, chosen, samples)
-    bank = PerFeatureGaussian().adapt(samples)
-    mean = np.mean([bank.evaluate(i, samples) for i in range(bank.n_kernels)], axis=0)
+    kernels = PerFeatureGaussian().on(samples)
+    mean = kernels.combine(np.full(kernels.n_kernels, 1 / kernels.n_kernels))
     mixes = np.vstack([np.eye(len(X))[chosen], model.prototypes_.toarray()])
     plain = mixes @ mean @ mixes.T
     norms = np.sqrt(np.diagonal(plain))
@@ -34,8 +31,7 @@ def test_the_average_kernel_weighs_all_kernels_alike_and_mixes_prototypes(wine):
 def test_the_learned_kernel_weighs_kernels_as_the_model_does(wine):
     model, X, _ = wine
     samples, chosen = X.to_numpy(), np.arange(0, len(X), 9)
-    bank = PerFeatureGaussian().adapt(samples)
-    combined = bank.combine(model.kernel_weights_, samples)
+    combined = PerFeatureGaussian().on(samples).combine(model.kernel_weights_)
     mixes = np.vstack([np.eye(len(X))[chosen], model.prototypes_.toarray()])
     expected = mixes @ combined @ mixes.T
     assert_allclose(learned_kernel(model, (samples, chosen)), expected, atol=1e-9)
@@ -77,7 +73,7 @@ def test_other_samples_are_refused_as_training_samples(wine):
 def test_precomputed_training_similarities_can_be_drawn_and_new_ones_not(wine):
     _, X, y = wine
     K = rbf_kernel(X / X.std())
-    model = IMKPL(kernels="precomputed", sparsity=2).fit(K, y)
+    model = IMKPL(kernels="precomputed", sparsity=2, n_prototypes=6).fit(K, y)
     display = EmbeddingDisplay.compute(model, K, y, max_samples=20)
     assert len(display.average_prototypes) == model.prototypes_.shape[0]
     # One kernel is its own average, but for the length of the prototypes.

@@ -77,7 +77,7 @@ def assert_same(found, expected, where=""):
 
 def cells_of(model, X):
     explanation = model.explain(X)
-    features = explanation._comparison
+    features = explanation.comparison
     samples = explanation.evidence.samples
     return explanation, [features.cells(samples, row) for row in range(len(explanation))]
 
@@ -96,7 +96,7 @@ def test_it_predicts_tables_as_python_does(open_page, patients, tmp_path):
     model, X, _, text = patients
     page = open_page(save(text, tmp_path))
     compare(page, model, X)
-    assert "dose is missing" in model.explain(X)._comparison.names
+    assert "dose is missing" in model.explain(X).comparison.names
     assert model.explain(X.iloc[[5]]).card().doubt == "no evidence"
 
 

@@ -59,10 +59,6 @@ def samples():
     return X, y
 
 
-def _dense(values):
-    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-
-
 @pytest.fixture(scope="session")
 def assert_close():
     """Answers of a model, dense or sparse, are equal to 1e-8.
@@ -71,8 +67,10 @@ def assert_close():
     """
     tolerance = 1e-8 if np.finfo(np.longdouble).nmant > 52 else 1e-5
 
-    def check(found, expected):
-        found, expected = _dense(found), _dense(expected)
+    def check(*answers):
+        found, expected = (
+            one.toarray() if hasattr(one, "toarray") else np.asarray(one) for one in answers
+        )
         assert found.dtype == expected.dtype
         if expected.dtype.kind == "f":
             assert_allclose(found, expected, rtol=tolerance, atol=tolerance)

@@ -31,57 +31,33 @@ def fitted(samples):
     return IMKPL(**SETTINGS).fit(*samples)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        ISKPL(**SETTINGS, class_weight="balanced"),
-        IMKPL(**{**SETTINGS, "n_landmarks": 5000}, max_iter=2, tol=10.0),
-        IMKPL(["rbf", "linear"], **SETTINGS, max_iter=2, tol=10.0),
-    ],
-    ids=["ISKPL", "all are landmarks", "whole samples"],
-)
-def test_a_fit_on_parts_is_the_fit_in_memory(local_client, samples, model, assert_same_model):
-    X, y = samples
-    expected = clone(model).fit(X, y)
-    # Chunks of some of the columns are joined.
-    found = clone(model).fit(da.from_array(X, chunks=(85, 3)), da.from_array(y, chunks=100))
-    if model.kernels == ["rbf", "linear"]:
+CASES = {
+    "ISKPL": (ISKPL(**SETTINGS, class_weight="balanced"), {}),
+    "all are landmarks": (IMKPL(**SETTINGS | {"n_landmarks": 5000}, max_iter=2, tol=10.0), {}),
+    "whole samples": (IMKPL(["rbf", "linear"], **SETTINGS, max_iter=2, tol=10.0), {}),
+    "constraints": (
+        IMKPL(**SETTINGS, require=[7], exclude=[0]),
+        {"eligible": np.arange(300) % 2 == 0},
+    ),
+    "repeated and weighed": (IMKPL(**SETTINGS), {"sample_weight": np.arange(300) % 3}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_fit_on_parts_is_the_fit_in_memory(local_client, samples, case, assert_same_model):
+    (X, y), (model, metadata) = samples, CASES[case]
+    X = np.round(X) if "repeated" in case else X
+    expected = clone(model).fit(X, y, **metadata)
+    # Chunks of some of the columns are joined, and one is empty.
+    parts = da.concatenate([da.empty((0, 8)), da.from_array(X, chunks=(85, 3))])
+    lazy = {name: da.from_array(values, chunks=77) for name, values in metadata.items()}
+    found = clone(model).fit(parts, da.from_array(y, chunks=100), **lazy)
+    if case == "whole samples":
         # A matrix product rounds differently with other rows, and the search stops early.
         assert_allclose(found.kernel_weights_, expected.kernel_weights_, atol=1e-8)
         assert_array_equal(found.support_, expected.support_)
     else:
         assert_same_model(found, expected, X)
-
-
-def test_constraints_on_parts_are_those_in_memory(local_client, samples, assert_same_model):
-    X, y = samples
-    rows, model = np.arange(300), IMKPL(**SETTINGS, require=[7], exclude=[0])
-    eligible = rows % 2 == 0
-    expected = clone(model).fit(X, y, eligible=eligible)
-    parts, labels = da.from_array(X, chunks=(85, 8)), da.from_array(y, chunks=100)
-    found = model.fit(parts, labels, eligible=da.from_array(eligible, chunks=100))
-    assert_same_model(found, expected, X)
-    assert eligible[found.support_].all()
-
-
-def test_empty_partitions_change_nothing_and_neither_does_a_fit(
-    local_client, samples, fitted, assert_same_model
-):
-    X, y = samples
-    before = X.copy()
-    parts = da.concatenate([da.empty((0, 8)), da.from_array(X, chunks=(150, 8)), da.empty((0, 8))])
-    assert_same_model(IMKPL(**SETTINGS).fit(parts, y), fitted, X)
-    assert_array_equal(X, before)
-
-
-def test_repeated_and_rounded_samples_are_the_same_in_parts(
-    local_client, samples, assert_same_model
-):
-    X, y = np.round(samples[0]), samples[1]
-    weight = np.arange(300) % 3
-    expected = IMKPL(**SETTINGS).fit(X, y, sample_weight=weight)
-    parts = da.from_array(X, chunks=(50, 8)), y, da.from_array(weight, chunks=77)
-    assert_same_model(IMKPL(**SETTINGS).fit(*parts), expected, X)
 
 
 def spy_on(monkeypatch):
@@ -127,12 +103,14 @@ def test_two_workers_fit_a_data_frame_as_memory_does(
     assert_close(proba.compute(), expected.predict_proba(frame))
 
 
-@pytest.mark.parametrize("kind", ["array", "narrow chunks", "frame"])
+@pytest.mark.parametrize("kind", ["array", "narrow chunks", "two classes", "frame"])
 def test_answers_are_lazy_and_those_of_memory(fitted, samples, kind, assert_close):
-    X, _ = samples
+    X, y = samples
+    if kind == "two classes":
+        fitted = clone(fitted).fit(X[y < 2], y[y < 2])
     parts = da.from_array(X, chunks=(125, 3) if kind == "narrow chunks" else (125, 8))
     if kind == "frame":
-        fitted = IMKPL(**SETTINGS).fit(pd.DataFrame(X, columns=NAMES), samples[1])
+        fitted = IMKPL(**SETTINGS).fit(pd.DataFrame(X, columns=NAMES), y)
         parts = dd.from_dask_array(parts, columns=NAMES)
         parts = parts[parts.f0 < 1]
         X = pd.DataFrame(X[X[:, 0] < 1], columns=NAMES)
@@ -159,14 +137,6 @@ def test_frames_read_from_files_are_answered(fitted, samples, tmp_path, n_files)
     named = IMKPL(sparsity=3, n_prototypes=9).fit(frame.drop(columns="more"), samples[1])
     found = named.predict_proba(lazy).compute(scheduler="synchronous")
     assert_allclose(found, named.predict_proba(frame.drop(columns="more")), atol=1e-12)
-
-
-def test_two_classes_have_one_score(samples, assert_close):
-    X, y = samples
-    model = IMKPL(sparsity=2, n_prototypes=6).fit(X[y < 2][:80], y[y < 2][:80])
-    answer = model.decision_function(da.from_array(X, chunks=(150, 8)))
-    assert answer.shape == (300,)
-    assert_close(answer.compute(scheduler="synchronous"), model.decision_function(X))
 
 
 def test_abstentions_and_empty_partitions_are_answered(fitted, samples):
@@ -204,9 +174,8 @@ def make_block(seed):
 def test_no_table_of_all_samples_reaches_the_client(local_client, monkeypatch):
     n_parts, n_rows, n_features = 8, 1000, 300
     monkeypatch.setattr(landmarks, "MOST_POOLED", 200)
-    load = dask.delayed(make_block, pure=False)
-    shape = (n_rows, n_features)
-    X = da.concatenate([da.from_delayed(load(i), shape, float) for i in range(n_parts)])
+    blocks = [dask.delayed(make_block)(seed) for seed in range(n_parts)]
+    X = da.concatenate([da.from_delayed(one, (n_rows, n_features), float) for one in blocks])
     y = np.tile(np.arange(n_rows) % 2, n_parts)
     seen = spy_on(monkeypatch)
     model = IMKPL(
@@ -217,10 +186,7 @@ def test_no_table_of_all_samples_reaches_the_client(local_client, monkeypatch):
 
 
 BAD = [
-    (
-        lambda X: da.from_array(np.where(X > 2, np.nan, X), chunks=(150, 8)),
-        "Partition 0 of X has NaN",
-    ),
+    (lambda X: da.from_array(np.where(X > 2, np.nan, X), chunks=300), "Partition 0 of X has NaN"),
     (lambda X: da.from_array(X * 1e151, chunks=(150, 8)), "X has values up to"),
     (lambda X: da.from_array(X[:, 0]), "1 dimensions, expected 2"),
     (lambda X: da.from_array(X.astype(str), chunks=(150, 8)), "The array has type <U32, expected"),

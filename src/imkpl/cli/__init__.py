@@ -1,7 +1,7 @@
 """The command ``imkpl``: `check`, `fit` (with demo), `use` (predict, explain, report, export) and
 `describe` (inspect, card).
 
-`command` has what commands share (options, errors and exit codes), `model` what they ask of a
+`command` has what commands share (options, errors and exit codes), `models` what they ask of a
 fitted model, `measure` how accuracy is measured, and `output` what they print and write. This is
 the only home of typer and rich.
 """

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-import typer
-
-from imkpl.cli.command import INPUT_ERROR, DataArgument, JsonOption, TrainingFile
-from imkpl.cli.output import echo, echo_json, echo_note, echo_table
+from imkpl.cli.command import INPUT_ERROR, Answer, DataArgument, TrainingFile
+from imkpl.cli.output import echo, echo_note, echo_table
 from imkpl.readers import read_training_file
 from imkpl.readers.check import describe_columns, find_baseline
 from imkpl.readers.data_file import DataFile, count
@@ -25,7 +23,7 @@ MAX_SHOWN = 40
 MAX_ALIKE = 3
 
 
-def check(data: DataArgument, options: TrainingFile, as_json: JsonOption = False) -> None:
+def check(data: DataArgument, options: TrainingFile) -> Answer:
     """Say how a file is read and what to correct in it, before a fit.
 
     Nothing is written. The exit code is 0 if there is nothing to do, 1 if there are findings or if
@@ -34,20 +32,15 @@ def check(data: DataArgument, options: TrainingFile, as_json: JsonOption = False
     read = read_training_file(data, options)
     label, n_rows = find_baseline(read.y)
     answer: dict[str, Any] = {
-        "command": "check",
-        "file": str(data),
-        "notes": list(read.notes),
+        "file": data,
+        "notes": read.notes,
         "rows": len(read),
-        "columns": [asdict(one) for one in describe_columns(read)],
+        "columns": describe_columns(read),
         "findings": [asdict(one) for one in read.findings],
         "baseline": {"class": label, "rows": n_rows, "accuracy": n_rows / len(read)},
     }
-    if as_json:
-        echo_json(answer)
-    else:
-        _echo_check(answer)
-    if any(one.needs_action for one in read.findings):
-        raise typer.Exit(INPUT_ERROR)
+    has_task = any(one.needs_action for one in read.findings)
+    return Answer(answer, _echo_check, INPUT_ERROR if has_task else 0)
 
 
 def _echo_check(answer: dict[str, Any]) -> None:
@@ -59,9 +52,7 @@ def _echo_check(answer: dict[str, Any]) -> None:
         (one["name"], one["role"], one["values"], one["n_missing"] or "", one["change"])
         for one in answer["columns"]
     ]
-    echo_table(head, rows[:MAX_SHOWN])
-    if len(rows) > MAX_SHOWN:
-        echo(f"... and {len(rows) - MAX_SHOWN} more (see --json)")
+    echo_table(head, rows, MAX_SHOWN)
     for title, is_task in (("To do", True), ("Good to know", False)):
         findings = [one for one in answer["findings"] if one["needs_action"] == is_task]
         if findings:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 import typer
 
 from imkpl.cli import INTERRUPTED, INTERRUPTION
-from imkpl.cli.output import check_outputs, echo_error, echo_json, echo_note
+from imkpl.cli.output import check_outputs, echo, echo_error, echo_json, echo_note
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.data_file import list_names
 from imkpl.readers.formats import FORMATS
@@ -24,10 +24,10 @@ INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command returns: its answer for --json, and what prints that as text."""
+    """What a command returns: its answer for --json, and its text or what prints that."""
 
     values: dict[str, Any]
-    say: Callable[[dict[str, Any]], None]
+    text: str | Callable[[dict[str, Any]], None]
     exit_code: int = 0
 
 
@@ -40,7 +40,7 @@ class Written:
 
 def option(names: str, text: str, **more: Any) -> Any:
     """An option for typer: its names, and what --help says of it."""
-    return typer.Option(*names.split(), help=text, **more)
+    return typer.Option(..., *names.split(), help=text, **more)
 
 
 def setting(default: Any, text: str, **more: Any) -> Any:
@@ -107,12 +107,10 @@ def add_command(app: typer.Typer, function: Callable[..., Answer | None], exampl
     """
     signature = inspect.signature(function, eval_str=True)
     groups = {name: _list_options(one) for name, one in signature.parameters.items()}
-    outputs = {name: _find_output(one) for name, one in signature.parameters.items()}
-    common: dict[str, Any] = {"debug": DebugOption}
-    if signature.return_annotation is not None:
-        common = {"as_json": JsonOption, **common}
-    if any(outputs.values()):
-        common = {"force": ForceOption, **common}
+    outputs = {name: one for name in groups if (one := _find_output(signature.parameters[name]))}
+    common: dict[str, Any] = {"force": ForceOption} if outputs else {}
+    common |= {"as_json": JsonOption} if signature.return_annotation is not None else {}
+    common |= {"debug": DebugOption}
     options = [one for group in groups.values() for one in group]
     options += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
@@ -123,9 +121,8 @@ def add_command(app: typer.Typer, function: Callable[..., Answer | None], exampl
         asked = {name: given.pop(name) for name in common}
         with handle_errors(debug=asked["debug"]):
             paths = {name: one for name, one in given.items() if isinstance(one, Path)}
-            written = {outputs[name]: one for name, one in paths.items() if outputs.get(name)}
-            read = [one for name, one in paths.items() if not outputs.get(name)]
-            check_outputs(written, read, force=asked.get("force", False))
+            written = {one: paths.pop(name) for name, one in outputs.items() if name in paths}
+            check_outputs(written, paths.values(), force=asked.get("force", False))
             for name, group in groups.items():
                 if [one.name for one in group] != [name]:
                     said = {one.name: given.pop(one.name) for one in group}
@@ -135,8 +132,10 @@ def add_command(app: typer.Typer, function: Callable[..., Answer | None], exampl
                 return
             if asked["as_json"]:
                 echo_json({"command": function.__name__, **answer.values})
+            elif isinstance(answer.text, str):
+                echo(answer.text)
             else:
-                answer.say(answer.values)
+                answer.text(answer.values)
             if answer.exit_code:
                 raise typer.Exit(answer.exit_code)
 
@@ -152,10 +151,9 @@ def add_command(app: typer.Typer, function: Callable[..., Answer | None], exampl
 
 def _find_output(parameter: inspect.Parameter) -> tuple[str, tuple[str, ...]] | None:
     """The option and the endings of a parameter that names a file to write."""
-    for mark in (marks := getattr(parameter.annotation, "__metadata__", ())):
-        if isinstance(mark, Written):
-            return marks[0].param_decls[0], mark.endings
-    return None
+    marks: tuple[Any, ...] = getattr(parameter.annotation, "__metadata__", ())
+    written = [mark for mark in marks if isinstance(mark, Written)]
+    return (marks[0].param_decls[0], written[0].endings) if written else None
 
 
 def _list_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
@@ -172,9 +170,15 @@ def _list_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
         if name == "target":
             # Of several, an option that takes one would keep the last.
             more["metavar"], is_list = "<str>", True
-        hint = Annotated[list[str] | None if is_list else hints[name], typer.Option(flag, **more)]
-        default = None if is_list else one.default
-        found.append(parameter.replace(name=name, default=default, annotation=hint, kind=parameter.KEYWORD_ONLY))
+        hint: Any = list[str] | None if is_list else hints[name]
+        found.append(
+            parameter.replace(
+                name=name,
+                kind=parameter.KEYWORD_ONLY,
+                default=None if is_list else one.default,
+                annotation=Annotated[hint, typer.Option(..., flag, **more)],
+            )
+        )
     return found
 
 

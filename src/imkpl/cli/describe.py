@@ -11,21 +11,10 @@ import typer
 
 from imkpl._json import to_json
 from imkpl._writing import write_file
-from imkpl.cli.command import ForceOption, JsonOption, MeasuredFile, ModelArgument, option
+from imkpl.cli import models
+from imkpl.cli.command import Answer, MeasuredFile, ModelArgument, Written, option
 from imkpl.cli.measure import drop_rare, say_accuracy, say_rows
-from imkpl.cli.model import (
-    as_samples,
-    count_prototypes,
-    describe_constraints,
-    input_kind,
-    list_features,
-    load_model,
-    load_reader,
-    read_for_model,
-    read_settings,
-    show_features,
-)
-from imkpl.cli.output import check_ending, check_outputs, echo, echo_json, echo_table, progress_bar
+from imkpl.cli.output import echo, echo_table, progress_bar
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.data_file import DataFile, count
 
@@ -41,6 +30,8 @@ imkpl card m.imkpl new.csv --target class --output card.md
 """
 # Values of a record on a screen; --json has all of them.
 MAX_VALUES = 6
+# These settings say how a fit runs, not what it learns.
+NOT_LEARNED = ("verbose", "n_jobs")
 
 
 def inspect(
@@ -48,29 +39,24 @@ def inspect(
     records: Annotated[
         bool, option("--records", "List every training record inside, with its values.")
     ] = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Say what a model file holds: its origin, settings, features, and whose records.
 
     Prototypes are made of training records, and the file holds these records in the features that
     the model reads. What imkpl.save wrote from Python has no date, target or accuracy.
     """
-    found = describe_model(load_model(model), records=records)
-    answer = {"command": "inspect", "file": str(model), **found}
-    if as_json:
-        echo_json(answer)
-    else:
-        _echo_model(answer)
+    found = describe_model(models.load_model(model), records=records)
+    return Answer({"file": model, **found}, _echo_model)
 
 
 def describe_model(model: Any, *, records: bool) -> dict[str, Any]:
     """What a model file holds, as plain values."""
     n_prototypes, n_train = model.prototypes_.shape
-    inside = model.prototypes_[:, model.support_].tocsc()
-    prototypes = count_prototypes(model)
+    prototypes = models.count_prototypes(model)
+    settings = {"estimator": type(model).__name__, **model.get_params(deep=False)}
     answer: dict[str, Any] = {
         "kind": type(model).__name__,
-        "reads": input_kind(model),
+        "reads": models.input_kind(model),
         "decision": model.decision,
         "provenance": getattr(model, "provenance_", None),
         "classes": [
@@ -81,15 +67,21 @@ def describe_model(model: Any, *, records: bool) -> dict[str, Any]:
             }
             for label in model.classes_
         ],
-        "settings": read_settings(model),
-        "constraints": describe_constraints(model),
-        "n_features": int(model.n_features_in_) if hasattr(model, "n_features_in_") else None,
-        "features": list_features(model),
+        "settings": {
+            name: value if isinstance(value, bool | int | float | str | None) else repr(value)
+            for name, value in settings.items()
+            if name not in NOT_LEARNED
+        },
+        "constraints": models.describe_constraints(model),
+        "n_features": getattr(model, "n_features_in_", None),
+        "features": models.list_features(model),
         "n_prototypes": n_prototypes,
         "n_training_rows": n_train,
         "n_records": int(model.support_.size),
     }
     if records:
+        inside = model.prototypes_[:, model.support_].tocsc()
+        parts = model.support_ids_, model.support_classes_, model.support_values_
         answer["records"] = [
             {
                 "id": name,
@@ -97,9 +89,7 @@ def describe_model(model: Any, *, records: bool) -> dict[str, Any]:
                 "prototypes": inside.indices[inside.indptr[i] : inside.indptr[i + 1]],
                 "values": values,
             }
-            for i, (name, label, values) in enumerate(
-                zip(model.support_ids_, model.support_classes_, model.support_values_, strict=True)
-            )
+            for i, (name, label, values) in enumerate(zip(*parts, strict=True))
         ]
     found: dict[str, Any] = to_json(answer)
     return found
@@ -126,10 +116,10 @@ def _echo_model(answer: dict[str, Any]) -> None:
     for text in say_constraints(answer["constraints"]):
         echo(text)
     echo()
-    settings = answer["settings"].items()
-    echo_table(("setting", "value"), [(name, str(value)) for name, value in settings])
+    settings = [(name, str(value)) for name, value in answer["settings"].items()]
+    echo_table(("setting", "value"), settings)
     echo()
-    echo_table(("weight", "evidence", "feature"), show_features(answer["features"]))
+    models.echo_features(answer["features"], "feature")
     echo()
     cells = [(str(one["class"]), one["prototypes"], one["records"]) for one in answer["classes"]]
     echo_table(("class", "prototypes", "records inside"), cells)
@@ -142,11 +132,11 @@ def _echo_model(answer: dict[str, Any]) -> None:
         echo("List them with --records.")
         return
     echo()
-    rows = []
-    for one in answer["records"]:
-        prototypes = ", ".join(map(str, one["prototypes"]))
-        values = _show_values(one["values"])
-        rows.append((str(one["id"]), str(one["class"]), prototypes, values))
+    rows = [
+        (str(one["id"]), str(one["class"]), ", ".join(map(str, one["prototypes"])), values)
+        for one in answer["records"]
+        for values in [_show_values(one["values"])]
+    ]
     echo_table(("record", "class", "in prototypes", "values"), rows)
 
 
@@ -186,28 +176,25 @@ def card(
             "--output --out",
             "Write it here: .html to print, or .md to edit. Without it, it is printed.",
         ),
+        Written((".md", ".html")),
     ] = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Write a model card: purpose, data, figures by class and subgroup, records inside, limits.
 
     All figures are those of imkpl inspect and of the page; what only people know is left to fill
     in. Without data, the card has what the model file says.
     """
-    check_outputs([out], [model, data], force=force)
-    check_ending("--output", out, (".md", ".html"))
     from imkpl.report import summarize
     from imkpl.report.model_card import build_card
 
-    page, estimator = None, load_model(model) if data is None else load_reader(model)
+    page, estimator = None, models.load_model(model) if data is None else models.load_reader(model)
     contents = {"file": model.name, **describe_model(estimator, records=False)}
     if data is None and options != ReadOptions():
         raise InputError("--by and --target name columns of a file, but there is none. Add a file.")
     if data is not None:
         rows, train, title = _read_rows(estimator, data, options)
-        samples, by = as_samples(estimator, rows), rows.subgroups
-        pair = None if train is None else (as_samples(estimator, train), train.y)
+        samples, by = models.as_samples(estimator, rows), rows.subgroups
+        pair = None if train is None else (models.as_samples(estimator, train), train.y)
         with progress_bar("measuring"):
             page = summarize(estimator, samples, rows.y, train=pair, by=by, title=title)
     parts = contents, say_constraints(contents["constraints"]), page
@@ -215,13 +202,8 @@ def card(
     if out is not None:
         is_page = out.suffix.lower() == ".html"
         write_file(out, (build_card(*parts, html=True) if is_page else text).encode())
-    if as_json:
-        where = None if out is None else str(out)
-        echo_json({"command": "card", "model": str(model), "out": where, "text": text})
-    elif out is None:
-        echo(text.rstrip())
-    else:
-        echo(f"Card written to {out}. Fill in its blanks.")
+    said = text.rstrip() if out is None else f"Card written to {out}. Fill in its blanks."
+    return Answer({"model": model, "out": out, "text": text}, said)
 
 
 def _read_rows(
@@ -232,13 +214,12 @@ def _read_rows(
     whole = _read_again(path, origin, options.by)
     if whole is None:
         options = replace(options, target=options.target or origin.get("target"))
-        rows = read_for_model(model, path, options, needs_target=True)
+        rows = models.read_for_model(model, path, options, needs_target=True)
         return rows, None, f"the {len(rows)} rows of {path.name}"
     is_test = np.isin(np.arange(len(whole)), origin["held_out_rows"])
-    train = whole.take(np.flatnonzero(~is_test))
+    train, rows = whole.take(~is_test), whole.take(is_test)
     if not is_test.any():
         return train, train, f"the rows of {path.name}, from which it has learned"
-    rows = whole.take(np.flatnonzero(is_test))
     return rows, train, f"the {len(rows)} held-out rows of {path.name}"
 
 

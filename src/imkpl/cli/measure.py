@@ -22,6 +22,8 @@ N_FOLDS, MAX_REPEATS = 5, 5
 MAX_FOLD_ROWS = 2000
 # Folds may take so many seconds, unless the user asks for them.
 BUDGET = 20.0
+# Of a file that is read a block at a time, about so many rows are held out at most.
+MAX_HELD_OUT = 100_000
 
 
 def find_units(data: DataFile) -> Any:
@@ -50,7 +52,7 @@ def count_known(train: DataFile, test: DataFile) -> int:
 def drop_rare(data: DataFile) -> tuple[DataFile, list[Any]]:
     """The rows of classes that can be learned and measured, and the other classes."""
     rare = [label for label, n in Counter(data.y.tolist()).items() if n < MIN_CLASS_ROWS]
-    kept = data.take(np.flatnonzero(~np.isin(data.y, rare)))
+    kept = data.take(~np.isin(data.y, rare))
     if len(set(kept.y.tolist())) < 2:
         raise InputError(
             f"Without its rare classes {list_names(rare)}, the file has fewer than two classes, "
@@ -65,6 +67,9 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
     Unlike `train_test_split`, every class gets a held-out row, if it has more than one unit, and
     keeps two training rows.
     """
+    rng = np.random.default_rng(seed)
+    if data.is_on_disk:
+        return rng.random(len(data)) < min(test_size, MAX_HELD_OUT / len(data))
     classes, labels, counts = np.unique(data.y, return_inverse=True, return_counts=True)
     if counts.min() < MIN_CLASS_ROWS:
         rare = int(np.argmin(counts))
@@ -74,9 +79,8 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
             "from and one to measure on. Add rows of that class, leave out rare classes with "
             "--drop-rare, or use --test-size 0."
         )
-    units, rng = find_units(data), np.random.default_rng(seed)
     members: dict[int, list[int]] = {}
-    for row, unit in enumerate(units.tolist()):
+    for row, unit in enumerate(find_units(data).tolist()):
         members.setdefault(unit, []).append(row)
     firsts = np.array(list(members))
     # Every class keeps a row that may be shown.
@@ -94,6 +98,11 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
             if np.all((left - taken >= MIN_CLASS_ROWS - 1) & (shown > hidden) | (taken == 0)):
                 left, shown = left - taken, shown - hidden
                 is_test[members[unit]] = True
+    if not is_test.any():
+        raise InputError(
+            "No rows can be held out: those of every class are equal or belong to one group. Add "
+            "rows, leave out --group, or use --test-size 0."
+        )
     return is_test
 
 
@@ -117,7 +126,7 @@ def measure_folds(
         # What a fold warns of, the fit to all training rows warns of as well.
         warnings.simplefilter("ignore")
         for repeat in range(MAX_REPEATS if repeats is None else repeats):
-            found = np.zeros(len(data), dtype=bool)
+            is_right = np.zeros(len(data), dtype=bool)
             for fold, (train, test) in enumerate(split_folds(data, seed + repeat)):
                 text = f"repetition {repeat + 1}, fold {fold + 1}"
                 announce("folds", text, repeat * n_folds + fold)
@@ -129,22 +138,18 @@ def measure_folds(
                             f"{seconds:.0f} s; --repeats 1 does it."
                         )
                 try:
-                    found[test] = _fit_fold(build, data.take(train), data.take(test))
+                    is_right[test] = _fit_fold(build, data.take(train), data.take(test))
                 except ValueError as error:
                     if data.eligible is None:
                         raise
                     # A fold may have no row that may be shown.
                     return None, f"The accuracy is not measured in folds: {error}"
-            right.append(found)
+            right.append(is_right)
             seconds = (time.perf_counter() - start) / (repeat + 1)
             if repeats is None and seconds * (repeat + 2) > BUDGET:
                 break
-    shares = np.mean(right, axis=0)
-    return {
-        "folds": n_folds,
-        "repeats": len(right),
-        **describe_accuracy(shares, data.y, find_units(data)),
-    }, ""
+    found = describe_accuracy(np.mean(right, axis=0), data)
+    return {"folds": n_folds, "repeats": len(right), **found}, ""
 
 
 def split_folds(data: DataFile, seed: int) -> list[Any]:
@@ -165,7 +170,7 @@ def _fit_fold(build: Callable[[DataFile, DataFile], Any], train: DataFile, test:
     """Which test rows a model of the training rows is right on."""
     # A class of which a single row is left cannot be learned, and counts as wrong.
     sizes = Counter(train.y.tolist())
-    train = train.take(np.flatnonzero([sizes[label] > 1 for label in train.y.tolist()]))
+    train = train.take(np.array([sizes[label] > 1 for label in train.y.tolist()]))
     if len(set(train.y.tolist())) < 2:
         return test.y == find_baseline(train.y)[0]
     return fit_rows(build(train, test), train).predict(test.samples) == test.y
@@ -177,13 +182,14 @@ def fit_rows(model: Any, train: DataFile) -> Any:
     return model.fit(train.samples, train.y, **more)
 
 
-def describe_accuracy(right: Any, y: Any, units: Any, guess: Any = None) -> dict[str, Any]:
+def describe_accuracy(right: Any, data: DataFile, guess: Any = None) -> dict[str, Any]:
     """Accuracy and its interval, the same with equal weight for all classes, and the baseline.
 
     `right` has how often each row was right, from 0 to 1; `guess` is the class that the baseline
     always says. Repeated folds and equal rows are not independent, so intervals are Wilson's for as
     many draws as there are units.
     """
+    y, units = data.y, find_units(data)
     guess = find_baseline(y)[0] if guess is None else guess
     classes, labels = np.unique(y, return_inverse=True)
     own = [labels == label for label in range(classes.size)]
@@ -204,6 +210,12 @@ def describe_accuracy(right: Any, y: Any, units: Any, guess: Any = None) -> dict
     }
 
 
+def say_rows(measured: dict[str, Any], noun: str) -> str:
+    """How many rows were measured on, and how many of these differ."""
+    n_rows, n_distinct = measured["rows"], measured["distinct_rows"]
+    return f"{n_rows} {noun}" + (f" ({n_distinct} independent)" if n_distinct < n_rows else "")
+
+
 def beats_baseline(measured: dict[str, Any], *, is_balanced: bool = False) -> bool:
     """Whether the whole interval lies above the baseline."""
     if is_balanced:
@@ -211,25 +223,16 @@ def beats_baseline(measured: dict[str, Any], *, is_balanced: bool = False) -> bo
     return bool(measured["interval"][0] > measured["baseline"]["accuracy"])
 
 
-def say_rows(measured: dict[str, Any], noun: str) -> str:
-    """How many rows were measured on, and how many of these differ."""
-    n_rows, n_distinct = measured["rows"], measured["distinct_rows"]
-    return f"{n_rows} {noun}" + (f" ({n_distinct} independent)" if n_distinct < n_rows else "")
-
-
 def say_accuracy(measured: dict[str, Any], *, is_balanced: bool = False) -> str:
     """Accuracy, interval and baseline in a line, and a warning if it is no better than that."""
-    if is_balanced:
-        accuracy, interval = measured["balanced_accuracy"], measured["balanced_interval"]
-        base, who = measured["balanced_baseline"], "any class"
-        text = "balanced accuracy"
-    else:
-        accuracy, interval = measured["accuracy"], measured["interval"]
+    kind = "balanced_" if is_balanced else ""
+    accuracy, (low, high) = measured[f"{kind}accuracy"], measured[f"{kind}interval"]
+    base, who = measured["balanced_baseline"], "any class"
+    if not is_balanced:
         base, who = measured["baseline"]["accuracy"], repr(str(measured["baseline"]["class"]))
-        text = "accuracy"
     line = (
-        f"{text} {accuracy:.1%} (95% interval {interval[0]:.0%} to {interval[1]:.0%}); always "
-        f"saying {who} has {base:.1%}."
+        f"{kind.replace('_', ' ')}accuracy {accuracy:.1%} (95% interval {low:.0%} to {high:.0%}); "
+        f"always saying {who} has {base:.1%}."
     )
     if beats_baseline(measured, is_balanced=is_balanced):
         return line

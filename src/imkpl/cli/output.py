@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -151,7 +151,7 @@ def _is_formula(text: str) -> bool:
 
 
 def check_outputs(
-    outputs: Mapping[tuple[str, Sequence[str]], Path], inputs: Iterable[Path], *, force: bool
+    outputs: Mapping[tuple[str, tuple[str, ...]], Path], inputs: Iterable[Path], *, force: bool
 ) -> None:
     """Raise before a long fit if a result, by its option and endings, could not be written."""
     taken = {path.resolve() for path in inputs}
@@ -181,20 +181,4 @@ def check_ending(option: str, path: Path, endings: Sequence[str]) -> None:
     if endings and path.suffix.lower() not in endings:
         raise InputError(
             f"{option} is {path.name}, expected a name that ends in {' or '.join(endings)}."
-        )
-
-
-def write_table(
-    out: Path | None,
-    answer: dict[str, Any],
-    frame: Callable[[], Any],
-    *,
-    is_safe: bool,
-    style: tuple[str, str],
-) -> None:
-    """Write an answer as JSON, or its table as CSV in the style of the input."""
-    if is_safe and (out is None or out.suffix.lower() != ".csv"):
-        raise InputError(
-            "--spreadsheet-safe is about a table, but none is written. Add --out with a name that "
-            "ends in .csv, or leave it out."
         )

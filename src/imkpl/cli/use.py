@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,34 +11,23 @@ from typing import Annotated, Any
 import numpy as np
 
 from imkpl._writing import write_file
+from imkpl.cli import models
 from imkpl.cli.command import (
+    Answer,
     DataArgument,
-    ForceOption,
-    JsonOption,
     LabelledFile,
     MeasuredFile,
     ModelArgument,
     NewFile,
     SpreadsheetOption,
+    Written,
     option,
 )
-from imkpl.cli.measure import describe_accuracy, find_units, say_accuracy
-from imkpl.cli.model import (
-    as_samples,
-    explain_rows,
-    find_blank,
-    find_outside,
-    input_kind,
-    load_reader,
-    read_for_model,
-)
+from imkpl.cli.measure import describe_accuracy, say_accuracy
 from imkpl.cli.output import (
+    REPORT_ENDINGS,
     check_ending,
-    check_outputs,
-    check_report,
-    check_table,
     echo,
-    echo_json,
     echo_table,
     format_csv,
     format_json,
@@ -71,20 +61,21 @@ imkpl export m.imkpl --to onnx --output m.onnx
 # Rows on a screen; files and --json have all of them.
 MAX_SHOWN = 20
 MAX_EXPLAINED = 5
+TABLE = Written((".csv", ".json"))
 
 
 def predict(
     model: ModelArgument,
     data: DataArgument,
     options: LabelledFile,
-    out: Annotated[Path | None, option("--out", "Write all rows here (.csv or .json).")] = None,
+    out: Annotated[
+        Path | None, option("--out", "Write all rows here (.csv or .json)."), TABLE
+    ] = None,
     reject: Annotated[
         bool, option("--reject", "Give no class to rows unlike any in training.")
     ] = False,
     spreadsheet_safe: SpreadsheetOption = False,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Classify the rows of a file: class, probability of every class, novelty.
 
     Columns are matched by name: columns that the model does not know are ignored, and columns that
@@ -92,28 +83,30 @@ def predict(
     like none of them. A row without any value that the model reads gets no class. If the file has
     the classes, the accuracy is measured.
     """
-    check_outputs([out], [model, data], force=force)
-    check_table(out, is_safe=spreadsheet_safe)
-    estimator = load_reader(model)
-    on_disk = None
-    if input_kind(estimator) == "columns" and hasattr(estimator, "feature_names_in_"):
+    _check_safe(out, is_safe=spreadsheet_safe)
+    estimator = models.load_reader(model)
+    if models.input_kind(estimator) == "columns" and hasattr(estimator, "feature_names_in_"):
         on_disk = open_on_disk(data, options, estimator.feature_names_in_.tolist())
-    if on_disk is not None:
-        _predict_blocks(estimator, on_disk, out, reject=reject, is_safe=spreadsheet_safe)
-        return
-    rows = read_for_model(estimator, data, options, classes=estimator.classes_.tolist())
+        if on_disk is not None:
+            return _predict_blocks(estimator, on_disk, out, reject, is_safe=spreadsheet_safe)
+    rows = models.read_for_model(estimator, data, options, classes=estimator.classes_.tolist())
     answer = _describe_predictions(estimator, rows, reject=reject)
-    answer.update(model=str(model), file=str(data), out=None if out is None else str(out))
+    answer |= {"model": model, "file": data, "out": out}
     _write_table(out, answer, lambda: _tabulate(answer["rows"]), rows, is_safe=spreadsheet_safe)
-    if as_json:
-        echo_json(answer)
-    else:
-        _echo_predictions(answer)
+    return Answer(answer, _echo_predictions)
+
+
+def _check_safe(out: Path | None, *, is_safe: bool) -> None:
+    if is_safe and (out is None or out.suffix.lower() != ".csv"):
+        raise InputError(
+            "--spreadsheet-safe is about a table, but none is written. Add --out with a name that "
+            "ends in .csv, or leave it out."
+        )
 
 
 def _predict_blocks(
-    model: Any, file: ParquetColumns, out: Path | None, *, reject: bool, is_safe: bool
-) -> None:
+    model: Any, file: ParquetColumns, out: Path | None, reject: bool, *, is_safe: bool
+) -> Answer:
     """Classify the rows of a large file a block at a time; nothing but the table is written."""
     import pandas as pd
 
@@ -132,7 +125,8 @@ def _predict_blocks(
             yield (text.partition("\n")[2] if start else text).encode()
 
     write_file(out, write_blocks())
-    echo(f"{len(file)} rows written to {out}.")
+    answer = {"file": file.path, "out": out, "n_rows": len(file)}
+    return Answer(answer, f"{len(file)} rows written to {out}.")
 
 
 def _write_table(
@@ -154,9 +148,9 @@ def _write_table(
 
 
 def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[str, Any]:
-    found = explain_rows(model, data)
+    found = models.explain_rows(model, data)
     names = [str(label) for label in found.classes]
-    is_blank, outside = find_blank(model, data), find_outside(model, data)
+    is_blank, outside = models.find_blank(model, data), models.find_outside(model, data)
     predicted = np.array(found.predicted, dtype=object)
     predicted[is_blank | (reject & found.is_novel)] = None
     rows = []
@@ -177,7 +171,7 @@ def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[s
         )
     return {
         "command": "predict",
-        "notes": list(data.notes),
+        "notes": data.notes,
         "classes": list(found.classes),
         "novelty_threshold": float(found.novelty_threshold),
         "measured": _measure_predictions(data, predicted),
@@ -188,12 +182,12 @@ def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[s
 def _measure_predictions(data: DataFile, predicted: Any) -> dict[str, Any] | None:
     """Accuracy on the rows that have a class; None if there are none."""
     labels = [] if data.y is None else data.y.tolist()
-    rows = np.flatnonzero([label is not None for label in labels])
-    if rows.size == 0:
+    rows = [row for row, label in enumerate(labels) if label is not None]
+    if not rows:
         return None
     labelled = data.take(rows)
-    right = np.array([str(one) for one in predicted[rows]]) == labelled.y.astype(str)
-    return describe_accuracy(right, labelled.y.astype(str), find_units(labelled))
+    labelled = replace(labelled, y=labelled.y.astype(str))
+    return describe_accuracy(predicted[rows].astype(str) == labelled.y, labelled)
 
 
 def _tabulate(rows: list[dict[str, Any]]) -> Any:
@@ -210,7 +204,12 @@ def _tabulate(rows: list[dict[str, Any]]) -> Any:
 
 def _echo_predictions(answer: dict[str, Any]) -> None:
     rows = answer["rows"]
-    if answer["out"] is None:
+    # Values outside the training range stand in a table that shows all rows.
+    n_far = sum("in training " in row["note"] for row in rows)
+    if answer["out"] is not None:
+        echo(f"{len(rows)} rows written to {answer['out']}.")
+    else:
+        n_far = n_far if len(rows) > MAX_SHOWN else 0
         cells = [
             [
                 str(row["id"]),
@@ -219,19 +218,12 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
                 f"{row['novelty']:.2f}",
                 row["note"],
             ]
-            for row in rows[:MAX_SHOWN]
+            for row in rows
             for shares in [row["probabilities"].values()]
         ]
-        echo_table(("row", "class", "probability", "novelty", ""), cells)
-        if len(rows) > MAX_SHOWN:
-            echo(f"... and {len(rows) - MAX_SHOWN} more; --out classes.csv writes all")
-    else:
-        echo(f"{len(rows)} rows written to {answer['out']}.")
+        more = "; --out classes.csv writes all"
+        echo_table(("row", "class", "probability", "novelty", ""), cells, MAX_SHOWN, more)
     n_novel = sum(row["is_novel"] for row in rows)
-    n_far = sum("in training " in row["note"] for row in rows)
-    if answer["out"] is None and len(rows) <= MAX_SHOWN:
-        # They stand in the table.
-        n_far = 0
     n_blank = sum(row["note"].startswith("no evidence") for row in rows)
     threshold = answer["novelty_threshold"]
     for n, one, many, text in (
@@ -263,45 +255,34 @@ def explain(
             "Write all rows, or the ones named: .csv has what every feature adds to the "
             "winning class's score through every prototype, .json everything.",
         ),
+        TABLE,
     ] = None,
     spreadsheet_safe: SpreadsheetOption = False,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Explain why rows get their classes: prototypes, training rows behind them, and features.
 
     Rows are chosen by name (--id), or by number from 1 if none has that name.
     """
-    check_outputs([out], [model, data], force=force)
-    check_table(out, is_safe=spreadsheet_safe)
-    estimator = load_reader(model)
-    rows = read_for_model(estimator, data, options)
+    _check_safe(out, is_safe=spreadsheet_safe)
+    estimator = models.load_reader(model)
+    rows = models.read_for_model(estimator, data, options)
     chosen = _choose_rows(rows, row or [], every=every or out is not None)
-    found = explain_rows(estimator, chosen)
-    answer = {
-        "command": "explain",
-        "model": str(model),
-        "file": str(data),
-        "notes": list(rows.notes),
-        **found.to_dict(),
-    }
+    found = models.explain_rows(estimator, chosen)
+    about = {"command": "explain", "model": model, "file": data, "notes": rows.notes}
+    answer = {**about, **found.to_dict()}
     _write_table(
         out, answer, lambda: found.to_frame("contributions"), rows, is_safe=spreadsheet_safe
     )
-    if as_json:
-        echo_json(answer)
-    elif out is not None:
-        echo(f"Reasons for {len(chosen)} rows written to {out}.")
-    else:
-        echo(str(found))
-        if len(chosen) < len(rows) and not row:
-            echo(f"\n... and {len(rows) - len(chosen)} more rows (--row NAME, --all)")
+    text = str(found) if out is None else f"Reasons for {len(chosen)} rows written to {out}."
+    if out is None and len(chosen) < len(rows) and not row:
+        text += f"\n\n... and {len(rows) - len(chosen)} more rows (--row NAME, --all)"
+    return Answer(answer, text)
 
 
 def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
     """Rows by name or number, else all or the first."""
     if not names:
-        return data if every else data.take(np.arange(min(MAX_EXPLAINED, len(data))))
+        return data if every else data.take(slice(MAX_EXPLAINED))
     ids = [str(name) for name in data.ids.tolist()]
     places = {str(place + 1): place for place in range(len(ids))}
     places.update((name, place) for place, name in enumerate(ids))
@@ -311,38 +292,31 @@ def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:
                 f"There is no row {name!r}; the rows are named {', '.join(ids[:3])}, ... Name "
                 f"their column with --id, or number them from 1 to {len(ids)}."
             )
-    return data.take(np.array(list(dict.fromkeys(places[name] for name in names))))
+    return data.take(list(dict.fromkeys(places[name] for name in names)))
 
 
 def report(
     model: ModelArgument,
     data: DataArgument,
     options: MeasuredFile,
-    out: Annotated[Path, option("--out", "Write the page (.html) here.")],
+    out: Annotated[Path, option("--out", "Write the page (.html) here."), Written(REPORT_ENDINGS)],
     title: Annotated[str | None, option("--title", "Heading of the page.")] = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Write a page that shows prototypes, features, and the reason for each decision.
 
     The page is one file that needs no network. Use rows that the model was not fitted to, or its
     accuracy says little.
     """
-    check_outputs([out], [model, data], force=force)
-    check_report("--out", out)
     from imkpl.report import write_report
 
-    estimator = load_reader(model)
-    rows = read_for_model(estimator, data, options, needs_target=True)
-    samples = as_samples(estimator, rows)
+    estimator = models.load_reader(model)
+    rows = models.read_for_model(estimator, data, options, needs_target=True)
+    samples = models.as_samples(estimator, rows)
     write_report(estimator, samples, rows.y, out, by=rows.subgroups, title=title or data.stem)
     accuracy = float(np.mean(estimator.predict(samples) == rows.y))
-    if as_json:
-        answer = {"command": "report", "model": str(model), "file": str(data), "out": str(out)}
-        more = {"notes": list(rows.notes), "rows": len(rows), "accuracy": accuracy}
-        echo_json({**answer, **more})
-    else:
-        echo(f"Report on {len(rows)} rows (accuracy {accuracy:.1%}) written to {out}.")
+    answer = {"model": model, "file": data, "out": out, "notes": rows.notes}
+    text = f"Report on {len(rows)} rows (accuracy {accuracy:.1%}) written to {out}."
+    return Answer({**answer, "rows": len(rows), "accuracy": accuracy}, text)
 
 
 class ExportFormat(StrEnum):
@@ -354,23 +328,17 @@ class ExportFormat(StrEnum):
 
 def export(
     model: ModelArgument,
-    out: Annotated[Path, option("--output --out", "Write the model here.")],
+    out: Annotated[Path, option("--output --out", "Write the model here."), Written()],
     to: Annotated[ExportFormat, option("--to", "Format.")] = ExportFormat.JSON,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Answer:
     """Write a model for programs without imkpl: numbers in a documented form, no code.
 
     ONNX takes columns of numbers only. Models of words, of series, and those with kernels of their
     own cannot be exported.
     """
-    check_outputs([out], [model], force=force)
     check_ending("--output", out, (f".{to.value}",))
     from imkpl.files.portable import export as write
 
-    write(load_reader(model), out)
-    if as_json:
-        answer = {"command": "export", "model": str(model), "to": to.value, "out": str(out)}
-        echo_json(answer)
-    else:
-        echo(f"Model written to {out}. It holds the training rows behind the prototypes.")
+    write(models.load_reader(model), out)
+    text = f"Model written to {out}. It holds the training rows behind the prototypes."
+    return Answer({"model": model, "to": to.value, "out": out}, text)

@@ -48,7 +48,7 @@ from imkpl.model.alternate import Update, alternate
 from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
 from imkpl.model.kernel_choice import KernelChoice
-from imkpl.model.predictor import Encoding
+from imkpl.model.predictor import Encoding, Predictor
 from imkpl.model.problem import Settings
 from imkpl.model.size import choose_size
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
@@ -374,7 +374,7 @@ class BasePrototypeClassifier(
         Explanation
             To be printed, shown in a notebook, or turned into data frames and dicts.
         """
-        samples = self._read_new(X)
+        samples = self.read_new(X)
         with limited_threads(self.n_jobs):
             evidence = collect_evidence(self._predictor, samples)
         ids = row_labels(X, len(evidence.similarities))
@@ -487,6 +487,12 @@ class BasePrototypeClassifier(
         return [predictor.kernels.values(int(place), names) for place in np.argsort(predictor.rows)]
 
     @property
+    def predictor_(self) -> Predictor:
+        """What predicts and explains: kernels on the support samples, weights, prototypes."""
+        check_is_fitted(self)
+        return self._predictor  # type: ignore[no-any-return]
+
+    @property
     def _column_names(self) -> tuple[str, ...]:
         """The names of the columns that the model reads."""
         columns, names = self._predictor.kernels.input_columns, self._form.names
@@ -514,10 +520,10 @@ class BasePrototypeClassifier(
             f"Learned {n_prototypes} prototypes of {self.classes_.size} classes from {n_train} "
             f"samples; they are made of {self.support_.size} of these. {live.size} of "
             f"{weights.size} features are in use, mostly {largest}. "
-            f"{write_chance(live.size, self.expected_false_kernels_)} {self._describe_channels()}"
+            f"{write_chance(live.size, self.expected_false_kernels_)} {self.describe_channels()}"
         ).rstrip()
 
-    def _describe_channels(self) -> str:
+    def describe_channels(self) -> str:
         """The weights of channels that are compared together, in a sentence; empty for others."""
         if self._channel_weights is None:
             return ""
@@ -556,17 +562,17 @@ class BasePrototypeClassifier(
 
     def _encode(self, X: Any) -> Encoding:
         """Codes, class scores and errors of samples."""
-        samples = self._read_new(X)
+        samples = self.read_new(X)
         with limited_threads(self.n_jobs):
             return self._predictor.encode(samples)  # type: ignore[no-any-return]
 
     def _decide(self, X: Any) -> FloatArray:
         """Class scores of samples."""
-        samples = self._read_new(X)
+        samples = self.read_new(X)
         with limited_threads(self.n_jobs):
             return self._predictor.decide(samples)  # type: ignore[no-any-return]
 
-    def _read_new(self, X: Any) -> Any:
+    def read_new(self, X: Any) -> Any:
         """New samples, as the kernels read them."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)

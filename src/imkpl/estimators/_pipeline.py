@@ -130,7 +130,7 @@ class PipelineModel:
             units=OriginalUnits(self._trace, inputs),
             column_names=tuple(str(self.feature_names_in_[column]) for column in inputs),
             shown=[
-                self._trace.show(columns, found._cells(place) or [], row)
+                self._trace.show(columns, found.cells(place) or [], row)
                 for place, row in enumerate(given)
             ],
         )
@@ -138,8 +138,8 @@ class PipelineModel:
     def _transform(self, X: Any) -> Any:
         return self._pipeline[:-1].transform(X)
 
-    def _read_new(self, X: Any) -> Any:
-        return self._last._read_new(self._transform(X))
+    def read_new(self, X: Any) -> Any:
+        return self._last.read_new(self._transform(X))
 
 
 @dataclass(frozen=True, eq=False)

@@ -358,7 +358,7 @@ def _find_similarities(reference: Any, X: Any) -> FloatArray:
     """Similarities of all samples to the prototypes."""
     model = last_step(reference)
     X = reference[:-1].transform(X) if isinstance(reference, Pipeline) else X
-    return np.asarray(model._predictor.compare(model._read_new(X)))
+    return np.asarray(model._predictor.compare(model.read_new(X)))
 
 
 def _search_regions(

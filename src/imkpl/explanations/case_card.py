@@ -130,7 +130,7 @@ class CaseCard(Described):
 def build_card(explanation: Explanation, index: int) -> CaseCard:
     """The card of one of the explained cases."""
     one = explanation[range(len(explanation))[index]]
-    evidence, comparison = one.evidence, explanation._comparison
+    evidence, comparison = one.evidence, explanation.comparison
     labels = winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
     probability, other = (float(one.probabilities[0, label]) for label in labels)
     strongest = [_strongest_prototype(one, label) for label in labels]
@@ -142,7 +142,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     factors = evidence.factors(0)
     adds = ((factors[:, winner] - factors[:, runner_up]) @ words) @ comparison.owners
     lead = float(one.scores[0, winner] - one.scores[0, runner_up])
-    cells = comparison.pick(one._cells(0))
+    cells = comparison.pick(one.cells(0))
     beside = [comparison.support_cells(place) for place in places]
     outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
     features = []
@@ -227,7 +227,7 @@ def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     words = np.where((own < UNSURE) | (other >= CLOSE * own), "close", "clear").astype(object)
     words[explanation.is_novel] = "novel"
     is_blank = [
-        comparison.is_blank(comparison.pick(explanation._cells(row))) for row in rows.tolist()
+        comparison.is_blank(comparison.pick(explanation.cells(row))) for row in rows.tolist()
     ]
     nearest = explanation.evidence.similarities.max(axis=1)
     words[np.array(is_blank) | (nearest < LEAST_SIMILARITY)] = "no evidence"
@@ -363,7 +363,7 @@ class Comparison:
         """The case and the training cases beside it, as the user's function shows them."""
         if one.render is None:
             return None
-        samples = {"case": (self.pick(one._cells(0)), one.evidence.kernels, 0, one.sample_ids[0])}
+        samples = {"case": (self.pick(one.cells(0)), one.evidence.kernels, 0, one.sample_ids[0])}
         for key, place in zip(("supporting", "opposing"), places, strict=True):
             if place is not None:
                 cells, name = self.support_cells(place), one.support_ids[place]

@@ -259,7 +259,7 @@ class Explanation:
         evidence, row = self.evidence, range(len(self))[index]
         kernels, _ = _alignment_kernels(evidence)
         one, support, names = kernels.samples[row], kernels.others, kernels.kernel_names()
-        amounts = self._amounts_behind(row)
+        amounts = self.amounts_behind(row)
         return [
             AlignedSample(
                 self.support_ids[place],
@@ -273,7 +273,7 @@ class Explanation:
             if amounts[place] > 0
         ]
 
-    def _amounts_behind(self, row: int) -> FloatArray:
+    def amounts_behind(self, row: int) -> FloatArray:
         """How much of each training sample is behind the decision on a sample."""
         shares = self.shares[[row]].toarray().ravel()
         return np.asarray(
@@ -375,10 +375,10 @@ class Explanation:
         return write_chance(len(self.feature_names), self.expected_false_features)
 
     @cached_property
-    def _comparison(self) -> Comparison:
+    def comparison(self) -> Comparison:
         return Comparison(self)
 
-    def _cells(self, row: int) -> list[Any] | None:
+    def cells(self, row: int) -> list[Any] | None:
         """The value that each kernel reads in a sample; None unless each reads a single one."""
         if self.shown is not None:
             return self.shown[row]

@@ -90,7 +90,7 @@ def _describe_sample(
                 "feature_shares": parts[prototype] / total if total > 0 else 0 * parts[prototype],
             }
         )
-    cells = explanation._cells(row)
+    cells = explanation.cells(row)
     return {
         "sample": to_label(explanation.sample_ids[row]),
         "prediction": to_label(explanation.predicted[row]),
@@ -254,7 +254,7 @@ def build_shap(explanation: Explanation) -> Any:
             "'imkpl[shap]'; to_frame('features') gives the same numbers without it."
         ) from error
     evidence = explanation.evidence
-    cells = [explanation._cells(row) for row in range(len(explanation))]
+    cells = [explanation.cells(row) for row in range(len(explanation))]
     is_numeric = all(row is not None and all(isinstance(v, float) for v in row) for row in cells)
     return shap.Explanation(
         values=explanation.feature_contributions(),

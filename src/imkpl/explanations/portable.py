@@ -40,7 +40,7 @@ def find_obstacle(explanation: Explanation) -> str | None:
 
 def describe_model(explanation: Explanation, temperature: float) -> dict[str, Any]:
     """The model that explains, without obstacles; the explanation may be one of no samples."""
-    predictor, features = explanation.evidence.predictor, explanation._comparison
+    predictor, features = explanation.evidence.predictor, explanation.comparison
     encoder, votes, kernels = predictor.encoder, predictor.votes, predictor.kernels
     assert votes is not None
     mixes = [predictor.mixes[[j]] for j in range(predictor.mixes.shape[0])]

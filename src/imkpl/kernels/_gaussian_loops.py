@@ -83,35 +83,20 @@ def _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns):
                 )
 
 
-def _count_bands(out, *_):  # type: ignore[no-untyped-def]
-    return -(-out.shape[0] // _ROW_TILE)
-
-
-def _count_pairs_of_bands(out, *_):  # type: ignore[no-untyped-def]
-    return -(-_count_bands(out) // 2)
-
-
-@ParallelLoop(_count_bands)
-def _combine_cross_inplace(first_band, last_band, out, weights, rates, left, right):  # type: ignore[no-untyped-def]
+# A short and a long band of the triangle per task: equal work for every thread.
+@ParallelLoop(lambda out, *_: -(-out.shape[0] // (2 * _ROW_TILE)))
+def _combine_inplace(first_pair, last_pair, out, weights, rates, left, right, lower):  # type: ignore[no-untyped-def]
+    # With `lower`, only entries left of the diagonal, and of the tile that it crosses.
     n_rows, n_columns = out.shape
-    for band in range(first_band, last_band):
-        first = band * _ROW_TILE
-        last = min(first + _ROW_TILE, n_rows)
-        _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns)
-
-
-@ParallelLoop(_count_pairs_of_bands)
-def _combine_lower_inplace(first_pair, last_pair, out, weights, rates, values):  # type: ignore[no-untyped-def]
-    n_rows = out.shape[0]
     n_bands = (n_rows + _ROW_TILE - 1) // _ROW_TILE
-    # A short and a long band of the triangle per task: equal work for every thread.
     for pair in range(first_pair, last_pair):
         for side in range(2):
             band = pair if side == 0 else n_bands - 1 - pair
             if side == 0 or band != pair:
                 first = band * _ROW_TILE
                 last = min(first + _ROW_TILE, n_rows)
-                _add_rows_inplace(out, weights, rates, values, values, first, last, last)
+                stop = last if lower else n_columns
+                _add_rows_inplace(out, weights, rates, left, right, first, last, stop)
 
 
 @inner_loop(fastmath=_SUM_FLAGS)
@@ -217,18 +202,9 @@ def _add_rows_single_inplace(out, weights, left, right, first, last, n_columns):
                     out[i, j] += tile[i - first, j - start]
 
 
-@ParallelLoop(_count_bands)
-def _combine_cross_single_inplace(first_band, last_band, out, weights, left, right):  # type: ignore[no-untyped-def]
+@ParallelLoop(lambda out, *_: -(-out.shape[0] // (2 * _ROW_TILE)))
+def _combine_single_inplace(first_pair, last_pair, out, weights, left, right, lower):  # type: ignore[no-untyped-def]
     n_rows, n_columns = out.shape
-    for band in range(first_band, last_band):
-        first = band * _ROW_TILE
-        last = min(first + _ROW_TILE, n_rows)
-        _add_rows_single_inplace(out, weights, left, right, first, last, n_columns)
-
-
-@ParallelLoop(_count_pairs_of_bands)
-def _combine_lower_single_inplace(first_pair, last_pair, out, weights, values):  # type: ignore[no-untyped-def]
-    n_rows = out.shape[0]
     n_bands = (n_rows + _ROW_TILE - 1) // _ROW_TILE
     for pair in range(first_pair, last_pair):
         for side in range(2):
@@ -236,7 +212,8 @@ def _combine_lower_single_inplace(first_pair, last_pair, out, weights, values): 
             if side == 0 or band != pair:
                 first = band * _ROW_TILE
                 last = min(first + _ROW_TILE, n_rows)
-                _add_rows_single_inplace(out, weights, values, values, first, last, last)
+                stop = last if lower else n_columns
+                _add_rows_single_inplace(out, weights, left, right, first, last, stop)
 
 
 # Sums over listed pairs and over sparse rows.

@@ -199,11 +199,9 @@ class GlobalAlignment(BaseKernelBank):
 
     @property
     def kind(self) -> type[SeriesKernels]:
-        """Kernels of series."""
         return SeriesKernels
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> SeriesKernels:
-        """The kernels with a common length and a bandwidth for every channel of the series."""
         # A set is taken as it is: channels that no kernel reads may hold anything.
         samples = X if isinstance(X, SeriesSet) else read_series(X)
         shares = check_sample_weight(sample_weight, len(samples))
@@ -245,7 +243,6 @@ class GlobalAlignment(BaseKernelBank):
         return Averaged(each, {f"channel {channel}": [channel] for channel in range(n_channels)})
 
     def weighed(self, weights: FloatArray) -> Self:
-        """The bank with these weights of its channels; those without one are left out."""
         return replace(self, channel_weights=weights)
 
     def _find_sources(self, series: SeriesSet) -> list[ChannelKernel]:
@@ -316,12 +313,10 @@ class SeriesKernels(SampleKernels):
 
     @property
     def n_kernels(self) -> int:
-        """The number of base kernels."""
         return len(self.each)
 
     @property
     def value_cost(self) -> float:  # type: ignore[override]
-        """The cost of a kernel value, relative to kernels of numbers."""
         return float(np.mean(self.samples.lengths)) ** 2
 
     @property
@@ -337,7 +332,6 @@ class SeriesKernels(SampleKernels):
 
     @property
     def kernel_columns(self) -> IntArray | None:
-        """The input channel that each kernel reads; None when a group has several."""
         channels = self.kernel_channels
         if any(len(each) > 1 for each in channels):
             return None
@@ -345,7 +339,6 @@ class SeriesKernels(SampleKernels):
 
     @property
     def input_columns(self) -> IntArray:
-        """The sorted input channels that the kernels read."""
         return self._used if self.inputs is None else self.inputs[self._used]
 
     @property
@@ -378,7 +371,6 @@ class SeriesKernels(SampleKernels):
         return totals
 
     def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one base kernel."""
         kernel = self.each[int(check_indices([index], self.n_kernels)[0])]
         if kernel.rate == 0:
             return np.ones(self.shape)
@@ -391,7 +383,6 @@ class SeriesKernels(SampleKernels):
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
         rows, columns = check_pairs(rows, columns, self.shape[0])
         out = np.ones((rows.size, self.n_kernels), dtype=dtype)
         differ = np.flatnonzero(rows != columns)
@@ -410,18 +401,15 @@ class SeriesKernels(SampleKernels):
         return out
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, on the same series."""
         chosen = check_indices(indices, self.n_kernels)
         return replace(self, each=tuple(self.each[index] for index in chosen))
 
     def cross(self, samples: SeriesSet) -> Self:
-        """The kernels between other series, as `read` returns them, and these."""
         needed = self._used if self.inputs is None else self.inputs
         require_columns(needed, samples.n_channels, "channel")
         return super().cross(samples if self.inputs is None else samples.channels(self.inputs))
 
     def narrowed(self) -> Self:
-        """The same kernels without channels that none of them reads."""
         each = tuple(
             replace(kernel, channels=tuple(np.searchsorted(self._used, kernel.channels).tolist()))
             for kernel in self.each
@@ -435,7 +423,6 @@ class SeriesKernels(SampleKernels):
         )
 
     def tabulated(self) -> Tabulated:
-        """The kernels as a table of their values between all pairs of series."""
         n_samples, n_done = self.shape[0], 0
         values = np.ones((self.n_kernels, n_samples * (n_samples - 1) // 2), self.table_dtype)
         # The constant kernel is 1.
@@ -451,7 +438,6 @@ class SeriesKernels(SampleKernels):
         return self.as_table(values)
 
     def as_table(self, values: FloatArray) -> Tabulated:
-        """The same square kernels, read from values below the diagonals, row by row."""
         return Tabulated(
             values=values.astype(self.table_dtype, copy=False),
             n_samples=self.shape[0],
@@ -462,7 +448,6 @@ class SeriesKernels(SampleKernels):
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[SeriesSet, Form]:
-        """Series; new ones have the channels of the training part."""
         series = read_series(X)
         found, names = series.n_channels, series.channel_names
         if form.n_features is None:
@@ -483,7 +468,6 @@ class SeriesKernels(SampleKernels):
     def find_equal(
         cls, samples: SeriesSet, rows: IntArray, labels: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """The first of equal series of a class among `rows`, sorted, and every row's group."""
         lines = [
             f"{label:09d}{one.shape[1]:09d}"
             f"{hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
@@ -492,20 +476,16 @@ class SeriesKernels(SampleKernels):
         return group_rows(np.array(lines))
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
-        """One series as lists of numbers by the names of its channels."""
         return dict(zip(names, self.samples[row].tolist(), strict=True))
 
     @classmethod
     def keys(cls, samples: SeriesSet) -> list[bytes]:
-        """One key per series, equal for equal series."""
         return [one.astype("<f8").tobytes() for one in _comparable(samples)]
 
     def aligned(self, weights: FloatArray) -> tuple[SeriesKernels, FloatArray]:
-        """These kernels and their weights."""
         return self, weights
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         for kernel in self.each:
             kernel.check()

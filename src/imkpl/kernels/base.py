@@ -142,9 +142,9 @@ class Kernels(ABC):
     built. The matrices are square and symmetric, of samples with themselves, unless `between` or
     `cross` made them. Kernels are frozen: every method returns new objects.
 
-    New kernels need `n_kernels`, `shape`, `kernel_names`, `evaluate`, `select`, `take`, `between`,
-    `cross` and `read`; the rest follows from `evaluate`, one kernel at a time. Override what can be
-    done faster.
+    New kernels need `n_kernels`, `shape`, `kernel_names`, `select`, `take`, `between`, `cross`,
+    `read`, and `evaluate` or `combine`, each of which follows from the other. The rest follows from
+    `evaluate`, one kernel at a time. Override what can be done faster.
     """
 
     # What samples are, in one word: "vectors" (rows of numbers), "columns" (the same, read by
@@ -206,9 +206,9 @@ class Kernels(ABC):
 
     # The operator and its adjoint
 
-    @abstractmethod
     def evaluate(self, index: int) -> FloatArray:
         """The matrix of one base kernel; exactly symmetric if the kernels are square."""
+        return self.select([index]).combine([1.0])
 
     def combine(self, weights: ArrayLike) -> FloatArray:
         """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
@@ -492,7 +492,7 @@ class SampleKernels(Kernels):
     def map_samples(
         self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
     ) -> list[Found]:
-        found = []
+        found: list[Found] = []
         for start in range(0, rows.size, step):
             places = np.arange(start, min(start + step, rows.size))
             samples = take_samples(self.samples, rows[places])
@@ -544,16 +544,16 @@ class ColumnwiseKernels(SampleKernels):
         check_columns(self.columns, self.inputs, shape[1], form)
 
 
-def inside(name: str) -> Any:
+def inside(name: str, field: str = "kernels") -> Any:
     """An attribute or a method of the kernels inside."""
-    return property(attrgetter(f"kernels.{name}"))
+    return property(attrgetter(f"{field}.{name}"))
 
 
 def rewrap(name: str) -> Any:
     """A method of the kernels inside, with the same around the kernels that it returns."""
 
-    def call_inside(self: WrappedKernels, *arguments: Any) -> Kernels:
-        return self.around(getattr(self.kernels, name)(*arguments))
+    def call_inside(self: WrappedKernels, *arguments: Any, **options: Any) -> Kernels:
+        return self.around(getattr(self.kernels, name)(*arguments, **options))
 
     return call_inside
 

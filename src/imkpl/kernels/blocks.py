@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.base import Found, Kernels, check_magnitude
+from imkpl.kernels.base import Found, Kernels, SampleKernels, check_magnitude
 from imkpl.kernels.equal import rank_keys, rank_rows
 
 
@@ -147,12 +148,10 @@ class RowBlocks(BlockSamples):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of samples in view and number of features."""
         return int(self.rows.size), self.source.shape[1]
 
     @property
     def ranges(self) -> FloatArray:
-        """The least and the largest number of every column, of shape (n_features, 2)."""
         if self.all_ranges is not None:
             return np.asarray(self.all_ranges)
         return join_ranges([ranges for _, ranges in self.map(_find_ranges)])
@@ -168,13 +167,11 @@ class RowBlocks(BlockSamples):
         return replace(self, all_digests=digests, all_ranges=joined)
 
     def distribute(self, kernels: Kernels) -> Kernels:
-        """The kernels as they are."""
         return kernels
 
     def map(
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
     ) -> list[Found]:
-        """Apply a function to every block with samples in view, one after the other."""
         order = np.argsort(self.rows, kind="stable")
         rows = self.rows[order]
         found: list[Found] = []
@@ -185,6 +182,28 @@ class RowBlocks(BlockSamples):
             part = block if local.size == len(block) and local[0] == 0 else block[local]
             values = [values[places] for values in per_row]
             found.append((places, function(part, *common, *values)))
+        return found
+
+
+class BlockKernels(SampleKernels):
+    """Kernels on samples that come in blocks, of which `take` gathers some."""
+
+    # The same kernels on samples in one place.
+    gathered: ClassVar[Any]
+
+    @property
+    def n_far_values(self) -> int:  # type: ignore[override]
+        return int(self.samples.shape[1])
+
+    def take(self, rows: ArrayLike) -> Any:
+        values = {field.name: getattr(self, field.name) for field in fields(self.gathered)}
+        kernels = self.gathered(**{**values, "samples": self.samples[rows], "others": None})
+        return self.samples.distribute(kernels)
+
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        found: list[Found] = self.samples.view(rows).map(InSteps(function, step), per_row=per_row)
         return found
 
 

@@ -12,21 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from imkpl._checks import require
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import FloatArray
 from imkpl.kernels.alignment import WEIGHED, GlobalAlignment
 from imkpl.kernels.base import (
     BaseKernel,
     BaseKernelBank,
-    Found,
-    Kernels,
     SampleKernels,
     check_indices,
     check_magnitude,
     check_vectors,
     count_samples,
-    take_samples,
 )
-from imkpl.kernels.blocks import BlockSamples, InSteps
+from imkpl.kernels.blocks import BlockKernels, BlockSamples
 from imkpl.kernels.forms import Form
 from imkpl.kernels.per_feature import (
     PerFeatureGaussian,
@@ -98,7 +95,6 @@ class Gaussian(BaseKernel):
 
     @property
     def has_unit_diagonal(self) -> bool:
-        """Always: a Gaussian kernel is 1 at distance 0."""
         return True
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Gaussian:
@@ -109,7 +105,6 @@ class Gaussian(BaseKernel):
         return replace(self, bandwidth=spread if spread > 0 else np.inf, learns_bandwidth=True)
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of k between the samples of X and of Y."""
         if self.bandwidth is None:
             raise ValueError(
                 "The bandwidth of this Gaussian is not known yet. Call adapt(X) with the training "
@@ -179,21 +174,17 @@ class FunctionKernel(BaseKernel):
 
     @property
     def reads(self) -> str:
-        """Rows of a numeric 2-D array, or anything."""
         return "vectors" if self.vector_input else "anything"
 
     @property
     def has_unit_diagonal(self) -> bool:
-        """Whether k(x, x) = 1 was promised."""
         return self.unit_diagonal
 
     @property
     def label(self) -> str:
-        """The name that was given, or the function's own."""
         return self.name or str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of k between the samples of X and of Y."""
         if self.pairwise:
             values = self._evaluate_pairs(X, Y)
         else:
@@ -201,7 +192,6 @@ class FunctionKernel(BaseKernel):
         return _check_output(values, X, Y, self.label)
 
     def diagonal(self, X: Any) -> FloatArray:
-        """k(x, x) for every sample of X."""
         if self.pairwise and not self.unit_diagonal:
             samples = (X[i] for i in range(count_samples(X)))
             return np.array([self.function(x, x) for x in samples], dtype=np.float64)
@@ -249,17 +239,14 @@ class NamedKernel(BaseKernel):
 
     @property
     def has_unit_diagonal(self) -> bool:
-        """Whether k(x, x) = 1 for every x by construction."""
         return PAIRWISE_NAMES[self.name]
 
     @property
     def label(self) -> str:
-        """The name, followed by its parameters."""
         settings = ", ".join(f"{key}={value:g}" for key, value in self.params.items())
         return f"{self.name} ({settings})" if settings else self.name
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        """The matrix of k between the samples of X and of Y."""
         from sklearn.metrics.pairwise import pairwise_kernels
 
         # What overflows is infinite or not a number, which the check of the output tells.
@@ -327,7 +314,6 @@ class KernelStack(BaseKernelBank):
         return VectorFunctionKernels if is_numeric else FunctionKernels
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FunctionKernels:
-        """The kernels, each adapted to the training part."""
         kind = self.kind
         samples = check_vectors(X) if kind is VectorFunctionKernels else _as_sequence(X)
         if isinstance(samples, BlockSamples):
@@ -352,43 +338,35 @@ class FunctionKernels(SampleKernels):
 
     @property
     def n_kernels(self) -> int:
-        """The number of base kernels."""
         return len(self.kernels)
 
     @property
     def has_unit_diagonal(self) -> bool:  # type: ignore[override]
-        """Whether all kernels have it."""
         return all(kernel.has_unit_diagonal for kernel in self.kernels)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The kernels' own names; a repeated name is numbered."""
         return list(self.names)
 
     def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one base kernel."""
         values = self.kernels[index](self.samples, self.others)
         # Matrix products may round K_ij and K_ji differently.
         return (values + values.T) / 2 if self.is_square else values
 
     def diagonal(self) -> FloatArray:
-        """``K_l(x, x)``, shape (n_samples, n_kernels)."""
         if self.has_unit_diagonal:
             return super().diagonal()
         return np.column_stack([kernel.diagonal(self.samples) for kernel in self.kernels])
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, on the same samples."""
         chosen = check_indices(indices, self.n_kernels)
         kernels, names = ([part[i] for i in chosen] for part in (self.kernels, self.names))
         return replace(self, kernels=tuple(kernels), names=tuple(names))
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
-        """Samples as they are."""
         return _as_sequence(X), form
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         require(len(self.names) == len(self.kernels), "there is not one name per kernel")
 
@@ -398,34 +376,16 @@ class VectorFunctionKernels(VectorInput, FunctionKernels):
     """Kernels of rows of numbers, each a function of two arrays of them."""
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         shape = self.samples.shape
         is_right = len(shape) == 2 and shape[1] == form.n_features
         require(is_right, f"the samples have the shape {shape}, expected {form.n_features} columns")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BlockFunctionKernels(VectorFunctionKernels):
-    """The same kernels on samples that come in blocks, of which `take` gathers some."""
+class BlockFunctionKernels(BlockKernels, VectorFunctionKernels):
+    """The same kernels on samples that come in blocks."""
 
-    @property
-    def n_far_values(self) -> int:  # type: ignore[override]
-        """How many values of a sample `take` brings into memory."""
-        return int(self.samples.shape[1])
-
-    def take(self, rows: ArrayLike) -> Kernels:  # type: ignore[override]
-        """The square kernels among the listed samples, which are brought into one place."""
-        found = take_samples(self.samples, rows)
-        kernels = VectorFunctionKernels(samples=found, kernels=self.kernels, names=self.names)
-        return self.samples.distribute(kernels)  # type: ignore[no-any-return]
-
-    def map_samples(
-        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
-    ) -> list[Found]:
-        """A function of the listed samples, computed where they are."""
-        found: list[Found] = self.samples.view(rows).map(InSteps(function, step), per_row=per_row)
-        return found
+    gathered = VectorFunctionKernels
 
 
 def _as_sequence(X: Any) -> Any:

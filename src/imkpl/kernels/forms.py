@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -156,13 +156,6 @@ def ordered_records(X: Any, form: Form, absent: Any) -> Iterator[Any]:
     if form.n_features is None or not is_list or not all(isinstance(r, Mapping) for r in X):
         yield X
         return
-    with warnings.catch_warnings():
-        # The names are those of the dicts.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield _order_records(X, form, absent)
-
-
-def _order_records(X: Sequence[Mapping[str, Any]], form: Form, absent: Any) -> list[list[Any]]:
     if form.names is None:
         raise ValueError(
             f"X is a list of dicts, but {form.owner} was fitted to columns without "
@@ -178,7 +171,10 @@ def _order_records(X: Sequence[Mapping[str, Any]], form: Form, absent: Any) -> l
                 f"training part, expected {shorten(', '.join(map(str, form.names)))}. Leave it "
                 "out, or correct the name."
             )
-    return [[row.get(name, absent) for name in form.names] for row in X]
+    with warnings.catch_warnings():
+        # The names are those of the dicts.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield [[row.get(name, absent) for name in form.names] for row in X]
 
 
 def densify(X: Any) -> Any:

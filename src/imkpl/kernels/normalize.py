@@ -21,6 +21,7 @@ from imkpl.kernels.base import (
     check_indices,
     check_pairs,
     check_sample_weight,
+    inside,
 )
 from imkpl.kernels.forms import Form
 
@@ -36,7 +37,6 @@ class BaseWrapper(BaseKernelBank):
 
     @property
     def kind(self) -> type[Kernels]:
-        """The class of the kernels inside: it reads samples and knows equal ones."""
         return self.bank.kind
 
     @abstractmethod
@@ -44,20 +44,16 @@ class BaseWrapper(BaseKernelBank):
         """The kernels inside, changed."""
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> Kernels:
-        """The kernels inside on the samples, changed."""
         return self.around(self.bank.on(X, sample_weight))
 
     def on_rows(self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None) -> Kernels:
-        """The kernels inside on some of the samples, changed."""
         return self.around(self.bank.on_rows(X, rows, sample_weight))
 
     def by_channel(self, n_channels: int) -> BaseKernelBank | None:
-        """A bank by which channels are weighed, a kernel for each; None when they are not."""
         each = self.bank.by_channel(n_channels)
         return None if each is None else replace(self, bank=each)
 
     def weighed(self, weights: FloatArray) -> Self:
-        """The bank with these weights of its channels."""
         return replace(self, bank=self.bank.weighed(weights))
 
 
@@ -85,7 +81,6 @@ class Normalized(BaseWrapper):
     """
 
     def around(self, kernels: Kernels) -> Kernels:
-        """The kernels inside, rescaled where there is anything to rescale."""
         return kernels if kernels.has_unit_diagonal else NormalizedKernels(kernels)
 
 
@@ -111,7 +106,6 @@ class NormalizedKernels(WrappedKernels):
         return _invert_norms(self.kernels.diagonal())
 
     def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one rescaled kernel."""
         left = self.inverse[:, index]
         right = left if self.others_inverse is None else self.others_inverse[:, index]
         values = self.kernels.evaluate(index) * np.outer(left, right)
@@ -123,7 +117,6 @@ class NormalizedKernels(WrappedKernels):
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """The rescaled kernels for the listed pairs only."""
         rows, columns = check_pairs(rows, columns, self.shape[0])
         left, right = self.inverse[rows], self.inverse[columns]
         values = self.kernels.pairs(rows, columns) * (left * right)
@@ -132,18 +125,15 @@ class NormalizedKernels(WrappedKernels):
         return values.astype(dtype, copy=False)
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, on the same samples."""
         chosen, others = check_indices(indices, self.n_kernels), self.others_inverse
         others = None if others is None else others[:, chosen]
         return replace(self, kernels=self.kernels.select(chosen), others_inverse=others)
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        """The kernels between the listed samples, all when None, and others of these samples."""
         others = self.inverse[np.asarray(columns, dtype=np.intp)]
         return replace(self, kernels=self.kernels.between(rows, columns), others_inverse=others)
 
     def cross(self, samples: Any) -> Self:
-        """The kernels between other samples, as `read` returns them, and these."""
         return replace(self, kernels=self.kernels.cross(samples), others_inverse=self.inverse)
 
     def with_mixes(self, mixes: Any) -> Self:
@@ -151,9 +141,17 @@ class NormalizedKernels(WrappedKernels):
         return cast(Self, Kernels.with_mixes(self, mixes))
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         require(self.others_inverse is None, "there are norms of other samples")
+
+
+def gathered(name: str) -> Any:
+    """A method of the kernels inside, its products gathered."""
+
+    def call_inside(self: LinearKernels, *arguments: Any, **options: Any) -> FloatArray:
+        return self.gather(getattr(self.kernels, name)(*arguments, **options))
+
+    return call_inside
 
 
 class LinearKernels(WrappedKernels):
@@ -167,29 +165,16 @@ class LinearKernels(WrappedKernels):
     def gather(self, products: FloatArray) -> FloatArray:
         """Products with the kernels inside as products with these: the adjoint of `spread`."""
 
+    contract = gathered("contract")
+    contract_rows = gathered("contract_rows")
+    contract_pairs = gathered("contract_pairs")
+    mean_diagonal = gathered("mean_diagonal")
+
     def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``."""
         return self.kernels.combine(self.spread(self.check_weights(weights)))
 
     def combine_few(self, weights: FloatArray) -> FloatArray:
-        """`combine` for few samples, without compiled loops."""
         return self.kernels.combine_few(self.spread(weights))
-
-    def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
-        return self.gather(self.kernels.contract(M))
-
-    def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every l."""
-        return self.gather(self.kernels.contract_rows(rows, row_weights, mixes))
-
-    def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
-        return self.gather(self.kernels.contract_pairs(values, rows, columns))
-
-    def mean_diagonal(self, shares: FloatArray) -> FloatArray:
-        """``K_l(x, x)`` of every kernel on average."""
-        return self.gather(self.kernels.mean_diagonal(shares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,34 +184,28 @@ class ScaledKernels(LinearKernels):
     factors: FloatArray
 
     def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one rescaled kernel."""
         return np.asarray(self.factors[index] * self.kernels.evaluate(index))
 
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """The rescaled kernels for the listed pairs only."""
         values = self.kernels.pairs(rows, columns, dtype)
         values *= self.factors.astype(values.dtype)
         return values
 
     def diagonal(self) -> FloatArray:
-        """``K_l(x, x)``, shape (n_samples, n_kernels)."""
         if self.kernels.has_unit_diagonal:
             return np.broadcast_to(self.factors, (self.shape[0], self.n_kernels))
         return np.asarray(self.factors * self.kernels.diagonal())
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, with their factors."""
         chosen = check_indices(indices, self.n_kernels)
         return replace(self, kernels=self.kernels.select(chosen), factors=self.factors[chosen])
 
     def spread(self, weights: FloatArray) -> FloatArray:
-        """Weights of these kernels as weights of those inside."""
         return weights * self.factors
 
     def gather(self, products: FloatArray) -> FloatArray:
-        """Products with the kernels inside as products with these."""
         return np.asarray((self.factors * products.T).T)
 
 
@@ -302,7 +281,6 @@ class Averaged(BaseWrapper):
         object.__setattr__(self, "groups", lists)
 
     def around(self, kernels: Kernels) -> AveragedKernels:
-        """The means of the kernels inside."""
         chosen = [self._find_kernels(kernels, name) for name in self.groups]
         used = np.unique(np.concatenate(chosen))
         shares = sp.lil_array((len(chosen), used.size))
@@ -336,20 +314,12 @@ class AveragedKernels(LinearKernels):
     names: tuple[str, ...]  # of the groups
     shares: Any  # the part that every kernel has in every mean, a CSR array (n_groups, n_kernels)
 
+    has_unit_diagonal = inside("has_unit_diagonal")
+    has_unit_norms = inside("has_unit_norms")
+
     @property
     def n_kernels(self) -> int:
-        """The number of groups."""
         return len(self.names)
-
-    @property
-    def has_unit_diagonal(self) -> bool:  # type: ignore[override]
-        """Whether the kernels inside have it."""
-        return self.kernels.has_unit_diagonal
-
-    @property
-    def has_unit_norms(self) -> bool:
-        """Whether the kernels inside have them."""
-        return self.kernels.has_unit_norms
 
     @property
     def kernel_columns(self) -> IntArray | None:
@@ -364,28 +334,23 @@ class AveragedKernels(LinearKernels):
         return starts if np.array_equal(starts, ends) else None
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The names of the groups."""
         return list(self.names)
 
     def evaluate(self, index: int) -> FloatArray:
-        """The mean of the matrices of one group."""
         chosen = check_indices([index], self.n_kernels)
         return self.kernels.combine(self.shares[chosen].toarray()[0])
 
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """The means for the listed pairs only."""
         return np.asarray(self.kernels.pairs(rows, columns) @ self.shares.T, dtype=dtype)
 
     def diagonal(self) -> FloatArray:
-        """``K_l(x, x)``, shape (n_samples, n_groups)."""
         if self.has_unit_diagonal:
             return super().diagonal()
         return np.asarray(self.kernels.diagonal() @ self.shares.T)
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed groups, in that order, around the kernels that they need."""
         chosen = check_indices(indices, self.n_kernels)
         shares = self.shares[chosen]
         used = np.unique(shares.indices)
@@ -408,15 +373,12 @@ class AveragedKernels(LinearKernels):
         return self.kernels.aligned(self.spread(weights))
 
     def spread(self, weights: FloatArray) -> FloatArray:
-        """Weights of these kernels as weights of those inside."""
         return np.asarray(weights @ self.shares)
 
     def gather(self, products: FloatArray) -> FloatArray:
-        """Products with the kernels inside as products with these."""
         return np.asarray(self.shares @ products)
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         shape, expected = self.shares.shape, (self.n_kernels, self.kernels.n_kernels)
         require(shape == expected, f"the shares have the shape {shape}, expected {expected}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +15,6 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
-    Found,
-    Kernels,
     check_indices,
     check_magnitude,
     check_pairs,
@@ -27,19 +25,12 @@ from imkpl.kernels.base import (
     iterate_blocks,
     take_samples,
 )
-from imkpl.kernels.blocks import BlockSamples, InSteps, RowBlocks, sum_long
+from imkpl.kernels.blocks import BlockKernels, BlockSamples, RowBlocks, sum_long
 from imkpl.kernels.equal import group_rows
 from imkpl.kernels.forms import Form, find_ranges, ordered_records, read_few, validate_numbers
-from imkpl.kernels.sources import (
-    ColumnSource,
-    as_slice,
-    check_width,
-    find_on_disk,
-    open_source,
-)
+from imkpl.kernels.sources import ColumnSource, as_slice, has_row_blocks, open_source
 from imkpl.kernels.sparse_rows import (
     FEW_SUMMED,
-    Grid,
     SparseRows,
     choose_grid,
     merged_pairs,
@@ -72,27 +63,41 @@ class VectorInput:
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
-        """Rows of numbers."""
-        with ordered_records(X, form, None) as rows:
-            few = read_few(rows, form)
-            return (few, form) if few is not None else validate_numbers(rows, form, order=cls.order)
+        """Rows of numbers; large ones on disk stay there if kernels read single columns."""
+        X = open_source(X) if cls.input_kind == "columns" else X
+        if not isinstance(X, ColumnSource):
+            with ordered_records(X, form, None) as rows:
+                few = read_few(rows, form)
+                if few is not None:
+                    return few, form
+                return validate_numbers(rows, form, order=cls.order)
+        samples = RowBlocks.of(X) if has_row_blocks(X) else X
+        if form.n_features is None:
+            samples = samples.summarized() if isinstance(samples, RowBlocks) else samples
+            return samples, form.learn(X.shape[1], X.feature_names)
+        if X.shape[1] != form.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, expected {form.n_features} as in fit. Pass data "
+                "with the columns of the training part."
+            )
+        return samples, form
 
     @classmethod
     def find_equal(
         cls, samples: Any, rows: IntArray, labels: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
         if isinstance(samples, BlockSamples):
             return samples.view(rows).find_equal(labels)
+        if isinstance(samples, ColumnSource):
+            # Columns on disk are not read to compare samples: each is one of its own.
+            return np.arange(rows.size), np.arange(rows.size)
         return group_rows(samples, rows, labels)
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
-        """One sample as plain values by the names of its columns."""
         return dict(zip(names, self.samples[row].tolist(), strict=True))
 
     @classmethod
     def keys(cls, samples: Any) -> list[bytes] | None:
-        """One key per sample, equal for equal samples; None for columns on disk."""
         if not isinstance(samples, np.ndarray):
             return None
         # Adding zero turns -0 into 0.
@@ -156,19 +161,32 @@ class PerFeatureGaussian(BaseKernelBank):
 
     @property
     def kind(self) -> type[FeatureKernels]:
-        """Kernels on features."""
         return FeatureKernels
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FeatureKernels:
-        """The kernels with a bandwidth for every feature of the training part."""
         samples = check_vectors(X)
-        used = self._used_columns(samples.shape[1])
+        n_features = samples.shape[1]
+        used = np.arange(n_features)
+        if self.features is not None:
+            used = np.asarray(self.features, dtype=np.intp)
+        if used.ndim != 1 or np.any((used < 0) | (used >= n_features)):
+            raise ValueError(
+                f"PerFeatureGaussian(features={self.features}) must list columns of X, 0 to "
+                f"{n_features - 1}. Leave it out to use them all."
+            )
         columns = np.repeat(used, len(self.scales))
         scales = np.tile(np.asarray(self.scales, dtype=np.float64), used.size)
         if self.bandwidth is None:
             roots = root_mean_squared_difference(samples, sample_weight)[columns]
         else:
-            roots = np.sqrt(np.repeat(self._given_bandwidth(used.size), len(self.scales)))
+            given = np.asarray(self.bandwidth, dtype=np.float64)
+            if given.shape not in ((), (used.size,)):
+                raise ValueError(
+                    f"PerFeatureGaussian(bandwidth=...) has shape {given.shape}, expected one "
+                    f"number or one per feature, ({used.size},). Leave it out to learn it."
+                )
+            given = np.broadcast_to(given, (used.size,))
+            roots = np.sqrt(np.repeat(given, len(self.scales)))
         kind = BlockFeatureKernels if isinstance(samples, BlockSamples) else FeatureKernels
         return kind(
             samples=samples,
@@ -179,26 +197,6 @@ class PerFeatureGaussian(BaseKernelBank):
             tolerance=self.tolerance,
             precision=np.dtype(self.dtype).name,
         )
-
-    def _used_columns(self, n_features: int) -> IntArray:
-        if self.features is None:
-            return np.arange(n_features)
-        used = np.asarray(self.features, dtype=np.intp)
-        if used.ndim != 1 or np.any((used < 0) | (used >= n_features)):
-            raise ValueError(
-                f"PerFeatureGaussian(features={self.features}) must list columns of X, 0 to "
-                f"{n_features - 1}. Leave it out to use them all."
-            )
-        return used
-
-    def _given_bandwidth(self, n_used: int) -> FloatArray:
-        given = np.asarray(self.bandwidth, dtype=np.float64)
-        if given.shape not in ((), (n_used,)):
-            raise ValueError(
-                f"PerFeatureGaussian(bandwidth=...) has shape {given.shape}, expected one number "
-                f"or one per feature, ({n_used},). Leave it out to learn it."
-            )
-        return np.broadcast_to(given, (n_used,))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -224,7 +222,6 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         return invert_rates(self.rates)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The feature's name, followed by the scale where a feature has several."""
         names = [
             f"x{column}" if feature_names is None else str(feature_names[column])
             for column in self.kernel_columns
@@ -233,42 +230,32 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
             return names
         return [f"{n} (width x{s:g})" for n, s in zip(names, self.scales, strict=True)]
 
-    def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one base kernel."""
-        return self.select([index]).combine([1.0])
-
     def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
         weights = self.check_weights(weights)
         used = np.flatnonzero(weights)
         columns, rates, factors = self.columns[used], self.rates[used], weights[used]
-        total = np.zeros(self.shape, dtype=self.precision)
+        total, is_square = np.zeros(self.shape, dtype=self.precision), self.others is None
+        add = _add_single if total.dtype == np.float32 else loops._combine_inplace
         for block in self._blocks(used.size):
             rows = feature_major(self.samples, columns[block])
-            others = None if self.is_square else feature_major(self.others, columns[block])
+            others = rows if is_square else feature_major(self.others, columns[block])
             with loops._enough_threads(total.size * rows.shape[0]):
-                if total.dtype == np.float32:
-                    _add_single(total, factors[block], rates[block], rows, others)
-                elif others is None:
-                    loops._combine_lower_inplace(total, factors[block], rates[block], rows)
-                else:
-                    loops._combine_cross_inplace(total, factors[block], rates[block], rows, others)
-        if self.is_square:
+                add(total, factors[block], rates[block], rows, others, is_square)
+        if is_square:
             mirror_lower(total)
         return total
 
     def combine_few(self, weights: FloatArray) -> FloatArray:
-        """`combine` for few samples, without compiled loops; the same to 1e-12."""
-        if self.is_square or self.shape[0] * self.shape[1] * weights.size > FEW_VALUES:
+        sides = self.samples, self.others
+        if self.others is None or self.shape[0] * self.shape[1] * weights.size > FEW_VALUES:
             return self.combine(weights)
-        new, old = (np.ascontiguousarray(s[:, self.columns], float) for s in self._sides)
+        new, old = (np.ascontiguousarray(side[:, self.columns], float) for side in sides)
         with np.errstate(over="ignore"):
             scaled = (new[:, np.newaxis] - old) * self.rates
             return np.asarray(np.exp(-(scaled**2)) @ weights, dtype=self.precision)
 
     def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
-        matrix, is_symmetric = np.ascontiguousarray(self.check_matrix(M)), self.is_square
+        matrix, is_symmetric = np.ascontiguousarray(self.check_matrix(M)), self.others is None
         # K is symmetric with ones on its diagonal: <K, M> = trace M + sum_{j<i} K_ij (M + M')_ij.
         constant = np.trace(matrix) if is_symmetric else 0.0
         matrix = matrix + matrix.T if is_symmetric else matrix
@@ -286,7 +273,6 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
         rows, columns = check_pairs(rows, columns, self.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in self._blocks(self.n_kernels):
@@ -302,7 +288,6 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         return out
 
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
         rows, columns = check_pairs(rows, columns, self.shape[0], values)
         factors = np.ascontiguousarray(values, dtype=np.float64)
         products = np.empty(self.n_kernels)
@@ -333,10 +318,15 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
             grid = None
         if grid is None:
             return super().contract_rows(rows, row_weights, mixes)
-        return self._sum_on_grid(system, grid)
+        used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
+        system = system.on_used()
+        # Values, positions and windows: about nine numbers per sample and kernel.
+        for block in iterate_blocks(self.n_kernels, 72 * used.size):
+            values = feature_major(self.samples, self.columns[block], used)
+            products[block] = sum_rows_on_grid(system, values, self.rates[block], grid)
+        return products
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, on the same samples."""
         chosen = check_indices(indices, self.n_kernels)
         return replace(
             self,
@@ -346,71 +336,30 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         )
 
     def in_single_precision(self) -> Self:
-        """The same kernels, with a `combine` that is right to 1e-6."""
         return replace(self, precision="float32")
 
-    @classmethod
-    def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
-        """Rows of numbers; large ones on disk stay there, as columns or as blocks of rows."""
-        source = open_source(X)
-        if not isinstance(source, ColumnSource):
-            return super().read(source, form)
-        on_disk = find_on_disk(source)
-        if form.n_features is None:
-            samples = source if on_disk is None else RowBlocks.of(on_disk).summarized()
-            return samples, form.learn(source.shape[1], source.feature_names)
-        check_width(source, form.n_features)
-        return source if on_disk is None else RowBlocks.of(on_disk), form
-
-    @classmethod
-    def find_equal(
-        cls, samples: Any, rows: IntArray, labels: IntArray
-    ) -> tuple[IntArray, IntArray]:
-        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
-        if not isinstance(samples, ColumnSource):
-            return super().find_equal(samples, rows, labels)
-        # Columns on disk are not read to compare samples: each is one of its own.
-        return np.arange(rows.size), np.arange(rows.size)
-
     def cells(self, row: int) -> list[Any] | None:
-        """The number that each kernel reads."""
         values = take_samples(self.samples, [row])[:, self.columns]
         return np.asarray(values[0], dtype=np.float64).tolist()  # type: ignore[no-any-return]
 
     def rule(self, index: int) -> dict[str, Any]:
-        """How one kernel compares two cells, in numbers."""
         return {"kind": "number", "rate": float(self.rates[index])}
 
     def ranges(self) -> FloatArray:
-        """The least and the largest number of each of `input_columns`."""
         return find_ranges(np.asarray(self.samples[:, np.unique(self.columns)]))
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         check_per_kernel(self.rates, self.n_kernels, "rates")
         check_per_kernel(self.scales, self.n_kernels, "scales")
         check_precision(self.precision)
-
-    @property
-    def _sides(self) -> tuple[Any, Any]:
-        return self.samples, self.samples if self.is_square else self.others
-
-    def _sum_on_grid(self, system: SparseRows, grid: Grid) -> FloatArray:
-        used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
-        system = system.on_used()
-        # Values, positions and windows: about nine numbers per sample and kernel.
-        for block in iterate_blocks(self.n_kernels, 72 * used.size):
-            values = feature_major(self.samples, self.columns[block], used)
-            products[block] = sum_rows_on_grid(system, values, self.rates[block], grid)
-        return products
 
     def _sample_major(self, block: slice) -> FloatArray:
         columns = self.samples[:, as_slice(self.columns[block])]
         return np.ascontiguousarray(columns, dtype=np.float64)
 
     def _blocks(self, n_kernels: int) -> Iterator[slice]:
-        n_values = self.shape[0] + (0 if self.is_square else self.shape[1])
+        n_values = self.shape[0] + (0 if self.others is None else self.shape[1])
         # Sums in single precision start again with every group of kernels.
         group = loops._SINGLE_GROUP if self.precision == "float32" else 1
         n_groups = -(-n_kernels // group)
@@ -418,30 +367,12 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
             yield slice(groups.start * group, min(groups.stop * group, n_kernels))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BlockFeatureKernels(FeatureKernels):
-    """The same kernels on samples that come in blocks, of which `take` gathers some."""
+class BlockFeatureKernels(BlockKernels, FeatureKernels):
+    """The same kernels on samples that come in blocks."""
 
-    @property
-    def n_far_values(self) -> int:  # type: ignore[override]
-        """How many values of a sample `take` brings into memory."""
-        return int(self.samples.shape[1])
-
-    def take(self, rows: ArrayLike) -> Kernels:  # type: ignore[override]
-        """The square kernels among the listed samples, which are brought into one place."""
-        settings = {field.name: getattr(self, field.name) for field in fields(FeatureKernels)}
-        kernels = FeatureKernels(**{**settings, "samples": take_samples(self.samples, rows)})
-        return self.samples.distribute(kernels)  # type: ignore[no-any-return]
-
-    def map_samples(
-        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
-    ) -> list[Found]:
-        """A function of the listed samples, computed where they are."""
-        found: list[Found] = self.samples.view(rows).map(InSteps(function, step), per_row=per_row)
-        return found
+    gathered = FeatureKernels
 
     def ranges(self) -> FloatArray:
-        """The least and the largest number of each of `input_columns`."""
         return np.asarray(self.samples.ranges[self.input_columns])
 
 
@@ -544,19 +475,15 @@ def _add_single(
     weights: FloatArray,
     rates: FloatArray,
     rows: FloatArray,
-    others: FloatArray | None,
+    others: FloatArray,
+    lower: bool,
 ) -> None:
     """Add ``sum_l weights_l exp(-((x_l - y_l) rates_l)**2)`` in single precision."""
-    weights = weights.astype(np.float32)
     # A sample so far away that it is infinite is like no other.
     with np.errstate(over="ignore"):
-        left = rows * rates[:, None]
-        right = left if others is None else others * rates[:, None]
+        left, right = rows * rates[:, None], others * rates[:, None]
         # Numbers near 0 are the exact ones. The centre is that of y, so that a row of the result
         # does not depend on the other rows.
         centre = right.mean(axis=1, keepdims=True)
         left, right = ((values - centre).astype(np.float32) for values in (left, right))
-    if others is None:
-        loops._combine_lower_single_inplace(total, weights, left)
-    else:
-        loops._combine_cross_single_inplace(total, weights, left, right)
+    loops._combine_single_inplace(total, weights.astype(np.float32), left, right, lower)

@@ -52,11 +52,9 @@ class Precomputed(BaseKernelBank):
 
     @property
     def kind(self) -> type[StackKernels]:
-        """Kernels that are read from a stack."""
         return StackKernels
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> StackKernels:
-        """The kernels of a training stack, which is checked."""
         stack = _as_stack(X)
         _check_training_stack(stack)
         n_samples, _, n_kernels = stack.shape
@@ -67,7 +65,6 @@ class Precomputed(BaseKernelBank):
     def on_rows(
         self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
     ) -> StackKernels:
-        """The kernels between some of the samples of a training stack."""
         return self.on(X).take(rows)
 
 
@@ -89,31 +86,22 @@ class StackKernels(SampleKernels):
 
     @property
     def n_kernels(self) -> int:
-        """The number of kernels."""
         return int(self.kernels.size)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of samples in the rows and in the columns of the matrices."""
         return int(self.places.size), int(self._columns.size)
 
     @property
     def sample_bytes(self) -> float:  # type: ignore[override]
-        """What a copy of a sample takes in memory."""
         return 0.0 if self.samples is None else super().sample_bytes
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The names of the kernels, numbered by their place in the stack by default."""
         if feature_names is None:
             return [f"kernel {index}" for index in self.kernels]
         return [str(feature_names[index]) for index in self.kernels]
 
-    def evaluate(self, index: int) -> FloatArray:
-        """One matrix of the stack, in double precision."""
-        return self.select([index]).combine([1.0])
-
     def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never read."""
         weights, stack = self.check_weights(weights), self._stack
         columns, total = as_slice(self._columns), np.zeros(self.shape)
         step = max(1, BLOCK_ENTRIES // max(1, stack[0:1].size))
@@ -126,7 +114,6 @@ class StackKernels(SampleKernels):
         return total
 
     def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
         matrix, stack, columns = self.check_matrix(M), self._stack, as_slice(self._columns)
         products = np.zeros(self.n_kernels)
         for row, place in zip(matrix, self.places, strict=True):
@@ -136,22 +123,18 @@ class StackKernels(SampleKernels):
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """The listed entries of every matrix."""
         rows, columns = check_pairs(rows, columns, self.shape[0])
         left, right = self.places[rows], self.places[columns]
         values = self._stack[left[:, np.newaxis], right[:, np.newaxis], self.kernels]
         return np.asarray(values, dtype=dtype)
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, still reading the whole stack."""
         return replace(self, kernels=self.kernels[check_indices(indices, self.n_kernels)])
 
     def take(self, rows: ArrayLike) -> Self:
-        """The square kernels among the listed samples, in that order."""
         return replace(self, places=self.places[np.asarray(rows, dtype=np.intp)], others=None)
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        """The kernels between the listed samples, all when None, and others of these samples."""
         left = self.places if rows is None else self.places[np.asarray(rows, dtype=np.intp)]
         return replace(self, places=left, others=self.places[np.asarray(columns, dtype=np.intp)])
 
@@ -166,7 +149,6 @@ class StackKernels(SampleKernels):
         return replace(self, samples=stack, places=np.arange(len(stack)), others=self.places)
 
     def moved_to(self, samples: Any) -> Self:
-        """The same kernels among the samples of another square stack."""
         stack = _as_stack(samples)
         return replace(self, samples=stack, places=np.arange(len(stack)), others=None)
 
@@ -175,7 +157,6 @@ class StackKernels(SampleKernels):
         return replace(self, samples=None)
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         known = ((self.places, form.n_features, "sample"), (self.kernels, form.n_stacked, "kernel"))
         for used, n_known, word in known:
@@ -185,12 +166,10 @@ class StackKernels(SampleKernels):
     def map_samples(
         self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
     ) -> list[Found]:
-        """A function of the listed samples, `step` of them at a time, with their places."""
         return super().map_samples(function, self.places[rows], step, *per_row)
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
-        """The similarities to all training samples."""
         shape, n_train = np.shape(X), form.n_features
         is_stack, n_stacked = len(shape) in (2, 3), shape[2] if len(shape) == 3 else 1
         if n_train is None:

@@ -7,11 +7,12 @@ read a few columns at a time, such as `PerFeatureGaussian`, need no more than th
 
 from __future__ import annotations
 
+import copy
 import mmap
 import pathlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,10 +62,6 @@ class ColumnSource(ABC):
     def _read(self, columns: IntArray) -> Any:
         """All samples of the listed columns, as an array of numbers."""
 
-    @abstractmethod
-    def _view(self, rows: IntArray) -> ColumnSource:
-        """The same data with these rows; `rows` count in the whole."""
-
     @property
     def rows(self) -> IntArray:
         """The samples in view, as rows of the whole."""
@@ -80,17 +77,15 @@ class ColumnSource(ABC):
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
-            return self._view(self._find(key))
+            view = copy.copy(self)
+            view._rows = np.atleast_1d(self.rows[key])
+            return view
         rows, columns = key
-        chosen = np.arange(self._size[1])[columns]
-        values = np.asarray(self._read(np.atleast_1d(chosen)), dtype=np.float64)
+        chosen = np.atleast_1d(np.arange(self._size[1])[columns])
+        values = np.asarray(self._read(chosen), dtype=np.float64)
         is_everyone = self._rows is None and isinstance(rows, slice) and rows == slice(None)
-        values = values if is_everyone else values[self._find(rows)]
-        return self._check_finite(values, np.atleast_1d(chosen))
-
-    def _find(self, key: Any) -> IntArray:
-        """Rows of this view as rows of the whole."""
-        return np.atleast_1d(self.rows[key])
+        values = values if is_everyone else values[np.atleast_1d(self.rows[rows])]
+        return self._check_finite(values, chosen)
 
     def _check_finite(self, values: Any, columns: IntArray) -> Any:
         """The values of these columns, or an error that names a column with other values."""
@@ -150,9 +145,6 @@ class ArrayColumns(ColumnSource):
             for run in np.split(wanted, breaks)
         ]
         return np.concatenate(pieces, axis=1)[:, places]
-
-    def _view(self, rows: IntArray) -> ArrayColumns:
-        return ArrayColumns(self.array, rows)
 
     def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, Any]]:
         """The first row and the values of every block that has some of the sorted rows."""
@@ -221,9 +213,6 @@ class SparseColumns(ColumnSource):
     def _read(self, columns: IntArray) -> Any:
         return self.matrix[:, columns].toarray()
 
-    def _view(self, rows: IntArray) -> SparseColumns:
-        return SparseColumns(self.matrix, rows)
-
 
 class ParquetColumns(ColumnSource):
     """Numeric columns of a Parquet file (needs pyarrow).
@@ -284,9 +273,6 @@ class ParquetColumns(ColumnSource):
         names = [self.feature_names[i] for i in columns] if self.feature_names else []
         table = self._file.read(columns=sorted(set(names)))
         return np.column_stack([table.column(name).to_numpy() for name in names])
-
-    def _view(self, rows: IntArray) -> ParquetColumns:
-        return ParquetColumns(self.path, self.feature_names, rows)
 
     def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, Any]]:
         """The first row and the values of every block that has some of the sorted rows."""
@@ -356,19 +342,8 @@ def open_source(X: Any) -> Any:
     return X.toarray() if 8.0 * np.prod(X.shape) <= largest_copy() else SparseColumns(X)
 
 
-def find_on_disk(X: Any) -> ArrayColumns | ParquetColumns | None:
-    """A source whose rows are read a block at a time, because they are many and in order."""
-    source = None if sp.issparse(X) else as_source(X)
-    if not isinstance(source, ArrayColumns | ParquetColumns):
-        return None
+def has_row_blocks(source: ColumnSource) -> TypeGuard[ArrayColumns | ParquetColumns]:
+    """Whether rows are read a block at a time, because they are many and in order."""
+    can_be = isinstance(source, ArrayColumns | ParquetColumns)
     has_many_rows = len(source) > max(MAX_EXACT, source.shape[1])
-    return source if has_many_rows and bool(np.all(np.diff(source.rows) > 0)) else None
-
-
-def check_width(source: ColumnSource, n_features: int) -> None:
-    """Raise unless a source has the features that a model was trained on."""
-    if source.shape[1] != n_features:
-        raise ValueError(
-            f"X has {source.shape[1]} features, expected {n_features} as in fit. Pass data with "
-            "the columns of the training part."
-        )
+    return can_be and has_many_rows and bool(np.all(np.diff(source.rows) > 0))

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,37 +51,22 @@ FEW_PAIRS = 4096
 FEW_SUMMED = 2**20
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """A trapezoidal rule and the window of it that a sample keeps."""
 
     n_points: int  # the grid points nearest to a sample that its window contains at least; even
-
-    @property
-    def spacing(self) -> float:
-        """The distance of neighbouring grid points, in units of the kernel's width."""
-        return float(np.sqrt(np.pi / (np.sqrt(2.0) * self.n_points)))
-
-    @property
-    def scale(self) -> float:
-        """The factor on every entry of Z."""
-        return float(np.sqrt(self.spacing * np.sqrt(4.0 / np.pi)))
-
-    @property
-    def width(self) -> int:
-        """The number of cells in a window, which starts at a multiple of `ALIGNMENT`."""
-        return self.n_points + ALIGNMENT
-
-    @property
-    def error(self) -> float:
-        """A bound on ``|K - Z Z'|`` in every entry."""
-        return float((2.0 + np.sqrt(8.0)) * np.exp(-np.pi * self.n_points / np.sqrt(8.0)))
+    spacing: float  # of neighbouring grid points, in units of the kernel's width
+    scale: float  # the factor on every entry of Z
+    width: int  # the number of cells in a window, which starts at a multiple of `ALIGNMENT`
 
 
 def choose_grid(tolerance: float) -> Grid:
     """The smallest window whose error is within the tolerance."""
     needed = np.log((2.0 + np.sqrt(8.0)) / tolerance) * np.sqrt(8.0) / np.pi
-    return Grid(max(ALIGNMENT, ALIGNMENT * int(np.ceil(needed / ALIGNMENT))))
+    n_points = max(ALIGNMENT, ALIGNMENT * int(np.ceil(needed / ALIGNMENT)))
+    spacing = float(np.sqrt(np.pi / (np.sqrt(2.0) * n_points)))
+    scale = float(np.sqrt(spacing * np.sqrt(4.0 / np.pi)))
+    return Grid(n_points, spacing, scale, n_points + ALIGNMENT)
 
 
 def place_on_grid(
@@ -141,22 +127,6 @@ class SparseRows:
         """The number of samples."""
         return int((self.rows if self.mixes is None else self.mixes).shape[1])
 
-    def merge_work(self) -> float:
-        """The work of `merge`, or a little more where a row names a sample twice."""
-        lengths = np.ones(self.rows.shape[1])
-        if self.mixes is not None:
-            lengths[self.n_samples :] = np.diff(self.mixes.indptr)
-        sizes = self.rows.astype(bool).astype(np.float64) @ lengths
-        return MERGE_WORK * float(sizes @ sizes)
-
-    def grid_work(self, grid: Grid) -> float:
-        """The work of one kernel on the grid."""
-        n_mixed = int(np.count_nonzero(self.rows.indices >= self.n_samples))
-        n_windows = self.rows.nnz + (0 if self.mixes is None else self.mixes.nnz)
-        # A mix of samples, or a row of them, fills about two windows.
-        n_windows += n_mixed + 2 * self.rows.shape[0]
-        return float(grid.width * (CELL_WORK * n_windows + FILL_WORK * self.used.size))
-
     @cached_property
     def used(self) -> IntArray:
         """The sorted samples that the rows and mixes name."""
@@ -186,13 +156,21 @@ def merged_pairs(
     rows: SparseRows, grid: Grid | None, n_kernels: int
 ) -> tuple[float, FloatArray, IntArray, IntArray] | None:
     """The merged pairs of the rows where summing over them is the cheaper way, else None."""
+    # A mix of samples, or a row of them, fills about two windows of the grid.
+    lengths, n_windows = np.ones(rows.rows.shape[1]), rows.rows.nnz + 2 * rows.rows.shape[0]
+    if rows.mixes is not None:
+        lengths[rows.n_samples :] = np.diff(rows.mixes.indptr)
+        n_windows += rows.mixes.nnz + np.count_nonzero(rows.rows.indices >= rows.n_samples)
+    sizes = rows.rows.astype(bool).astype(np.float64) @ lengths
+    merge_work = MERGE_WORK * float(sizes @ sizes)
     if grid is None:
-        return rows.merge() if rows.merge_work() <= MERGE_WORK * rows.used.size**2 else None
-    work, few = rows.grid_work(grid), max(FEW_PAIRS, FEW_SUMMED // max(1, n_kernels))
-    if rows.merge_work() > max(MERGE_KERNELS * work, MERGE_WORK * few):
+        return rows.merge() if merge_work <= MERGE_WORK * rows.used.size**2 else None
+    grid_work = float(grid.width * (CELL_WORK * n_windows + FILL_WORK * rows.used.size))
+    few = max(FEW_PAIRS, FEW_SUMMED // max(1, n_kernels))
+    if merge_work > max(MERGE_KERNELS * grid_work, MERGE_WORK * few):
         return None
     merged = rows.merge()
-    return merged if merged[1].size <= max(work, few) else None
+    return merged if merged[1].size <= max(grid_work, few) else None
 
 
 def sum_rows_on_grid(

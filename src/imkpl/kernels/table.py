@@ -19,6 +19,7 @@ from imkpl.kernels.base import (
     check_indices,
     check_per_kernel,
     check_sample_weight,
+    inside,
 )
 from imkpl.kernels.equal import group_rows
 from imkpl.kernels.forms import Form, find_ranges, ordered_records, validate
@@ -108,11 +109,9 @@ class PerColumn(BaseKernelBank):
 
     @property
     def kind(self) -> type[TableKernels]:
-        """Kernels on columns of tables."""
         return TableKernels
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> TableKernels:
-        """The kernels with medians, categories and bandwidths of the training part."""
         table = read_table(X)
         is_category = self._find_categorical(table)
         columns, learned = learn_columns(table, sample_weight, is_category)
@@ -205,6 +204,14 @@ class TableKernels(ColumnwiseKernels):
     sample_type: ClassVar[Any] = Table
     has_unit_diagonal = True
 
+    evaluate = inside("evaluate", "features")
+    combine = inside("combine", "features")
+    combine_few = inside("combine_few", "features")
+    contract = inside("contract", "features")
+    contract_rows = inside("contract_rows", "features")
+    contract_pairs = inside("contract_pairs", "features")
+    pairs = inside("pairs", "features")
+
     @cached_property
     def features(self) -> FeatureKernels:
         """The same kernels on the encoded tables: kernel l reads column l."""
@@ -226,58 +233,23 @@ class TableKernels(ColumnwiseKernels):
         names = ((str(feature_names[column]), is_mark) for column, is_mark in kinds)
         return [mark_name(name) if is_mark else name for name, is_mark in names]
 
-    def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one base kernel."""
-        return self.features.evaluate(index)
-
-    def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
-        return self.features.combine(weights)
-
-    def combine_few(self, weights: FloatArray) -> FloatArray:
-        """`combine` for few samples, without compiled loops; the same to 1e-12."""
-        return self.features.combine_few(weights)
-
-    def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
-        return self.features.contract(M)
-
-    def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples."""
-        return self.features.contract_rows(rows, row_weights, mixes)
-
-    def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
-        return self.features.contract_pairs(values, rows, columns)
-
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
-        return self.features.pairs(rows, columns, dtype)
-
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, on the same samples."""
         chosen = check_indices(indices, self.n_kernels)
         selected = replace(self, columns=self.columns[chosen], learned=self.learned.at(chosen))
         return selected._computed_by(self.features.select(chosen))
 
     def take(self, rows: ArrayLike) -> Self:
-        """The square kernels among the listed samples, in that order."""
         return super().take(rows)._computed_by(self.features.take(rows))
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        """The kernels between the listed samples, all when None, and others of these samples."""
         return super().between(rows, columns)._computed_by(self.features.between(rows, columns))
 
     def in_single_precision(self) -> Self:
-        """The same kernels, with a `combine` that is right to 1e-6."""
         single = replace(self, precision="float32")
         return single._computed_by(self.features.in_single_precision())
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Table, Form]:
-        """Rows with numbers, categories and missing cells."""
         least = 2 if form.n_features is None else 1
         with ordered_records(X, form, None) as rows:
             if not isinstance(rows, Table) and as_frame(rows) is None:
@@ -302,7 +274,6 @@ class TableKernels(ColumnwiseKernels):
     def find_equal(
         cls, samples: Table, rows: IntArray, labels: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
         # Missing cells are equal, but NaN are not; a table has no infinite numbers.
         cells = np.where(np.isnan(samples.values), np.inf, samples.values)
         return group_rows(cells, rows, labels)
@@ -314,27 +285,22 @@ class TableKernels(ColumnwiseKernels):
         return [cells[column] is None if is_mark else cells[column] for column, is_mark in kinds]
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
-        """One sample as plain values by the names of its columns."""
         return dict(zip(names, self.samples.display_values(row), strict=True))
 
     def vocabularies(self) -> Sequence[Vocabulary | None]:
-        """The categories that each kernel knows, None for those of numbers."""
         return self.learned.vocabularies
 
     def ranges(self) -> FloatArray:
-        """The least and the largest number of each of `input_columns`; NaN for categories."""
         used = self.samples[:, np.unique(self.columns)]
         is_number = [column.categories is None for column in used.columns]
         return find_ranges(np.where(is_number, used.values, np.nan))
 
     @classmethod
     def keys(cls, samples: Table) -> list[bytes]:
-        """One key per sample, equal for equal samples."""
         # Tables number their categories as they come, so cells are compared as they were given.
         return [json.dumps(samples.display_values(row)).encode() for row in range(len(samples))]
 
     def rule(self, index: int) -> dict[str, Any]:
-        """How one kernel compares two cells, in numbers."""
         learned = self.learned
         found = {"kind": "number", "rate": float(learned.rates[index])}
         if learned.is_mark[index]:
@@ -344,7 +310,6 @@ class TableKernels(ColumnwiseKernels):
         return {**found, "fill": float(learned.fills[index])}
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         self.learned.check(self.n_kernels)
         check_precision(self.precision)

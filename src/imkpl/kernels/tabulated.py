@@ -38,35 +38,25 @@ class Tabulated(Kernels):
 
     @property
     def n_kernels(self) -> int:
-        """The number of kernels."""
         return int(self.kernels.size)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of samples in the rows and in the columns of the matrices."""
         n_rows = self.n_samples if self.rows is None else self.rows.size
         return n_rows, n_rows if self.columns is None else self.columns.size
 
     @property
     def is_square(self) -> bool:
-        """Whether these are kernels of samples with themselves."""
         return self.columns is None
 
     @property
     def most_kernels(self) -> int | None:  # type: ignore[override]
-        """How many kernels a model keeps at most unless the user says so."""
         return self.most
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The names that the tabulated kernels had."""
         return [self.names[kernel] for kernel in self.kernels]
 
-    def evaluate(self, index: int) -> FloatArray:
-        """One matrix of the table, in double precision."""
-        return self.select([index]).combine([1.0])
-
     def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never read."""
         weights = self.check_weights(weights)
         total = np.zeros(self.values.shape[1])
         for index in np.flatnonzero(weights):
@@ -78,7 +68,6 @@ class Tabulated(Kernels):
         return K if self.is_square else K[self._corner]
 
     def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
         matrix = self.check_matrix(M)
         if not self.is_square:
             # A sample may be listed more than once.
@@ -97,7 +86,6 @@ class Tabulated(Kernels):
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """The listed entries of every matrix."""
         rows, columns = check_pairs(rows, columns, self.n_samples)
         out = np.ones((rows.size, self.n_kernels), dtype=dtype)
         differ = np.flatnonzero(rows != columns)
@@ -107,11 +95,9 @@ class Tabulated(Kernels):
         return out
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, still reading the whole table."""
         return replace(self, kernels=self.kernels[check_indices(indices, self.n_kernels)])
 
     def take(self, rows: ArrayLike) -> Self:
-        """The square kernels among the listed samples, in that order."""
         chosen = np.asarray(rows, dtype=np.intp)
         left, right = (chosen[places] for places in np.tril_indices(chosen.size, -1))
         values = self.values[:, find_places(left, right)]
@@ -120,12 +106,10 @@ class Tabulated(Kernels):
         return replace(self, values=values, n_samples=int(chosen.size))
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        """The kernels between the listed samples, all when None, and others of these samples."""
         left = None if rows is None else np.asarray(rows, dtype=np.intp)
         return replace(self, rows=left, columns=np.asarray(columns, dtype=np.intp))
 
     def cross(self, samples: Any) -> NoReturn:
-        """There are no samples to compare others with."""
         raise ValueError(
             "Kernels that were tabulated hold no samples, so that others cannot be compared with "
             "them. Use cross() of the kernels before tabulated()."
@@ -133,7 +117,6 @@ class Tabulated(Kernels):
 
     @classmethod
     def read(cls, X: Any, form: Form) -> NoReturn:
-        """There are no samples to read."""
         raise ValueError(
             "Kernels that were tabulated hold no samples, and read none. Use read() of the kernels "
             "before tabulated()."

@@ -130,11 +130,9 @@ class PerWord(BaseKernelBank):
 
     @property
     def kind(self) -> type[WordKernels]:
-        """Kernels on words."""
         return WordKernels
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> WordKernels:
-        """The kernels with the mean square of every word in the training part."""
         documents = Documents.read(X)
         shares = check_sample_weight(sample_weight, len(documents))
         columns = np.arange(documents.shape[1])
@@ -172,20 +170,13 @@ class WordKernels(ColumnwiseKernels):
 
     @property
     def has_unit_norms(self) -> bool:
-        """Whether K_l(x, x) is 1 on average over the training part."""
         return True
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The words, by the names of their columns."""
         columns = self.kernel_columns.tolist()
         return [f"x{c}" if feature_names is None else str(feature_names[c]) for c in columns]
 
-    def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one base kernel."""
-        return self.select([index]).combine([1.0])
-
     def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``; kernels of zero weight are never evaluated."""
         weights = self.check_weights(weights)
         used = np.flatnonzero(weights)
         left = self.left[:, used]
@@ -198,7 +189,6 @@ class WordKernels(ColumnwiseKernels):
         return (total + total.T) / 2 if self.is_square else total
 
     def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l: the adjoint of `combine`."""
         matrix = self.check_matrix(M)
         products = np.full(self.n_kernels, FLOOR * matrix.sum())
         for block in iterate_blocks(self.shape[0], 16 * self.n_kernels):
@@ -206,7 +196,6 @@ class WordKernels(ColumnwiseKernels):
         return np.asarray(products)
 
     def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples."""
         values = self.left
         rows, factors, mixes = check_rows(rows, row_weights, values.shape[0], mixes)
         sizes = rows.sum(axis=1)
@@ -220,7 +209,6 @@ class WordKernels(ColumnwiseKernels):
         return np.asarray(products)
 
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l."""
         words, n_samples = self.left, self.shape[0]
         rows, columns = check_pairs(rows, columns, n_samples, values)
         factors = np.asarray(values, dtype=np.float64)
@@ -230,7 +218,6 @@ class WordKernels(ColumnwiseKernels):
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only."""
         values = self.left
         rows, columns = check_pairs(rows, columns, values.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
@@ -239,22 +226,18 @@ class WordKernels(ColumnwiseKernels):
         return out
 
     def mean_diagonal(self, shares: FloatArray) -> FloatArray:
-        """``K_l(x, x)`` of every kernel on average; `shares` of the samples sum to one."""
         return np.asarray(self.left.multiply(self.left).T @ shares + FLOOR * shares.sum())
 
     def compare_mixes(self, mixes: Any) -> FloatArray:
-        """``sum_j mixes_mj K_l(x, y_j)``, of shape (n_rows, n_mixes, n_kernels)."""
         mixed = sp.csr_array(mixes @ self.right).toarray()
         products = self.left.toarray()[:, np.newaxis, :] * mixed
         return np.asarray(products + FLOOR * np.asarray(mixes.sum(axis=1))[:, np.newaxis])
 
     def select(self, indices: ArrayLike) -> Self:
-        """The listed kernels, in that order, on the same samples."""
         chosen = check_indices(indices, self.n_kernels)
         return replace(self, columns=self.columns[chosen], rates=self.rates[chosen])
 
     def with_mixes(self, mixes: Any) -> Self:
-        """The documents and mixes of them."""
         documents = self.samples
         everything = np.arange(documents.shape[1])
         mixed = sp.csr_array(mixes @ documents.values(everything, np.ones(everything.size)))
@@ -266,7 +249,6 @@ class WordKernels(ColumnwiseKernels):
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Documents, Form]:
-        """Counts of words, sparse or not."""
         with ordered_records(X, form, cls.absent) as rows:
             counts, form = validate_numbers(rows, form, accept_sparse="csr")
         return Documents.read(counts), form
@@ -275,27 +257,22 @@ class WordKernels(ColumnwiseKernels):
     def find_equal(
         cls, samples: Documents, rows: IntArray, labels: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """The first of equal samples of a class among `rows`, sorted, and every row's group."""
         keys = samples[rows].keys()
         lines = [f"{label:09d}{key.hex()}" for label, key in zip(labels, keys, strict=True)]
         return group_rows(np.array(lines))
 
     def cells(self, row: int) -> list[Any] | None:
-        """The count that each kernel reads."""
         return self.samples.counts[[row]].toarray()[0, self.columns].tolist()  # type: ignore[no-any-return]
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
-        """The counts of the words of one document by their names."""
         counts = self.samples.counts[[row]].toarray()[0].tolist()
         return {name: count for name, count in zip(names, counts, strict=True) if count}
 
     @classmethod
     def keys(cls, samples: Documents) -> list[bytes]:
-        """One key per sample, equal for equal samples."""
         return samples.keys()
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form."""
         super().check(form)
         check_per_kernel(self.rates, self.n_kernels, "rates")
         lengths = self.samples.lengths

@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.model.calibration import leave_one_out_similarities
+from imkpl.model.calibration import CalibrationSamples, leave_one_out_similarities
 from imkpl.model.class_means import spread_prototypes
-from imkpl.model.predictor import FORBIDDEN
 from imkpl.model.problem import Problem, State, check_varying
 from imkpl.model.votes import find_sharpness
 
@@ -82,11 +81,9 @@ def sharpen(problem: Problem, state: State) -> Problem:
         similarities, state.prototypes, squares, problem.multiplicity
     )
     classes = problem.prototype_classes(state)
-    is_own = classes == problem.labels[:, None]
-    usable = np.flatnonzero(np.any(is_own & (left_out > FORBIDDEN), axis=1))
-    sharpness = find_sharpness(
-        left_out[usable], classes, problem.labels[usable], problem.sample_weight[usable]
-    )
+    samples = CalibrationSamples(similarities, left_out, problem.labels, problem.sample_weight)
+    kept = samples.usable(classes)
+    sharpness = find_sharpness(kept.left_out, classes, kept.labels, kept.sample_weight)
     return replace(problem, sharpness=sharpness)
 
 

@@ -1,7 +1,7 @@
 """Class scores as sums over prototypes and kernels.
 
-The combined kernel is a sum over kernels, and a class score is a mean of what its prototypes say.
-So every score is exactly the sum of a table with one row per prototype and one column per kernel.
+The combined kernel is a sum over kernels, and a class score is a mean over its prototypes. So every
+score is exactly the sum of a table with one row per prototype and one column per kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from imkpl.kernels import Kernels
 from imkpl.kernels.base import take_samples
 from imkpl.model.predictor import BLOCK_ROWS, Encoding, Predictor
 
-# Number of entries of the tables in memory at a time.
+# Number of entries of the tables in memory at a time, 32 MB.
 BLOCK_ENTRIES = 2**22
 
 
@@ -42,10 +42,7 @@ class Evidence:
 
     @property
     def base_scores(self) -> FloatArray:
-        """Class scores without any prototype, of shape (n_samples, n_classes).
-
-        Zero, except for empty codes with ``decision="share"``, where all classes score the same.
-        """
+        """Class scores without any prototype: zero, or equal for empty codes with shares."""
         base = np.zeros_like(self.encoding.scores)
         if self.predictor.votes is None:
             is_empty = self.encoding.codes.sum(axis=1) == 0
@@ -63,11 +60,7 @@ class Evidence:
         )
 
     def factors(self, row: int) -> FloatArray:
-        """How much of what each prototype says is added to each class score.
-
-        With votes the prototypes of a class share its score as they share its votes. For
-        ``decision="share"`` every prototype says 1.
-        """
+        """The part of each prototype in each class score: its share of the votes or of the code."""
         votes, code = self.predictor.votes, self.encoding.codes[[row]].toarray().ravel()
         if votes is not None:
             owners = np.eye(self.encoding.scores.shape[1])[votes.classes]
@@ -110,7 +103,7 @@ class Evidence:
         return predictor.weights * self.compare(rows).compare_mixes(predictor.mixes)
 
     def split_words(self, row: int, parts: FloatArray) -> FloatArray:
-        """What each prototype says about a sample, split by kernels as its similarity is.
+        """The class score of each prototype, or 1 with shares, split by kernels as its similarity.
 
         With votes a class score is a mean of ``s_j + b_j - log(r_j) / t`` over its prototypes minus
         that of the runner-up, r_j being the share of prototype j in the votes for the class. The
@@ -119,8 +112,8 @@ class Evidence:
         """
         predictor, whole = self.predictor, parts.sum(axis=1, keepdims=True)
         if predictor.votes is not None:
-            said = self.encoding.scores[row][predictor.votes.classes, np.newaxis]
-            return np.asarray(parts + (said - whole) * predictor.weights)
+            scores = self.encoding.scores[row][predictor.votes.classes, np.newaxis]
+            return np.asarray(parts + (scores - whole) * predictor.weights)
         # If kernels take negative values, a code may use a prototype unlike the sample.
         is_split = whole > 0
         return np.where(is_split, parts / np.where(is_split, whole, 1.0), predictor.weights)

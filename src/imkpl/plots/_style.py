@@ -34,10 +34,89 @@ MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
 Place = tuple[Any, Any]
 
 
-class Display(ABC):
-    """What all displays offer: `compute` finds arrays, and `plot` draws them."""
+class Drawing(ABC):
+    """What is drawn by `plot`."""
 
-    compute: ClassVar[Any]
+    def plot(self, *, ax: Any = None, **options: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw into, divided if several are needed; a new figure by default.
+        **options
+            ``max_kernels=20`` bars of KernelWeightsDisplay, ``max_features=10`` of
+            DecisionDisplay, and about ``max_stars=60`` prototypes of EmbeddingDisplay, at least
+            one of each class.
+
+        Returns
+        -------
+        Display
+            The display.
+        """
+        self._draw(ax, **options)
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None:
+        """Draw into these axes, or into a new figure."""
+
+    def _take_panels(
+        self,
+        ax: Any,
+        size: tuple[float, float],
+        shape: tuple[int, int] = (1, 1),
+        places: Sequence[Place] | None = None,
+        **spacing: Any,
+    ) -> list[Any]:
+        """The axes to draw into: new ones, those given, or one given and divided."""
+        who = type(self).__name__
+        plt = require_pyplot(f"{who}.plot")
+        places = list(np.ndindex(shape)) if places is None else places
+        panels = [] if ax is None else list(np.ravel(np.asarray(ax, dtype=object)))
+        if ax is not None and len(panels) != len(places):
+            spec = panels[0].get_subplotspec() if len(panels) == 1 else None
+            if spec is None:
+                raise ValueError(
+                    f"{who} draws {len(places)} panels, but ax holds {len(panels)} axes. Pass one "
+                    f"axes of plt.subplots(), which is divided, a sequence of {len(places)}, or "
+                    "None."
+                )
+            panels[0].set_axis_off()
+            grid = spec.subgridspec(*shape, **spacing)
+            panels = [panels[0].figure.add_subplot(grid[place]) for place in places]
+        elif ax is None:
+            figure = plt.figure(figsize=size, layout="constrained")
+            grid = figure.add_gridspec(*shape, **spacing)
+            panels = [figure.add_subplot(grid[place]) for place in places]
+        self.figure_, self.axes_ = panels[0].figure, np.array(panels, dtype=object)
+        return panels
+
+
+class Display(Drawing):
+    """What all displays of a model offer: `compute` finds arrays, and `plot` draws them."""
+
+    # What a display of the model alone is made of.
+    attributes: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def compute(cls, estimator: Any, /, *data: Any, **options: Any) -> Self:
+        """Collect what is drawn, without matplotlib.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted IMKPL or ISKPL.
+        *data, **options
+            Nothing: the model alone is drawn.
+
+        Returns
+        -------
+        Display
+            The display, not drawn yet.
+        """
+        check_model(estimator, cls.__name__)
+        return cls(*(getattr(estimator, name) for name in cls.attributes), *data, **options)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *data: Any, ax: Any = None, **options: Any) -> Self:
@@ -60,30 +139,8 @@ class Display(ABC):
             The display.
         """
         require_pyplot(f"{cls.__name__}.from_estimator")
-        known = signature(cls.plot).parameters
-        drawn = {name: options.pop(name) for name in known if name in options}
-        display: Self = cls.compute(estimator, *data, **options)
-        return display.plot(ax=ax, **drawn)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw into, divided if several are needed; a new figure by default.
-
-        Returns
-        -------
-        Display
-            The display.
-        """
-        self._draw(ax)
-        return self
-
-    @abstractmethod
-    def _draw(self, ax: Any) -> None:
-        """Draw into these axes, or into a new figure."""
+        drawn = {key: options.pop(key) for key in signature(cls._draw).parameters if key in options}
+        return cls.compute(estimator, *data, **options).plot(ax=ax, **drawn)
 
 
 def class_color(place: int) -> str:
@@ -147,38 +204,6 @@ def require_pyplot(who: str) -> Any:
             "'imkpl[plots]'; compute() of the display gives the numbers without it."
         ) from error
     return plt
-
-
-def take_panels(
-    ax: Any,
-    shape: tuple[int, int],
-    size: tuple[float, float],
-    who: str,
-    *,
-    places: Sequence[Place] | None = None,
-    **spacing: Any,
-) -> tuple[Any, list[Any]]:
-    """The figure and the axes to draw into: new ones, those given, or one given and divided."""
-    plt = require_pyplot(f"{who}.plot")
-    if places is None:
-        places = [(row, column) for row in range(shape[0]) for column in range(shape[1])]
-    if ax is None:
-        figure = plt.figure(figsize=size, layout="constrained")
-        grid = figure.add_gridspec(*shape, **spacing)
-        return figure, [figure.add_subplot(grid[place]) for place in places]
-    given = list(np.ravel(np.asarray(ax, dtype=object)))
-    if len(given) == len(places):
-        return given[0].figure, given
-    spec = given[0].get_subplotspec() if len(given) == 1 else None
-    if spec is None:
-        raise ValueError(
-            f"{who} draws {len(places)} panels, but ax holds {len(given)} axes. Pass one axes of "
-            f"plt.subplots(), which is divided, a sequence of {len(places)}, or None."
-        )
-    figure = given[0].figure
-    given[0].set_axis_off()
-    grid = spec.subgridspec(*shape, **spacing)
-    return figure, [figure.add_subplot(grid[place]) for place in places]
 
 
 def draw_bars(

@@ -16,10 +16,8 @@ from imkpl.plots._style import (
     class_places,
     name_groups,
     sort_prototypes,
-    take_panels,
 )
 
-WHO = "CodesDisplay"
 # Longer names, in characters, are turned upright below the picture.
 WIDEST_NAMES = 60
 
@@ -118,8 +116,8 @@ class CodesDisplay(Display):
         CodesDisplay
             The display, not drawn yet.
         """
-        check_model(estimator, WHO)
-        encoding = estimator._encode(X)
+        check_model(estimator, cls.__name__)
+        encoding = estimator.explain(X).evidence.encoding
         codes, winners = encoding.codes, np.argmax(encoding.scores, axis=1)
         labels = winners if y is None else class_places(estimator.classes_, y, codes.shape[0])
         chosen = choose_stratified(labels, max_samples, random_state)
@@ -132,8 +130,7 @@ class CodesDisplay(Display):
         return cls(dense[order], labels[rows], owners, estimator.classes_, rows, columns)
 
     def _draw(self, ax: Any) -> None:
-        self.figure_, (self.ax_,) = take_panels(ax, (1, 1), (7.2, 5.8), WHO)
-        ax = self.ax_
+        (self.ax_,) = (ax,) = self._take_panels(ax, (7.2, 5.8))
         self.image_ = ax.imshow(
             self.shares, cmap=SEQUENTIAL, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
         )

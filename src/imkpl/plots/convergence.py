@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from imkpl._typing import FloatArray
-from imkpl.plots._style import (
-    Display,
-    check_model,
-    class_color,
-    class_marker,
-    literal,
-    take_panels,
-)
+from imkpl.plots._style import Display, class_color, class_marker, literal
 
-WHO = "ConvergenceDisplay"
 TOTAL = "total"
 
 
@@ -52,6 +44,7 @@ class ConvergenceDisplay(Display):
     2
     """
 
+    attributes: ClassVar[tuple[str, ...]] = ("history_",)
     history: dict[str, FloatArray]
 
     def __post_init__(self) -> None:
@@ -69,27 +62,8 @@ class ConvergenceDisplay(Display):
         """Change of every term since the first round."""
         return {name: values - values[0] for name, values in self.history.items()}
 
-    @classmethod
-    def compute(cls, estimator: Any) -> Self:
-        """Take the history of a model without drawing it.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL or ISKPL.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            The display, not drawn yet.
-        """
-        check_model(estimator, WHO)
-        return cls(estimator.history_)
-
     def _draw(self, ax: Any) -> None:
-        self.figure_, panels = take_panels(ax, (1, 2), (9.6, 3.8), WHO)
-        self.axes_ = np.array(panels, dtype=object)
-        values_ax, changes_ax = panels
+        values_ax, changes_ax = panels = self._take_panels(ax, (9.6, 3.8), (1, 2))
         self.lines_, place = {}, 0
         for name, values in self.history.items():
             style: dict[str, Any] = {"color": "black", "linewidth": 2.0, "marker": ".", "zorder": 3}

@@ -20,10 +20,8 @@ from imkpl.plots._style import (
     literal,
     shorten,
     shorten_all,
-    take_panels,
 )
 
-WHO = "DecisionDisplay"
 # Bars in a small panel, and samples named in a bar; the rest is counted.
 MOST_CLASSES = MOST_PROTOTYPES = 5
 MOST_SAMPLES = 3
@@ -139,7 +137,7 @@ class DecisionDisplay(Display):
         """
         if not isinstance(explanation, Explanation):
             raise TypeError(
-                f"{WHO} got a {type(explanation).__name__}, expected an Explanation. Pass "
+                f"{cls.__name__} got a {type(explanation).__name__}, expected an Explanation. Pass "
                 "model.explain(X), or a fitted model and X to from_estimator."
             )
         one = explanation[range(len(explanation))[index]]
@@ -154,7 +152,7 @@ class DecisionDisplay(Display):
             runner_up=runner_up,
             prototypes=_list_prototypes(one),
             feature_names=list(one.feature_names),
-            feature_values=one._cells(0),
+            feature_values=one.cells(0),
             margins=by_feature[:, winner] - by_feature[:, runner_up],
             novelty=float(one.novelty[0]),
             novelty_threshold=one.novelty_threshold,
@@ -203,42 +201,21 @@ class DecisionDisplay(Display):
         DecisionDisplay
             The display.
         """
-        check_model(estimator, WHO)
+        check_model(estimator, cls.__name__)
         return cls.from_explanation(estimator.explain(X), index, **options)
 
-    def plot(self, *, max_features: int = 10, ax: Any = None) -> Self:
-        """Draw the reasons.
-
-        Parameters
-        ----------
-        max_features : int, default=10
-            Maximum number of features; the others are summed in one more bar.
-        ax : Axes, optional
-            Axes to divide into panels, about 11 by 6 inches; a new figure by default.
-
-        Returns
-        -------
-        DecisionDisplay
-            The display.
-        """
+    def _draw(self, ax: Any, *, max_features: int = 10) -> None:
         n_channels = len(self.channels)
         places: list[Place] = [(0, 0), (1, 0), (slice(0, 2), 1)]
         places += [(2 + row, slice(None)) for row in range(n_channels)]
-        self.figure_, panels = take_panels(
-            ax,
-            (2 + n_channels, 2),
-            (11.0, 5.4 + 1.7 * n_channels),
-            WHO,
-            places=places,
-            height_ratios=[1.0, 1.3] + [0.75] * n_channels,
-        )
-        self.axes_ = np.array(panels, dtype=object)
+        size, shape = (11.0, 5.4 + 1.7 * n_channels), (2 + n_channels, 2)
+        heights = [1.0, 1.3] + [0.75] * n_channels
+        panels = self._take_panels(ax, size, shape, places, height_ratios=heights)
         self._draw_probabilities(panels[0])
         self._draw_prototypes(panels[1])
         self._draw_features(panels[2], max_features)
         for panel, channel in zip(panels[3:], self.channels, strict=True):
             self._draw_channel(panel, channel)
-        return self
 
     def _draw_probabilities(self, ax: Any) -> None:
         order = np.argsort(-self.probabilities, kind="stable")
@@ -364,7 +341,7 @@ def _list_prototypes(one: Explanation) -> list[PrototypeShare]:
 def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[ChannelComparison]]:
     """The training series with the largest part in a decision, and both series by channel."""
     evidence, predictor = one.evidence, one.evidence.predictor
-    amounts = one._amounts_behind(0)
+    amounts = one.amounts_behind(0)
     if predictor.kernels.input_kind != "series" or not np.any(amounts > 0):
         return None, []
     best = int(np.argmax(amounts))

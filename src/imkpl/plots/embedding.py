@@ -26,10 +26,8 @@ from imkpl.plots._style import (
     literal,
     shorten_all,
     sort_prototypes,
-    take_panels,
 )
 
-WHO = "EmbeddingDisplay"
 # What is averaged where the kernels are "auto".
 AVERAGED = {
     "columns": "per_feature_gaussian",
@@ -135,19 +133,19 @@ class EmbeddingDisplay(Display):
         EmbeddingDisplay
             The display, not drawn yet.
         """
-        check_model(estimator, WHO)
-        samples = estimator._read_new(X)
+        check_model(estimator, cls.__name__)
+        samples = estimator.read_new(X)
         labels = class_places(estimator.classes_, y, len(samples))
         chosen = choose_stratified(labels, max_samples, random_state)
         if is_training_data(estimator, samples):
             training = samples
-        elif estimator._predictor.kernels.input_kind == "similarities":
+        elif estimator.predictor_.kernels.input_kind == "similarities":
             raise ValueError(
                 "The kernels are precomputed, and the similarities among new samples are unknown. "
                 "Pass the training similarities and labels as X and y."
             )
         else:
-            training = None if train is None else estimator._read_new(train)
+            training = None if train is None else estimator.read_new(train)
         if training is not None and not is_training_data(estimator, training):
             raise ValueError(
                 f"train has {len(training)} samples that differ from the "
@@ -171,25 +169,10 @@ class EmbeddingDisplay(Display):
             n_kernels=(n_average, int(np.count_nonzero(estimator.kernel_weights_))),
         )
 
-    def plot(self, *, max_stars: int = 60, ax: Any = None) -> Self:
-        """Draw the two maps.
-
-        Parameters
-        ----------
-        max_stars : int, default=60
-            Approximate maximum number of prototypes, at least one of each class.
-        ax : Axes or two Axes, optional
-            Axes to draw into, a single one is divided; a new figure by default.
-
-        Returns
-        -------
-        EmbeddingDisplay
-            The display.
-        """
+    def _draw(self, ax: Any, *, max_stars: int = 60) -> None:
         n_columns = 1 + (len(self.classes) + 1) // 16
         width = 10.4 + 1.4 * min(n_columns, 3)
-        self.figure_, panels = take_panels(ax, (1, 2), (width, 5.0), WHO)
-        self.axes_ = np.array(panels, dtype=object)
+        panels = self._take_panels(ax, (width, 5.0), (1, 2))
         counts = [f" ({n} kernel{'s' * (n != 1)})" for n in self.n_kernels or ()] or ["", ""]
         maps = (
             (f"Average kernel{counts[0]}", self.average, self.average_prototypes),
@@ -210,7 +193,6 @@ class EmbeddingDisplay(Display):
             n_shown, whole = len(shown), len(self.prototypes)
             name = "prototypes" if n_shown == whole else f"{n_shown} of {whole} prototypes"
         self._add_legend(panels[1], name)
-        return self
 
     def _choose_stars(self, max_stars: int) -> IntArray:
         """The first prototypes of every class."""
@@ -263,7 +245,7 @@ class EmbeddingDisplay(Display):
 
 def is_training_data(model: Any, samples: Any) -> bool:
     """Whether these are the samples that the model was fitted to."""
-    predictor = model._predictor
+    predictor = model.predictor_
     if len(samples) != model.prototypes_.shape[1]:
         return False
     if predictor.kernels.input_kind == "similarities":
@@ -278,7 +260,7 @@ def average_kernel(
     estimator: Any, samples: Any, chosen: IntArray, training: Any
 ) -> tuple[FloatArray, int]:
     """The average of all kernels among chosen samples and prototypes, and the number of kernels."""
-    predictor = estimator._predictor
+    predictor = estimator.predictor_
     kernels = estimator.kernels
     if is_auto(kernels):
         kernels = AVERAGED[predictor.kernels.input_kind]
@@ -297,7 +279,7 @@ def average_kernel(
 
 def learned_kernel(estimator: Any, *parts: tuple[Any, IntArray]) -> FloatArray:
     """The learned kernel among chosen samples, part by part, and prototypes."""
-    predictor = estimator._predictor
+    predictor = estimator.predictor_
     weights = predictor.weights
     cut = [predictor.kernels.moved_to(samples).take(chosen) for samples, chosen in parts]
     with limited_threads(estimator.n_jobs):

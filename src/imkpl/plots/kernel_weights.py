@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from imkpl._checks import check_lengths
 from imkpl._typing import FloatArray
-from imkpl.plots._style import (
-    COLORS,
-    Display,
-    check_model,
-    draw_bars,
-    shorten_all,
-    take_panels,
-)
-
-WHO = "KernelWeightsDisplay"
+from imkpl.plots._style import COLORS, Display, draw_bars, shorten_all
 
 
 @dataclass(eq=False)
@@ -51,6 +42,7 @@ class KernelWeightsDisplay(Display):
     'Kernel weights: 2 of 3 kernels'
     """
 
+    attributes: ClassVar[tuple[str, ...]] = ("kernel_weights_", "kernel_names_")
     weights: FloatArray
     names: list[str]
 
@@ -58,23 +50,6 @@ class KernelWeightsDisplay(Display):
         self.weights = np.asarray(self.weights, dtype=np.float64)
         self.names = [str(name) for name in self.names]
         check_lengths(len(self.names), self.weights.size, "names of kernels", "kernel weights")
-
-    @classmethod
-    def compute(cls, estimator: Any) -> Self:
-        """Take the weights of a model without drawing them.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL or ISKPL.
-
-        Returns
-        -------
-        KernelWeightsDisplay
-            The display, not drawn yet.
-        """
-        check_model(estimator, WHO)
-        return cls(estimator.kernel_weights_, estimator.kernel_names_)
 
     def largest(self, max_kernels: int) -> list[tuple[str, float]]:
         """Names and weights of the kernels with the largest weights.
@@ -92,27 +67,13 @@ class KernelWeightsDisplay(Display):
         order = np.argsort(-self.weights, kind="stable")[:max_kernels]
         return [(self.names[i], float(self.weights[i])) for i in order if self.weights[i] > 0]
 
-    def plot(self, *, max_kernels: int = 20, ax: Any = None) -> Self:
-        """Draw the weights.
-
-        Parameters
-        ----------
-        max_kernels : int, default=20
-            Maximum number of bars.
-        ax : Axes, optional
-            Axes to draw into; a new figure by default.
-
-        Returns
-        -------
-        KernelWeightsDisplay
-            The display.
-        """
+    def _draw(self, ax: Any, *, max_kernels: int = 20) -> None:
         shown = self.largest(max_kernels)
         names = shorten_all([name for name, _ in shown])
         values = [weight for _, weight in shown]
         n_live = int(np.count_nonzero(self.weights))
         size = (6.4, 1.2 + 0.27 * max(len(names), 3))
-        self.figure_, (self.ax_,) = take_panels(ax, (1, 1), size, WHO)
+        (self.ax_,) = self._take_panels(ax, size)
         self.bars_ = draw_bars(self.ax_, names, values, [COLORS[0]] * len(shown), ".1%")
         rest = ""
         if n_live > len(shown):
@@ -121,4 +82,3 @@ class KernelWeightsDisplay(Display):
             rest = f"\n{n_live - len(shown)} more have {left_out:.1%} together"
         self.ax_.set_xlabel(f"Weight in the combined kernel{rest}")
         self.ax_.set_title(f"Kernel weights: {n_live} of {len(self.names)} kernels")
-        return self

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
-from imkpl.plots._style import take_panels
-
-WHO = "PathDisplay"
+from imkpl.plots._style import COLORS, NEUTRAL, Drawing
 
 
-class PathDisplay:
+class PathDisplay(Drawing):
     """Accuracy on left-out samples against the number of features.
 
     Bars are one standard error. The dashed line is one standard error below the best; the smallest
@@ -37,27 +35,15 @@ class PathDisplay:
     def __init__(self, found: Any) -> None:
         self.found = found
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the path.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw into; a new figure by default.
-
-        Returns
-        -------
-        PathDisplay
-            The display.
-        """
-        self.figure_, (self.ax_,) = take_panels(ax, (1, 1), (6.4, 3.8), WHO)
+    def _draw(self, ax: Any) -> None:
+        (self.ax_,) = self._take_panels(ax, (6.4, 3.8))
         found, sizes = self.found, self.found.sizes.tolist()
         best, chosen = sizes.index(found.best), sizes.index(found.chosen)
         self.ax_.errorbar(
-            sizes, found.accuracy, found.standard_error, marker="o", capsize=3, color="#0072B2"
+            sizes, found.accuracy, found.standard_error, marker="o", capsize=3, color=COLORS[0]
         )
         bar = found.accuracy[best] - found.standard_error[best]
-        self.ax_.axhline(bar, color="#595959", linestyle="--", linewidth=1)
+        self.ax_.axhline(bar, color=NEUTRAL, linestyle="--", linewidth=1)
         point = sizes[chosen], found.accuracy[chosen]
         self.ax_.plot(*point, "o", markersize=16, markerfacecolor="none", color="black")
         self.ax_.annotate("chosen", point, (0, -18), textcoords="offset points", ha="center")
@@ -65,4 +51,3 @@ class PathDisplay:
         self.ax_.set_xticks(sizes, [str(size) for size in sizes])
         self.ax_.set(xlabel="Features", ylabel="Accuracy on left-out samples")
         self.ax_.spines[["top", "right"]].set_visible(False)
-        return self

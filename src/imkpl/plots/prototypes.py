@@ -20,11 +20,9 @@ from imkpl.plots._style import (
     shorten,
     shorten_all,
     sort_prototypes,
-    take_panels,
 )
 from imkpl.tables import Column, Table
 
-WHO = "PrototypesDisplay"
 # Default numbers of prototypes per class, and of features or channels.
 MOST_PROTOTYPES = {"vectors": 10, "images": 10, "series": 2}
 MOST_FEATURES = {"vectors": 20, "series": 3}
@@ -141,7 +139,7 @@ class PrototypesDisplay(Display):
         PrototypesDisplay
             The display, not drawn yet.
         """
-        check_model(estimator, WHO)
+        check_model(estimator, cls.__name__)
         kind = _find_kind(estimator, image_shape)
         most = MOST_PROTOTYPES[kind] if max_prototypes is None else max_prototypes
         chosen, owners = sort_prototypes(estimator, most)
@@ -161,15 +159,14 @@ class PrototypesDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         draw = {"series": self._draw_series, "images": self._draw_images}
-        self.figure_, panels = draw.get(self.kind, self._draw_heat_map)(ax)
-        self.axes_ = np.array(panels, dtype=object)
+        draw.get(self.kind, self._draw_heat_map)(ax)
 
-    def _draw_heat_map(self, ax: Any) -> tuple[Any, list[Any]]:
+    def _draw_heat_map(self, ax: Any) -> None:
         colors, texts = np.asarray(self.standardized), self.texts or []
         n_rows, n_columns = colors.shape
         width, height = 3.4 + 0.62 * n_columns, 2.4 + 0.27 * n_rows
         size = min(max(width, 6.4), 15.0), min(max(height, 3.6), 14.0)
-        figure, (ax,) = take_panels(ax, (1, 1), size, WHO)
+        (ax,) = self._take_panels(ax, size)
         limit = LARGEST_DEVIATION
         image = ax.imshow(colors, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
         ax.set_xticks(
@@ -188,9 +185,8 @@ class PrototypesDisplay(Display):
                 ax.text(column, row, text, color=ink, **style)
         ax.tick_params(length=0)
         ax.set_title(f"Prototypes: weighted means of their samples{self._count_shown()}")
-        bar = figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
+        bar = self.figure_.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
         bar.set_label("Standard deviations\nabove the mean")
-        return figure, [ax]
 
     def _name_rows(self, ax: Any) -> None:
         """Name every row, or every class if there are too many rows."""
@@ -209,7 +205,7 @@ class PrototypesDisplay(Display):
         whole, shown = int(np.sum(self.n_of_class)), len(self.prototypes)
         return "" if shown == whole else f"\n{shown} of {whole} prototypes, most used first"
 
-    def _draw_images(self, ax: Any) -> tuple[Any, list[Any]]:
+    def _draw_images(self, ax: Any) -> None:
         """Draw one row per class."""
         images, owners = np.asarray(self.values), np.asarray(self.owners)
         present, rows = np.unique(owners, return_inverse=True)
@@ -217,7 +213,7 @@ class PrototypesDisplay(Display):
         shape = (present.size, int(columns.max()) + 1)
         places = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
         size = (min(1.6 + 0.85 * max(shape[1], 4), 16.0), min(0.7 + 0.95 * shape[0], 18.0))
-        figure, panels = take_panels(ax, shape, size, WHO, places=places)
+        panels = self._take_panels(ax, size, shape, places)
         names = shorten_all([self.classes[label] for label in present], 14)
         lowest, highest = float(images.min()), float(images.max())
         is_color = images.ndim == 4
@@ -235,15 +231,14 @@ class PrototypesDisplay(Display):
                 count = "" if n_shown == whole else f"\n{n_shown} of {whole}"
                 panel.set_ylabel(literal(names[row]) + count, **SIDEWAYS)
         if ax is None:
-            figure.suptitle("Prototypes by class and number: weighted means of their samples")
-        return figure, panels
+            self.figure_.suptitle("Prototypes by class and number: weighted means of their samples")
 
-    def _draw_series(self, ax: Any) -> tuple[Any, list[Any]]:
+    def _draw_series(self, ax: Any) -> None:
         """Draw one row per prototype and one column per channel."""
         shape = (len(self.prototypes), len(self.names))
         size = (min(1.8 + 2.7 * shape[1], 15.0), min(1.0 + 1.15 * shape[0], 20.0))
-        figure, panels = take_panels(ax, shape, size, WHO)
-        grid = np.array(panels, dtype=object).reshape(shape)
+        panels = self._take_panels(ax, size, shape)
+        grid = self.axes_.reshape(shape)
         names = shorten_all([self.classes[label] for label in self.owners], 18)
         for row, samples in enumerate(self.samples):
             color = class_color(int(self.owners[row]))
@@ -268,14 +263,15 @@ class PrototypesDisplay(Display):
                 panel.set_xlim(limits[:, 0].min(), limits[:, 1].max())
                 panel.set_ylim(heights[:, 0].min(), heights[:, 1].max())
         if ax is None:
-            figure.suptitle(f"Prototypes: the series that they are made of{self._count_shown()}")
-        return figure, panels
+            self.figure_.suptitle(
+                f"Prototypes: the series that they are made of{self._count_shown()}"
+            )
 
 
 def _find_kind(estimator: Any, image_shape: Any) -> str:
     if image_shape is not None:
         return "images"
-    kernels = estimator._predictor.kernels
+    kernels = estimator.predictor_.kernels
     word = kernels.input_kind
     if word in ("vectors", "columns", "tables", "series"):
         return "series" if word == "series" else "vectors"
@@ -289,13 +285,13 @@ def _find_kind(estimator: Any, image_shape: Any) -> str:
 
 def _mix_shares(estimator: Any, prototypes: IntArray) -> FloatArray:
     """Shares of the support samples in prototypes."""
-    mixes = estimator._predictor.mixes[prototypes].toarray()
+    mixes = estimator.predictor_.mixes[prototypes].toarray()
     return np.asarray(mixes / mixes.sum(axis=1, keepdims=True))
 
 
 def _sort_columns(estimator: Any, kind: str) -> tuple[IntArray, list[str]]:
     """The columns or channels that the model keeps and their names, largest weight first."""
-    predictor = estimator._predictor
+    predictor = estimator.predictor_
     columns = predictor.kernels.input_columns
     if columns is None:
         columns = np.arange(predictor.kernels.samples.shape[1])
@@ -312,7 +308,7 @@ def _list_samples(
     estimator: Any, prototypes: IntArray, channels: IntArray | None = None
 ) -> list[list[MixedSample]]:
     """The training samples in every prototype, largest share first."""
-    predictor = estimator._predictor
+    predictor = estimator.predictor_
     names = estimator.support_ids_[np.searchsorted(estimator.support_, predictor.rows)]
     return [
         [
@@ -332,11 +328,11 @@ def _mix_vectors(
     estimator: Any, prototypes: IntArray, columns: IntArray, X: Any
 ) -> tuple[FloatArray, FloatArray, list[list[str]]]:
     """Weighted means of vectors or tables, as they are, standardized, and as text."""
-    predictor = estimator._predictor
+    predictor = estimator.predictor_
     cells = reference = predictor.kernels.samples[:, columns]
     if X is not None:
         inputs = predictor.kernels.input_columns
-        reference = estimator._read_new(X)[:, columns if inputs is None else inputs[columns]]
+        reference = estimator.read_new(X)[:, columns if inputs is None else inputs[columns]]
     shares = _mix_shares(estimator, prototypes)
     is_table = isinstance(cells, Table)
     kinds = cells.columns if is_table else (Column(""),) * columns.size
@@ -384,7 +380,7 @@ def _mix_images(
     estimator: Any, prototypes: IntArray, X: Any, image_shape: tuple[int, ...]
 ) -> FloatArray:
     """Weighted means of images."""
-    n_train, predictor = estimator.prototypes_.shape[1], estimator._predictor
+    n_train, predictor = estimator.prototypes_.shape[1], estimator.predictor_
     if len(image_shape) not in (2, 3) or (len(image_shape) == 3 and image_shape[2] not in (3, 4)):
         raise ValueError(
             f"image_shape={image_shape}, expected (height, width), or (height, width, 3) for "

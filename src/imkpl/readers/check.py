@@ -7,7 +7,6 @@ import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,46 +48,36 @@ SERIAL_DATES = (20_000, 60_000)
 SHOWN = 3
 
 
-@dataclass(frozen=True)
-class ColumnUse:
-    """How a column of a file is read."""
-
-    name: str
-    role: str  # target, row names, group, numbers, categories or left out
-    values: str  # what is in it, in a few words
-    n_missing: int
-    change: str  # how to have it read otherwise
-
-
-def describe_columns(data: DataFile) -> list[ColumnUse]:
+def describe_columns(data: DataFile) -> list[dict[str, Any]]:
     """How every column of a training file is read, and how to say otherwise."""
-    uses = [ColumnUse(data.target or "y", "target", _show_counts(data.y), 0, "--target COLUMN")]
-    for name, role, values in (
-        (data.id_column, "row names", data.ids),
-        (data.group_column, "groups", data.groups),
-    ):
-        if name is not None:
-            shown = f"{len(set(values.tolist()))} different"
-            uses.append(ColumnUse(name, role, shown, 0, "--id COLUMN" if role != "groups" else ""))
-    if data.is_series:
-        return uses
-    for name in data.samples.columns:
+    uses: list[dict[str, Any]] = []
+
+    def add(name: str, role: str, values: str, change: str, n_missing: int = 0) -> None:
+        use = {"name": name, "role": role, "values": values, "n_missing": n_missing}
+        uses.append({**use, "change": change})
+
+    add(data.target or "y", "target", _show_counts(data.y), "--target COLUMN")
+    if data.id_column is not None:
+        n_names = len(set(data.ids.tolist()))
+        add(data.id_column, "row names", f"{n_names} different", "--id COLUMN")
+    if data.group_column is not None:
+        add(data.group_column, "groups", f"{len(set(data.groups.tolist()))} different", "")
+    for name in [] if data.is_series else data.samples.columns:
         cells = data.samples[name].to_numpy()
         is_missing = find_missing(cells)
-        present, is_text = cells[~is_missing], cells.dtype == object
-        if is_text:
+        present = cells[~is_missing]
+        if cells.dtype == object:
             role, values, other = "categories", _show_counts(present), "numbers"
         else:
             # Whole numbers may be dates, of which every digit counts.
             digits = ".10g" if (np.mod(present, 1) == 0).all() else ".5g"
             values = f"{present.min():{digits}} to {present.max():{digits}}"
             role, other = "numbers", "categories"
-        change = f"--{other} {shlex.quote(name)}"
-        uses.append(ColumnUse(name, role, values, int(is_missing.sum()), change))
+        add(name, role, values, f"--{other} {shlex.quote(name)}", int(is_missing.sum()))
     for name, reason in data.dropped.items():
-        change = f"--categories {shlex.quote(name)}"
         is_empty = reason.startswith(("always", "no values"))
-        uses.append(ColumnUse(name, "left out", reason, 0, "" if is_empty else change))
+        change = "" if is_empty else f"--categories {shlex.quote(name)}"
+        add(name, "left out", reason, change)
     return uses
 
 

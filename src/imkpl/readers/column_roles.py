@@ -6,6 +6,7 @@ import datetime
 import difflib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,7 @@ class ReadColumn:
     values: Any  # floats with NaN, or text with None
     findings: tuple[Finding, ...] = ()  # what was guessed about its cells
     reason: str = ""  # why to drop the column
+    others: tuple[str, ...] = ()  # cells of a column of numbers that are none
 
     @property
     def is_text(self) -> bool:
@@ -65,8 +67,7 @@ class ReadColumn:
 
 def read_column(series: Any, name: str, kind: str | None = None) -> ReadColumn:
     """Find out whether a column holds numbers, categories or dates, unless `kind` says so."""
-    is_number = series.dtype.kind in "iuf"
-    if is_number and kind != "categories":
+    if series.dtype.kind in "iuf" and kind != "categories":
         return ReadColumn(_as_floats(series))
     reason = find_other_kind(series)
     if reason:
@@ -74,9 +75,12 @@ def read_column(series: Any, name: str, kind: str | None = None) -> ReadColumn:
     texts = as_texts(series)
     if kind == "numbers":
         return _as_mostly_numbers(texts, name)
-    present = texts[~find_missing(texts)]
     if kind is None and series.dtype.kind != "b" and str(series.dtype) != "category":
-        if _are_numbers(present):
+        present = texts[~find_missing(texts)]
+        values, _, _, with_limit = _parse_quantities(present)
+        n_numbers = int((~np.isnan(values)).sum())
+        # Of categories such as "<65" and ">=65", all are limits.
+        if n_numbers > 2 * len(with_limit) and n_numbers >= MOSTLY * present.size:
             return _as_mostly_numbers(texts, name)
         if present.size and all(DATE.fullmatch(text) for text in present):
             return ReadColumn(texts, reason=DATES)
@@ -117,23 +121,16 @@ def as_texts(series: Any) -> Any:
 
 def as_numbers(series: Any, name: str, file: str) -> ReadColumn:
     """A column that must be numeric; a few other cells are missing."""
-    if series.dtype.kind in "iuf":
-        return ReadColumn(_as_floats(series))
-    reason = find_other_kind(series)
-    if reason:
+    read = read_column(series, name, "numbers")
+    n_others = len(read.others)
+    n_present = n_others + int((~find_missing(read.values)).sum())
+    if read.reason or n_others > max(FEW_ODD, (1 - MOSTLY) * n_present):
+        held = read.reason or f"text such as {quote(read.others[0])}"
         raise InputError(
-            f"Column {quote(name)} of {file} holds {reason}, but the model was fitted to numbers "
+            f"Column {quote(name)} of {file} holds {held}, but the model was fitted to numbers "
             "there. Check that the columns of both files mean the same."
         )
-    texts = as_texts(series)
-    present = texts[~find_missing(texts)]
-    others = present[np.isnan(_parse_quantities(present)[0])]
-    if others.size > max(FEW_ODD, (1 - MOSTLY) * present.size):
-        raise InputError(
-            f"Column {quote(name)} of {file} holds text such as {quote(others[0])}, but the model "
-            "was fitted to numbers there. Check that the columns of both files mean the same."
-        )
-    return _as_mostly_numbers(texts, name)
+    return read
 
 
 def find_reason_to_drop(column: ReadColumn, *, is_wanted: bool = False) -> str:
@@ -211,13 +208,6 @@ def _parse_quantities(texts: Any) -> tuple[Any, str, list[str], list[str]]:
     return values, unit, with_unit, with_limit
 
 
-def _are_numbers(present: Any) -> bool:
-    """Whether most cells are numbers, and most of these are not limits, as in "<65" and ">=65"."""
-    values, _, _, with_limit = _parse_quantities(present)
-    n_numbers = int((~np.isnan(values)).sum())
-    return n_numbers > 2 * len(with_limit) and n_numbers >= MOSTLY * present.size
-
-
 def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
     values, unit, with_unit, with_limit = _parse_quantities(texts)
     others = [text for text in texts[np.isnan(values)] if text is not None]
@@ -248,7 +238,7 @@ def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
             shown = tuple(dict.fromkeys(cells))[:SHOWN_CELLS]
             said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({list_names(shown)}) {text}"
             findings.append(Finding(kind, said, advice, (name,), shown))
-    return ReadColumn(values, tuple(findings))
+    return ReadColumn(values, tuple(findings), others=tuple(others))
 
 
 def _show(value: Any) -> str:
@@ -316,42 +306,39 @@ def read_identifiers(column: Any, name: str) -> Any:
     texts = as_texts(column)
     first: dict[str, int] = {}
     for row, text in enumerate(texts):
-        if text is None:
-            raise InputError(
-                f"Column {quote(name)} (--id) is empty in row {row + 1}, expected a name for every "
-                "row. Fill it, or leave out --id to number the rows."
+        if text is None or text in first:
+            found = f"has {quote(text)} in rows {first.get(text, 0) + 1} and {row + 1}"
+            found, wanted, advice = (
+                (f"is empty in row {row + 1}", "a name", "Fill it")
+                if text is None
+                else (found, "a unique name", "Use another column")
             )
-        if text in first:
             raise InputError(
-                f"Column {quote(name)} (--id) has {quote(text)} in rows {first[text] + 1} and "
-                f"{row + 1}, expected a unique name for every row. Use another column, or leave "
-                "out --id to number the rows."
+                f"Column {quote(name)} (--id) {found}, expected {wanted} for every row. {advice}, "
+                "or leave out --id to number the rows."
             )
         first[text] = row
-    if column.dtype.kind in "iu":
-        return np.array([int(text) for text in texts])
-    return texts
+    return np.array([int(text) for text in texts]) if column.dtype.kind in "iu" else texts
 
 
-def find_target(names: list[str], given: str | None, marked: str | None, file: str) -> str:
+def find_target(
+    names: list[str],
+    given: str | None,
+    marked: str | None,
+    file: str,
+    usual: Sequence[str] = TARGET_NAMES,
+) -> str:
     """The target column: the one given, the one that the format marks, or one of a usual name."""
     if given is not None:
         require_column(names, given, file, "--target")
         return given
-    if marked is not None:
-        return marked
-    usual = [name for name in names if name.lower() in TARGET_NAMES]
-    if len(usual) == 1:
-        return usual[0]
-    raise unknown_target(names, file)
-
-
-def unknown_target(names: list[str], file: str) -> InputError:
-    """Error for a file whose target cannot be guessed."""
-    return InputError(
-        f"{file} does not say which column holds the classes. Name it with --target; the columns "
-        f"are {list_names(names)}."
-    )
+    found = [name for name in names if name.lower() in usual] if marked is None else [marked]
+    if len(found) != 1:
+        raise InputError(
+            f"{file} does not say which column holds the classes. Name it with --target; the "
+            f"columns are {list_names(names)}."
+        )
+    return found[0]
 
 
 def read_classes(column: Any, name: str) -> tuple[Any, str]:
@@ -359,13 +346,11 @@ def read_classes(column: Any, name: str) -> tuple[Any, str]:
     if column.dtype.kind not in "iufb":
         column = _as_whole_numbers(column)
     if column.dtype.kind in "iuf":
-        is_missing = column.isna().to_numpy(dtype=bool)
         numbers = _as_floats(column)
-        _refuse_amounts(numbers[~is_missing], name)
-        is_whole = bool(np.all(np.mod(numbers[~is_missing], 1) == 0))
-        labels = np.empty(len(column), dtype=object)
-        for place in np.flatnonzero(~is_missing):
-            labels[place] = int(numbers[place]) if is_whole else f"{numbers[place]:g}"
+        present = numbers[~np.isnan(numbers)]
+        _refuse_amounts(present, name)
+        show = int if bool(np.all(np.mod(present, 1) == 0)) else "{:g}".format
+        labels = np.array([None if one != one else show(one) for one in numbers.tolist()], object)
         found = sorted({label for label in labels if label is not None})
         shown = "/".join(shorten(str(label)) for label in found[:SHOWN_CLASSES])
         more = "/..." if len(found) > SHOWN_CLASSES else ""
@@ -404,20 +389,15 @@ def _refuse_amounts(numbers: Any, name: str) -> None:
         )
 
 
-def no_values(target: str) -> InputError:
-    """Error for a target without a class in any row."""
-    return InputError(
-        f"Target {target} has no values, expected a class in every row. Name another column with "
-        "--target."
-    )
-
-
-def check_classes(labels: Any, name: str) -> None:
-    """Raise unless there are at least two classes."""
+def check_classes(labels: Any, name: str, file: str = "", least: int = 2) -> None:
+    """Raise unless there are at least two classes, or one."""
     found = list(dict.fromkeys(labels.tolist()))
     if not found:
-        raise no_values(quote(name))
-    if len(found) == 1:
+        raise InputError(
+            f"Target {quote(name)}{file} has no values, expected a class in every row. Name "
+            "another column with --target."
+        )
+    if len(found) < least:
         raise InputError(
             f"Target {quote(name)} has one class, {quote(str(found[0]))}, expected at least two. "
             "Add rows of another class, or name another column with --target."
@@ -427,6 +407,5 @@ def check_classes(labels: Any, name: str) -> None:
 def as_label_array(labels: Any) -> Any:
     """Labels of one type: integers or text."""
     values = labels.tolist()
-    if all(isinstance(label, int) for label in values):
-        return np.array(values)
-    return np.array([str(label) for label in values])
+    is_whole = all(isinstance(label, int) for label in values)
+    return np.array(values if is_whole else [str(label) for label in values])

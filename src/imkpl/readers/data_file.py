@@ -145,7 +145,8 @@ class DataFile:
         return replace(self, samples=pd.DataFrame(values, index=self.ids, columns=names))
 
     def take(self, rows: Any) -> DataFile:
-        """The same columns and notes for the rows at some places."""
+        """The same columns and notes for the rows at some places, or in a mask."""
+        rows = np.arange(len(self))[rows]
 
         def cut(values: Any) -> Any:
             return None if values is None else values[rows]

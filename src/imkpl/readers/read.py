@@ -14,29 +14,8 @@ import numpy as np
 from imkpl._checks import quote
 from imkpl.kernels import ParquetColumns
 from imkpl.kernels.sources import MAX_EXACT
+from imkpl.readers import column_roles as roles
 from imkpl.readers.check import find_left_out, find_problems
-from imkpl.readers.column_roles import (
-    IDENTIFIER,
-    TARGET_NAMES,
-    as_label_array,
-    as_numbers,
-    as_texts,
-    check_classes,
-    find_codes,
-    find_identifier,
-    find_missing,
-    find_reason_to_drop,
-    find_target,
-    looks_like_identifier,
-    no_values,
-    read_classes,
-    read_column,
-    read_flags,
-    read_identifiers,
-    refuse_infinite,
-    require_column,
-    unknown_target,
-)
 from imkpl.readers.data_file import (
     DataFile,
     Finding,
@@ -93,12 +72,12 @@ def read_training_file(
     raw = parse_file(path, options)
     if not hasattr(raw.samples, "columns"):
         data = _read_series(path, raw, options, needs_target=True)
-        check_classes(data.y, data.target or "y")
+        roles.check_classes(data.y, data.target or "y")
         return replace(data, findings=find_problems(data, None))
     whole, notes = _drop_empty_rows(raw)
     frame = _apply_options(whole, options, path.name)
-    target = find_target(list(frame.columns), options.target, raw.target, path.name)
-    labels, note = read_classes(frame[target], target)
+    target = roles.find_target(list(frame.columns), options.target, raw.target, path.name)
+    labels, note = roles.read_classes(frame[target], target)
     _check_roles(target, options)
     others = {target, options.group, options.eligible}
     identifier, ids = _name_rows(frame, options, others, path.name, notes)
@@ -108,14 +87,14 @@ def read_training_file(
         notes[-1] += f" Rows are numbered; --id {quote(identifier)} keeps the names."
     rows = _rows_with_class(labels, notes)
     frame, labels, ids = frame[rows], labels[rows], ids[rows]
-    check_classes(labels, target)
+    roles.check_classes(labels, target)
     groups = eligible = None
     if options.group is not None:
-        texts = enumerate(as_texts(frame[options.group]))
+        texts = enumerate(roles.as_texts(frame[options.group]))
         # A row of nobody belongs to itself.
         groups = np.array([f"row {i}" if one is None else f"group {one}" for i, one in texts])
     if options.eligible is not None:
-        eligible = read_flags(frame[options.eligible], options.eligible, "--eligible")
+        eligible = roles.read_flags(frame[options.eligible], options.eligible, "--eligible")
         shown = f"{int(eligible.sum())} of {count(len(eligible), 'row')} eligible"
         notes.append(f"Column {quote(options.eligible)}: {shown}.")
     left = frame.drop(columns=list({*others, identifier} - {None}))
@@ -129,7 +108,7 @@ def read_training_file(
         )
     data = DataFile(
         _build_frame(kept, ids),
-        as_label_array(labels),
+        roles.as_label_array(labels),
         ids,
         target=target,
         notes=(*notes, note, *more),
@@ -145,7 +124,7 @@ def read_training_file(
         text = f"{count(int(is_blank.sum()), 'row')} without a value to learn from left out."
         data, frame = data.take(np.flatnonzero(~is_blank)), frame[~is_blank]
         data = replace(data, notes=(*data.notes, text))
-        check_classes(data.y, target)
+        roles.check_classes(data.y, target)
     return replace(data, findings=(*find_problems(data, frame), *findings))
 
 
@@ -182,16 +161,12 @@ def read_new_file(
     labels: Any = None
     target: str | None = options.target or raw.target
     if needs_target or options.target is not None:
-        names = list(frame.columns)
-        if target is None:
-            raise unknown_target(names, path.name)
-        require_column(names, target, path.name, "--target")
-        labels, _ = read_classes(frame[target], target)
+        target = roles.find_target(list(frame.columns), options.target, raw.target, path.name, ())
+        labels, _ = roles.read_classes(frame[target], target)
         if needs_target:
             rows = _rows_with_class(labels, notes)
-            if not rows.any():
-                raise no_values(f"{quote(target)} of {path.name}")
-            frame, labels = frame[rows], as_label_array(labels[rows])
+            roles.check_classes(labels[rows], target, f" of {path.name}", least=1)
+            frame, labels = frame[rows], roles.as_label_array(labels[rows])
     elif classes:
         fitting = _find_known_classes(frame, expected, classes)
         # Of two such columns, nobody knows which one is meant.
@@ -242,7 +217,7 @@ def open_on_disk(
     n_rows, names = file.metadata.num_rows, file.schema_arrow.names
     if 8 * n_rows * len(names) <= LARGEST_FILE or n_rows <= max(MAX_EXACT, len(names)):
         return None
-    target = options.target or next((n for n in names if n.lower() in TARGET_NAMES), None)
+    target = options.target or next((n for n in names if n.lower() in roles.TARGET_NAMES), None)
     kept = features or [name for name in names if name not in {target, *options.drop}]
     if not set(kept) <= set(names):
         return None
@@ -254,15 +229,15 @@ def open_on_disk(
 
 def _read_on_disk(path: pathlib.Path, file: ParquetColumns, options: ReadOptions) -> DataFile:
     """Samples that stay in their file, and their classes."""
-    target = find_target(list(file.feature_names or ()), options.target, None, path.name)
+    target = roles.find_target(list(file.feature_names or ()), options.target, None, path.name)
     samples, column = file.split(target)
-    labels, note = read_classes(_as_series(column), target)
+    labels, note = roles.read_classes(_as_series(column), target)
     notes = [f"{len(labels)} rows stay in the file and are read a block at a time.", note]
     rows = np.flatnonzero(_rows_with_class(labels, notes))
-    check_classes(labels[rows], target)
+    roles.check_classes(labels[rows], target)
     data = DataFile(
         samples if rows.size == len(labels) else samples[rows],
-        as_label_array(labels[rows]),
+        roles.as_label_array(labels[rows]),
         rows + 1,
         target=target,
         notes=tuple(notes),
@@ -288,13 +263,13 @@ def _read_series(
             f"{path.name} has time series without classes, expected a class for each. Use a file "
             "with class labels."
         )
-    labels, note = read_classes(_as_series(raw.labels), "y")
+    labels, note = roles.read_classes(_as_series(raw.labels), "y")
     if None in labels.tolist():
         raise InputError(
             f"Time series {labels.tolist().index(None) + 1} of {path.name} has no class, expected "
             "one for each. Remove it from the file."
         )
-    return DataFile(raw.samples, as_label_array(labels), ids, "y", (*raw.notes, note))
+    return DataFile(raw.samples, roles.as_label_array(labels), ids, "y", (*raw.notes, note))
 
 
 def _drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
@@ -311,7 +286,7 @@ def _apply_options(frame: Any, options: ReadOptions, file: str) -> Any:
     for option in COLUMN_OPTIONS:
         named = getattr(options, option)
         for name in [named] if isinstance(named, str) else named or ():
-            require_column(list(frame.columns), name, file, f"--{option}")
+            roles.require_column(list(frame.columns), name, file, f"--{option}")
     used = {options.target, options.id_column, options.group, options.eligible}
     for name in options.drop:
         if name in used:
@@ -343,8 +318,8 @@ def _read_subgroups(frame: Any, columns: tuple[str, ...], file: str) -> dict[str
     """The texts in columns that divide the rows."""
     found = {}
     for column in columns:
-        require_column(list(frame.columns), column, file, "--by")
-        texts = as_texts(frame[column])
+        roles.require_column(list(frame.columns), column, file, "--by")
+        texts = roles.as_texts(frame[column])
         found[column] = np.array(["missing" if one is None else one for one in texts], object)
         n_values = len(set(found[column].tolist()))
         if n_values > MAX_SUBGROUPS:
@@ -360,7 +335,7 @@ def _empty_cells(frame: Any, codes: tuple[str, ...]) -> Any:
     if not codes:
         return frame
     wanted = {code.strip() for code in codes}
-    return frame.apply(lambda cells: cells.mask(find_codes(cells, wanted)))
+    return frame.apply(lambda cells: cells.mask(roles.find_codes(cells, wanted)))
 
 
 def _rows_with_class(labels: Any, notes: list[str]) -> Any:
@@ -374,12 +349,12 @@ def _name_rows(
     frame: Any, options: ReadOptions, others: set[Any], file: str, notes: list[str]
 ) -> tuple[str | None, Any]:
     """The column of row names, if there is one, and the names."""
-    identifier = find_identifier(frame, options.id_column, others, file)
+    identifier = roles.find_identifier(frame, options.id_column, others, file)
     if identifier is None:
         return None, frame.index.to_numpy() + 1
     if options.id_column is None:
         notes.append(f"Column {quote(identifier)} names the rows: all values differ.")
-    return identifier, read_identifiers(frame[identifier], identifier)
+    return identifier, roles.read_identifiers(frame[identifier], identifier)
 
 
 def _keep_columns(
@@ -393,14 +368,14 @@ def _keep_columns(
     kept, dropped = {}, {}
     findings: list[Finding] = []
     for name, cells in frame.items():
-        column = read_column(cells, name, kinds.get(name))
-        reason = find_reason_to_drop(column, is_wanted=name in kinds)
-        if not reason and name not in kinds and looks_like_identifier(cells, name):
-            reason = IDENTIFIER
+        column = roles.read_column(cells, name, kinds.get(name))
+        reason = roles.find_reason_to_drop(column, is_wanted=name in kinds)
+        if not reason and name not in kinds and roles.looks_like_identifier(cells, name):
+            reason = roles.IDENTIFIER
         if reason:
             dropped[name] = reason
             continue
-        refuse_infinite(column.values, name, file)
+        roles.refuse_infinite(column.values, name, file)
         kept[name] = column.values
         findings += column.findings
     return kept, dropped, findings
@@ -415,7 +390,7 @@ def _find_known_classes(
     """
     others = [name for name in frame.columns if name not in expected.names]
     if not all(isinstance(label, str) for label in classes):
-        others = [name for name in others if name.lower() in TARGET_NAMES]
+        others = [name for name in others if name.lower() in roles.TARGET_NAMES]
     found = {name: _as_known_classes(frame[name], classes) for name in others}
     return {name: labels for name, labels in found.items() if labels is not None}
 
@@ -425,7 +400,7 @@ def _as_known_classes(column: Any, classes: Sequence[Any]) -> Any:
     known = {str(label): label for label in classes}
     # Most columns show with their first cells that they hold something else.
     for cells in (column.head(LOOKED_AT), column):
-        texts = as_texts(cells)
+        texts = roles.as_texts(cells)
         if not {text for text in texts if text is not None} <= set(known):
             return None
     if not any(text is not None for text in texts):
@@ -465,15 +440,15 @@ def _read_expected(
     """The cells of a column that the model reads, as numbers or as categories."""
     if name in expected.categories:
         known = {str(category): category for category in expected.categories[name]}
-        texts = as_texts(column)
+        texts = roles.as_texts(column)
         new = list(dict.fromkeys(text for text in texts if text is not None and text not in known))
         if new:
             notes.append(f"Column {quote(name)}: {list_names(new)} not seen in training.")
         return np.array([known.get(text, text) for text in texts], dtype=object)
-    read = as_numbers(column, name, file)
-    refuse_infinite(read.values, name, file)
+    read = roles.as_numbers(column, name, file)
+    roles.refuse_infinite(read.values, name, file)
     notes += [finding.text for finding in read.findings]
-    is_missing = find_missing(read.values)
+    is_missing = roles.find_missing(read.values)
     if is_missing.any() and not expected.reads_missing:
         raise InputError(
             f"Column {quote(name)} of {file} has no number in "

@@ -223,7 +223,7 @@ def describe_features(subject: Subject) -> dict[str, Any]:
         for place in order
     ]
     n_kernels, expected = len(explanation.feature_names), explanation.expected_false_features
-    channels = subject.model._describe_channels()
+    channels = subject.model.describe_channels()
     is_feature = n_kernels == len(features) and not channels
     word = describe_size(subject)["feature_word"] if is_feature else "kernel"
     found = {

@@ -104,7 +104,7 @@ class Subject:
     @property
     def features(self) -> Comparison:
         """What cases are compared by: columns, or kernels that read more than one value."""
-        return self.explanation._comparison
+        return self.explanation.comparison
 
     @cached_property
     def values(self) -> Values | None:
@@ -152,7 +152,7 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
 
 
 def _read_samples(model: Any, X: Any, labels: list[Any] | None) -> Samples:
-    given = model._read_new(X)
+    given = model.read_new(X)
     kernels = model._predictor.kernels.cross(given)
     return Samples(given, kernels, row_labels(X, kernels.shape[0]), labels)
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels import BaseKernelBank, Kernels
+from imkpl.kernels import BaseKernelBank, Kernels, base
 from imkpl.kernels.base import Found, WrappedKernels, check_magnitude, check_pairs, check_rows
 from imkpl.kernels.blocks import BlockSamples, join_ranges, summarize
 from imkpl.kernels.normalize import BaseWrapper
@@ -57,8 +57,7 @@ def compute(client: Any, tasks: list[Any]) -> list[Any]:
 
     with dask.config.set(NO_WARNING):
         futures = client.compute(tasks)
-    found: list[Any] = client.gather(futures)
-    return found
+    return list(client.gather(futures))
 
 
 def _run(job: tuple[Callable[..., Any], tuple[Any, ...]], *piece: Any) -> Any:
@@ -175,19 +174,14 @@ class DaskBank(Cluster, BaseWrapper):
 class DaskKernels(Cluster, WrappedKernels):
     """Kernels whose sums are computed by the workers of a cluster, block by block."""
 
-    @property
-    def has_unit_diagonal(self) -> bool:  # type: ignore[override]
-        """Whether K_l(x, x) = 1 for every x and l by construction."""
-        return self.kernels.has_unit_diagonal
-
-    @property
-    def has_unit_norms(self) -> bool:
-        """Whether K_l(x, x) is 1 on average over the training part."""
-        return self.kernels.has_unit_norms
+    has_unit_diagonal = base.inside("has_unit_diagonal")
+    has_unit_norms = base.inside("has_unit_norms")
+    diagonal = base.inside("diagonal")
+    local = base.inside("local")
 
     def evaluate(self, index: int) -> FloatArray:
         """The matrix of one base kernel."""
-        return self.select([index]).combine([1.0])
+        return np.asarray(self.select([index]).combine([1.0]))
 
     def combine(self, weights: ArrayLike) -> FloatArray:
         """``sum_l weights_l K_l``, one block of kernels or samples per task."""
@@ -204,7 +198,10 @@ class DaskKernels(Cluster, WrappedKernels):
         bands, live = self._bands(n_rows), self.kernels.select(used)
         live = live if live.input_columns is None else live.narrowed()
         found = compute(client, make_tasks(_combine_band, bands, live, factors[used]))
-        return _join_bands(bands, found)
+        total = np.zeros(self.shape, dtype=found[0].dtype)
+        for (first, last), block in zip(bands, found, strict=True):
+            total[first:last, :last] = block
+        return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
     def contract(self, M: ArrayLike) -> FloatArray:
         """``<K_l, M>`` for every l, one block of kernels per task."""
@@ -231,10 +228,6 @@ class DaskKernels(Cluster, WrappedKernels):
         # A pair of samples in a row costs about as much as a value of a kernel of numbers.
         return self._by_blocks(16 * rows.nnz, "contract_rows", rows, factors, mixes)
 
-    def diagonal(self) -> FloatArray:
-        """``K_l(x, x)``, computed here."""
-        return self.kernels.diagonal()
-
     def tabulated(self) -> Kernels:
         """Expensive kernels evaluated once, by blocks of pairs; a table of them is read here."""
         if self.value_cost == 1.0:
@@ -250,14 +243,10 @@ class DaskKernels(Cluster, WrappedKernels):
         announce("kernels", f"100 % of {values.size}", values.size, values.size)
         return self.kernels.as_table(values)
 
-    def local(self) -> Kernels:
-        """The kernels without a cluster."""
-        return self.kernels.local()
-
     def around(self, kernels: Kernels) -> Self:
         """The same around other kernels, those of partitions that were gathered included."""
-        inside = kernels.kernels if isinstance(kernels, DaskKernels) else kernels
-        return replace(self, kernels=inside)
+        gathered = kernels.kernels if isinstance(kernels, DaskKernels) else kernels
+        return replace(self, kernels=gathered)
 
     def _client_for(self, n_values: float) -> Any:
         """The client, or None for few values and inside tasks."""
@@ -276,10 +265,7 @@ class DaskKernels(Cluster, WrappedKernels):
         return np.concatenate(compute(client, tasks), axis=axis)
 
     def _cut(self, kernels: IntArray) -> tuple[list[tuple[IntArray, Any]], Kernels | None]:
-        """Blocks of kernels, each on the columns that it reads.
-
-        Where kernels read everything, blocks are numbers of kernels, and all kernels are sent once.
-        """
+        """Blocks of kernels on the columns that they read, or places among kernels sent once."""
         blocks = np.array_split(kernels, min(self.n_blocks, kernels.size))
         if self.input_columns is None:
             return [(block, block) for block in blocks], self.kernels
@@ -309,14 +295,6 @@ def _call(part: Any, own: tuple[Any, ...], whole: Kernels | None, method: str, *
 def _combine_band(first: int, last: int, kernels: Kernels, weights: FloatArray) -> FloatArray:
     """Rows ``first:last`` of a combined kernel, up to the diagonal."""
     return kernels.between(np.arange(first, last), np.arange(last)).combine(weights)
-
-
-def _join_bands(bands: list[tuple[int, int]], found: list[FloatArray]) -> FloatArray:
-    """A symmetric matrix from bands of its rows up to the diagonal."""
-    total = np.zeros((bands[-1][1], bands[-1][1]), dtype=found[0].dtype)
-    for (first, last), block in zip(bands, found, strict=True):
-        total[first:last, :last] = block
-    return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
 
 def _tabulate_band(first: int, last: int, kernels: Kernels) -> FloatArray:
@@ -404,9 +382,9 @@ def _summarize(part: Any) -> tuple[Any, FloatArray, IntArray]:
 
 def _as_block(part: Any) -> FloatArray:
     """A partition as an array of float64; missing cells of a data frame become NaN."""
-    if isinstance(part, np.ndarray):
-        return np.ascontiguousarray(part, dtype=np.float64)
-    return np.ascontiguousarray(part.to_numpy(dtype=np.float64, na_value=np.nan))
+    is_frame = not isinstance(part, np.ndarray)
+    values = part.to_numpy(dtype=np.float64, na_value=np.nan) if is_frame else part
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def fetch_values(values: Any) -> Any:
@@ -427,14 +405,13 @@ def check_collection(X: Any) -> list[Any] | None:
             f"The chunks of X are of type {type(X._meta).__name__}, expected NumPy arrays. Use "
             "X.map_blocks(lambda chunk: chunk.toarray()) for sparse ones."
         )
-    kinds = [dtype.kind for dtype in X.dtypes] if is_frame else [X.dtype.kind]
-    wrong = [place for place, kind in enumerate(kinds) if kind not in "biuf"]
+    dtypes = list(X.dtypes) if is_frame else [X.dtype]
+    wrong = [place for place, dtype in enumerate(dtypes) if dtype.kind not in "biuf"]
     if wrong:
         name = f"Column {X.columns[wrong[0]]!r}" if is_frame else "The array"
-        dtype = X.dtypes.iloc[wrong[0]] if is_frame else X.dtype
         raise ValueError(
-            f"{name} has type {dtype}, expected numbers: on a cluster kernels read numeric columns "
-            "only. Encode it first, or leave it out."
+            f"{name} has type {dtypes[wrong[0]]}, expected numbers: on a cluster kernels read "
+            "numeric columns only. Encode it first, or leave it out."
         )
     return list(X.columns) if is_frame else None
 
@@ -477,8 +454,7 @@ def answer_lazily(model: Any, method: str, X: Any, options: dict[str, Any]) -> A
         sent,
         dtype=empty.dtype,
         meta=empty,
-        drop_axis=1 if empty.ndim == 1 else None,
-        chunks=None if empty.ndim == 1 else (whole.chunks[0], (empty.shape[1],)),
+        **({"chunks": (whole.chunks[0], empty.shape[1:])} if empty.ndim == 2 else {"drop_axis": 1}),
         name=f"{method}-{uuid4().hex}",
     )
 

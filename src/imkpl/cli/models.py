@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl.cli.output import echo_note
+from imkpl.cli.output import echo_note, echo_table
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.data_file import DataFile, list_names
 from imkpl.readers.read import ExpectedColumns, read_new_file
@@ -23,8 +23,6 @@ AUTO_NAMES = {
     "words": "per_word",
     "series": "per_view",
 }
-# These settings say how a fit runs, not what it learns.
-NOT_LEARNED = ("verbose", "n_jobs")
 
 
 def load_model(path: Path) -> Any:
@@ -59,11 +57,6 @@ def input_kind(model: Any) -> str:
 def name_kernels(model: Any) -> str:
     """What "auto" took."""
     return AUTO_NAMES.get(input_kind(model), str(model.kernels))
-
-
-def find_sparsity(model: Any) -> Any:
-    """The largest number of rows in a prototype."""
-    return model.sparsity or model._predictor.kernels.default_sparsity
 
 
 def expected_columns(model: Any) -> ExpectedColumns | None:
@@ -148,10 +141,9 @@ def _with_classes(data: DataFile, classes: Any, path: Path) -> DataFile:
         named = {str(label): label for label in classes.tolist()}
         y = [None if one is None else named.get(str(one), str(one)) for one in data.y.tolist()]
         data = replace(data, y=np.array(y, dtype=object))
-    known = set(classes.tolist())
-    labels = [label for label in dict.fromkeys(data.y.tolist()) if label is not None]
-    new = [label for label in labels if label not in known]
-    if new and len(new) == len(labels):
+    found = [label for label in dict.fromkeys(data.y.tolist()) if label is not None]
+    new = [label for label in found if label not in set(classes.tolist())]
+    if new and len(new) == len(found):
         raise InputError(
             f"{path.name} has none of the model's classes: found {list_names(new)}, expected "
             f"{list_names(classes.tolist())}. Name the column with the classes with --target."
@@ -182,16 +174,6 @@ def count_prototypes(model: Any) -> dict[str, int]:
     return {str(label): int((owners == label).sum()) for label in model.classes_}
 
 
-def read_settings(model: Any) -> dict[str, Any]:
-    """The parameters of a model, as plain values."""
-    values = {"estimator": type(model).__name__, **model.get_params(deep=False)}
-    return {
-        name: value if isinstance(value, bool | int | float | str | None) else repr(value)
-        for name, value in values.items()
-        if name not in NOT_LEARNED
-    }
-
-
 def describe_constraints(model: Any) -> dict[str, Any]:
     """Features that were required or excluded, and how many rows were eligible, if asked for."""
     given = {name: getattr(model, name, None) for name in ("require", "exclude")}
@@ -214,6 +196,7 @@ def list_features(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def show_features(features: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Cells of a table of features."""
-    return [(f"{one['weight']:.1%}", f"{one['evidence']:.0%}", one["name"]) for one in features]
+def echo_features(features: list[dict[str, Any]], kind: str, most: int | None = None) -> None:
+    """Print a table of features."""
+    cells = [(f"{one['weight']:.1%}", f"{one['evidence']:.0%}", one["name"]) for one in features]
+    echo_table(("weight", "evidence", kind), cells, most)
