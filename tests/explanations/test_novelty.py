@@ -22,7 +22,7 @@ def test_far_samples_are_refused_and_ordinary_ones_are_not():
 
 def test_the_explanation_refuses_the_same_samples():
     X, y = load_wine(return_X_y=True)
-    model = IMKPL(sparsity=3, max_kernels=5).fit(X[::2], y[::2])
+    model = IMKPL(n_prototypes=9, max_kernels=5).fit(X[::2], y[::2])
     samples = np.concatenate([X[1::2], X[1::2] * np.linspace(0.2, 3, 89)[:, np.newaxis]])
     refused = [label is None for label in model.predict(samples, reject=True)]
     explanation = model.explain(samples)

@@ -14,7 +14,7 @@ def series():
     y = np.repeat([0, 1], 15)
     X = 0.3 * rng.standard_normal((30, 2, 20))
     X[y == 1, 1, 8:12] += 3
-    model = IMKPL("global_alignment", sparsity=3).fit(X, y)
+    model = IMKPL("global_alignment", n_prototypes=4).fit(X, y)
     return model, X, y
 
 
@@ -42,7 +42,7 @@ def test_aligned_samples_are_those_behind_the_decision(series):
     assert [one.amount for one in aligned] == sorted(mix[mix > 0], reverse=True)
     # Printed, they do not show every number.
     assert len(repr(aligned)) < 400 * len(aligned)
-    values = model._predictor.kernel(model.read_new(X))[20]
+    values = model.predictor_.kernel(model.read_new(X))[20]
     names = explanation.support_ids.tolist()
     for one in aligned:
         similarities = [alignment.similarity for alignment in one.alignments.values()]
@@ -53,7 +53,7 @@ def test_aligned_samples_are_those_behind_the_decision(series):
 def test_a_window_says_when_and_a_summary_what(series):
     _, X, y = series
     bank = GlobalAlignment(views=("values", "level"), windows=(1, 4))
-    model = IMKPL(bank, sparsity=3).fit(X, y)
+    model = IMKPL(bank, n_prototypes=4).fit(X, y)
     best = model.kernel_names_[int(np.argmax(model.kernel_weights_))]
     # The bump is in steps 8 to 11 of 20.
     assert best.startswith("channel 1 (")
@@ -63,7 +63,7 @@ def test_a_window_says_when_and_a_summary_what(series):
         if "37.5-62.5" in name:
             assert found.times.min() >= 7
             assert found.times.max() <= 12
-    level = IMKPL(GlobalAlignment(views=("level",), windows=(4,)), sparsity=3).fit(X, y)
+    level = IMKPL(GlobalAlignment(views=("level",), windows=(4,)), n_prototypes=4).fit(X, y)
     card = level.explain(X[20:21]).card(0)
     assert card.series["summary"] == "level"
     assert (card.series["from"], card.series["to"]) == (7, 12)
@@ -73,6 +73,6 @@ def test_a_window_says_when_and_a_summary_what(series):
 
 def test_kernels_of_vectors_have_no_alignment():
     X, y = load_wine(return_X_y=True)
-    explanation = IMKPL(sparsity=2, max_kernels=3).fit(X, y).explain(X[:1])
+    explanation = IMKPL(n_prototypes=6, max_kernels=3).fit(X, y).explain(X[:1])
     with pytest.raises(TypeError, match="Only alignment kernels compare series step by step"):
         explanation.align(0)

@@ -122,18 +122,6 @@ def test_what_similarities_lack_is_shared_among_channels(rng):
         assert parts[2] > 0.9 * parts.sum() > 0.01
 
 
-def test_weighed_groups_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="must be 'weighed' or a mapping"):
-        GlobalAlignment(groups="all")
-    with pytest.raises(ValueError, match="two rules for widths"):
-        GlobalAlignment(groups="weighed", bandwidth=2.0)
-    for groups, weights in ((None, [1.0, 1.0]), ("weighed", [1.0, -1.0]), ("weighed", [0.0, 0.0])):
-        with pytest.raises(ValueError, match="numbers of at least 0, not all of them 0"):
-            GlobalAlignment(groups=groups).weighed(np.array(weights))
-    with pytest.raises(ValueError, match=r"has shape \(2,\), expected \(3,\): one per channel"):
-        GlobalAlignment(groups="weighed").weighed(np.ones(2)).on(np.zeros((2, 3, 4)))
-
-
 def test_the_recursion_sums_over_all_alignments(rng):
     x, y = rng.standard_normal((2, 5)), rng.standard_normal((2, 4))
 
@@ -398,6 +386,17 @@ def test_given_bandwidths_are_kept(rng):
         ({"groups": {}}, "no groups"),
         ({"dtype": "float16"}, "float64"),
         ({"table_dtype": float}, "float64"),
+        ({"views": "values"}, "must be a tuple of different names among values, differences"),
+        ({"views": ("values", "mood")}, "must be a tuple of different names"),
+        ({"views": ()}, "must be a tuple of different names"),
+        ({"windows": (2, 2)}, r"positive whole numbers, such as \(1, 2, 4\)"),
+        ({"windows": (0,)}, "positive whole numbers"),
+        ({"windows": (None,)}, "positive whole numbers"),
+        ({"groups": "all"}, "must be 'weighed' or a mapping"),
+        ({"groups": "weighed", "bandwidth": 2.0}, "two rules for widths"),
+        ({"channel_weights": [1.0, 1.0]}, "numbers of at least 0, not all of them 0"),
+        ({"groups": "weighed", "channel_weights": [1, -1]}, "numbers of at least 0"),
+        ({"groups": "weighed", "channel_weights": [0, 0]}, "not all of them 0"),
     ],
 )
 def test_bad_settings_are_explained(settings, message):
@@ -415,6 +414,8 @@ def test_bad_samples_are_explained(rng):
         GlobalAlignment(bandwidth=[1.0, 2.0, 3.0]).on(X)
     with pytest.raises(ValueError, match=r"values up to .* expected at most 1e\+150"):
         GlobalAlignment().on(SeriesSet(X.values * 1e200, X.starts))
+    with pytest.raises(ValueError, match=r"has shape \(3,\), expected \(2,\): one per channel"):
+        GlobalAlignment(groups="weighed").weighed(np.ones(3)).on(X)
     kernels = GlobalAlignment().on(X)
     for some in (kernels, kernels.select([1]).narrowed()):
         with pytest.raises(ValueError, match="reads channel 1"):
@@ -462,8 +463,6 @@ def test_a_table_holds_the_values_of_all_pairs(rng, dtype, monkeypatch):
     kernels = GlobalAlignment(table_dtype=dtype).on(arrays)
     whole, told = kernels.tabulated(), []
     assert whole.values.dtype == dtype
-    assert whole.kernel_names() == kernels.kernel_names()
-    assert whole.most_kernels == kernels.most_kernels
     assert_allclose(whole.evaluate(1), kernels.evaluate(1), rtol=1e-6 if dtype == "float32" else 0)
     monkeypatch.setattr(align, "BLOCK_PAIRS", 3)
     assert_array_equal(kernels.tabulated().values, whole.values)
@@ -593,19 +592,3 @@ def test_windows_of_a_single_step_keep_it():
     single = SeriesSet.from_list([[[3.0]], [[5.0]]])
     values = GlobalAlignment(length=None, views=VIEWS, windows=(4,)).on(single).pairs([0], [1])
     assert np.all((values > 0) & (values <= 1))
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"views": "values"}, "must be a tuple of different names among values, differences"),
-        ({"views": ("values", "mood")}, "must be a tuple of different names"),
-        ({"views": ()}, "must be a tuple of different names"),
-        ({"windows": (2, 2)}, r"positive whole numbers, such as \(1, 2, 4\)"),
-        ({"windows": (0,)}, "positive whole numbers"),
-        ({"windows": (None,)}, "positive whole numbers"),
-    ],
-)
-def test_views_and_windows_that_make_no_sense_are_refused(settings, problem):
-    with pytest.raises(ValueError, match=problem):
-        GlobalAlignment(**settings)

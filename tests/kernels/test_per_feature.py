@@ -13,7 +13,7 @@ from sklearn import config_context
 
 from contracts.bank import check_bank
 from imkpl._threads import count_threads, limited_threads
-from imkpl.kernels import Normalized, PerFeatureGaussian
+from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels._gaussian_loops import _exp_minus, _exp_minus_single
 from imkpl.kernels.forms import Form
 from imkpl.kernels.per_feature import (
@@ -117,12 +117,6 @@ def test_exponential_is_accurate():
     assert exp_minus(np.zeros(1))[0] == 1.0
 
 
-def test_bandwidth_is_the_mean_squared_difference():
-    X, _ = make_data()
-    expected = [mean_squared_difference(X[:, c]) for c in range(7)]
-    assert_allclose(PerFeatureGaussian().on(X).widths, expected, rtol=1e-13)
-
-
 def test_integer_weights_equal_repeated_samples():
     X, _ = make_data()
     counts = np.random.default_rng(5).integers(0, 4, 41)
@@ -209,25 +203,6 @@ def test_bad_settings_and_samples_are_explained(call, sentence):
         call(X)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda kernels, X: kernels.combine([1.0]), "one number per kernel"),
-        (lambda kernels, X: kernels.contract(np.ones((2, 3))), "one row and one column per sample"),
-        (lambda kernels, X: kernels.cross(X[:, :3]), "columns of the training part"),
-        (lambda kernels, X: kernels.pairs([0, 1], [0]), "two lists of one length"),
-        (lambda kernels, X: kernels.pairs([0], [41]), "X has 41 samples"),
-        (lambda kernels, X: kernels.pairs([-1], [0]), "X has 41 samples"),
-        (lambda kernels, X: kernels.select([7]), "expected 0 to 6"),
-        (lambda kernels, X: kernels.select([True] * 7), "numpy.flatnonzero"),
-    ],
-)
-def test_bad_input_is_explained(call, sentence):
-    X, _ = make_data()
-    with pytest.raises(ValueError, match=sentence):
-        call(PerFeatureGaussian().on(X), X)
-
-
 def test_kernels_between_other_samples_can_be_narrowed():
     X, Y = make_data()
     kernels = PerFeatureGaussian().on(X).select([5, 2]).cross(Y)
@@ -265,13 +240,6 @@ def test_samples_are_read_in_the_form_of_the_training_part():
         FeatureKernels.read(frame[["b", "a"]], form)
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         FeatureKernels.read(frame[:1], Form())
-
-
-def test_number_of_threads_is_left_as_it_was():
-    X, _ = make_data()
-    before = count_threads()
-    PerFeatureGaussian().on(X).combine(np.ones(7))
-    assert count_threads() == before
 
 
 def test_a_feature_without_a_normal_spread_is_constant():
@@ -349,11 +317,3 @@ def test_blocks_and_threads_in_single_precision_give_the_same_bits():
     for working_memory in (1e-6, 16 * 220 * 33 / 2**20):
         with config_context(working_memory=working_memory):
             assert_array_equal(single.combine(weights), expected)
-
-
-def test_wrappers_pass_single_precision_on():
-    X, Y, weights = make_wide_data()
-    kernels = Normalized(PerFeatureGaussian()).on(X).cross(Y)
-    found = kernels.in_single_precision().combine(weights)
-    assert found.dtype == np.float32
-    assert_allclose(found, kernels.combine(weights), rtol=1e-5)

@@ -47,16 +47,6 @@ def test_matrix_counts_as_one_kernel():
     check_bank(Precomputed(), make_stack()[:, :, 0], make_new()[:, :, 0], dense_twin)
 
 
-def test_split_of_scikit_learn_gives_the_test_part():
-    stack, weights = make_stack(), np.arange(5.0)
-    train, test = np.arange(20), np.arange(20, 27)
-    kernels = Precomputed().on(stack[np.ix_(train, train)])
-    expected = (stack @ weights)[np.ix_(test, train)]
-    new = stack[np.ix_(test, train)]
-    assert_allclose(kernels.cross(new).combine(weights), expected)
-    assert_allclose(kernels.take([3, 1]).cross(new).combine(weights), expected[:, [3, 1]])
-
-
 def test_the_stack_is_neither_copied_nor_kept():
     stack = make_stack()
     kernels = Precomputed().on(stack).take([4, 9, 2])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.kernels import PerColumn, PerFeatureGaussian, resolve_bank
+from imkpl.kernels import PerColumn, PerFeatureGaussian
 from imkpl.kernels.forms import Form
 from imkpl.kernels.table import TableKernels, weighted_median
 from imkpl.tables import read_table
@@ -126,13 +126,6 @@ def test_every_path_is_right_for_many_categories():
     assert_allclose(narrow, exact, rtol=1e-9)
 
 
-def test_equal_categories_are_exactly_one_and_others_nothing():
-    X = read_table([["a"], ["b"], ["a"], [None]])
-    K = PerColumn().on(X).evaluate(0)
-    assert_array_equal(K == 1.0, [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])
-    assert K[0, 1] < 1e-200
-
-
 def test_tables_of_numbers_have_the_kernels_of_features_to_the_last_bit():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((50, 9)) * 10.0 ** np.arange(9), rng.standard_normal((20, 9))
@@ -148,24 +141,6 @@ def test_tables_of_numbers_have_the_kernels_of_features_to_the_last_bit():
     assert_array_equal(table.contract(M), features.contract(M))
 
 
-def test_a_missing_number_is_the_median_and_the_bandwidth_is_that_of_the_others():
-    kernels = PerColumn().on([[1.0], [None], [2.0], [9.0]])
-    there = np.array([1.0, 2.0, 9.0])
-    width = 2 * there.var()
-    assert_allclose(kernels.evaluate(0)[1], np.exp(-((2.0 - np.array([1, 2, 2, 9])) ** 2) / width))
-    assert kernels.kernel_names(["age"]) == ["age", "age is missing"]
-    assert_array_equal(
-        kernels.evaluate(1).round(), [[1, 0, 1, 1], [0, 1, 0, 0], [1, 0, 1, 1], [1, 0, 1, 1]]
-    )
-
-
-def test_new_missing_cells_in_columns_without_any():
-    kernels = PerColumn().on([[1.0, "a"], [2.0, "b"], [9.0, "b"]])
-    assert kernels.n_kernels == 2
-    assert evaluate(kernels, 0, [[None, None]])[0, 1] == 1.0
-    assert_allclose(evaluate(kernels, 1, [[None, None]]), 0.0, atol=1e-200)
-
-
 def test_categories_not_seen_in_training_are_like_no_training_sample():
     kernels = PerColumn().on([["a"], ["b"]])
     new = kernels.cross(read_table([["z"], ["y"], ["z"], ["a"]]))
@@ -176,23 +151,6 @@ def test_categories_not_seen_in_training_are_like_no_training_sample():
     expected = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
     assert_allclose(new.evaluate(0), expected, atol=1e-200)
     assert_allclose(evaluate(new.take([1]), 0, [["w"], ["y"]]), [[0], [1]], atol=1e-200)
-
-
-@pytest.mark.parametrize(
-    ("cells", "new"),
-    [(["a", "a"], "b"), ([None, None], 5.0), ([3.0, 3.0], 5.0), ([3.0, None], None)],
-    ids=["category", "nothing", "number", "number or nothing"],
-)
-def test_a_column_without_differences_has_the_constant_kernel(cells, new):
-    X = [[cell, place] for place, cell in enumerate(cells)]
-    kernels = PerColumn().on(X)
-    assert_array_equal(evaluate(kernels, 0, [[new, 0.0], *X]), 1.0)
-
-
-def test_marks_of_a_column_without_cells_are_constant():
-    kernels = PerColumn().on([[None, 1.0], [None, 2.0]])
-    assert kernels.kernel_names() == ["x0", "x1", "x0 is missing"]
-    assert_array_equal(evaluate(kernels, 2, [[None, 1.0], [3.0, 1.0]]), 1.0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -291,10 +249,6 @@ def test_tables_are_read_in_the_form_of_the_training_part():
         TableKernels.read(frame.rename(columns={"sex": "gender"}), form)
     with pytest.raises(ValueError, match="X has 1 row, expected at least 2 to learn from"):
         TableKernels.read(frame[:1], Form())
-
-
-def test_the_name_of_the_bank():
-    assert isinstance(resolve_bank("per_column"), PerColumn)
 
 
 @pytest.mark.parametrize("listed", ["code", [1.5], [True], 3, [["a"]]], ids=repr)

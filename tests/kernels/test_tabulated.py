@@ -31,13 +31,6 @@ def test_laws(series):
     assert table.most_kernels == kernels.most_kernels
 
 
-def test_a_table_in_single_precision_is_half_as_large(series):
-    kernels = GlobalAlignment(table_dtype="float32").on(series)
-    table = kernels.tabulated()
-    assert table.values.dtype == np.float32
-    assert_allclose(stack_of(table), stack_of(kernels), atol=1e-7)
-
-
 def test_packing_is_undone_by_unpacking(rng):
     for n in (0, 1, 2, 5):
         K = rng.standard_normal((n, n))

@@ -46,7 +46,7 @@ def test_titles_and_names_say_what_is_shown(wine):
         f"{predicted}: similarity {first.similarity:.2f} to prototype {first.prototype}\nsample"
     )
     assert "bottle" in labels(prototypes)[0]
-    assert f"Novelty {display.novelty:.2f}" in prototypes.get_xlabel()
+    assert f"Novelty {display.explanation.novelty[0]:.2f}" in prototypes.get_xlabel()
 
 
 def test_features_beyond_the_limit_are_summed(wine):

@@ -101,7 +101,7 @@ def test_samples_without_features_cannot_be_drawn(wine):
     _, X, y = wine
     K = rbf_kernel(X / X.std())
     model = IMKPL(kernels="precomputed", sparsity=2, n_prototypes=6).fit(K, y)
-    with pytest.raises(TypeError, match=r"read neither tables nor series"):
+    with pytest.raises(TypeError, match="read similarities, neither tables nor"):
         PrototypesDisplay.compute(model)
 
 

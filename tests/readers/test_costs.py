@@ -17,47 +17,32 @@ USUAL_LIMIT = 131_072
 ARFF = "@relation r\n@attribute a numeric\n@attribute kind {x,y}\n@data\n"
 
 
-def write_repeated_names(n):
-    rows = "\n".join(",".join([str(row + place) for place in range(n)]) for row in range(2))
-    return "csv", ",".join(["a"] * n) + "\n" + rows
+def write_csv(names):
+    rows = [",".join(str(row + place) for place in range(len(names))) for row in range(2)]
+    return "a.csv", "\n".join([",".join(names), *rows])
 
 
-def write_names_with_numbers(n):
-    """The number that a repeated name would get is taken."""
-    names = ["a"] * n + [f"a_{place}" for place in range(n)]
-    return "csv", ",".join(names) + "\n" + ",".join(["1"] * (2 * n))
+def write_categories(names):
+    return "a.arff", ARFF.replace("x,y", ",".join(names)) + "\n".join(f"1,{one}" for one in names)
 
 
-def write_arff_spaces(n):
-    return "arff", ARFF.replace("@data", f"@attribute{' ' * n}\n@data") + "1,x"
+COSTS = {
+    "repeated names": (50, lambda n: write_csv(["a"] * n)),
+    # The number that a repeated name would get is taken.
+    "names with numbers": (50, lambda n: write_csv(["a"] * n + [f"a_{i}" for i in range(n)])),
+    "spaces": (4000, lambda n: ("a.arff", ARFF.replace("@data", f"@attribute{' ' * n}\n@data"))),
+    "quotes": (1000, lambda n: ("a.arff", ARFF + "1," + ",'a" * n)),
+    "categories": (2000, lambda n: write_categories([f"c{i}" for i in range(n)])),
+}
 
 
-def write_arff_quotes(n):
-    return "arff", ARFF + "1," + ",'a" * n
-
-
-def write_arff_categories(n):
-    names = [f"c{place}" for place in range(n)]
-    rows = "\n".join(f"1,{name}" for name in names)
-    return "arff", ARFF.replace("x,y", ",".join(names)) + rows
-
-
-@pytest.mark.parametrize(
-    ("write", "n"),
-    [
-        (write_repeated_names, 50),
-        (write_names_with_numbers, 50),
-        (write_arff_spaces, 4000),
-        (write_arff_quotes, 1000),
-        (write_arff_categories, 2000),
-    ],
-)
-def test_sixteen_times_the_size_takes_no_more_than_64_times_as_long(tmp_path, write, n):
+@pytest.mark.parametrize(("n", "write"), COSTS.values(), ids=COSTS)
+def test_sixteen_times_the_size_takes_no_more_than_64_times_as_long(tmp_path, n, write):
     """Work that grows with the square would take 256 times as long."""
 
     def measure(size):
-        ending, content = write(size)
-        path = tmp_path / f"a.{ending}"
+        name, content = write(size)
+        path = tmp_path / name
         path.write_text(content)
         start = time.perf_counter()
         with contextlib.suppress(InputError):

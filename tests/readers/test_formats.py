@@ -139,7 +139,9 @@ def test_columns_that_are_neither_numbers_nor_categories_are_left_out(
         read_new_file(path, expected, ReadOptions())
 
 
-@pytest.mark.parametrize(("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather")])
+@pytest.mark.parametrize(
+    ("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather"), ("xlsx", r"\.xlsx")]
+)
 def test_damaged_files_are_refused(tmp_path, ending, kind):
     path = tmp_path / f"a.{ending}"
     path.write_bytes(b"PAR1 this is no such file PAR1")

@@ -30,26 +30,21 @@ def check_values(data):
 
 
 @pytest.mark.parametrize(
-    ("separator", "name"),
+    ("separator", "decimal", "said"),
     [
-        (",", "commas"),
-        (";", "semicolons"),
-        ("\t", "tabs"),
-        ("|", "vertical bars"),
-        (" ", "white space"),
+        (",", ".", "commas"),
+        (";", ".", "semicolons"),
+        ("\t", ".", "tabs"),
+        ("|", ".", "vertical bars"),
+        (" ", ".", "white space"),
+        (";", ",", "semicolons, decimal comma"),
+        ("\t", ",", "tabs, decimal comma"),
     ],
 )
-def test_separators_are_found_and_said(tmp_path, separator, name):
-    data = read(write(tmp_path / "a.csv", separator=separator))
+def test_separators_and_decimal_commas_are_found_and_said(tmp_path, separator, decimal, said):
+    data = read(write(tmp_path / "a.csv", separator=separator, decimal=decimal))
     check_values(data)
-    assert data.notes[0] == f"a.csv: cells separated by {name}."
-
-
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_decimal_commas_are_found_and_said(tmp_path, separator):
-    data = read(write(tmp_path / "a.csv", separator=separator, decimal=","))
-    check_values(data)
-    assert data.notes[0].endswith(", decimal comma.")
+    assert data.notes[0] == f"a.csv: cells separated by {said}."
 
 
 @pytest.mark.parametrize("head", [["height", "weight"], None])
@@ -166,30 +161,21 @@ def test_a_few_texts_among_numbers_are_missing_and_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("1,2", "Line 4 of a.csv has 2 cells, expected 3 as in the first line"),
-        ("1,2,cat,4", "Line 4 of a.csv has 4 cells, expected 3 as in the first line"),
-    ],
-)
-def test_a_line_with_other_cells_is_named(tmp_path, line, message):
-    path = write(tmp_path / "a.csv")
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:3], line, *lines[3:]]))
-    with pytest.raises(InputError, match=message):
-        read(path)
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("", r"a\.csv is empty, expected rows of data"),
         ("height,kind\n", r"a\.csv has a header and no rows"),
         (";;;;;;", r"has a header and no rows, expected rows of data"),
         ("\n \n", r"a\.csv has only blank lines"),
         ("PK\x03\x04rest of a spreadsheet", r"a\.csv is not a text file"),
+        (
+            "a,b,kind\n1,2,u\n1,2\n2,3,v",
+            r"Line 3 of a\.csv has 2 cells, expected 3 as in the first",
+        ),
+        ("a,b,kind\n1,2,u\n1,2,v,4\n", r"Line 3 of a\.csv has 4 cells, expected 3 as in the first"),
     ],
 )
-def test_files_without_rows_are_refused(tmp_path, content, message):
+def test_files_without_rows_or_with_other_cells_are_refused(tmp_path, content, message):
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(InputError, match=message):
         read(tmp_path / "a.csv")

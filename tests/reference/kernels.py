@@ -3,14 +3,10 @@
 import numpy as np
 
 
-def repeat_samples(X, counts):
-    return np.repeat(X, counts, axis=0)
-
-
 def mean_squared_difference(x, counts=None):
     """The mean of (x_i - x_j)**2 over all ordered pairs, by listing them."""
     x = np.asarray(x, dtype=np.float64)
-    x = x if counts is None else repeat_samples(x, counts)
+    x = x if counts is None else np.repeat(x, counts)
     return np.mean([(a - b) ** 2 for a in x for b in x])
 
 

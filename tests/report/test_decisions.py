@@ -43,8 +43,7 @@ def test_measures_are_those_of_the_scorers(wine):
         interpretability_scorer(wine.model), rel=1e-5
     )
     # Codes over the prototypes of all classes, not of the predicted one.
-    predictor = wine.model._predictor
-    codes = predictor.encoder.encode(predictor.similarities(wine.X.to_numpy()))
+    codes = wine.model.explain(wine.X).evidence.encoding.codes
     expected = discrimination_score(codes, wine.y, wine.model.prototype_classes_)
     assert measures["discrimination"] == pytest.approx(expected, rel=1e-5)
 
@@ -83,13 +82,8 @@ def test_the_verdict_compares_with_the_baseline(wine, accuracy, low, level):
 
 def test_folds_have_more_to_say_than_held_out_cases(wine):
     found = copy.deepcopy(wine.found)
-    found["folds"] = {
-        "accuracy": 0.5,
-        "interval": [0.3, 0.7],
-        "folds": 5,
-        "repeats": 4,
-        "rows": 178,
-    }
+    found["folds"] = {"accuracy": 0.5, "interval": [0.3, 0.7]}
+    found["folds"] |= {"folds": 5, "repeats": 4, "rows": 178}
     assert write_verdict(found)["level"] == "unclear"
     sentence = "In 4 \xd7 5 folds of all 178 rows such models are right for 50.0\xa0%"
     assert sentence in render_report(found)

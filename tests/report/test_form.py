@@ -77,9 +77,8 @@ def assert_same(found, expected, where=""):
 
 def cells_of(model, X):
     explanation = model.explain(X)
-    features = explanation.comparison
-    samples = explanation.evidence.samples
-    return explanation, [features.cells(samples, row) for row in range(len(explanation))]
+    features, kernels = explanation.comparison, explanation.evidence.kernels
+    return explanation, [features.cells(kernels, row) for row in range(len(explanation))]
 
 
 def compare(page, model, X):
@@ -157,7 +156,7 @@ def test_what_the_page_needs_has_all_its_digits(wine):
 
 def test_without_a_form_a_sentence_says_why(two_blobs, wine, monkeypatch):
     X, y = two_blobs
-    share = IMKPL(sparsity=2, decision="share").fit(X, y)
+    share = IMKPL(n_prototypes=4, decision="share").fit(X, y)
     assert "only Python can solve" in describe(form.describe_form, share, X)["why_absent"]
     words = IMKPL("per_word", n_prototypes=4).fit(csr_array(np.round(np.abs(X))), y)
     counts = csr_array(np.round(np.abs(X)))

@@ -20,7 +20,7 @@ def series():
     X = rng.standard_normal((24, 3, 20))
     X[:, 1] += 4 * np.sin(np.arange(20) / (2 + y[:, None]))
     X[3, :, 15:] = np.nan
-    return IMKPL("global_alignment", sparsity=2, max_kernels=2).fit(X[::2], y[::2]), X, y
+    return IMKPL("global_alignment", n_prototypes=2, max_kernels=2).fit(X[::2], y[::2]), X, y
 
 
 def test_series_are_drawn_and_explained_over_time(series):
@@ -52,7 +52,7 @@ def similarities(two_blobs):
     stack = np.exp(-((X[:, np.newaxis] - X[np.newaxis]) ** 2) / 4)
     train, test = np.arange(0, 40, 2), np.arange(1, 40, 2)
     K = stack[np.ix_(train, train)]
-    model = IMKPL(kernels="precomputed", sparsity=2).fit(K, y[train])
+    model = IMKPL(kernels="precomputed", n_prototypes=4).fit(K, y[train])
     return model, (K, y[train]), stack[np.ix_(test, train)], y[test]
 
 
@@ -72,9 +72,9 @@ def test_objects_have_reasons_but_no_values():
     def share_letters(A, B):
         return np.array([[len(set(a) & set(b)) / 3 for b in B] for a in A])
 
-    words = ["abc", "abd", "abe", "xyz", "xyw", "xyq"]
-    model = IMKPL(FunctionKernel(share_letters, vector_input=False), sparsity=2)
-    model.fit(words, [0, 0, 0, 1, 1, 1])
+    words = [f"{start}{end}" for start in ("ab", "xy") for end in "cdefghijkl"]
+    model = IMKPL(FunctionKernel(share_letters, vector_input=False), n_prototypes=2)
+    model.fit(words, np.repeat([0, 1], 10))
     found = summarize(model, ["abz", "xyc"], [0, 1])
     assert found["kind"] == "objects"
     assert found["provenance"]["data"][0]["sha256"] is None
@@ -87,7 +87,7 @@ def test_objects_have_reasons_but_no_values():
 def test_many_classes_list_the_pairs_that_were_confused(rng):
     y = np.repeat(np.arange(35), 6)
     X = rng.standard_normal((210, 5)) + 3 * np.column_stack([y % 6, y // 6, y % 5, y, y % 7])
-    model = IMKPL(sparsity=1, max_kernels=3).fit(X[::2], y[::2])
+    model = IMKPL(n_prototypes=35, max_kernels=3).fit(X[::2], y[::2])
     found = summarize(model, X[1::2], y[1::2])
     page = render_report(found)
     assert "All confused classes" in page
@@ -104,7 +104,7 @@ def table():
     crp = rng.gamma(2, 2, 60) + 4 * (y == "sick")
     X = pd.DataFrame({"crp": crp, "site": site, "smoker": rng.random(60) < 0.5})
     X.loc[::7, "crp"] = np.nan
-    return IMKPL("per_column", sparsity=2).fit(X[:40], y[:40]), X, y
+    return IMKPL("per_column", n_prototypes=4).fit(X[:40], y[:40]), X, y
 
 
 def test_tables_show_categories_and_missing_cells(table):

@@ -55,7 +55,7 @@ def test_a_prototype_has_its_place_in_its_class(wine):
 def spoiled(wine):
     """The wine model with a copied prototype, an impure one, and labels that make one wrong."""
     model = copy(wine.model)
-    predictor = model._predictor
+    predictor = model.predictor_
     gram = predictor.encoder.gram.copy()
     last = len(gram) - 1
     gram[0, last] = gram[last, 0] = 0.97 * np.sqrt(gram[0, 0] * gram[last, last])

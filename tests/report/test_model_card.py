@@ -91,21 +91,9 @@ def test_both_forms_say_the_same(name):
 
 
 def test_a_card_has_the_figures_of_the_page(hostile):
-    page = {
-        **hostile.found,
-        "subgroups": [
-            {
-                "column": HOSTILE[i % 2],
-                "value": HOSTILE[2],
-                "n": 9,
-                "n_right": 8,
-                "interval": [0.5, 0.99],
-                "n_novel": 1,
-                "n_no_evidence": 0,
-            }
-            for i in range(2)
-        ],
-    }
+    group = {"value": HOSTILE[2], "n": 9, "n_right": 8, "interval": [0.5, 0.99], "n_novel": 1}
+    groups = [{**group, "n_no_evidence": 0, "column": HOSTILE[i]} for i in range(2)]
+    page = {**hostile.found, "subgroups": groups}
     text, accuracy = compare(describe(HOSTILE[0]), [], page), page["accuracy"]
     assert f"{accuracy['n_right']} of {accuracy['n']} right" in text
     assert text.count("| 9 | 8 | 89 % | 50 % to 99 % | 1 | 0 |") == 2

@@ -6,9 +6,7 @@ from urllib.parse import quote
 
 from imkpl import stability
 from imkpl.report import render_report
-from imkpl.report.page import (
-    draw_map,
-)
+from imkpl.report.page import draw_map
 
 from .conftest import HOSTILE
 
@@ -39,14 +37,7 @@ class Reader(HTMLParser):
 def test_the_page_has_all_sections_in_order(wine_page):
     reader = Reader(wine_page)
     sections = [one["id"] for one in reader.find("section") if "id" in one]
-    assert sections == [
-        "verdict",
-        "cases",
-        "prototypes",
-        "features",
-        "map",
-        "methods",
-    ]
+    assert sections == ["verdict", "cases", "prototypes", "features", "map", "methods"]
     assert reader.find("html")[0]["lang"] == "en"
 
 

@@ -77,7 +77,7 @@ def test_training_samples_that_contradict_each_other_are_reported(wine):
 
 
 def test_other_models_are_refused_with_a_way_out():
-    with pytest.raises(TypeError, match="such as IMKPL explains itself, got dict"):
+    with pytest.raises(TypeError, match="is dict, expected a prototype model such as IMKPL"):
         summarize({}, [[0.0]])
 
 

@@ -205,12 +205,14 @@ def path(
     # Settings and weights of the last step of a pipeline have its name before theirs.
     prefix = "" if last is estimator else f"{estimator.steps[-1][0]}__"
     given = {"sample_weight": sample_weight, "eligible": eligible}
-    params = {f"{prefix}{k}": np.asarray(v) for k, v in given.items() if v is not None}
+    params = {f"{prefix}{name}": values for name, values in given.items() if values is not None}
 
     def fit(X: Any, y: Any, rows: Any, limits: dict[str, Any]) -> Any:
         copy = clone(estimator)
         last_step(copy).set_params(**limits)
-        return copy.fit(X, y, **{name: values[rows] for name, values in params.items()})
+        # A single weight is that of all samples.
+        taken = {k: np.asarray(v)[rows] if np.ndim(v) else v for k, v in params.items()}
+        return copy.fit(X, y, **taken)
 
     announce("path", "fitting to all samples")
     everything = slice(None)

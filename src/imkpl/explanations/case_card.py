@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -132,10 +132,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     one = explanation[range(len(explanation))[index]]
     evidence, comparison = one.evidence, explanation.comparison
     labels = winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
-    probability, other = (float(one.probabilities[0, label]) for label in labels)
-    strongest = [_strongest_prototype(one, label) for label in labels]
-    places = [_central_sample(evidence.predictor, prototype) for prototype in strongest]
-    supporting, opposing = map(_describe_side, [one] * 2, strongest, places)
+    strongest, places, sides = zip(*(_find_side(one, label) for label in labels), strict=True)
 
     parts, alike = comparison.compare(evidence.samples)
     words = parts if evidence.predictor.votes is not None else evidence.split_words(0, parts)
@@ -145,39 +142,38 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     cells = comparison.pick(one.cells(0))
     beside = [comparison.support_cells(place) for place in places]
     outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
-    features = []
-    for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
-        near = [
-            place is not None
-            and bool(alike[place, i] >= ALIKE or (cells[i] is not None and cells[i] == cell[i]))
-            for place, cell in zip(places, beside, strict=True)
-        ]
-        features.append(
-            {
-                "name": comparison.names[i],
-                "value": cells[i],
-                "supporting": beside[0][i],
-                "opposing": beside[1][i],
-                "for": float(adds[i]),
-                "near_supporting": near[0],
-                "near_opposing": near[1],
-                "evidence": float(comparison.evidence[i]),
-                "outside": outside[i],
-            }
-        )
-    doubt, doubt_text = _describe_doubt(one, comparison, cells, other)
+
+    def is_near(i: int, side: int) -> bool:
+        is_equal = cells[i] is not None and cells[i] == beside[side][i]
+        return places[side] is not None and bool(is_equal or alike[places[side], i] >= ALIKE)
+
+    features = [
+        {
+            "name": comparison.names[i],
+            "value": cells[i],
+            "supporting": beside[0][i],
+            "opposing": beside[1][i],
+            "for": float(adds[i]),
+            "near_supporting": is_near(i, 0),
+            "near_opposing": is_near(i, 1),
+            "evidence": float(comparison.evidence[i]),
+            "outside": outside[i],
+        }
+        for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist()
+    ]
+    (doubt,) = find_doubts(one, comparison)
     series = describe_series(one, strongest, places)
     return CaseCard(
         case=str(one.sample_ids[0]),
         answer=to_label(one.classes[winner]),
-        probability=probability,
+        probability=float(one.probabilities[0, winner]),
         runner_up=to_label(one.classes[runner_up]),
-        runner_up_probability=other,
+        runner_up_probability=float(one.probabilities[0, runner_up]),
         lead=lead,
         doubt=doubt,
-        doubt_text=doubt_text,
-        supporting=supporting,
-        opposing=opposing,
+        doubt_text=_describe_doubt(doubt, one, comparison, cells),
+        supporting=sides[0],
+        opposing=sides[1],
         features=features,
         rest=lead - sum(feature["for"] for feature in features),
         change=comparison.find_change(one, cells, parts, alike, winner),
@@ -188,74 +184,70 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     )
 
 
-def _strongest_prototype(one: Explanation, label: int) -> int | None:
-    """The prototype of a class with the largest share; the most similar one if none has any."""
+def _find_side(
+    one: Explanation, label: int
+) -> tuple[int | None, int | None, dict[str, Any] | None]:
+    """What speaks for a class: a prototype, the support sample in it, and both for a card.
+
+    The prototype with the largest share, or the most similar one if none has any; the sample with
+    the largest part in it.
+    """
     own = np.flatnonzero(one.evidence.predictor.encoder.classes == label)
-    shares = one.shares.toarray().ravel()[own]
-    weights = shares if shares.any() else one.evidence.similarities[0, own]
-    return int(own[np.argmax(weights)]) if own.size else None
-
-
-def _central_sample(predictor: Any, prototype: int | None) -> int | None:
-    """The support sample with the largest part in a prototype."""
-    if prototype is None:
-        return None
-    own = slice(*predictor.mixes.indptr[prototype : prototype + 2])
-    return int(predictor.mixes.indices[own][np.argmax(predictor.mixes.data[own])])
-
-
-def _describe_side(
-    one: Explanation, prototype: int | None, place: int | None
-) -> dict[str, Any] | None:
-    if prototype is None or place is None:
-        return None
-    return {
-        "case": str(one.support_ids[place]),
-        "label": to_label(one.support_classes[place]),
-        "prototype": prototype,
-        "n_cases": len(one.samples_behind(prototype)),
-        "similarity": float(one.evidence.similarities[0, prototype]),
-        "share": float(one.shares.toarray()[0, prototype]),
-    }
+    if own.size == 0:
+        return None, None, None
+    shares, similarities = one.shares.toarray()[0], one.evidence.similarities[0]
+    prototype = int(own[np.argmax(shares[own] if shares[own].any() else similarities[own])])
+    behind = one.evidence.predictor.mixes[[prototype]]
+    place = int(behind.indices[np.argmax(behind.data)])
+    return (
+        prototype,
+        place,
+        {
+            "case": str(one.support_ids[place]),
+            "label": to_label(one.support_classes[place]),
+            "prototype": prototype,
+            "n_cases": behind.nnz,
+            "similarity": float(similarities[prototype]),
+            "share": float(shares[prototype]),
+        },
+    )
 
 
 def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     """How far to trust every answer, in a word: see `CaseCard`."""
-    rows, winners = np.arange(len(explanation)), explanation.winners
-    own = explanation.probabilities[rows, winners]
+    rows = np.arange(len(explanation))
+    own = explanation.probabilities[rows, explanation.winners]
     other = explanation.probabilities[rows, explanation.runners_up]
     words = np.where((own < UNSURE) | (other >= CLOSE * own), "close", "clear").astype(object)
     words[explanation.is_novel] = "novel"
-    is_blank = [
-        comparison.is_blank(comparison.pick(explanation.cells(row))) for row in rows.tolist()
-    ]
+    cells = [comparison.pick(explanation.cells(row)) for row in rows.tolist()]
     nearest = explanation.evidence.similarities.max(axis=1)
-    words[np.array(is_blank) | (nearest < LEAST_SIMILARITY)] = "no evidence"
+    words[(nearest < LEAST_SIMILARITY) | [comparison.is_blank(one) for one in cells]] = (
+        "no evidence"
+    )
     return words
 
 
-def _describe_doubt(
-    one: Explanation, comparison: Comparison, cells: list[Any], other: float
-) -> tuple[str, str]:
-    """How far to trust an answer, in a word and in a sentence."""
+def _describe_doubt(word: str, one: Explanation, comparison: Comparison, cells: list[Any]) -> str:
+    """How far to trust an answer, in a sentence."""
     runner_up = one.classes[one.runners_up[0]]
-    (word,) = find_doubts(one, comparison)
+    chance = percent(float(one.probabilities[0, one.runners_up[0]]))
     if comparison.is_blank(cells):
-        return word, (
+        return (
             f"All that the model reads is {comparison.absence}: {one.predicted[0]} is what it "
             "says without any evidence."
         )
     if word == "no evidence":
         rest = "only their bonuses decide" if one.decision == "votes" else "nothing decides"
-        return word, f"It resembles none of the prototypes: {rest}."
+        return f"It resembles none of the prototypes: {rest}."
     if word == "novel":
-        return word, (
+        return (
             f"Unlike the training data: novelty {one.novelty[0]:.2f}, usually at most "
             f"{one.novelty_threshold:.2f}. Do not rely on the answer."
         )
     if word == "close":
-        return word, f"Close: {runner_up} is possible as well ({percent(other)})."
-    return word, f"Clear: {runner_up}, the next, has {percent(other)}."
+        return f"Close: {runner_up} is possible as well ({chance})."
+    return f"Clear: {runner_up}, the next, has {chance}."
 
 
 def _write_notes(
@@ -359,7 +351,7 @@ class Comparison:
             self._support_cells[place] = self.cells(self.kernels, place)
         return self._support_cells[place]
 
-    def draw(self, one: Explanation, places: list[int | None]) -> dict[str, str] | None:
+    def draw(self, one: Explanation, places: Sequence[int | None]) -> dict[str, str] | None:
         """The case and the training cases beside it, as the user's function shows them."""
         if one.render is None:
             return None
@@ -368,14 +360,13 @@ class Comparison:
             if place is not None:
                 cells, name = self.support_cells(place), one.support_ids[place]
                 samples[key] = cells, self.kernels, place, name
-        show = one.render
-        return {key: draw_picture(show(self._show(*sample))) for key, sample in samples.items()}
-
-    def _show(self, cells: list[Any], kernels: Kernels, row: int, name: Any) -> Any:
-        """A sample: its values by name, the sample itself, or its name if that is unknown."""
-        if self.has_cells:
-            return dict(zip(self.names, cells, strict=True))
-        return name if kernels.input_kind == "similarities" else kernels.sample(row)
+        found: dict[str, str] = {}
+        for key, (cells, kernels, row, name) in samples.items():
+            # The values by name, the sample itself, or its name if that is unknown.
+            sample = name if kernels.input_kind == "similarities" else kernels.sample(row)
+            shown = dict(zip(self.names, cells, strict=True)) if self.has_cells else sample
+            found[key] = draw_picture(one.render(shown))
+        return found
 
     def is_blank(self, cells: list[Any]) -> bool:
         """Whether a sample has nothing that the model reads."""

@@ -83,7 +83,7 @@ class Explanation:
     >>> from sklearn.datasets import load_wine
     >>> from imkpl import IMKPL
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> model = IMKPL(sparsity=2, max_kernels=4).fit(X[1:], y[1:])
+    >>> model = IMKPL(n_prototypes=6, max_kernels=4).fit(X[1:], y[1:])
     >>> explanation = model.explain(X[:1])
     >>> table = explanation.contributions(0)
     >>> bool(np.allclose(table.sum(axis=(0, 1)), model.decision_function(X[:1])))
@@ -376,6 +376,7 @@ class Explanation:
 
     @cached_property
     def comparison(self) -> Comparison:
+        """What the cards of the samples share."""
         return Comparison(self)
 
     def cells(self, row: int) -> list[Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def rank_channels(predictor: Predictor) -> list[tuple[str, int]]:
     return [(names[place], int(place)) for place in np.argsort(-totals, kind="stable")]
 
 
-def split_by_channel(one: Explanation, prototypes: list[int | None]) -> FloatArray:
+def split_by_channel(one: Explanation, prototypes: Sequence[int | None]) -> FloatArray:
     """What every channel adds to the similarity to the first of two prototypes, over the second.
 
     A similarity is what its kernels have where all is equal, less what each channel costs; the
@@ -62,7 +63,7 @@ def split_by_channel(one: Explanation, prototypes: list[int | None]) -> FloatArr
 
 
 def describe_series(
-    one: Explanation, prototypes: list[int | None], places: list[int | None]
+    one: Explanation, prototypes: Sequence[int | None], places: Sequence[int | None]
 ) -> dict[str, Any] | None:
     """The channel that speaks most for the first of two support samples, step by step.
 

@@ -316,13 +316,12 @@ def _run_row_inplace(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _run_tile_inplace(  # type: ignore[no-untyped-def]
-    buffers, side, one, is_shared, top, n_rows, others, begin, n_cells, n_channels, width, level
-):
+def _run_tile_inplace(buffers, side, series, top, n_rows, begin, n_cells):  # type: ignore[no-untyped-def]
     # The first buffer holds the column before the tile and the row above it, `side` the column
     # before it from the row above on. `side` leaves as the tile's last column; the last row is
     # returned. Rows take turns in two buffers: swapping arrays would count references.
     even, odd, sums, zeros = buffers
+    one, is_shared, others, n_channels, width, level = series
     # Of a shared series the last channel is left to the step; otherwise the step adds nothing.
     n_summed = n_channels - is_shared
     squares, columns = (sums if n_summed > 0 else zeros)[:n_cells], zeros[:n_cells]
@@ -344,21 +343,7 @@ def _run_tile_inplace(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _run_band_inplace(  # type: ignore[no-untyped-def]
-    bottom,
-    exponents,
-    buffers,
-    side,
-    one,
-    is_shared,
-    top,
-    n_band,
-    others,
-    n_channels,
-    width,
-    reach,
-    level,
-):
+def _run_band_inplace(bottom, exponents, buffers, side, series, top, n_band, reach):  # type: ignore[no-untyped-def]
     # Some more rows of A: `bottom` is the last one, in units of 2**exponents per block of columns.
     row = buffers[0]
     side_exponents, factors = np.zeros(_LANES, dtype=np.int64), np.empty((2, _LANES))
@@ -382,18 +367,7 @@ def _run_band_inplace(  # type: ignore[no-untyped-def]
         _copy_inplace(row, 0, beside, 0, _LANES)
         _copy_inplace(row, _LANES, above, 0, n_cells)
         lowest = _run_tile_inplace(
-            buffers,
-            beside,
-            one,
-            is_shared,
-            top + first,
-            last - first,
-            others,
-            begin,
-            n_cells,
-            n_channels,
-            width,
-            level,
+            buffers, beside, series, top + first, last - first, begin, n_cells
         )
         if last < n_band:
             _clear_inplace(above, 0)
@@ -412,19 +386,9 @@ def _find_stop(top, n_rows, row_ends):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _align_lanes_inplace(  # type: ignore[no-untyped-def]
-    mantissas,
-    powers,
-    one,
-    is_shared,
-    row_ends,
-    others,
-    column_ends,
-    n_channels,
-    width,
-    reach,
-    level,
-):
+def _align_lanes_inplace(results, series, row_ends, column_ends, reach):  # type: ignore[no-untyped-def]
+    # `series` are what is compared: (one, is_shared, others, n_channels, width, level).
+    (mantissas, powers), one, level = results, series[0], series[5]
     n_rows, n_columns = _largest(row_ends), _largest(column_ends)
     n_band = _NEAR_BAND if level > 0 else _BAND
     size = (_BLOCK + 1) * _LANES
@@ -438,21 +402,7 @@ def _align_lanes_inplace(  # type: ignore[no-untyped-def]
     top = np.int64(0)
     while top < n_rows:
         stop = _find_stop(top, n_band, row_ends)
-        _run_band_inplace(
-            bottom,
-            exponents,
-            buffers,
-            side,
-            one,
-            is_shared,
-            top,
-            stop - top,
-            others,
-            n_channels,
-            width,
-            reach,
-            level,
-        )
+        _run_band_inplace(bottom, exponents, buffers, side, series, top, stop - top, reach)
         for lane in range(row_ends.shape[0]):
             if row_ends[lane] == stop:
                 place = column_ends[lane] - 1
@@ -478,22 +428,9 @@ def _lengths(starts, members):  # type: ignore[no-untyped-def]
 
 
 @ParallelLoop(lambda bounds, *_: bounds.size - 1)
-def _align_tasks_inplace(  # type: ignore[no-untyped-def]
-    first_task,
-    last_task,
-    bounds,
-    mantissas,
-    powers,
-    left,
-    left_starts,
-    right,
-    right_starts,
-    rows,
-    columns,
-    width,
-    kinds,
-):
+def _align_tasks_inplace(first_task, last_task, bounds, found, sets, rows, columns, width, kinds):  # type: ignore[no-untyped-def]
     # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES, of one kind.
+    (mantissas, powers), (left, left_starts, right, right_starts) = found, sets
     for task in range(first_task, last_task):
         first, last = bounds[task], bounds[task + 1]
         # Four times the reach, plus the level.
@@ -503,19 +440,9 @@ def _align_tasks_inplace(  # type: ignore[no-untyped-def]
         is_shared = np.all(ours == ours[0])
         one = _pack_lanes(left, left_starts, ours, 1 if is_shared else _LANES, _largest(row_ends))
         others = _pack_lanes(right, right_starts, theirs, _LANES, _largest(column_ends))
-        _align_lanes_inplace(
-            mantissas[first:last],
-            powers[first:last],
-            one,
-            is_shared,
-            row_ends,
-            others,
-            column_ends,
-            left.shape[0],
-            width,
-            reach,
-            kinds[first] % 4,
-        )
+        series = one, is_shared, others, left.shape[0], width, kinds[first] % 4
+        results = mantissas[first:last], powers[first:last]
+        _align_lanes_inplace(results, series, row_ends, column_ends, reach)
 
 
 # All alignments of one pair of series, in log space. Slower than the tiles above, but every cell is

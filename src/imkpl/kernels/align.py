@@ -166,19 +166,9 @@ def _align(
     rows, columns, kinds = rows[order], columns[order], kinds[order]
     mantissas, exponents = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
     with loops._enough_threads(float(above @ beside.astype(np.float64))):
-        loops._align_tasks_inplace(
-            bounds,
-            mantissas,
-            exponents,
-            left.values,
-            left.starts,
-            right.values,
-            right.starts,
-            rows,
-            columns,
-            width,
-            kinds,
-        )
+        sets = left.values, left.starts, right.values, right.starts
+        found = mantissas, exponents
+        loops._align_tasks_inplace(bounds, found, sets, rows, columns, width, kinds)
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return mantissas[place], exponents[place]

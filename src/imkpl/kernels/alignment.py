@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._progress import announce
@@ -30,7 +30,7 @@ from imkpl.kernels.base import (
     check_sample_weight,
     require_columns,
 )
-from imkpl.kernels.equal import group_rows
+from imkpl.kernels.equal import Groups, group_rows
 from imkpl.kernels.forms import Form
 from imkpl.kernels.normalize import Averaged
 from imkpl.kernels.per_feature import check_widths, invert_rates
@@ -61,7 +61,7 @@ SUMMARY_SCALES = (2.0,)
 
 # The name of the group of all channels, and the groups that have it.
 TOGETHER, WEIGHED = "all channels", "weighed"
-Groups = Mapping[str, Sequence[int | str]]
+Channels = Mapping[str, Sequence[int | str]]
 DTYPES = ("float64", "float32")
 
 
@@ -138,7 +138,7 @@ class GlobalAlignment(BaseKernelBank):
     scales: tuple[float, ...] = (1.0,)
     views: tuple[str, ...] = ("values",)
     windows: tuple[int, ...] = (1,)
-    groups: Groups | str | None = None
+    groups: Channels | str | None = None
     length: int | str | None = "auto"
     triangular: int | None = None
     bandwidth: float | FloatArray | None = None
@@ -380,9 +380,7 @@ class SeriesKernels(SampleKernels):
         others = kernel.prepare(self.others, self.length, self.dtype)
         return align_cross(part, others, self.triangular)
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         rows, columns = check_pairs(rows, columns, self.shape[0])
         out = np.ones((rows.size, self.n_kernels), dtype=dtype)
         differ = np.flatnonzero(rows != columns)
@@ -465,9 +463,7 @@ class SeriesKernels(SampleKernels):
         return series, form
 
     @classmethod
-    def find_equal(
-        cls, samples: SeriesSet, rows: IntArray, labels: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def find_equal(cls, samples: SeriesSet, rows: IntArray, labels: IntArray) -> Groups:
         lines = [
             f"{label:09d}{one.shape[1]:09d}"
             f"{hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"

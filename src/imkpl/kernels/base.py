@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from imkpl._checks import LARGEST, require
 from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.equal import Groups
 from imkpl.kernels.forms import Form
 from imkpl.kernels.sources import as_slice
 
@@ -145,6 +146,15 @@ class Kernels(ABC):
     New kernels need `n_kernels`, `shape`, `kernel_names`, `select`, `take`, `between`, `cross`,
     `read`, and `evaluate` or `combine`, each of which follows from the other. The rest follows from
     `evaluate`, one kernel at a time. Override what can be done faster.
+
+    Examples
+    --------
+    >>> from imkpl.kernels import PerFeatureGaussian
+    >>> kernels = PerFeatureGaussian().on(np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]]))
+    >>> kernels.n_kernels, kernels.shape
+    (2, (3, 3))
+    >>> kernels.cross(np.array([[0.0, 3.0]])).combine([1.0, 0.0]).argmax()
+    np.int64(0)
     """
 
     # What samples are, in one word: "vectors" (rows of numbers), "columns" (the same, read by
@@ -273,9 +283,7 @@ class Kernels(ABC):
             products += factors[chosen] @ self.pairs(rows[chosen], columns[chosen])
         return products
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only, of square kernels.
 
         An array of shape (n_pairs, n_kernels). The arithmetic is in float64 for any dtype.
@@ -390,9 +398,7 @@ class Kernels(ABC):
         """
 
     @classmethod
-    def find_equal(
-        cls, samples: Any, rows: IntArray, labels: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def find_equal(cls, samples: Any, rows: IntArray, labels: IntArray) -> Groups:
         """The first of equal samples of a class among `rows`, sorted, and every row's group."""
         everyone = np.arange(rows.size)
         return everyone, everyone

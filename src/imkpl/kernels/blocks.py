@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import Found, Kernels, SampleKernels, check_magnitude
-from imkpl.kernels.equal import rank_keys, rank_rows
+from imkpl.kernels.equal import Groups, rank_keys, rank_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class BlockSamples(ABC):
     """
 
     rows: IntArray  # rows in view
-    all_digests: Any  # (n_rows, 2): 128 bits per row
+    all_digests: Any  # (n_rows, 2): 128 bits per row, equal for equal rows only
     all_ranges: Any  # (n_features, 2): minimum and maximum
 
     is_read_in_parts: ClassVar[bool] = True
@@ -37,11 +37,6 @@ class BlockSamples(ABC):
     def shape(self) -> tuple[int, int]:
         """Number of samples in view and number of features."""
         return int(self.rows.size), int(self.all_ranges.shape[0])
-
-    @property
-    def digests(self) -> Any:
-        """Two numbers per sample that are equal for equal samples only."""
-        return self.all_digests[self.rows]
 
     @property
     def ranges(self) -> FloatArray:
@@ -72,13 +67,13 @@ class BlockSamples(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def find_equal(self, labels: IntArray) -> tuple[IntArray, IntArray]:
+    def find_equal(self, labels: IntArray) -> Groups:
         """The first of equal samples of a class, in sorted order, and the place of every sample.
 
         The order is that of samples in memory: by class, first column, second column, ... Digests
         tell which samples are equal.
         """
-        groups = rank_keys([labels, *self.digests.T])
+        groups = rank_keys([labels, *self.all_digests[self.rows].T])
         first = np.unique(groups, return_index=True)[1]
         distinct = self.view(first)
 
@@ -113,23 +108,6 @@ class BlockSamples(ABC):
         return np.where(largest > 0, largest * np.sqrt(2.0 * variance), 0.0)
 
 
-class RowSource(Protocol):
-    """Where rows come from: an array, or a file that is read from its first row to its last."""
-
-    feature_names: list[str] | None
-
-    @property
-    def rows(self) -> IntArray:
-        """The rows in view."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-
-    def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, FloatArray]]:
-        """The first row and the values of every block that has some of the sorted rows."""
-
-
 @dataclass(frozen=True, eq=False)
 class RowBlocks(BlockSamples):
     """Rows of an array or of a file on this machine, read a block at a time.
@@ -137,14 +115,14 @@ class RowBlocks(BlockSamples):
     Digests and ranges are None until `summarized`.
     """
 
-    source: RowSource
+    source: Any  # has `rows`, `shape` and `row_blocks`, as `ArrayColumns`
 
     is_remote: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, source: RowSource, rows: IntArray | None = None) -> RowBlocks:
-        """The rows of a source, all in its view by default; nothing is read yet."""
-        return cls(source.rows if rows is None else rows, None, None, source)
+    def of(cls, source: Any) -> RowBlocks:
+        """The rows of a source that are in its view; nothing is read yet."""
+        return cls(source.rows, None, None, source)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -440,13 +440,9 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
             return kernels
         case str() if kernels in BANK_NAMES:
             return BANK_NAMES[kernels]()
-        case str() if kernels in PAIRWISE_NAMES:
-            return KernelStack((kernels,))
         case list() | tuple():
             return KernelStack(tuple(kernels))
-        case BaseKernel():
-            return KernelStack((kernels,))
-        case _ if callable(kernels):
+        case _ if callable(kernels) or (isinstance(kernels, str) and kernels in PAIRWISE_NAMES):
             return KernelStack((kernels,))
     names = ", ".join(repr(name) for name in (*BANK_NAMES, *PAIRWISE_NAMES))
     raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from imkpl._typing import IntArray
 VALUES_PER_SAMPLE, FEWEST_VALUES = 1, 2**16
 
 
-def group_rows(
-    table: Any, rows: IntArray | None = None, labels: IntArray | None = None
-) -> tuple[IntArray, IntArray]:
-    """The first of equal rows of a class, in sorted order, and the place of every row."""
+# The first of equal samples of a class, in sorted order, and every sample's place among these.
+Groups: TypeAlias = tuple[IntArray, IntArray]
+
+
+def group_rows(table: Any, rows: IntArray | None = None, labels: IntArray | None = None) -> Groups:
+    """Which rows of a class are equal, of all rows or of those that are listed."""
     table = table.reshape(len(table), -1)
     rows = np.arange(len(table)) if rows is None else rows
     ranks = np.zeros(rows.size, dtype=np.intp) if labels is None else labels

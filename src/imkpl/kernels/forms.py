@@ -92,14 +92,6 @@ def _checker_class(owner: str) -> Any:
 
 def validate_numbers(X: Any, form: Form, **options: Any) -> tuple[Any, Form]:
     """Rows of numbers after scikit-learn's checks; what is no number is explained."""
-    with explained_conversion(X):
-        least = 1 if form.n_features is not None else 2
-        return validate(densify(X), form, dtype=np.float64, ensure_min_samples=least, **options)
-
-
-@contextmanager
-def explained_conversion(X: Any) -> Iterator[None]:
-    """Explain what cannot be read as numbers, and which kernels read it."""
     frame = as_frame(X)
     if frame is not None and not frame.columns:
         raise ValueError("X has no columns, expected at least one. Check how X was selected.")
@@ -110,10 +102,11 @@ def explained_conversion(X: Any) -> Iterator[None]:
             f"X has {np.ma.count_masked(X)} masked cells, expected none. Fill them with "
             f"X.filled(value), or leave out these samples. {TABLE_HINT}"
         )
+    least = 1 if form.n_features is not None else 2
     try:
         # Sums over huge numbers overflow where scikit-learn looks for infinite ones.
         with np.errstate(over="ignore", invalid="ignore"):
-            yield
+            return validate(densify(X), form, dtype=np.float64, ensure_min_samples=least, **options)
     except (TypeError, ValueError) as error:
         if NOT_NUMBERS.search(str(error)) is not None:
             raise type(error)(f"{shorten(str(error), 1000)}\n{TABLE_HINT}") from error
@@ -123,7 +116,7 @@ def explained_conversion(X: Any) -> Iterator[None]:
             f"X is of type {type(X).__name__} and cannot be read as numbers, expected an array of "
             "shape (n_samples, n_features), a data frame, or a list of rows of equal length. "
             # scikit-learn's checks look for the words of the conversion.
-            f"Convert it first ({shorten(str(error), 500)})."
+            f"Convert it first ({shorten(str(error).partition('. ')[0], 500)})."
         ) from error
 
 

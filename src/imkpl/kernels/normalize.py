@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
@@ -103,7 +103,15 @@ class NormalizedKernels(WrappedKernels):
     @cached_property
     def inverse(self) -> FloatArray:
         """Inverse norms of the samples in the rows."""
-        return _invert_norms(self.kernels.diagonal())
+        diagonal = self.kernels.diagonal()
+        if np.any(diagonal < 0):
+            raise ValueError(
+                f"A kernel has K(x, x) = {diagonal.min():.3g} for some sample, expected 0 or more: "
+                "it is not an inner product. Use a positive semi-definite kernel."
+            )
+        # Smaller squares have lost digits, and the product of two such inverses would be infinite.
+        is_zero = diagonal < SMALLEST_SQUARE
+        return np.where(is_zero, 0.0, 1.0 / np.sqrt(np.where(is_zero, 1.0, diagonal)))
 
     def evaluate(self, index: int) -> FloatArray:
         left = self.inverse[:, index]
@@ -114,9 +122,7 @@ class NormalizedKernels(WrappedKernels):
             np.fill_diagonal(values, 1.0)
         return values
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         rows, columns = check_pairs(rows, columns, self.shape[0])
         left, right = self.inverse[rows], self.inverse[columns]
         values = self.kernels.pairs(rows, columns) * (left * right)
@@ -186,9 +192,7 @@ class ScaledKernels(LinearKernels):
     def evaluate(self, index: int) -> FloatArray:
         return np.asarray(self.factors[index] * self.kernels.evaluate(index))
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         values = self.kernels.pairs(rows, columns, dtype)
         values *= self.factors.astype(values.dtype)
         return values
@@ -340,9 +344,7 @@ class AveragedKernels(LinearKernels):
         chosen = check_indices([index], self.n_kernels)
         return self.kernels.combine(self.shares[chosen].toarray()[0])
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         return np.asarray(self.kernels.pairs(rows, columns) @ self.shares.T, dtype=dtype)
 
     def diagonal(self) -> FloatArray:
@@ -383,14 +385,3 @@ class AveragedKernels(LinearKernels):
         shape, expected = self.shares.shape, (self.n_kernels, self.kernels.n_kernels)
         require(shape == expected, f"the shares have the shape {shape}, expected {expected}")
         require(np.all(np.diff(self.shares.indptr) > 0), "a group has no kernels")
-
-
-def _invert_norms(diagonal: FloatArray) -> FloatArray:
-    if np.any(diagonal < 0):
-        raise ValueError(
-            f"A kernel has K(x, x) = {diagonal.min():.3g} for some sample, expected 0 or more: it "
-            "is not an inner product. Use a positive semi-definite kernel."
-        )
-    # Smaller squares have lost digits, and the product of two such inverses would be infinite.
-    is_zero = diagonal < SMALLEST_SQUARE
-    return np.where(is_zero, 0.0, 1.0 / np.sqrt(np.where(is_zero, 1.0, diagonal)))

@@ -26,7 +26,7 @@ from imkpl.kernels.base import (
     take_samples,
 )
 from imkpl.kernels.blocks import BlockKernels, BlockSamples, RowBlocks, sum_long
-from imkpl.kernels.equal import group_rows
+from imkpl.kernels.equal import Groups, group_rows
 from imkpl.kernels.forms import Form, find_ranges, ordered_records, read_few, validate_numbers
 from imkpl.kernels.sources import ColumnSource, as_slice, has_row_blocks, open_source
 from imkpl.kernels.sparse_rows import (
@@ -83,9 +83,7 @@ class VectorInput:
         return samples, form
 
     @classmethod
-    def find_equal(
-        cls, samples: Any, rows: IntArray, labels: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def find_equal(cls, samples: Any, rows: IntArray, labels: IntArray) -> Groups:
         if isinstance(samples, BlockSamples):
             return samples.view(rows).find_equal(labels)
         if isinstance(samples, ColumnSource):
@@ -270,13 +268,12 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
             products[block] = constant + sums.sum(axis=1)
         return products
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         rows, columns = check_pairs(rows, columns, self.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
         for block in self._blocks(self.n_kernels):
-            samples, rates = self._sample_major(block), self.rates[block]
+            samples, rates = self.samples[:, as_slice(self.columns[block])], self.rates[block]
+            samples = np.ascontiguousarray(samples, dtype=np.float64)
             step = max(1, PAIR_VALUES // max(1, rates.size))
             for start in range(0, rows.size, step):
                 part = slice(start, start + step)
@@ -292,7 +289,8 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         factors = np.ascontiguousarray(values, dtype=np.float64)
         products = np.empty(self.n_kernels)
         for block in self._blocks(self.n_kernels):
-            samples, rates = self._sample_major(block), self.rates[block]
+            samples, rates = self.samples[:, as_slice(self.columns[block])], self.rates[block]
+            samples = np.ascontiguousarray(samples, dtype=np.float64)
             sums = np.zeros((-(-rows.size // loops._PAIR_BAND), rates.size))
             with loops._enough_threads(rows.size * rates.size):
                 loops._sum_pairs_inplace(sums, factors, rates, samples, rows, columns)
@@ -353,10 +351,6 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         check_per_kernel(self.rates, self.n_kernels, "rates")
         check_per_kernel(self.scales, self.n_kernels, "scales")
         check_precision(self.precision)
-
-    def _sample_major(self, block: slice) -> FloatArray:
-        columns = self.samples[:, as_slice(self.columns[block])]
-        return np.ascontiguousarray(columns, dtype=np.float64)
 
     def _blocks(self, n_kernels: int) -> Iterator[slice]:
         n_values = self.shape[0] + (0 if self.others is None else self.shape[1])

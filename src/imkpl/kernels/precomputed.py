@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
@@ -120,9 +120,7 @@ class StackKernels(SampleKernels):
             products += row @ stack[place, columns][:, self.kernels].astype(np.float64)
         return products
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         rows, columns = check_pairs(rows, columns, self.shape[0])
         left, right = self.places[rows], self.places[columns]
         values = self._stack[left[:, np.newaxis], right[:, np.newaxis], self.kernels]

@@ -12,7 +12,7 @@ import mmap
 import pathlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -327,9 +327,8 @@ def as_source(X: Any) -> ColumnSource | None:
     shape = getattr(X, "shape", None)
     if shape is None or len(shape) != 2:
         return None
-    is_large = 8.0 * shape[0] * shape[1] > largest_copy()
     if isinstance(X, np.memmap):
-        return ArrayColumns(X) if is_large else None
+        return ArrayColumns(X) if 8.0 * shape[0] * shape[1] > largest_copy() else None
     is_file = type(X).__module__.split(".")[0] in ("h5py", "zarr")
     return ArrayColumns(X) if is_file else None
 
@@ -342,7 +341,7 @@ def open_source(X: Any) -> Any:
     return X.toarray() if 8.0 * np.prod(X.shape) <= largest_copy() else SparseColumns(X)
 
 
-def has_row_blocks(source: ColumnSource) -> TypeGuard[ArrayColumns | ParquetColumns]:
+def has_row_blocks(source: ColumnSource) -> bool:
     """Whether rows are read a block at a time, because they are many and in order."""
     can_be = isinstance(source, ArrayColumns | ParquetColumns)
     has_many_rows = len(source) > max(MAX_EXACT, source.shape[1])

@@ -117,11 +117,6 @@ class SparseRows:
     weights: FloatArray  # (n_rows,) or (n_rows, n_sums)
     mixes: sp.csr_array | None = None  # (n_mixes, n_samples): the last columns of `rows`
 
-    @cached_property
-    def whole(self) -> sp.csr_array:
-        """The rows over the samples alone."""
-        return join_mixes(self.rows, self.mixes)
-
     @property
     def n_samples(self) -> int:
         """The number of samples."""
@@ -145,7 +140,7 @@ class SparseRows:
 
     def merge(self) -> tuple[float, FloatArray, IntArray, IntArray]:
         """``rows' diag(weights) rows`` as its trace and the pairs above its diagonal."""
-        whole = self.whole
+        whole = join_mixes(self.rows, self.mixes)
         matrix = sp.csr_array(whole.T @ (whole * self.weights[:, np.newaxis]))
         upper = sp.coo_array(sp.triu(matrix, 1))
         left, right = (index.astype(np.intp) for index in upper.coords)
@@ -221,7 +216,8 @@ def _split_by_span(
     is_narrow = n_cells * rows.mixes.shape[0] <= grid.width * rows.mixes.nnz
     parts = [(np.flatnonzero(is_narrow), rows)]
     if not is_narrow.all():
-        parts.append((np.flatnonzero(~is_narrow), SparseRows(rows.whole, rows.weights)))
+        whole = join_mixes(rows.rows, rows.mixes)
+        parts.append((np.flatnonzero(~is_narrow), SparseRows(whole, rows.weights)))
     return [(chosen, part) for chosen, part in parts if chosen.size]
 
 

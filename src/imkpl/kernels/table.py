@@ -21,7 +21,7 @@ from imkpl.kernels.base import (
     check_sample_weight,
     inside,
 )
-from imkpl.kernels.equal import group_rows
+from imkpl.kernels.equal import Groups, group_rows
 from imkpl.kernels.forms import Form, find_ranges, ordered_records, validate
 from imkpl.kernels.per_feature import (
     FeatureKernels,
@@ -271,9 +271,7 @@ class TableKernels(ColumnwiseKernels):
         return table, form
 
     @classmethod
-    def find_equal(
-        cls, samples: Table, rows: IntArray, labels: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def find_equal(cls, samples: Table, rows: IntArray, labels: IntArray) -> Groups:
         # Missing cells are equal, but NaN are not; a table has no infinite numbers.
         cells = np.where(np.isnan(samples.values), np.inf, samples.values)
         return group_rows(cells, rows, labels)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import Kernels, check_indices, check_pairs
@@ -83,9 +83,7 @@ class Tabulated(Kernels):
                 products[place] += packed[part] @ self.values[kernel, part].astype(np.float64)
         return np.asarray(np.trace(matrix) + products)
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         rows, columns = check_pairs(rows, columns, self.n_samples)
         out = np.ones((rows.size, self.n_kernels), dtype=dtype)
         differ = np.flatnonzero(rows != columns)

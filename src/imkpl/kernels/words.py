@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
@@ -25,7 +25,7 @@ from imkpl.kernels.base import (
     check_sample_weight,
     iterate_blocks,
 )
-from imkpl.kernels.equal import group_rows
+from imkpl.kernels.equal import Groups, group_rows
 from imkpl.kernels.forms import Form, ordered_records, validate_numbers
 
 # The similarity of two documents of which one lacks the word, before kernels are scaled. Above 0,
@@ -215,9 +215,7 @@ class WordKernels(ColumnwiseKernels):
         sums = sp.csr_array((factors, (rows, columns)), shape=(n_samples, n_samples)) @ words
         return np.asarray(words.multiply(sums).sum(axis=0) + FLOOR * factors.sum())
 
-    def pairs(
-        self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
-    ) -> FloatArray:
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         values = self.left
         rows, columns = check_pairs(rows, columns, values.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
@@ -254,9 +252,7 @@ class WordKernels(ColumnwiseKernels):
         return Documents.read(counts), form
 
     @classmethod
-    def find_equal(
-        cls, samples: Documents, rows: IntArray, labels: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def find_equal(cls, samples: Documents, rows: IntArray, labels: IntArray) -> Groups:
         keys = samples[rows].keys()
         lines = [f"{label:09d}{key.hex()}" for label, key in zip(labels, keys, strict=True)]
         return group_rows(np.array(lines))

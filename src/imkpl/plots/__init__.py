@@ -5,11 +5,9 @@ A display holds arrays. ``compute`` finds them without matplotlib, ``plot`` draw
 """
 
 from imkpl.plots.codes import CodesDisplay
-from imkpl.plots.convergence import ConvergenceDisplay
 from imkpl.plots.decision import DecisionDisplay
 from imkpl.plots.embedding import EmbeddingDisplay
-from imkpl.plots.kernel_weights import KernelWeightsDisplay
-from imkpl.plots.path import PathDisplay
+from imkpl.plots.fits import ConvergenceDisplay, KernelWeightsDisplay, PathDisplay
 from imkpl.plots.prototypes import PrototypesDisplay
 
 __all__ = [

@@ -55,7 +55,7 @@ class CodesDisplay(Display):
     >>> from imkpl import IMKPL
     >>> from imkpl.plots import CodesDisplay
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = IMKPL(sparsity=2, max_kernels=4).fit(X, y)
+    >>> model = IMKPL(n_prototypes=6, max_kernels=4).fit(X, y)
     >>> display = CodesDisplay.from_estimator(model, X, y)
     >>> display.shares.shape == (178, model.prototypes_.shape[0])
     True

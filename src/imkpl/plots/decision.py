@@ -58,32 +58,18 @@ class DecisionDisplay(Display):
 
     Parameters
     ----------
-    sample : int or str
-        Name of the sample.
-    classes : array of shape (n_classes,)
-        Class labels.
-    probabilities : array of shape (n_classes,)
-        Probability of every class.
-    winner, runner_up : int
-        Indices of the predicted class and of the most probable other class.
+    explanation : Explanation
+        That of the sample.
     prototypes : list of PrototypeShare
         The prototypes that have a share in the decision, largest first: those of the winner speak
         for it, the others against.
-    feature_names : list of str
-        Names of the kernels.
-    feature_values : list or None
-        The value that each kernel reads in the sample; None unless it is a single value.
     margins : array of shape (n_features,)
         What each feature adds to the score of the winner minus that of the runner-up; in units of
         similarity for votes.
-    novelty, novelty_threshold : float
-        The part of the sample that its prototypes leave unexplained, and its usual maximum.
     best : int or str, optional
         For a series, the name of the training series with the largest part in the decision.
     channels : list of ChannelComparison, optional
         For a series, the channels to draw.
-    decision : {"votes", "share"}, default="votes"
-        The rule that decided.
 
     Attributes
     ----------
@@ -96,26 +82,17 @@ class DecisionDisplay(Display):
     >>> from imkpl import IMKPL
     >>> from imkpl.plots import DecisionDisplay
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> model = IMKPL(sparsity=2, max_kernels=4).fit(X[1:], y[1:])
+    >>> model = IMKPL(n_prototypes=6, max_kernels=4).fit(X[1:], y[1:])
     >>> display = DecisionDisplay.from_estimator(model, X[:1])
     >>> display.axes_[0].get_title()
     'Sample 0 is 0'
     """
 
-    sample: Any
-    classes: Any
-    probabilities: FloatArray
-    winner: int
-    runner_up: int
+    explanation: Explanation
     prototypes: list[PrototypeShare]
-    feature_names: list[str]
-    feature_values: list[Any] | None
     margins: FloatArray
-    novelty: float
-    novelty_threshold: float
     best: Any = None
     channels: list[ChannelComparison] = field(default_factory=list)
-    decision: str = "votes"
 
     @classmethod
     def compute(cls, explanation: Explanation, index: int = 0, *, max_channels: int = 3) -> Self:
@@ -141,25 +118,9 @@ class DecisionDisplay(Display):
                 "model.explain(X), or a fitted model and X to from_estimator."
             )
         one = explanation[range(len(explanation))[index]]
-        winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
         by_feature = one.feature_contributions()[0]
-        best, channels = _compare_channels(one, max_channels)
-        return cls(
-            sample=one.sample_ids[0],
-            classes=one.classes,
-            probabilities=one.probabilities[0],
-            winner=winner,
-            runner_up=runner_up,
-            prototypes=_list_prototypes(one),
-            feature_names=list(one.feature_names),
-            feature_values=one.cells(0),
-            margins=by_feature[:, winner] - by_feature[:, runner_up],
-            novelty=float(one.novelty[0]),
-            novelty_threshold=one.novelty_threshold,
-            best=best,
-            channels=channels,
-            decision=one.decision,
-        )
+        margins = by_feature[:, one.winners[0]] - by_feature[:, one.runners_up[0]]
+        return cls(one, _list_prototypes(one), margins, *_compare_channels(one, max_channels))
 
     @classmethod
     def from_explanation(cls, explanation: Explanation, index: int = 0, **options: Any) -> Self:
@@ -218,28 +179,28 @@ class DecisionDisplay(Display):
             self._draw_channel(panel, channel)
 
     def _draw_probabilities(self, ax: Any) -> None:
-        order = np.argsort(-self.probabilities, kind="stable")
-        shown = [self.winner, *(int(i) for i in order if i != self.winner)][:MOST_CLASSES]
-        names = shorten_all([self.classes[i] for i in shown], 20)
-        values = [float(self.probabilities[i]) for i in shown]
-        colors = [class_color(i) for i in shown]
-        rest = len(self.classes) - len(shown), max(0.0, 1.0 - sum(values))
+        one, found = self.explanation, self.explanation.probabilities[0]
+        winner = int(one.winners[0])
+        order = np.argsort(-found, kind="stable").tolist()
+        shown = [winner, *(place for place in order if place != winner)][:MOST_CLASSES]
+        names = shorten_all([one.classes[place] for place in shown], 20)
+        values = [float(found[place]) for place in shown]
+        colors = [class_color(place) for place in shown]
+        rest = len(one.classes) - len(shown), max(0.0, 1.0 - sum(values))
         draw_bars(ax, names, values, colors, ".1%", rest=rest)
-        ax.set_xlim(0.0, 1.18)
-        ax.set_xticks([0.0, 0.5, 1.0])
-        ax.set_xlabel("Probability")
-        label = shorten(self.classes[self.winner])
-        ax.set_title(literal(f"Sample {shorten(self.sample)} is {label}"))
+        title = f"Sample {shorten(one.sample_ids[0])} is {shorten(one.classes[winner])}"
+        ticks = [0.0, 0.5, 1.0]
+        ax.set(xlim=(0.0, 1.18), xticks=ticks, xlabel="Probability", title=literal(title))
 
     def _draw_prototypes(self, ax: Any) -> None:
+        explanation, names = self.explanation, []
         shown, rest = self.prototypes[:MOST_PROTOTYPES], self.prototypes[MOST_PROTOTYPES:]
-        names = []
         for one in shown:
             named = ", ".join(shorten(sample, 14) for sample in one.samples[:MOST_SAMPLES])
             n_more = len(one.samples) - MOST_SAMPLES
             names.append(
-                f"{shorten(self.classes[one.owner], 18)}: similarity {one.similarity:.2f} to "
-                f"prototype {one.prototype}\n"
+                f"{shorten(explanation.classes[one.owner], 18)}: similarity {one.similarity:.2f} "
+                f"to prototype {one.prototype}\n"
                 f"sample{'s' * (len(one.samples) > 1)} {named}"
                 f"{f', {n_more} more' if n_more > 0 else ''}"
             )
@@ -248,32 +209,34 @@ class DecisionDisplay(Display):
         others = len(rest), sum(one.share for one in rest)
         draw_bars(ax, names, values, colors, ".0%", rest=others)
         ax.tick_params(axis="y", labelsize="small")
-        is_novel = self.novelty > self.novelty_threshold
-        whole = "votes" if self.decision == "votes" else "code"
+        whole = "votes" if explanation.decision == "votes" else "code"
         ax.set_xlabel(
-            f"Share of the {whole}\nNovelty {self.novelty:.2f}, usually at most "
-            f"{self.novelty_threshold:.2f}{': unlike the training data' if is_novel else ''}"
+            f"Share of the {whole}\nNovelty {explanation.novelty[0]:.2f}, usually at most "
+            f"{explanation.novelty_threshold:.2f}"
+            f"{': unlike the training data' if explanation.is_novel[0] else ''}"
         )
         ax.set_title(
             "Who speaks for which class" if shown else "It resembles none of the prototypes"
         )
 
     def _draw_features(self, ax: Any, max_features: int) -> None:
-        margins = np.asarray(self.margins)
+        one, margins = self.explanation, np.asarray(self.margins)
         order = np.argsort(-np.abs(margins), kind="stable")
         shown, rest = order[:max_features], order[max_features:]
-        names = shorten_all([self.feature_names[i] for i in shown])
-        if self.feature_values is not None:
-            cells = [self.feature_values[i] for i in shown]
-            cells = [shorten(cell, 14) if isinstance(cell, str) else cell for cell in cells]
-            names = [f"{name} = {show_cell(cell)}" for name, cell in zip(names, cells, strict=True)]
+        names, cells = shorten_all([one.feature_names[i] for i in shown]), one.cells(0)
+        if cells is not None:
+            texts = [
+                shorten(cells[i], 14) if isinstance(cells[i], str) else cells[i] for i in shown
+            ]
+            names = [f"{name} = {show_cell(text)}" for name, text in zip(names, texts, strict=True)]
+        sides = int(one.winners[0]), int(one.runners_up[0])
         values = [float(margins[i]) for i in shown]
-        colors = [class_color(self.winner if value > 0 else self.runner_up) for value in values]
+        colors = [class_color(sides[value <= 0]) for value in values]
         others = rest.size, float(margins[rest].sum())
         draw_bars(ax, names, values, colors, "+.2g", rest=others, n_slots=8)
         ax.axvline(0, color="black", linewidth=0.8)
-        winner, runner_up = (shorten(self.classes[i], 20) for i in (self.winner, self.runner_up))
-        unit = "similarity" if self.decision == "votes" else "the shares of the code"
+        winner, runner_up = (shorten(one.classes[side], 20) for side in sides)
+        unit = "similarity" if one.decision == "votes" else "the shares of the code"
         ax.set_title(literal(f"What speaks for {winner}\nrather than {runner_up}"))
         ax.set_xlabel(
             literal(
@@ -283,7 +246,10 @@ class DecisionDisplay(Display):
         )
 
     def _draw_channel(self, ax: Any, channel: ChannelComparison) -> None:
-        own: dict[str, Any] = {"color": class_color(self.winner), "linewidth": 1.8}
+        own: dict[str, Any] = {
+            "color": class_color(int(self.explanation.winners[0])),
+            "linewidth": 1.8,
+        }
         other: dict[str, Any] = {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.3}
         ax.plot(channel.best_values.T, **other)
         ax.plot(channel.values.T, **own)
@@ -312,7 +278,7 @@ class DecisionDisplay(Display):
         ax.legend(
             [Line2D([], [], **own), Line2D([], [], **other), Patch(color="0.7")],
             [
-                literal(f"sample {shorten(self.sample, 20)}"),
+                literal(f"sample {shorten(self.explanation.sample_ids[0], 20)}"),
                 literal(f"training series {shorten(self.best, 20)}, largest part in the decision"),
                 "similar to its prototypes",
             ],

@@ -77,7 +77,7 @@ class EmbeddingDisplay(Display):
     >>> from imkpl import IMKPL
     >>> from imkpl.plots import EmbeddingDisplay
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = IMKPL(sparsity=2, max_kernels=4).fit(X, y)
+    >>> model = IMKPL(n_prototypes=6, max_kernels=4).fit(X, y)
     >>> display = EmbeddingDisplay.from_estimator(model, X, y, max_samples=40)
     >>> display.average.shape, len(display.learned_prototypes) == model.prototypes_.shape[0]
     ((40, 2), True)

@@ -89,7 +89,7 @@ class PrototypesDisplay(Display):
     >>> from imkpl import IMKPL
     >>> from imkpl.plots import PrototypesDisplay
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> model = IMKPL(sparsity=2, max_kernels=4).fit(X, y)
+    >>> model = IMKPL(n_prototypes=6, max_kernels=4).fit(X, y)
     >>> display = PrototypesDisplay.from_estimator(model, X)
     >>> display.kind, display.values.shape == (len(display.prototypes), len(display.names))
     ('vectors', True)
@@ -271,15 +271,13 @@ class PrototypesDisplay(Display):
 def _find_kind(estimator: Any, image_shape: Any) -> str:
     if image_shape is not None:
         return "images"
-    kernels = estimator.predictor_.kernels
-    word = kernels.input_kind
+    word = estimator.predictor_.kernels.input_kind
     if word in ("vectors", "columns", "tables", "series"):
         return "series" if word == "series" else "vectors"
     raise TypeError(
-        f"The kernels of this model ({type(kernels).__name__}) read neither "
-        "tables nor series, expected one of these to draw prototypes. Pass image_shape and the "
-        "training images if samples are images; the samples behind each prototype are in "
-        "prototypes_."
+        f"The kernels of this model read {word}, neither tables nor series, expected one of these "
+        "to draw prototypes. Pass image_shape and the training images if samples are images; the "
+        "samples behind each prototype are in prototypes_."
     )
 
 

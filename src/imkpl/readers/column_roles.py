@@ -306,18 +306,18 @@ def read_identifiers(column: Any, name: str) -> Any:
     texts = as_texts(column)
     first: dict[str, int] = {}
     for row, text in enumerate(texts):
-        if text is None or text in first:
-            found = f"has {quote(text)} in rows {first.get(text, 0) + 1} and {row + 1}"
-            found, wanted, advice = (
-                (f"is empty in row {row + 1}", "a name", "Fill it")
-                if text is None
-                else (found, "a unique name", "Use another column")
-            )
-            raise InputError(
-                f"Column {quote(name)} (--id) {found}, expected {wanted} for every row. {advice}, "
-                "or leave out --id to number the rows."
-            )
-        first[text] = row
+        if text is None:
+            found, wanted, advice = f"is empty in row {row + 1}", "a name", "Fill it"
+        elif text in first:
+            found = f"has {quote(text)} in rows {first[text] + 1} and {row + 1}"
+            wanted, advice = "a unique name", "Use another column"
+        else:
+            first[text] = row
+            continue
+        raise InputError(
+            f"Column {quote(name)} (--id) {found}, expected {wanted} for every row. {advice}, or "
+            "leave out --id to number the rows."
+        )
     return np.array([int(text) for text in texts]) if column.dtype.kind in "iu" else texts
 
 

@@ -299,19 +299,15 @@ def _apply_options(frame: Any, options: ReadOptions, file: str) -> Any:
 
 def _check_roles(target: str, options: ReadOptions) -> None:
     """Raise if a column has two uses; the rows of a person may be named after the person."""
-    taken = {target: "--target"}
-    for option, name in (
-        ("--id", options.id_column),
-        ("--group", None if options.group == options.id_column else options.group),
-        ("--eligible", options.eligible),
-    ):
-        if name in taken:
+    group = None if options.group == options.id_column else options.group
+    names = target, options.id_column, group, options.eligible
+    taken: dict[str, str] = {}
+    for option, name in zip(("--target", "--id", "--group", "--eligible"), names, strict=True):
+        if name is not None and taken.setdefault(name, option) != option:
             raise InputError(
                 f"Column {quote(name)} is both {taken[name]} and {option}, expected two columns. "
                 "Change one."
             )
-        if name is not None:
-            taken[name] = option
 
 
 def _read_subgroups(frame: Any, columns: tuple[str, ...], file: str) -> dict[str, Any]:

@@ -265,27 +265,21 @@ def _name_columns(
     first: list[str], width: int, *, is_headed: bool
 ) -> tuple[list[str], tuple[str, ...]]:
     if not is_headed:
-        names = [f"x{place}" for place in range(width)]
-        return names, (f"The first line holds data: columns are named x0 to x{width - 1}.",)
-    given = [cell.strip() for cell in first]
-    given = [""] * (width - len(given)) + given
-    taken: set[str] = set()
-    written = set(given)
-    repeated, names = [], []
+        places = [f"x{place}" for place in range(width)]
+        return places, (f"The first line holds data: columns are named x0 to x{width - 1}.",)
+    given = [""] * (width - len(first)) + [cell.strip() for cell in first]
+    repeated: list[str] = []
     # The numbers that were tried for a name are all taken, so that none is tried twice.
-    tried: dict[str, int] = {}
+    numbers: dict[str, Iterator[int]] = {}
+    written, names = set(given), dict[str, int]()
     for place, cell in enumerate(given):
         name = cell or f"column {place + 1}"
-        if name in taken:
+        if name in names:
             repeated.append(name)
-            number = tried.get(name, 1) + 1
-            while f"{name}_{number}" in taken or f"{name}_{number}" in written:
-                number += 1
-            tried[name] = number
-            name = f"{name}_{number}"
-        taken.add(name)
-        names.append(name)
+            tried = (f"{name}_{n}" for n in numbers.setdefault(name, itertools.count(2)))
+            name = next(one for one in tried if one not in names and one not in written)
+        names[name] = place
     if not repeated:
-        return names, ()
+        return list(names), ()
     listed = list_names(list(dict.fromkeys(repeated)))
-    return names, (f"Several columns are named {listed}; all but the first got a number.",)
+    return list(names), (f"Several columns are named {listed}; all but the first got a number.",)

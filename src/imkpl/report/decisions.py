@@ -35,8 +35,11 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     n_right, n = int(right.sum()), len(labels)
     sizes, hits = counts.sum(axis=1), np.zeros(len(rows), dtype=int)
     hits[: len(classes)] = np.diagonal(counts)
-    n_predicted = [*counts.sum(axis=0), *([0] * len(unseen))]
+    n_predicted = [*counts.sum(axis=0).tolist(), *([0] * len(unseen))]
     is_answered = ~subject.explanation.is_novel
+    # The most frequent class, of the training data if known.
+    known = Counter((subject.train and subject.train.labels) or labels)
+    usual = max(known, key=lambda one: (known[one], str(one)))
     pairs = Counter(
         (str(label), label, found)
         for label, found in zip(labels, subject.predicted, strict=True)
@@ -47,21 +50,23 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
         "n_right": n_right,
         "accuracy": n_right / n,
         "interval": wilson_interval(n_right / n, n),
-        "baseline": _find_baseline(subject, labels),
+        "baseline": {"label": usual, "accuracy": labels.count(usual) / n},
         "balanced_accuracy": float(np.mean(hits[sizes > 0] / sizes[sizes > 0])),
         "accuracy_unless_abstained": float(right[is_answered].mean()) if any(is_answered) else None,
         "unseen_classes": unseen,
         "classes": [
             {
                 "label": label,
-                "n": int(sizes[place]),
-                "n_right": int(hits[place]),
-                "n_predicted": int(n_predicted[place]),
-                "recall": _divide(hits[place], sizes[place]),
-                "interval": _find_interval(hits[place], sizes[place]),
-                "precision": _divide(hits[place], n_predicted[place]),
+                "n": size,
+                "n_right": hit,
+                "n_predicted": n_found,
+                "recall": hit / size if size else None,
+                "interval": wilson_interval(hit / size, size) if size else None,
+                "precision": hit / n_found if n_found else None,
             }
-            for label, place in rows.items()
+            for label, size, hit, n_found in zip(
+                rows, sizes.tolist(), hits.tolist(), n_predicted, strict=True
+            )
         ],
         "confusion": counts.tolist(),
         "confused": [
@@ -71,22 +76,6 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
             )
         ],
     }
-
-
-def _find_baseline(subject: Subject, labels: list[Any]) -> dict[str, Any]:
-    """The accuracy of always giving the most frequent class, of the training data if known."""
-    known = labels if subject.train is None else subject.train.labels or labels
-    counts = Counter(known)
-    label = max(counts, key=lambda one: (counts[one], str(one)))
-    return {"label": label, "accuracy": labels.count(label) / len(labels)}
-
-
-def _find_interval(part: Any, whole: Any) -> list[float] | None:
-    return wilson_interval(part / whole, whole) if whole > 0 else None
-
-
-def _divide(part: Any, whole: Any) -> float | None:
-    return float(part / whole) if whole > 0 else None
 
 
 def describe_measures(subject: Subject) -> dict[str, Any]:
@@ -123,14 +112,14 @@ def describe_subgroups(subject: Subject, by: Mapping[str, Any] | None) -> list[d
         for value in sorted(set(groups)):
             own = groups == value
             n = int(own.sum())
-            right = None if subject.right is None else int(subject.right[own].sum())
+            n_right = None if subject.right is None else int(subject.right[own].sum())
             found.append(
                 {
                     "column": str(column),
                     "value": value,
                     "n": n,
-                    "n_right": right,
-                    "interval": None if right is None else wilson_interval(right / n, n),
+                    "n_right": n_right,
+                    "interval": None if n_right is None else wilson_interval(n_right / n, n),
                     "n_novel": int(np.sum(subject.doubts[own] == "novel")),
                     "n_no_evidence": int(np.sum(subject.doubts[own] == "no evidence")),
                 }

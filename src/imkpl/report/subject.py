@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -132,7 +132,8 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
     model = find_model(model)
     explanation = model.explain(X)
     labels = _read_labels(y, len(explanation), "y", "samples in X")
-    held_out = _read_samples(model, X, labels)
+    evidence, ids = explanation.evidence, explanation.sample_ids
+    held_out = Samples(evidence.samples, evidence.kernels, ids, labels)
     if train is None:
         return Subject(model, explanation, held_out, None)
     if not isinstance(train, tuple | list) or len(train) != 2:
@@ -140,21 +141,17 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
             "train must be the pair (X_train, y_train) that the model was fitted to. Leave it out "
             "for a report without the training data."
         )
-    given = _read_samples(model, train[0], None)
-    n_expected, n_train = int(model.prototypes_.shape[1]), len(given.ids)
+    given = model.read_new(train[0])
+    kernels = evidence.predictor.kernels.cross(given)
+    n_expected, n_train = int(model.prototypes_.shape[1]), kernels.shape[0]
     if n_train != n_expected:
         raise ValueError(
             f"train has {n_train} samples, but the model was fitted to {n_expected}. Pass the X "
             "and y of fit, or leave train out."
         )
     labels = _read_labels(train[1], n_train, "the y of train", "training samples")
-    return Subject(model, explanation, held_out, replace(given, labels=labels))
-
-
-def _read_samples(model: Any, X: Any, labels: list[Any] | None) -> Samples:
-    given = model.read_new(X)
-    kernels = model._predictor.kernels.cross(given)
-    return Samples(given, kernels, row_labels(X, kernels.shape[0]), labels)
+    trained = Samples(given, kernels, row_labels(train[0], n_train), labels)
+    return Subject(model, explanation, held_out, trained)
 
 
 def _read_labels(y: Any, n_expected: int, name: str, of: str) -> list[Any] | None:
@@ -202,15 +199,15 @@ def choose_rows(subject: Subject, most: int) -> IntArray:
 def describe_size(subject: Subject) -> dict[str, Any]:
     """How many prototypes, samples and features the model keeps."""
     model = subject.model
-    columns, weights = model._kernel_columns, model.kernel_weights_
-    if model._channel_weights is not None:
-        kept, total = int(np.count_nonzero(model._channel_weights)), model.n_features_in_
-        word = "channel"
+    columns, weights = subject.predictor.kernels.kernel_columns, model.kernel_weights_
+    kept, total = int(np.count_nonzero(weights)), weights.size
+    word = "channel" if subject.kind == "series" else "feature"
+    if hasattr(model, "channel_evidence_"):
+        kept, total = int(np.count_nonzero(model.feature_importances_)), model.n_features_in_
     elif columns is None:
-        kept, total, word = int(np.count_nonzero(weights)), weights.size, "kernel"
+        word = "kernel"
     else:
-        kept, total = np.unique(columns[weights > 0]).size, model.n_features_in_
-        word = "channel" if subject.kind == "series" else "feature"
+        kept, total = np.unique(columns).size, model.n_features_in_
     return {
         "n_prototypes": int(model.prototypes_.shape[0]),
         "prototypes_per_class": model.prototypes_.shape[0] / len(model.classes_),
