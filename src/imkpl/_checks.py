@@ -101,14 +101,10 @@ def describe_lookalikes(labels: Any) -> str:
         if isinstance(label, str):
             other = seen.setdefault(unicodedata.normalize("NFC", label.strip()).strip(), label)
             if other != label:
+                # In ASCII, texts that look alike differ.
                 return (
-                    f"Labels {_spell(other)} and {_spell(label)} look alike but differ in spaces "
-                    "or in how their accents are encoded, so they count as two classes. Write "
-                    "them the same way if they mean the same."
+                    f"Labels {shorten(ascii(other))} and {shorten(ascii(label))} look alike but "
+                    "differ in spaces or in how their accents are encoded, so they count as two "
+                    "classes. Write them the same way if they mean the same."
                 )
     return ""
-
-
-def _spell(label: str) -> str:
-    """A label in ASCII, in which texts that look alike differ."""
-    return shorten(ascii(label))

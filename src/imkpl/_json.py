@@ -13,15 +13,9 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uff
 
 
 def to_json(value: Any, digits: int | None = None) -> Any:
-    """The same value as plain dicts, lists, strings and finite numbers.
+    """The same value as plain dicts, lists, strings and finite numbers of so many digits.
 
-    NaN becomes None, infinity the word, unprintable characters a replacement character; numbers
-    are rounded to `digits` significant digits where that is given.
-
-    Examples
-    --------
-    >>> to_json({"a": np.array([1 / 3, np.nan]), 2: (np.int64(1), float("-inf"))}, digits=6)
-    {'a': [0.333333, None], '2': [1, '-inf']}
+    NaN becomes None, infinity the word, unprintable characters a replacement character.
     """
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
@@ -30,8 +24,12 @@ def to_json(value: Any, digits: int | None = None) -> Any:
             return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", value)
         case None | bool() | int():
             return value
+        case float() if math.isnan(value):
+            return None
+        case float() if math.isinf(value):
+            return str(value)
         case float():
-            return _round(value, digits)
+            return value if digits is None else float(f"{value:.{digits}g}")
         case dict():
             return {str(key): to_json(part, digits) for key, part in value.items()}
         case list() | tuple():
@@ -53,15 +51,6 @@ class Described:
             One entry per field, but for a model; ready for JSON.
         """
         names = [name for name in vars(self) if name != "model"]
-        found: dict[str, Any] = to_json(
-            {name: getattr(self, name) for name in [*names, *self._also]}
-        )
+        values = {name: getattr(self, name) for name in [*names, *self._also]}
+        found: dict[str, Any] = to_json(values)
         return found
-
-
-def _round(value: float, digits: int | None) -> float | str | None:
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        return str(value)
-    return value if digits is None else float(f"{value:.{digits}g}")

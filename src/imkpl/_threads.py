@@ -43,10 +43,7 @@ class Loops:
 
 
 def inner_loop(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile what loops alone call: without an entrance from Python, a third faster; a decorator.
-
-    It is part of the loops that are cached, and not cached itself.
-    """
+    """Compile what only loops call, a third faster without an entrance from Python; a decorator."""
     from numba import njit
 
     flags: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
@@ -56,15 +53,8 @@ def inner_loop(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., A
 class ParallelLoop:
     """Compiles a loop whose tasks any thread may run; a decorator.
 
-    Parameters
-    ----------
-    count : callable
-        The number of tasks, from the arguments of the loop.
-
-    Notes
-    -----
-    The loop takes two arguments more than its callers give: the first task, and the one after the
-    last. Every result must be computed by one task.
+    `count` has the number of tasks, from the arguments of the loop. The loop takes two arguments
+    more: the first task, and the one after the last. Every result must be computed by one task.
     """
 
     def __init__(self, count: Callable[..., int]) -> None:
@@ -114,8 +104,7 @@ if hasattr(os, "register_at_fork"):
 
 def count_threads() -> int:
     """How many threads a loop called by this Python thread may use."""
-    limit: int = getattr(_LIMIT, "n_threads", N_THREADS)
-    return limit
+    return int(getattr(_LIMIT, "n_threads", N_THREADS))
 
 
 @contextmanager
@@ -136,10 +125,7 @@ def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[i
 
 
 def watch_compiler(tell: Callable[[int], None]) -> AbstractContextManager[None]:
-    """Inside the block, tell how many loops have been compiled, before the next one is.
-
-    Loops that Numba finds in its cache on disk are not compiled.
-    """
+    """Inside the block, tell how many loops have been compiled, before the next one is."""
     from numba.core.event import Event, Listener, install_listener
 
     class CompilerListener(Listener):

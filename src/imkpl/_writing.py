@@ -41,18 +41,15 @@ def check_target(path: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | Iterable[bytes]) -> None:
-    """Replace a file in one step: readers see the old content or the new one, never a part.
-
-    The content may come in pieces. Symbolic links are followed, and an existing file keeps its
-    mode. A process that is killed may leave a file ``.*.part`` behind.
-    """
+    """Replace a file in one step: readers see the old content or the new one, never a part."""
     write_files({path: content})
 
 
 def write_files(contents: Mapping[str | os.PathLike[str], bytes | Iterable[bytes]]) -> None:
-    """Replace several files that belong together, each as by `write_file`.
+    """Replace several files; all are written completely before the first is renamed.
 
-    All are written completely before the first is renamed: if one cannot be written, none changes.
+    Contents may come in pieces. Symbolic links are followed, and an existing file keeps its mode. A
+    process that is killed may leave a file ``.*.part`` behind.
     """
     targets = [pathlib.Path(os.path.realpath(check_target(path))) for path in contents]
     parts = [target.with_name(f".{secrets.token_hex(8)}.part") for target in targets]

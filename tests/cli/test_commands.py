@@ -100,6 +100,12 @@ def test_fit_measures_on_another_file(shell, folder, wine, tmp_path):
     assert json.loads(result.stdout)["accuracy"] < answer["accuracy"]
 
 
+def test_fit_holds_nothing_out_on_request(shell, folder):
+    result = shell("fit", folder / "wine.csv", *TRAIN, "--test-size", 0)
+    assert "Accuracy" not in result.stdout
+    assert "No rows were held out, so the accuracy on new rows is not known." in result.stderr
+
+
 @pytest.mark.parametrize("test_size", [0.01, 0.9])
 def test_every_class_has_rows_to_learn_from_and_to_measure_on(shell, wine, tmp_path, test_size):
     wine[:43].to_csv(tmp_path / "wine.csv", index=False)
@@ -107,12 +113,6 @@ def test_every_class_has_rows_to_learn_from_and_to_measure_on(shell, wine, tmp_p
     for one in shell.ask(*command)["classes"]:
         assert one["training_rows"] >= 2
         assert one["held_out_rows"] >= 1
-
-
-def test_fit_holds_nothing_out_on_request(shell, folder):
-    result = shell("fit", folder / "wine.csv", *TRAIN, "--test-size", 0)
-    assert "Accuracy" not in result.stdout
-    assert "No rows were held out, so the accuracy on new rows is not known." in result.stderr
 
 
 def test_fit_says_what_is_chosen_again_on_request(shell, folder, tmp_path):
@@ -178,9 +178,8 @@ def test_predict_needs_only_the_columns_that_the_model_looks_at(shell, folder, w
     assert 0 < live.size < 6
     wine[["wine", *live]].to_csv(tmp_path / "new.csv", index=False)
     expected = shell.ask("predict", folder / "b.imkpl", folder / "wine.csv")
-    assert (
-        shell.ask("predict", folder / "b.imkpl", tmp_path / "new.csv")["rows"] == expected["rows"]
-    )
+    found = shell.ask("predict", folder / "b.imkpl", tmp_path / "new.csv")
+    assert found["rows"] == expected["rows"]
 
 
 def test_predict_writes_all_rows(shell, folder, tmp_path):
@@ -189,16 +188,8 @@ def test_predict_writes_all_rows(shell, folder, tmp_path):
         assert result.stdout.splitlines()[0] == f"60 rows written to {tmp_path / name}."
     table = pd.read_csv(tmp_path / "p.csv")
     rows = json.loads((tmp_path / "p.json").read_text())["rows"]
-    assert list(table.columns) == [
-        "id",
-        "prediction",
-        "probability Barbera",
-        "probability Barolo",
-        "probability Grignolino",
-        "novelty",
-        "is_novel",
-        "note",
-    ]
+    chances = [f"probability {name}" for name in ("Barbera", "Barolo", "Grignolino")]
+    assert list(table.columns) == ["id", "prediction", *chances, "novelty", "is_novel", "note"]
     assert table["prediction"].tolist() == [row["prediction"] for row in rows]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", "p.json"]
 
@@ -242,7 +233,6 @@ def test_explain_writes_tables_that_add_up(shell, folder, tmp_path):
 
 
 def test_fit_and_report_write_a_page(shell, folder, tmp_path):
-    pytest.importorskip("imkpl.report")
     command = ("fit", folder / "wine.csv", *TRAIN, "--report", tmp_path / "f.html")
     assert shell.ask(*command)["report"] == str(tmp_path / "f.html")
     command = ("report", folder / "a.imkpl", folder / "wine.csv", "--target", "cultivar")
@@ -316,6 +306,22 @@ def test_names_that_look_like_markup_or_commands_are_shown_as_they_are(shell, wi
         assert "\x1b" not in text
         assert "[red]\\x1b[31m<b>&ü漢" in text
         assert "[/bold]=1+1" in text
+
+
+def test_commands_write_nothing_that_was_not_named(shell, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, model = folder / "wine.csv", folder / "a.imkpl"
+    before = sorted(folder.iterdir())
+    for typed in (
+        ("check", table, "--target", "cultivar"),
+        ("fit", table, *TRAIN, "--repeats", 1),
+        ("predict", model, table),
+        ("explain", model, table),
+        ("inspect", model, "--records"),
+        ("card", model, table),
+    ):
+        assert shell(*typed).exit_code == 0
+    assert (list(tmp_path.iterdir()), sorted(folder.iterdir())) == ([], before)
 
 
 def test_the_demo_says_why(shell, tmp_path, monkeypatch):

@@ -61,17 +61,26 @@ main(["predict", "m.imkpl", "new.csv"])
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX systems only")
-def test_ctrl_c_ends_with_130_and_a_sentence():
-    command = [sys.executable, "-c", SLOW]
+def check_interrupted(code, *arguments):
+    """Sends Ctrl-C to a process that has printed a line; it must end with 130 and a sentence."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout.readline() == "waiting\n"
+        assert process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert errors == "imkpl: Stopped with Ctrl-C. No file is incomplete.\n"
+        answer, errors = process.communicate(timeout=60)
+    complaints = [line for line in errors.splitlines() if not line.startswith("note: ")]
+    assert complaints == ["imkpl: Stopped with Ctrl-C. No file is incomplete."]
+    assert (process.returncode, answer) == (130, "")
+
+
+has_signals = pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX only")
+
+
+@has_signals
+def test_ctrl_c_ends_with_130_and_a_sentence():
+    check_interrupted(SLOW)
 
 
 SLOW_IMPORT = """
@@ -94,23 +103,14 @@ main(sys.argv[2:])
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX systems only")
+@has_signals
 @pytest.mark.parametrize("package", ["typer", "numpy", "sklearn", "numba"])
 def test_ctrl_c_during_an_import_ends_with_130_and_a_sentence(package, folder):
-    words = ["fit", folder / "wine.csv", "--target", "cultivar", "--json"]
-    command = [sys.executable, "-c", SLOW_IMPORT, package, *map(str, words)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "importing\n"
-        process.send_signal(signal.SIGINT)
-        answer, errors = process.communicate(timeout=60)
-    complaints = [line for line in errors.splitlines() if not line.startswith("note: ")]
-    assert complaints == ["imkpl: Stopped with Ctrl-C. No file is incomplete."]
-    assert (process.returncode, answer) == (130, "")
+    words = ("fit", folder / "wine.csv", "--target", "cultivar", "--json")
+    check_interrupted(SLOW_IMPORT, package, *words)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX systems only")
+@has_signals
 def test_an_ignored_ctrl_c_stays_ignored():
     code = (
         "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN);"

@@ -8,7 +8,7 @@ from scipy.special import gammaln, logsumexp
 from contracts.bank import check_bank
 from imkpl._progress import listening
 from imkpl._threads import limited_threads
-from imkpl.kernels import GlobalAlignment, align, expected_alignment, resolve_bank
+from imkpl.kernels import GlobalAlignment, align, expected_alignment
 from imkpl.kernels.align import align_cross, align_pairs, find_self_similarities
 from imkpl.kernels.alignment import SeriesKernels, split_losses
 from imkpl.kernels.forms import Form
@@ -273,13 +273,6 @@ def test_single_precision_of_the_bank_keeps_channels_far_from_zero(rng):
     assert_allclose(found, expected, atol=1e-5)
 
 
-def test_kernels_with_gaps_are_positive_semidefinite(rng):
-    X = random_series(rng, rng.integers(3, 30, 40), 2, 0.4)
-    for settings in ({"length": None}, {"length": 12}, {"triangular": 4, "length": None}):
-        kernels = GlobalAlignment(scales=(0.05,), groups={"both": [0, 1]}, **settings).on(X)
-        assert np.linalg.eigvalsh(kernels.evaluate(0)).min() > -1e-12
-
-
 def test_a_missing_step_is_left_out():
     with_gap = SeriesSet.from_list([[[0.0, np.nan, 2.0, 1.0]], [[1.0, 0.0, 2.0, 2.0]]])
     without = SeriesSet.from_list([[[0.0, 2.0, 1.0]], [[1.0, 0.0, 2.0, 2.0]]])
@@ -449,12 +442,6 @@ def test_equal_series_are_found(rng):
     assert groups[1] == groups[3]
     keys = SeriesKernels.keys(twice)
     assert [keys.index(key) for key in keys] == [0, 1, 2, 1, 0]
-
-
-def test_padded_arrays_and_lists_are_read(rng):
-    X = random_series(rng, [4, 7, 5], 2)
-    bank = resolve_bank("global_alignment")
-    assert_array_equal(bank.on(X.to_padded()).evaluate(1), bank.on(list(X)).evaluate(1))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

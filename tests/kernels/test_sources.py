@@ -96,10 +96,7 @@ def test_banks_take_a_source_for_an_array(source, table, rng):
         (other.take(some), plain.take(some)),
         (other.between(rows, some), plain.between(rows, some)),
         (other.take(some).cross(source[:4]), plain.take(some).cross(X[:4])),
-        (
-            other.take(some).narrowed().cross(source[:4]),
-            plain.take(some).cross(X[:4]),
-        ),
+        (other.take(some).narrowed().cross(source[:4]), plain.take(some).cross(X[:4])),
     ):
         assert_allclose(found.combine(weights), expected.combine(weights))
     assert_array_equal(other.ranges(), plain.ranges())

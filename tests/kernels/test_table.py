@@ -142,12 +142,9 @@ def test_tables_of_numbers_have_the_kernels_of_features_to_the_last_bit():
 
 
 def test_categories_not_seen_in_training_are_like_no_training_sample():
-    kernels = PerColumn().on([["a"], ["b"]])
-    new = kernels.cross(read_table([["z"], ["y"], ["z"], ["a"]]))
-    expected = [[0, 0], [0, 0], [0, 0], [1, 0]]
-    assert_allclose(new.evaluate(0), expected, atol=1e-200)
     # Among themselves, and beside others, each is a category of its own.
-    new = new.take(np.arange(4))
+    kernels = PerColumn().on([["a"], ["b"]])
+    new = kernels.cross(read_table([["z"], ["y"], ["z"], ["a"]])).take(np.arange(4))
     expected = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
     assert_allclose(new.evaluate(0), expected, atol=1e-200)
     assert_allclose(evaluate(new.take([1]), 0, [["w"], ["y"]]), [[0], [1]], atol=1e-200)

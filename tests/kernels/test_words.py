@@ -53,10 +53,6 @@ def test_arrays_and_sparse_matrices_are_documents(kernels):
         assert_array_equal(PerWord().on(form(COUNTS)).combine(weights), kernels.combine(weights))
 
 
-def test_no_document_has_the_norm_zero(kernels):
-    assert np.diagonal(kernels.combine(np.ones(9))).min() > 0
-
-
 def test_norms_are_one_on_average_over_the_training_part():
     weight = RNG.uniform(0, 2, 14)
     kernels, shares = PerWord().on(X, weight), weight / weight.sum()
@@ -103,11 +99,6 @@ def test_mixes_of_documents_are_documents(kernels):
     for mix in range(2):
         found = joined.pairs(everyone, np.full(14, 14 + mix))
         assert_allclose(found, np.einsum("ijl,j->il", full, mixes[mix]), atol=1e-12)
-
-
-def test_documents_without_any_word_are_read(kernels):
-    nothing = Documents.read(sp.csr_array((2, 9)))
-    assert_allclose(kernels.cross(nothing).combine(np.ones(9)), 9 * 0.001 / 1.001)
 
 
 def test_documents_are_read_in_the_form_of_the_training_part():

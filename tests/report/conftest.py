@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import UTC, datetime
+from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
@@ -156,3 +157,30 @@ def save(page, folder):
     path = folder / "page.html"
     path.write_text(page, encoding="utf-8")
     return path
+
+
+class Reader(HTMLParser):
+    """Collects elements, text, and the text of each block."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.text, self.scripts, self.stack, self.blocks = [], [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.stack.append(tag)
+        if tag in ("h1", "h2", "p", "th", "td"):
+            self.blocks.append("")
+
+    def handle_endtag(self, tag):
+        while self.stack and self.stack.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if self.blocks:
+            self.blocks[-1] += data
+        (self.scripts if self.stack and self.stack[-1] == "script" else self.text).append(data)
+
+    def find(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]

@@ -1,14 +1,12 @@
 """The model card says the same as Markdown and as HTML, whatever names are in it."""
 
-from html.parser import HTMLParser
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from imkpl.report.model_card import build_card
 
-from .conftest import HOSTILE
+from .conftest import HOSTILE, Reader
 
 # What Markdown, HTML, tables and templates could take for something else.
 names = st.text(
@@ -46,26 +44,8 @@ def describe(name):
     }
 
 
-class Reader(HTMLParser):
-    """Collects the text within each block, and all tags."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.found, self.tags = [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        if tag in ("h1", "h2", "p", "th", "td"):
-            self.found.append("")
-
-    def handle_data(self, text):
-        if self.found:
-            self.found[-1] += text
-
-
 def read(page):
-    texts = [" ".join(text.replace("_" * 30, "").split()) for text in Reader(page).found]
+    texts = [" ".join(text.replace("_" * 30, "").split()) for text in Reader(page).blocks]
     return [text.rstrip(": ") for text in texts]
 
 
@@ -77,7 +57,7 @@ def compare(*arguments):
     rendered = markdown_it.MarkdownIt("commonmark").enable("table").render(text)
     assert read(rendered) == read(main)
     known = {"main", "h1", "h2", "p", "i", "div", "table", "tr", "th", "td"}
-    assert set(Reader(main).tags) <= known
+    assert {tag for tag, _ in Reader(main).elements} <= known
     return text
 
 

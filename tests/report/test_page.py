@@ -1,37 +1,13 @@
 """The page as text: complete, self-contained, and no name in it is markup."""
 
 import json
-from html.parser import HTMLParser
 from urllib.parse import quote
 
 from imkpl import stability
 from imkpl.report import render_report
 from imkpl.report.page import draw_map
 
-from .conftest import HOSTILE
-
-
-class Reader(HTMLParser):
-    """Collects elements, ids and text."""
-
-    def __init__(self, page):
-        super().__init__(convert_charrefs=True)
-        self.elements, self.text, self.scripts, self.stack = [], [], [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        self.stack.append(tag)
-
-    def handle_endtag(self, tag):
-        while self.stack and self.stack.pop() != tag:
-            pass
-
-    def handle_data(self, data):
-        (self.scripts if self.stack and self.stack[-1] == "script" else self.text).append(data)
-
-    def find(self, tag):
-        return [attributes for name, attributes in self.elements if name == tag]
+from .conftest import HOSTILE, Reader
 
 
 def test_the_page_has_all_sections_in_order(wine_page):

@@ -185,17 +185,15 @@ def _list_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 def _build(annotation: Any, asked: dict[str, Any]) -> Any:
     """A dataclass of what the options say; those that can be repeated are tuples."""
     if "target" in asked:
-        targets = asked.pop("target") or [None]
+        targets = asked["target"] or [None]
         asked["target"] = targets[0]
         if len(targets) > 1:
             raise InputError(
                 f"--target is given {len(targets)} times ({list_names(targets)}), expected one "
                 "column. Fit a model for each, with --drop for the others."
             )
-    kind = getattr(annotation, "__origin__", annotation)
-    return kind(
-        **{k: tuple(v) if isinstance(v, list) else v for k, v in asked.items() if v is not None}
-    )
+    kind, given = getattr(annotation, "__origin__", annotation), asked.items()
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given if v is not None})
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Set
     train, held_out, is_test = whole, None, np.zeros(len(whole), dtype=bool)
     if test is not None:
         held_out = models.read_like(train, test, replace(options, target=train.target))
-        n_known = measure.count_known(train, held_out)
+        n_known = int(np.isin(held_out.hash_rows(), train.hash_rows()).sum())
         text = f"{n_known} of {len(held_out)} rows to measure on are equal to rows that were "
         for note in (*held_out.notes, *([f"{text}learned from."] if n_known else [])):
             echo_note(note)

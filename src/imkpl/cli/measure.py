@@ -44,11 +44,6 @@ def find_units(data: DataFile) -> Any:
     return first[inverse]
 
 
-def count_known(train: DataFile, test: DataFile) -> int:
-    """Number of test rows that are equal to training rows."""
-    return int(np.isin(test.hash_rows(), train.hash_rows()).sum())
-
-
 def drop_rare(data: DataFile) -> tuple[DataFile, list[Any]]:
     """The rows of classes that can be learned and measured, and the other classes."""
     rare = [label for label, n in Counter(data.y.tolist()).items() if n < MIN_CLASS_ROWS]
@@ -62,11 +57,7 @@ def drop_rare(data: DataFile) -> tuple[DataFile, list[Any]]:
 
 
 def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
-    """Which rows to measure on: the same share of every class, and whole units.
-
-    Unlike `train_test_split`, every class gets a held-out row, if it has more than one unit, and
-    keeps two training rows.
-    """
+    """Which rows to measure on: of every class the same share, at least one, in whole units."""
     rng = np.random.default_rng(seed)
     if data.is_on_disk:
         return rng.random(len(data)) < min(test_size, MAX_HELD_OUT / len(data))
@@ -109,11 +100,7 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
 def measure_folds(
     build: Callable[[DataFile, DataFile], Any], data: DataFile, *, seed: int, repeats: int | None
 ) -> tuple[dict[str, Any] | None, str]:
-    """Accuracy in repeated folds; None and the reason if there are none.
-
-    `build` makes a model for training and test rows. Folds have the same share of every class, and
-    whole units. Without `repeats`, they are repeated while that is quick.
-    """
+    """Accuracy in folds, repeated while that is quick; None and the reason if there are none."""
     if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
         return None, ""
     try:
@@ -183,12 +170,7 @@ def fit_rows(model: Any, train: DataFile) -> Any:
 
 
 def describe_accuracy(right: Any, data: DataFile, guess: Any = None) -> dict[str, Any]:
-    """Accuracy and its interval, the same with equal weight for all classes, and the baseline.
-
-    `right` has how often each row was right, from 0 to 1; `guess` is the class that the baseline
-    always says. Repeated folds and equal rows are not independent, so intervals are Wilson's for as
-    many draws as there are units.
-    """
+    """Accuracy by how often each row was right, and of a baseline that always says `guess`."""
     y, units = data.y, find_units(data)
     guess = find_baseline(y)[0] if guess is None else guess
     classes, labels = np.unique(y, return_inverse=True)
@@ -196,6 +178,7 @@ def describe_accuracy(right: Any, data: DataFile, guess: Any = None) -> dict[str
     recalls = [float(np.mean(right[rows])) for rows in own]
     n_units = np.array([np.unique(units[rows]).size for rows in own])
     accuracy, balanced = float(np.mean(right)), float(np.mean(recalls))
+    # Repeated folds and equal rows are not independent: there are as many draws as units.
     return {
         "rows": len(y),
         "distinct_rows": int(np.unique(units).size),

@@ -115,10 +115,7 @@ def _printable(text: Any) -> str:
 
 
 def format_csv(frame: Any, path: Path, *, is_safe: bool, style: tuple[str, str]) -> str:
-    """A table as CSV; cells that a spreadsheet would run get an apostrophe or at least a note.
-
-    `style` has the separator and the decimal mark; white space is replaced by tabs.
-    """
+    """A table as CSV; cells that a spreadsheet would run get an apostrophe or at least a note."""
     from pandas.api.types import is_numeric_dtype
 
     found: list[str] = []
@@ -137,9 +134,9 @@ def format_csv(frame: Any, path: Path, *, is_safe: bool, style: tuple[str, str])
             f"A spreadsheet may run {cells} of {path.name}, such as {found[0][:40]!r}. Add "
             "--spreadsheet-safe to put an apostrophe before them."
         )
-    separator, decimal = "\t" if style[0] == " " else style[0], style[1]
+    separator = "\t" if style[0] == " " else style[0]
     table = quoted if is_safe else frame
-    return str(table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=decimal))
+    return str(table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=style[1]))
 
 
 def _is_formula(text: str) -> bool:

@@ -194,12 +194,10 @@ def _tabulate(rows: list[dict[str, Any]]) -> Any:
     """A line per row, with a column for the probability of every class."""
     import pandas as pd
 
-    lines = []
-    for row in rows:
-        shares = {f"probability {name}": share for name, share in row["probabilities"].items()}
-        first = {name: row[name] for name in ("id", "prediction")}
-        lines.append({**first, **shares, **{k: row[k] for k in ("novelty", "is_novel", "note")}})
-    return pd.DataFrame(lines)
+    frame = pd.DataFrame(rows)
+    shares = pd.DataFrame(frame["probabilities"].tolist()).add_prefix("probability ")
+    first, last = frame[["id", "prediction"]], frame[["novelty", "is_novel", "note"]]
+    return pd.concat([first, shares, last], axis=1)
 
 
 def _echo_predictions(answer: dict[str, Any]) -> None:

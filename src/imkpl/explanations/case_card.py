@@ -363,8 +363,9 @@ class Comparison:
         found: dict[str, str] = {}
         for key, (cells, kernels, row, name) in samples.items():
             # The values by name, the sample itself, or its name if that is unknown.
-            sample = name if kernels.input_kind == "similarities" else kernels.sample(row)
-            shown = dict(zip(self.names, cells, strict=True)) if self.has_cells else sample
+            shown: Any = dict(zip(self.names, cells, strict=True))
+            if not self.has_cells:
+                shown = name if kernels.input_kind == "similarities" else kernels.sample(row)
             found[key] = draw_picture(one.render(shown))
         return found
 

@@ -441,7 +441,7 @@ class SeriesKernels(SampleKernels):
             n_samples=self.shape[0],
             kernels=np.arange(self.n_kernels),
             names=tuple(self.kernel_names()),
-            most=self.most_kernels,
+            most_kernels=self.most_kernels,
         )
 
     @classmethod

@@ -241,22 +241,10 @@ class Kernels(ABC):
     def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
         """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples.
 
-        It is ``contract(rows' diag(row_weights) rows)``, of square kernels.
-
-        Parameters
-        ----------
-        rows : sparse array of shape (n_rows, n_samples) or (n_rows, n_samples + n_mixes)
-            The rows r_i.
-        row_weights : array of shape (n_rows,) or (n_rows, n_sums)
-            A factor for each row, of any sign; or several, for as many sums.
-        mixes : sparse array of shape (n_mixes, n_samples), optional
-            Mixes of samples that many rows share. The last n_mixes columns of `rows` then count
-            mixes instead of samples, ``r = rows[:, :n_samples] + rows[:, n_samples:] @ mixes``.
-
-        Returns
-        -------
-        array of shape (n_kernels,) or (n_kernels, n_sums)
-            One sum per kernel, or several.
+        It is ``contract(rows' diag(row_weights) rows)``, of square kernels and sparse rows. Factors
+        of shape (n_rows, n_sums) give several sums per kernel. Rows may share `mixes` of samples,
+        of shape (n_mixes, n_samples): the last n_mixes columns of `rows` then count these,
+        ``r = rows[:, :n_samples] + rows[:, n_samples:] @ mixes``.
         """
         rows, factors, mixes = check_rows(rows, row_weights, self.shape[0], mixes)
         if factors.ndim == 2:
@@ -527,6 +515,10 @@ class ColumnwiseKernels(SampleKernels):
     @property
     def input_columns(self) -> IntArray:
         return np.unique(self.kernel_columns)
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        columns = self.kernel_columns.tolist()
+        return [f"x{c}" if feature_names is None else str(feature_names[c]) for c in columns]
 
     def cross(self, samples: Any) -> Self:
         needed = self.columns if self.inputs is None else self.inputs

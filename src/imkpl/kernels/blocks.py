@@ -229,14 +229,7 @@ def _find_ranges(block: FloatArray) -> FloatArray:
 
 
 def join_rows(found: list[Found], shape: tuple[int, ...]) -> FloatArray:
-    """Results with one row per sample, in the order of the samples.
-
-    Examples
-    --------
-    >>> parts = [(np.array([2, 0]), np.array([5.0, 3.0])), (np.array([1]), np.array([4.0]))]
-    >>> join_rows(parts, (3,))
-    array([3., 4., 5.])
-    """
+    """Results with one row per sample, in the order of the samples."""
     joined = np.empty(shape)
     for places, values in found:
         joined[places] = values

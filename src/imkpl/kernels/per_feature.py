@@ -220,10 +220,7 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         return invert_rates(self.rates)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        names = [
-            f"x{column}" if feature_names is None else str(feature_names[column])
-            for column in self.kernel_columns
-        ]
+        names = super().kernel_names(feature_names)
         if not self.has_scales:
             return names
         return [f"{n} (width x{s:g})" for n, s in zip(names, self.scales, strict=True)]

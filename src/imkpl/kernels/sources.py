@@ -31,17 +31,7 @@ BLOCK_VALUES = 2**22
 
 
 class ColumnSource(ABC):
-    """Samples whose features are read a block of columns at a time.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-        The shape of the data.
-    feature_names : list of str, optional
-        Names of the columns.
-    rows : int array, optional
-        The samples that this view shows; all when None.
-    """
+    """Samples whose features are read a block of columns at a time; a view shows some `rows`."""
 
     ndim = 2
     dtype = np.dtype(np.float64)
@@ -289,20 +279,7 @@ class ParquetColumns(ColumnSource):
             start = end
 
     def split(self, target: str) -> tuple[ParquetColumns, Any]:
-        """All columns but one as features, and that one as an array of labels.
-
-        Parameters
-        ----------
-        target : str
-            The column of the labels.
-
-        Returns
-        -------
-        ParquetColumns
-            The same rows without that column.
-        array of shape (n_samples,)
-            The labels.
-        """
+        """All columns but `target` as features, and that one as an array of labels."""
         others = [name for name in self.feature_names or [] if name != target]
         features = ParquetColumns(self.path, others, self._rows)
         ParquetColumns(self.path, [target])  # raises if there is no such column

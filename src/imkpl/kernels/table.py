@@ -99,7 +99,8 @@ class PerColumn(BaseKernelBank):
     def __post_init__(self) -> None:
         listed = self.categorical
         is_list = listed is None or (not isinstance(listed, str) and np.ndim(listed) == 1)
-        if not is_list or not all(_is_key(key) for key in self._keys):
+        kinds = str | int | np.integer
+        if not is_list or any(isinstance(k, bool) or not isinstance(k, kinds) for k in self._keys):
             raise ValueError(
                 f"PerColumn(categorical={listed!r}) must be a list of names or places of columns, "
                 "such as ['code', 3]. Leave it out to compare numbers as numbers."
@@ -372,15 +373,7 @@ def mark_name(name: str) -> str:
 
 
 def weighted_median(values: FloatArray, weights: FloatArray) -> float:
-    """The median of a sample in which each value counts as often as its weight says.
-
-    Examples
-    --------
-    >>> weighted_median(np.array([5.0, 1.0, 3.0]), np.array([1.0, 1.0, 2.0]))
-    3.0
-    >>> weighted_median(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
-    1.5
-    """
+    """The median of a sample in which each value counts as often as its weight says."""
     order = np.argsort(values, kind="stable")
     heaps = np.cumsum(weights[order])
     half, tie = 0.5 * heaps[-1], TIE * heaps[-1]
@@ -427,7 +420,3 @@ def _require_categories(
             f"text such as {first!r} in the training part. Pass text, for "
             "example with astype(str), in fit and in predict."
         )
-
-
-def _is_key(key: Any) -> bool:
-    return isinstance(key, str | int | np.integer) and not isinstance(key, bool)

@@ -29,7 +29,7 @@ class Tabulated(Kernels):
     n_samples: int
     kernels: IntArray  # which kernels of the table are used
     names: tuple[str, ...]  # of all kernels of the table
-    most: int | None = None  # how many kernels a model keeps at most unless the user says so
+    most_kernels: int | None = None
     rows: IntArray | None = None  # the samples in the rows; all when None
     columns: IntArray | None = None  # the samples in the columns; None for square kernels
 
@@ -48,10 +48,6 @@ class Tabulated(Kernels):
     @property
     def is_square(self) -> bool:
         return self.columns is None
-
-    @property
-    def most_kernels(self) -> int | None:  # type: ignore[override]
-        return self.most
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         return [self.names[kernel] for kernel in self.kernels]

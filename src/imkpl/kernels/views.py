@@ -174,13 +174,7 @@ def find_steps(lengths: IntArray, window: Window) -> tuple[IntArray, IntArray]:
 
 
 def find_windows(parts: Sequence[int]) -> list[Window]:
-    """Windows that slide over time by half their length, for every length 1 / n.
-
-    Examples
-    --------
-    >>> find_windows([1, 2])
-    [(0.0, 1.0), (0.0, 0.5), (0.25, 0.75), (0.5, 1.0)]
-    """
+    """Windows that slide over time by half their length, for every length 1 / n."""
     return [
         (float(Fraction(place, 2 * n)), float(Fraction(place + 2, 2 * n)))
         for n in parts

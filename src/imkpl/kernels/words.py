@@ -172,10 +172,6 @@ class WordKernels(ColumnwiseKernels):
     def has_unit_norms(self) -> bool:
         return True
 
-    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        columns = self.kernel_columns.tolist()
-        return [f"x{c}" if feature_names is None else str(feature_names[c]) for c in columns]
-
     def combine(self, weights: ArrayLike) -> FloatArray:
         weights = self.check_weights(weights)
         used = np.flatnonzero(weights)

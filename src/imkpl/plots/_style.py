@@ -206,6 +206,12 @@ def require_pyplot(who: str) -> Any:
     return plt
 
 
+def put_legend(panel: Any, handles: Sequence[Any], names: Sequence[str], **style: Any) -> None:
+    """A legend on the right of a panel."""
+    style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    panel.legend(handles, names, frameon=False, **style)
+
+
 def draw_bars(
     ax: Any,
     names: Sequence[str],

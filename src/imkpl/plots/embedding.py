@@ -24,6 +24,7 @@ from imkpl.plots._style import (
     class_marker,
     class_places,
     literal,
+    put_legend,
     shorten_all,
     sort_prototypes,
 )
@@ -229,18 +230,10 @@ class EmbeddingDisplay(Display):
             star = Line2D([], [], linestyle="none", marker="*", markersize=12, color="white")
             star.set_markeredgecolor("black")
             handles.append(star)
-        panel.legend(
-            handles,
-            names,
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.0),
-            borderaxespad=0.0,
-            frameon=False,
-            ncols=-(-len(names) // LEGEND_ROWS),
-            fontsize="small" if len(names) > LEGEND_ROWS else None,
-            columnspacing=1.0,
-            handletextpad=0.2,
-        )
+        n_columns = -(-len(names) // LEGEND_ROWS)
+        size = "small" if n_columns > 1 else None
+        gaps = {"columnspacing": 1.0, "handletextpad": 0.2}
+        put_legend(panel, handles, names, ncols=n_columns, fontsize=size, **gaps)
 
 
 def is_training_data(model: Any, samples: Any) -> bool:

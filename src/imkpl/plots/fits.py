@@ -19,6 +19,7 @@ from imkpl.plots._style import (
     class_marker,
     draw_bars,
     literal,
+    put_legend,
     shorten_all,
 )
 
@@ -168,14 +169,8 @@ class ConvergenceDisplay(Display):
             panel.set_xlabel("Round")
             panel.locator_params(axis="x", integer=True)
             panel.spines[["top", "right"]].set_visible(False)
-        changes_ax.legend(
-            [lines[1] for lines in self.lines_.values()],
-            [literal(name) for name in self.lines_],
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.0),
-            frameon=False,
-            borderaxespad=0.0,
-        )
+        handles = [lines[1] for lines in self.lines_.values()]
+        put_legend(changes_ax, handles, [literal(name) for name in self.lines_])
 
 
 class PathDisplay(Drawing):

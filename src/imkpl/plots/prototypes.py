@@ -144,18 +144,19 @@ class PrototypesDisplay(Display):
         most = MOST_PROTOTYPES[kind] if max_prototypes is None else max_prototypes
         chosen, owners = sort_prototypes(estimator, most)
         places = np.searchsorted(estimator.classes_, estimator.prototype_classes_)
-        shared = (kind, estimator.classes_, chosen, owners)
         counts = np.bincount(places, minlength=estimator.classes_.size)
+        shares = estimator.predictor_.mixes[chosen].toarray()
+        shares /= shares.sum(axis=1, keepdims=True)
+        about = (kind, estimator.classes_, chosen, owners)
         if image_shape is not None:
-            images = _mix_images(estimator, chosen, X, image_shape)
-            return cls(*shared, _list_samples(estimator, chosen), counts, [], images)
-        columns, names = _sort_columns(estimator, kind)
+            images = _mix_images(estimator, shares, X, image_shape)
+            return cls(*about, _list_samples(estimator, shares), counts, [], images)
         most = MOST_FEATURES[kind] if max_features is None else max_features
-        columns, names = columns[:most], names[:most]
+        columns, names = _sort_columns(estimator, kind, most)
         if kind == "series":
-            return cls(*shared, _list_samples(estimator, chosen, columns), counts, names)
-        mixed = _mix_vectors(estimator, chosen, columns, X)
-        return cls(*shared, _list_samples(estimator, chosen), counts, names, *mixed)
+            return cls(*about, _list_samples(estimator, shares, columns), counts, names)
+        mixed = _mix_vectors(estimator, shares, columns, X)
+        return cls(*about, _list_samples(estimator, shares), counts, names, *mixed)
 
     def _draw(self, ax: Any) -> None:
         draw = {"series": self._draw_series, "images": self._draw_images}
@@ -281,13 +282,7 @@ def _find_kind(estimator: Any, image_shape: Any) -> str:
     )
 
 
-def _mix_shares(estimator: Any, prototypes: IntArray) -> FloatArray:
-    """Shares of the support samples in prototypes."""
-    mixes = estimator.predictor_.mixes[prototypes].toarray()
-    return np.asarray(mixes / mixes.sum(axis=1, keepdims=True))
-
-
-def _sort_columns(estimator: Any, kind: str) -> tuple[IntArray, list[str]]:
+def _sort_columns(estimator: Any, kind: str, most: int) -> tuple[IntArray, list[str]]:
     """The columns or channels that the model keeps and their names, largest weight first."""
     predictor = estimator.predictor_
     columns = predictor.kernels.input_columns
@@ -296,14 +291,14 @@ def _sort_columns(estimator: Any, kind: str) -> tuple[IntArray, list[str]]:
     weights = np.zeros(columns.size)
     if hasattr(estimator, "feature_importances_"):
         weights = estimator.feature_importances_[columns]
-    order = np.argsort(-weights, kind="stable")
+    order = np.argsort(-weights, kind="stable")[:most]
     known = getattr(estimator, "feature_names_in_", None)
     prefix = "channel " if kind == "series" else "x"
     return order, [f"{prefix}{c}" if known is None else str(known[c]) for c in columns[order]]
 
 
 def _list_samples(
-    estimator: Any, prototypes: IntArray, channels: IntArray | None = None
+    estimator: Any, shares: FloatArray, channels: IntArray | None = None
 ) -> list[list[MixedSample]]:
     """The training samples in every prototype, largest share first."""
     predictor = estimator.predictor_
@@ -312,18 +307,18 @@ def _list_samples(
         [
             MixedSample(
                 names[i],
-                float(shares[i]),
+                float(own[i]),
                 None if channels is None else predictor.kernels.sample(int(i))[channels],
             )
-            for i in np.argsort(-shares, kind="stable")
-            if shares[i] > 0
+            for i in np.argsort(-own, kind="stable")
+            if own[i] > 0
         ]
-        for shares in _mix_shares(estimator, prototypes)
+        for own in shares
     ]
 
 
 def _mix_vectors(
-    estimator: Any, prototypes: IntArray, columns: IntArray, X: Any
+    estimator: Any, shares: FloatArray, columns: IntArray, X: Any
 ) -> tuple[FloatArray, FloatArray, list[list[str]]]:
     """Weighted means of vectors or tables, as they are, standardized, and as text."""
     predictor = estimator.predictor_
@@ -331,7 +326,6 @@ def _mix_vectors(
     if X is not None:
         inputs = predictor.kernels.input_columns
         reference = estimator.read_new(X)[:, columns if inputs is None else inputs[columns]]
-    shares = _mix_shares(estimator, prototypes)
     is_table = isinstance(cells, Table)
     kinds = cells.columns if is_table else (Column(""),) * columns.size
     values, known = (
@@ -375,7 +369,7 @@ def _write_category(column: Column, codes: FloatArray, shares: FloatArray) -> st
 
 
 def _mix_images(
-    estimator: Any, prototypes: IntArray, X: Any, image_shape: tuple[int, ...]
+    estimator: Any, shares: FloatArray, X: Any, image_shape: tuple[int, ...]
 ) -> FloatArray:
     """Weighted means of images."""
     n_train, predictor = estimator.prototypes_.shape[1], estimator.predictor_
@@ -397,5 +391,4 @@ def _mix_images(
             f"samples with the {n_pixels} pixels of image_shape={tuple(image_shape)}. Pass the "
             "training samples, and the shape of one image."
         )
-    mixed = _mix_shares(estimator, prototypes) @ pixels[predictor.rows]
-    return np.asarray(mixed).reshape(-1, *image_shape)
+    return np.asarray(shares @ pixels[predictor.rows]).reshape(-1, *image_shape)

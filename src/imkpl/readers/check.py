@@ -82,11 +82,7 @@ def describe_columns(data: DataFile) -> list[dict[str, Any]]:
 
 
 def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
-    """All findings about a training file, the gravest first.
-
-    `frame` has all columns of the file, as they were parsed, and the rows of `data`; None for time
-    series.
-    """
+    """All findings about a file, the gravest first; `frame` has its columns as they were parsed."""
     target = data.target or "y"
     found = [*_find_variants(target, data.y, "Target", "class"), *_find_rare_classes(data, target)]
     found += _find_imbalance(data, target)

@@ -188,10 +188,7 @@ def _parse_numbers(texts: Any) -> Any:
 
 
 def _parse_quantities(texts: Any) -> tuple[Any, str, list[str], list[str]]:
-    """Numbers, their unit, and the cells with a unit and with a limit (which count as the limit).
-
-    Cells with a unit that is not the most frequent one are no numbers: 5 mmol/l is not 5 mg/dl.
-    """
+    """Numbers, their unit, and the cells with a unit and with a limit, which count as the limit."""
     values = _parse_numbers(texts).copy()
     others = [place for place in np.flatnonzero(np.isnan(values)) if texts[place] is not None]
     matches = {place: QUANTITY.fullmatch(texts[place]) for place in others}
@@ -201,6 +198,7 @@ def _parse_quantities(texts: Any) -> tuple[Any, str, list[str], list[str]]:
     with_unit: list[str] = []
     with_limit: list[str] = []
     for place, match in found.items():
+        # 5 mmol/l is not 5 mg/dl.
         if match["unit"] and match["unit"].strip() != unit:
             continue
         values[place] = float(match["number"])

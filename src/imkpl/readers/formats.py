@@ -78,28 +78,28 @@ def parse_arff(path: pathlib.Path, options: ReadOptions) -> RawFile:
     text, notes = decode(path)
     kinds: dict[str, Any] = {}
     rows: list[list[Any]] = []
-    separator, where, has_weights = None, "", False
+    separator, where, has_weights = "", "", False
+    stripped = enumerate(map(str.strip, io.StringIO(text, newline=None)), start=1)
+    lines = iter([(number, line) for number, line in stripped if line and line[0] != "%"])
     try:
-        for number, given in enumerate(io.StringIO(text, newline=None), start=1):
-            line, where = given.strip(), f"line {number}: "
-            if not line or line[0] == "%":
-                continue
-            if separator is not None:
-                separator = separator or ("," if "," in line else "\t")
-                cells = _split_cells(line, separator)
-                # Weka allows a weight in braces after the cells.
-                if len(cells) == len(kinds) + 1 and cells[-1][:1] == "{":
-                    cells, has_weights = cells[:-1], True
-                rows.append(_read_row(cells, list(kinds.values())))
-            elif line[:5].lower() == "@data":
-                separator = ""
-            elif line[:10].lower() == "@attribute":
+        for number, line in lines:
+            where = f"line {number}: "
+            if line[:5].lower() == "@data":
+                break
+            if line[:10].lower() == "@attribute":
                 name, kind = _read_attribute(path, line[10:].strip())
                 _refuse_repeated(path, [*kinds.keys() & {name}, name])
                 kinds[name] = kind
-        if separator is None:
+        else:
             where = ""
             raise ValueError("no line @data")
+        for number, line in lines:
+            where, separator = f"line {number}: ", separator or ("," if "," in line else "\t")
+            cells = _split_cells(line, separator)
+            # Weka allows a weight in braces after the cells.
+            if len(cells) == len(kinds) + 1 and cells[-1][:1] == "{":
+                cells, has_weights = cells[:-1], True
+            rows.append(_read_row(cells, list(kinds.values())))
     except InputError:
         raise
     except ValueError as error:

@@ -122,7 +122,7 @@ def read_training_file(
     is_blank = data.samples.isna().all(axis=1).to_numpy()
     if is_blank.any():
         text = f"{count(int(is_blank.sum()), 'row')} without a value to learn from left out."
-        data, frame = data.take(np.flatnonzero(~is_blank)), frame[~is_blank]
+        data, frame = data.take(~is_blank), frame[~is_blank]
         data = replace(data, notes=(*data.notes, text))
         roles.check_classes(data.y, target)
     return replace(data, findings=(*find_problems(data, frame), *findings))
@@ -136,11 +136,10 @@ def read_new_file(
     needs_target: bool = False,
     classes: Sequence[Any] = (),
 ) -> DataFile:
-    """Read samples for a fitted model; columns are matched by name.
+    """Read samples for a fitted model: time series, or columns that are matched by name.
 
-    Without `expected` these are time series. With `needs_target`, rows without a class are left
-    out. Otherwise, if no target is named, a column of the model's `classes` is taken as one; rows
-    without a class have None.
+    With `needs_target`, rows without a class are left out. Otherwise, if no target is named, a
+    column of the model's `classes` is taken as one; rows without a class have None.
     """
     known = () if expected is None else expected.live
     raw = parse_file(path, replace(options, known_names=known))
@@ -198,11 +197,7 @@ def read_new_file(
 def open_on_disk(
     path: pathlib.Path, options: ReadOptions, features: Sequence[str] | None = None
 ) -> ParquetColumns | None:
-    """A Parquet file that is larger than `LARGEST_FILE` and has many rows of numbers.
-
-    Others are read into memory, as are those with options about rows or cells. Without `features`,
-    all columns are in it, the target last.
-    """
+    """A large Parquet file of numbers: these features, or all with the target last; else None."""
     if path.suffix.lower() not in (".parquet", ".pq") or find_spec("pyarrow") is None:
         return None
     others = {one.name for one in fields(ReadOptions)} - {"target", "drop"}
@@ -380,11 +375,9 @@ def _keep_columns(
 def _find_known_classes(
     frame: Any, expected: ExpectedColumns, classes: Sequence[Any]
 ) -> dict[str, Any]:
-    """Columns that hold nothing but classes of the model, and these.
-
-    Numbers are classes in a column with a usual name alone.
-    """
+    """Columns that hold nothing but classes of the model, and these."""
     others = [name for name in frame.columns if name not in expected.names]
+    # Numbers are classes in a column with a usual name alone.
     if not all(isinstance(label, str) for label in classes):
         others = [name for name in others if name.lower() in roles.TARGET_NAMES]
     found = {name: _as_known_classes(frame[name], classes) for name in others}
