@@ -254,21 +254,10 @@ def _sum_pairs_inplace(first_task, last_task, sums, values, rates, samples, rows
 
 
 @ParallelLoop(lambda is_wide, *_: is_wide.size)
-def _place_narrow_inplace(  # type: ignore[no-untyped-def]
-    first_kernel,
-    last_kernel,
-    is_wide,
-    starts,
-    offsets,
-    values,
-    rates,
-    spacing,
-    lead,
-    alignment,
-    widest,
-):
+def _place_narrow_inplace(first_kernel, last_kernel, is_wide, starts, offsets, values, rates, grid):  # type: ignore[no-untyped-def]
     # Positions of the samples in grid points from the lowest one, for kernels that span no more
     # than `widest` of them, and which kernels span more.
+    spacing, lead, alignment, widest = grid
     n_samples = values.shape[1]
     for kernel in range(first_kernel, last_kernel):
         row, rate = values[kernel], rates[kernel]
@@ -367,24 +356,11 @@ def _sum_squares_inplace(sums, rows, row_weights, firsts, lengths, places, store
 
 
 @ParallelLoop(lambda sums, *_: sums.shape[0])
-def _sum_rows_inplace(  # type: ignore[no-untyped-def]
-    first_kernel,
-    last_kernel,
-    sums,
-    rows,
-    row_weights,
-    mixes,
-    starts,
-    offsets,
-    places,
-    most_cells,
-    width,
-    spacing,
-    scale,
-):
+def _sum_rows_inplace(first_kernel, last_kernel, sums, rows, row_weights, mixes, samples, windows):  # type: ignore[no-untyped-def]
     # `rows` and `mixes` are (pointers, columns, values) of sparse arrays. The first columns of the
     # rows stand for samples, whose windows have `width` cells, the others for mixes of samples.
     # That of column j begins at places[j] of the store, and the last place is its end.
+    (starts, offsets), (places, most_cells, width, spacing, scale) = samples, windows
     n_samples, n_columns = starts.shape[1], places.shape[0] - 1
     store, cells = np.empty(places[n_columns]), np.zeros(most_cells)
     firsts, lengths = np.empty(n_columns, dtype=np.int64), np.empty(n_columns, dtype=np.int64)

@@ -80,9 +80,8 @@ def place_on_grid(
     lead = grid.n_points // 2 - 1
     is_wide = np.zeros(rates.size, dtype=bool)
     with loops._enough_threads(values.size):
-        loops._place_narrow_inplace(
-            is_wide, starts, offsets, values, rates, grid.spacing, lead, ALIGNMENT, WIDEST_SPAN
-        )
+        limits = grid.spacing, lead, ALIGNMENT, WIDEST_SPAN
+        loops._place_narrow_inplace(is_wide, starts, offsets, values, rates, limits)
     for kernel in np.flatnonzero(is_wide):
         starts[kernel], offsets[kernel] = _place_in_groups(values[kernel], rates[kernel], grid)
         offsets[kernel] += lead
@@ -188,19 +187,10 @@ def sum_rows_on_grid(
         sizes = np.repeat([grid.width, most_cells], n_columns)
         places = np.concatenate(([0], np.cumsum(sizes)))
         with loops._enough_threads(chosen.size * part.rows.nnz * grid.width):
-            loops._sum_rows_inplace(
-                found,
-                _csr_parts(part.rows),
-                weights,
-                _csr_parts(part.mixes),
-                starts[chosen],
-                offsets[chosen],
-                places,
-                most_cells,
-                grid.width,
-                grid.spacing,
-                grid.scale,
-            )
+            windows = places, most_cells, grid.width, grid.spacing, grid.scale
+            placed = starts[chosen], offsets[chosen]
+            parts = _csr_parts(part.rows), weights, _csr_parts(part.mixes)
+            loops._sum_rows_inplace(found, *parts, placed, windows)
         sums[chosen] = found
     sums[~is_finite] = np.nan
     return sums.reshape(rates.size, *rows.weights.shape[1:])
