@@ -26,8 +26,9 @@ average them in groups. All of them are frozen.
 
 Adding a kernel takes one file with two frozen data classes. The bank has the parameters, `kind` and
 `on`. The kernels have the samples and what was learned; they read samples (`read`), say which are
-equal (`find_equal`), and compare them (`evaluate` or `combine`, and what can be done faster). The laws
-of all kernels are in ``tests/contracts/bank.py``. A name for ``kernels=`` goes to `resolve_bank`.
+equal (`find_equal`), and compare them (`evaluate` or `combine`, and what can be done faster). The
+laws of all kernels are in ``tests/contracts/bank.py``. A name for ``kernels=`` goes to
+`resolve_bank`.
 """
 
 from imkpl.kernels.alignment import ExpectedAlignment, GlobalAlignment, expected_alignment
