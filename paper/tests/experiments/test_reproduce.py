@@ -213,8 +213,8 @@ def test_figures_of_a_document_lie_beside_it(tmp_path):
     document = tmp_path / "docs" / "page.md"
     document.parent.mkdir()
     reproduce("figure-synthetic", quick=True, folder=tmp_path, measure=False, document=document)
-    assert "(images/reproduction/synthetic.svg)" in document.read_text(encoding="utf-8")
-    assert (document.parent / "images" / "reproduction" / "synthetic.svg").exists()
+    assert "(images/reproduction/synthetic.png)" in document.read_text(encoding="utf-8")
+    assert (document.parent / "images" / "reproduction" / "synthetic.png").exists()
 
 
 def test_single_data_sets_can_be_run(tmp_path):

@@ -128,7 +128,7 @@ def test_sensitivity_is_drawn_and_told():
 
     section = make_section(found_for("figure-sensitivity", row))
     picture, table = section.pieces
-    assert picture.svg.startswith(b"<?xml")
+    assert picture.image.startswith(b"<?xml")
     assert texts(table.rows[0]) == [
         "lambda", "discrimination", "0", "90.00 ± 0.00", "80.00 ± 0.00", "2",
     ]  # fmt: skip
@@ -141,7 +141,7 @@ def test_convergence_is_drawn_and_told():
 
     section = make_section(found_for("figure-convergence", row))
     picture, table = section.pieces
-    assert b"wine" in picture.svg or len(picture.svg) > 1000
+    assert b"wine" in picture.image or len(picture.image) > 1000
     assert texts(table.rows[0]) == ["wine", "3.0", "4.0", "< 20", "10 to 7.999"]
 
 
@@ -166,7 +166,7 @@ def test_figures_are_the_same_bytes_every_time():
         return {"objective": [10.0, 8.0, 7.9], "accuracy": 90.0}
 
     first, second = (make_section(found_for("figure-convergence", row)) for _ in range(2))
-    assert first.pieces[0].svg == second.pieces[0].svg
+    assert first.pieces[0].image == second.pieces[0].image
 
 
 @pytest.mark.parametrize("name", list(ITEMS))

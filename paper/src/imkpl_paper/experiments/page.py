@@ -81,7 +81,7 @@ def as_markdown(sections: Sequence[Section], introduction: Sequence[str], images
         blocks += [f"## {_plain(section.title)}", _plain(section.printed) + "."]
         for piece in section.pieces:
             if isinstance(piece, Picture):
-                path = f"{images}/{piece.name}.svg" if images else f"{piece.name}.svg"
+                path = f"{images}/{piece.file}" if images else piece.file
                 blocks.append(f"![{_plain(piece.caption)}]({path})")
             else:
                 blocks += _table_blocks(piece)
@@ -147,4 +147,4 @@ def _write_figures(sections: Sequence[Section], folder: pathlib.Path) -> None:
     pictures = [p for section in sections for p in section.pieces if isinstance(p, Picture)]
     for picture in pictures:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{picture.name}.svg").write_bytes(picture.svg)
+        (folder / picture.file).write_bytes(picture.image)

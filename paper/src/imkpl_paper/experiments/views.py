@@ -43,7 +43,13 @@ class Picture:
 
     name: str  # a file name without ending
     caption: str
-    svg: bytes
+    image: bytes
+    ending: str = "svg"
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.name}.{self.ending}"
 
 
 def entries(*texts: str) -> tuple[Entry, ...]:
