@@ -128,8 +128,6 @@ PUBLIC = {
     "imkpl.cli": ["main"],
     "imkpl.readers": ["InputError", "ReadOptions", "read_training_file"],
     "imkpl.plots": [
-        "CodesDisplay",
-        "ConvergenceDisplay",
         "DecisionDisplay",
         "EmbeddingDisplay",
         "KernelWeightsDisplay",

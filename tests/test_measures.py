@@ -17,6 +17,7 @@ from reference import measures as slow
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
+ABSOLUTE = {"absolute": True}
 
 
 # IP
@@ -101,11 +102,11 @@ def test_mixed_and_spread_out_prototypes_lose():
     assert mixed == pytest.approx(pure * 0.8 / 1.4)
 
 
-def test_an_empty_prototype_scores_zero():
-    parts = interpretability_score([[0.0, 0.0], [0.0, 1.0]], [0, 1], return_parts=True)
+@pytest.mark.parametrize("options", [{}, {"kernel": np.eye(2)}, {"kernel": np.eye(2), **ABSOLUTE}])
+def test_an_empty_prototype_scores_zero(options):
+    parts = interpretability_score(np.diag([0.0, 1.0]), [0, 1], return_parts=True, **options)
     assert parts.purity.tolist() == [0, 1]
     assert parts.score == 50
-    assert interpretability_score([[0.0, 0.0], [0.0, 1.0]], [0, 1], np.eye(2)) == 50
 
 
 @laws
@@ -119,14 +120,6 @@ def test_absolute_takes_sizes_at_unit_norm(seed):
     assert_allclose(interpretability_score(signed, labels, K, absolute=True), expected)
     # The value does not depend on the size of the kernel either.
     assert_allclose(interpretability_score(signed, labels, 3 * K, absolute=True), expected)
-
-
-def test_absolute_leaves_empty_prototypes_empty():
-    parts = interpretability_score(
-        [[0.0, 0.0], [0.0, -2.0]], [0, 1], np.eye(2), absolute=True, return_parts=True
-    )
-    assert_array_equal(parts.purity, [0, 1])
-    assert parts.score == 50
 
 
 def test_no_prototypes_score_zero():
@@ -146,35 +139,6 @@ def test_inputs_stay_untouched():
         assert_array_equal(array, copy)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (
-            lambda: interpretability_score(np.eye(3), [0, 1]),
-            "There are 3 columns of prototypes but 2 labels",
-        ),
-        (
-            lambda: interpretability_score(np.eye(3), [0, 1, 1], np.eye(2)),
-            "There are 2 rows of kernel but 3 labels",
-        ),
-        (lambda: interpretability_score([[1.0, -1.0]], [0, 1]), "Some prototypes are negative"),
-        (lambda: interpretability_score([[1.0, np.nan]], [0, 1]), "NaN or infinite"),
-        (
-            lambda: interpretability_score([[1.0, -1.0]], [0, 1], absolute=True),
-            "absolute=True got no kernel, expected the combined kernel",
-        ),
-        (
-            lambda: interpretability_score([[1.0, -1.0]], [0, 1], np.eye(3), absolute=True),
-            "There are 3 rows of kernel but 2 labels",
-        ),
-        (lambda: interpretability_score([[1.0, np.inf]], [0, 1]), "Some prototypes are negative"),
-    ],
-)
-def test_bad_prototypes_are_refused_with_a_sentence(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
-
-
 def test_a_tuple_of_three_rows_is_a_matrix_of_three_rows():
     """scipy would take it for values, indices and pointers, and follow them anywhere."""
     rows = ((1e9, 2.0, 3.0), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
@@ -182,18 +146,25 @@ def test_a_tuple_of_three_rows_is_a_matrix_of_three_rows():
 
 
 @pytest.mark.parametrize(
-    ("prototypes", "sentence"),
+    ("prototypes", "labels", "kernel", "options", "sentence"),
     [
-        ([[1.0], [1.0, 2.0]], r"prototypes of type list cannot be read as numbers, expected"),
-        (np.array([[1j, 2.0]]), r"prototypes of type ndarray cannot be read as numbers"),
-        ([1.0, 2.0], r"prototypes have shape \(2,\), expected two axes"),
-        ([[1e200, 2.0]], r"prototypes have entries beyond 1e\+150"),
-        (np.empty((2, 0)), r"prototypes have no columns, expected one per training sample"),
+        (np.eye(3), [0, 1], None, {}, "There are 3 columns of prototypes but 2 labels"),
+        (np.eye(3), [0, 1, 1], np.eye(2), {}, "There are 2 rows of kernel but 3 labels"),
+        ([[1.0, -1.0]], [0, 1], None, {}, "Some prototypes are negative"),
+        ([[1.0, np.nan]], [0, 1], None, {}, "NaN or infinite"),
+        ([[1.0, np.inf]], [0, 1], None, {}, "Some prototypes are negative"),
+        ([[1.0, -1.0]], [0, 1], None, ABSOLUTE, "absolute=True got no kernel, expected the comb"),
+        ([[1.0, -1.0]], [0, 1], np.eye(3), ABSOLUTE, "There are 3 rows of kernel but 2 labels"),
+        ([[1.0], [1.0, 2.0]], [], None, {}, "of type list cannot be read as numbers, expected"),
+        (np.array([[1j, 2.0]]), [], None, {}, "of type ndarray cannot be read as numbers"),
+        ([1.0, 2.0], [], None, {}, r"prototypes have shape \(2,\), expected two axes"),
+        ([[1e200, 2.0]], [], None, {}, r"prototypes have entries beyond 1e\+150"),
+        (np.empty((2, 0)), [], None, {}, "prototypes have no columns, expected one per training"),
     ],
 )
-def test_prototypes_that_are_no_matrix_are_refused(prototypes, sentence):
+def test_bad_prototypes_are_refused_with_a_sentence(prototypes, labels, kernel, options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        interpretability_score(prototypes, [])
+        interpretability_score(prototypes, labels, kernel, **options)
 
 
 # DR
@@ -291,23 +262,17 @@ def test_stored_zeros_are_no_use():
 
 
 @pytest.mark.parametrize(
-    ("call", "sentence"),
+    ("arguments", "sentence"),
     [
-        (
-            lambda: discrimination_score(np.eye(3), [0, 1], [0, 1, 1]),
-            "3 rows of codes but 2 labels",
-        ),
-        (
-            lambda: discrimination_score(np.eye(3), [0, 1, 1], [0, 1]),
-            "3 columns of codes but 2 prototype_classes",
-        ),
-        (lambda: discrimination_score([[-1.0]], [0], [0]), "Some codes are negative"),
-        (lambda: discrimination_score([[np.nan]], [0], [0]), "Some codes are negative, NaN"),
+        ((np.eye(3), [0, 1], [0, 1, 1]), "3 rows of codes but 2 labels"),
+        ((np.eye(3), [0, 1, 1], [0, 1]), "3 columns of codes but 2 prototype_classes"),
+        (([[-1.0]], [0], [0]), "Some codes are negative"),
+        (([[np.nan]], [0], [0]), "Some codes are negative, NaN"),
     ],
 )
-def test_bad_codes_are_refused_with_a_sentence(call, sentence):
+def test_bad_codes_are_refused_with_a_sentence(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
-        call()
+        discrimination_score(*arguments)
 
 
 # Number of kernels

@@ -221,10 +221,30 @@ def test_time_may_come_before_channels_when_it_is_said(arrays, padded, expected)
     assert read_series(padded.transpose(0, 2, 1), axes="ntc") == expected
     assert read_series([array.T for array in arrays], axes="ntc") == expected
     assert read_series(as_objects([array.T for array in arrays]), axes="ntc") == expected
+    ended = read_series(ends_along_the_second_axis(), axes="ntc")
+    assert ended.lengths.tolist() == [20, 15, 20, 20]
 
 
-def test_frames_with_two_levels_are_read(arrays, expected):
-    assert read_series(as_levels(arrays)) == named(expected)
+def as_frames(arrays):
+    return [pd.DataFrame(array.T, columns=["a", "b", "c"]) for array in arrays]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        as_levels,
+        lambda arrays: as_levels(arrays).convert_dtypes(),
+        lambda arrays: as_levels(arrays).astype(object),
+        as_cells,
+        lambda arrays: as_cells(arrays).map(np.asarray),
+        lambda arrays: as_cells(arrays).map(list),
+        as_frames,
+    ],
+)
+def test_frames_are_read(form, arrays, expected):
+    assert read_series(form(arrays)) == named(expected)
+    # Columns have names, so there is nothing to be said about the order of axes.
+    assert read_series(form(arrays), axes="ntc") == named(expected)
 
 
 def test_the_rows_of_a_frame_may_be_in_any_order(arrays, expected, rng):
@@ -235,26 +255,6 @@ def test_the_rows_of_a_frame_may_be_in_any_order(arrays, expected, rng):
     order = [f"s{i}" for i in range(4)]
     first = list(dict.fromkeys(shuffled.index.get_level_values(0)))
     assert found[[first.index(name) for name in order]] == named(expected)
-
-
-def test_missing_values_of_nullable_columns_are_nan(arrays, expected):
-    frame = as_levels(arrays).convert_dtypes()
-    assert frame.dtypes.astype(str).str.startswith("Float").all()
-    assert read_series(frame) == named(expected)
-    assert read_series(as_levels(arrays).astype(object)) == named(expected)
-
-
-@pytest.mark.parametrize("kind", [pd.Series, np.asarray, list])
-def test_frames_with_series_in_cells_are_read(arrays, expected, kind):
-    frame = as_cells(arrays).map(kind)
-    assert read_series(frame) == named(expected)
-
-
-def test_lists_of_frames_are_read(arrays, expected):
-    frames = [pd.DataFrame(array.T, columns=["a", "b", "c"]) for array in arrays]
-    assert read_series(frames) == named(expected)
-    # Columns have names, so there is nothing to be said about the order of axes.
-    assert read_series(frames, axes="ntc") == named(expected)
 
 
 def test_a_set_passes_through(expected):
@@ -318,9 +318,7 @@ def test_pandas_is_not_imported_for_arrays():
 @pytest.mark.parametrize("kind", ["pd-multiindex", "nested_univ"])
 def test_panels_of_sktime_are_read(arrays, expected, kind):
     convert = pytest.importorskip("sktime.datatypes").convert
-    frames = [pd.DataFrame(array.T, columns=["a", "b", "c"]) for array in arrays]
-    assert read_series(convert(frames, "df-list", kind, "Panel")) == named(expected)
-    assert read_series(frames) == named(expected)
+    assert read_series(convert(as_frames(arrays), "df-list", kind, "Panel")) == named(expected)
 
 
 def test_data_sets_of_tslearn_are_read(arrays, expected):
@@ -449,10 +447,7 @@ REFUSED = {
     "text in a column": (as_levels([ONES]).astype({"b": str}), "Column 'b' holds values"),
     "text in a cell": (pd.DataFrame({"a": [pd.Series(["x", "y"])]}), "not real numbers"),
     "a flat frame": (pd.DataFrame(ONES), "expected the two levels series and time"),
-    "three levels": (
-        pd.concat({"more": as_levels([ONES])}),
-        "index has 3 levels",
-    ),
+    "three levels": (pd.concat({"more": as_levels([ONES])}), "index has 3 levels"),
     "a time twice": (pd.concat([as_levels([ONES])] * 2), "two rows for series 's0' at time 0"),
     "a cell without a series": (
         pd.DataFrame({"a": [pd.Series([1.0]), 2.0]}),
@@ -465,6 +460,14 @@ REFUSED = {
     "an empty set": (SeriesSet(np.ones((1, 0)), [0]), "X has no series"),
     "a set with an empty series": (SeriesSet(np.ones((1, 2)), [0, 2, 2]), "Series 1 is empty"),
     "a set with infinity": (SeriesSet(spoil(np.inf)[1], [0, 5]), "infinite value at step 4"),
+    "a row without a series": (
+        as_levels([ONES]).set_index(pd.MultiIndex.from_tuples([(None, i) for i in range(5)])),
+        "missing value in its index",
+    ),
+    "squares that overflow": (
+        [np.array([[1.0, 1.1e150]]), np.array([[1.0]])],
+        r"hold numbers of up to 1\.1e\+150, expected .* 1e\+150",
+    ),
     "another file": ("series.csv", "expected one that ends in .ts"),
 }
 
@@ -479,27 +482,10 @@ def test_what_is_not_series_is_refused(case):
     assert str(caught.value).count(". ") + str(caught.value).endswith(".") >= 2
 
 
-def test_rows_without_a_series_are_refused():
-    frame = as_levels([ONES])
-    frame.index = pd.MultiIndex.from_tuples([(None, i) for i in range(5)])
-    with pytest.raises(ValueError, match="missing value in its index"):
-        read_series(frame)
-
-
 def test_time_first_is_said_where_it_mends_the_list():
     with pytest.raises(ValueError, match="has 4 channels, expected 5") as caught:
         read_series([np.ones((3, 5)), np.ones((3, 4))], axes="ntc")
     assert "ntc" not in str(caught.value)
-
-
-@pytest.mark.parametrize("axes", ["nct", "ntc"])
-def test_a_swapped_array_is_right_with_the_other_order(axes):
-    X = ends_along_the_second_axis()
-    if axes == "ntc":
-        assert read_series(X, axes=axes).lengths.tolist() == [20, 15, 20, 20]
-    else:
-        with pytest.raises(ValueError, match="Time seems to be the second axis"):
-            read_series(X, axes=axes)
 
 
 @pytest.mark.parametrize("X", [3, None, {"a": 1}, {1, 2}, b"ab", (i for i in [1])])
@@ -517,11 +503,6 @@ def test_polars_is_refused(wrap):
 def test_an_unknown_order_of_axes_is_refused():
     with pytest.raises(ValueError, match="axes is 'tcn'"):
         read_series(np.ones((2, 1, 3)), axes="tcn")
-
-
-def test_numbers_whose_squares_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"hold numbers of up to 1\.1e\+150, expected .* 1e\+150"):
-        read_series([np.array([[1.0, 1.1e150]]), np.array([[1.0]])])
 
 
 # resample and difference
@@ -589,15 +570,12 @@ def test_empty_series_have_no_differences():
     np.testing.assert_array_equal(result.values, [[4, 0]])
 
 
-def test_empty_series_cannot_be_resampled():
-    with pytest.raises(ValueError, match="Series 1 has no time steps"):
-        resample(SeriesSet(np.array([[1.0, 5.0]]), np.array([0, 2, 2])), 3)
-
-
 @pytest.mark.parametrize("length", [0, -3, 2.5, True, "long"])
 def test_a_length_that_is_none_is_refused(rng, length):
     with pytest.raises(ValueError, match="expected a whole number of at least one step"):
         resample(some_series(rng), length)
+    with pytest.raises(ValueError, match="Series 1 has no time steps"):
+        resample(SeriesSet(np.array([[1.0, 5.0]]), np.array([0, 2, 2])), 3)
 
 
 sets = st.lists(

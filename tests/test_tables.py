@@ -3,6 +3,7 @@
 import copy
 import datetime
 import pickle
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,8 +13,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_wine
 
-from imkpl.tables import MISSING_TEXTS, Column, Table, is_missing, read_table
+from imkpl import IMKPL
+from imkpl.tables import MISSING_TEXTS, Column, Table, is_missing, read_table, warn_of_text
 
 NAN = float("nan")
 CELLS = {
@@ -399,3 +402,48 @@ def test_messages_about_long_names_and_numbers_are_short(X, error):
         read_table(X)
     assert len(str(caught.value)) < 400
     assert "expected" in str(caught.value)
+
+
+TEXTS = {
+    "numbers": ([f"{n / 4}" for n in range(30)], True),
+    "whole numbers": ([str(n) for n in range(30)], True),
+    "with missing cells": ([*(f"{n}e-1" for n in range(30)), "nan", None], True),
+    "a few whole numbers": (["1", "2", "3"] * 10, False),
+    "codes": ([f"{n:03}" for n in range(30)], False),
+    "categories": ([*(str(n) for n in range(30)), "unknown"], False),
+    "empty": ([None, "", "."], False),
+}
+
+
+@pytest.mark.parametrize(("texts", "is_warned"), TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array", "rows"])
+def test_text_that_looks_like_numbers_is_warned_of(kind, texts, is_warned):
+    n, rows = len(texts), [[text, "a", 1.5] for text in texts]
+    X = {
+        "pandas": lambda: pd.DataFrame({"x0": texts, "b": ["a"] * n, "c": [1.5] * n}),
+        "polars": lambda: pl.DataFrame({"x0": texts, "b": ["a"] * n, "c": [1.5] * n}),
+        "array": lambda: np.array(rows, dtype=object),
+        "rows": lambda: rows,
+    }[kind]()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_text(X)
+    said = [str(one.message) for one in caught]
+    assert len(said) == is_warned
+    for text in said:
+        assert text.startswith("Text that looks like numbers is read as categories")
+        assert "column 'x0'. Convert it with X.astype(float), or with pd.to_numeric" in text
+
+
+def test_a_fit_to_text_that_looks_like_numbers_warns_once_and_a_prediction_does_not():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    texts = X.iloc[::3, :7].astype(str)
+    with pytest.warns(UserWarning, match="Text that looks like numbers") as caught:
+        model = IMKPL(n_prototypes=3).fit(texts, y[::3])
+    (said,) = [str(one.message) for one in caught if "looks like" in str(one.message)]
+    assert "columns 'alcohol', 'malic_acid', 'ash', 'alcalinity_of_ash', 'magnesium' and 2 " in said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(texts)
+        warnings.filterwarnings("ignore", "No kernel")
+        IMKPL(n_prototypes=3).fit(texts.astype("category"), y[::3])

@@ -94,6 +94,14 @@ def quote(value: Any) -> str:
         return "a number of thousands of digits"
 
 
+def printable(text: Any) -> str:
+    """Text in one line, without characters that a terminal would obey: these are escaped."""
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def describe_lookalikes(labels: Any) -> str:
     """A sentence about two labels that look the same but are not; empty if there are none."""
     seen: dict[str, str] = {}

@@ -101,10 +101,20 @@ def interpretability_score(
             "prototypes have no columns, expected one per training sample. Pass prototypes_ of a "
             "fitted model."
         )
-    if absolute:
-        check_nonnegative(np.abs(rows.data), "sizes of prototypes")
-        rows = _scale_absolute(rows, kernel)
-    check_nonnegative(rows.data, "prototypes")
+    if absolute and kernel is None:
+        raise ValueError(
+            "absolute=True got no kernel, expected the combined kernel of the samples: absolute "
+            "values change the norm of a prototype. Pass kernel=."
+        )
+    rows = abs(rows) if absolute else rows
+    check_nonnegative(rows.data, "sizes of prototypes" if absolute else "prototypes")
+    K = None if kernel is None else np.asarray(kernel, dtype=np.float64)
+    if K is not None:
+        check_lengths(K.shape[0], codes.size, "rows of kernel", "labels")
+        if absolute:
+            norms = np.sqrt(rows.multiply(rows @ K).sum(axis=1))
+            factors = 1 / np.where(norms > 0, norms, 1.0)
+            rows = sp.csr_array(rows.multiply(factors[:, np.newaxis]))
     indicator = sp.csr_array(
         (np.ones(codes.size), (np.arange(codes.size), codes)), shape=(codes.size, classes.size)
     )
@@ -114,11 +124,9 @@ def interpretability_score(
     is_empty = sizes == 0
     largest = held.max(axis=1).toarray().ravel()
     purity = np.where(is_empty, 0.0, largest / np.where(is_empty, 1.0, sizes))
-    if kernel is None:
+    if K is None:
         spread = 2 * sizes**2 - 2
     else:
-        K = np.asarray(kernel, dtype=np.float64)
-        check_lengths(K.shape[0], codes.size, "rows of kernel", "labels")
         # sum_st u_s u_t (K_ss + K_tt - 2 K_st) = 2 (sum_s u_s)(sum_s u_s K_ss) - 2 u'Ku.
         norms = np.asarray((rows.multiply(rows @ K)).sum(axis=1)).ravel()
         spread = 2 * sizes * (rows @ np.diagonal(K)) - 2 * norms
@@ -312,21 +320,6 @@ def selection_stability(chosen: ArrayLike) -> SelectionStability:
     return SelectionStability(
         float(score), (float(score - margin), min(1.0, float(score + margin)))
     )
-
-
-def _scale_absolute(rows: sp.csr_array, kernel: ArrayLike | None) -> sp.csr_array:
-    """``|u|`` scaled to unit norm; empty prototypes stay empty."""
-    if kernel is None:
-        raise ValueError(
-            "absolute=True got no kernel, expected the combined kernel of the samples: absolute "
-            "values change the norm of a prototype. Pass kernel=."
-        )
-    K = np.asarray(kernel, dtype=np.float64)
-    check_lengths(K.shape[0], rows.shape[1], "rows of kernel", "labels")
-    sizes = abs(rows)
-    norms = np.sqrt(sizes.multiply(sizes @ K).sum(axis=1))
-    factors = 1 / np.where(norms > 0, norms, 1.0)
-    return sp.csr_array(sizes.multiply(factors[:, np.newaxis]))
 
 
 def wilson_interval(share: float, n: float) -> list[float]:

@@ -156,8 +156,8 @@ class SeriesSet:
             A copy.
         """
         padded = np.full(self.shape, np.nan, dtype=self.dtype)
-        for index, length in enumerate(self.lengths):
-            padded[index, :, :length] = self[index]
+        for index, one in enumerate(self):
+            padded[index, :, : one.shape[1]] = one
         return padded
 
     def channels(self, indices: ArrayLike) -> SeriesSet:
@@ -298,26 +298,29 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
             f"axes is {quote(axes)}, expected 'nct' or 'ntc': series, then channels and time or "
             "time and channels. Use 'ntc' for arrays from tslearn."
         )
-    if isinstance(X, SeriesSet):
-        return _check_values(X)
     if isinstance(X, str | pathlib.Path):
         X, axes = read_ts(pathlib.Path(X))[0], "nct"
-    if _is_pandas(X, "DataFrame"):
-        return _check_values(_read_frame(X))
-    if _is_pandas(X, "Series"):
+    if _is_from("pandas", X, "Series"):
         X = X.to_list()
-    if isinstance(X, list | tuple) or getattr(X, "dtype", None) == OBJECTS:
-        return _check_values(_read_list(X, axes))
-    _refuse_polars(X, "X")
-    if not hasattr(X, "__array__"):
+    if isinstance(X, SeriesSet):
+        series = X
+    elif _is_from("pandas", X, "DataFrame"):
+        series = _read_frame(X)
+    elif isinstance(X, list | tuple) or getattr(X, "dtype", None) == OBJECTS:
+        series = _read_list(X, axes)
+    elif hasattr(X, "__array__"):
+        series = _read_array(_as_numbers(X, "X"), axes)
+    else:
         raise TypeError(
             f"X is of type {type(X).__name__}, expected {FORMS}. Collect series in a list."
         )
-    return _check_values(_read_array(_as_numbers(X, "X"), axes))
+    _check_values(series)
+    return series
 
 
-def _is_pandas(X: Any, kind: str) -> bool:
-    return type(X).__module__.split(".")[0] == "pandas" and type(X).__name__ == kind
+def _is_from(library: str, X: Any, kind: str | None = None) -> bool:
+    """Whether X is of this class of a library, or of any; imports nothing."""
+    return type(X).__module__.split(".")[0] == library and kind in (None, type(X).__name__)
 
 
 def _read_array(array: FloatArray, axes: str) -> SeriesSet:
@@ -333,24 +336,21 @@ def _read_array(array: FloatArray, axes: str) -> SeriesSet:
         array = np.moveaxis(array, 2, 1)
     if array.shape[0] == 0:
         raise ValueError(NO_SERIES)
-    lengths = _count_steps(~np.all(np.isnan(array), axis=1))
+    is_seen = ~np.isnan(array)
     if axes == "nct":
-        _refuse_swapped(array)
+        # The second axis must be time if some series end there, and all have values throughout.
+        ends = _count_steps(np.any(is_seen, axis=2))
+        has_all_channels = np.all(np.any(is_seen, axis=1))
+        if np.any(ends < array.shape[1]) and np.all(ends > 0) and has_all_channels:
+            first = int(np.argmax(ends < array.shape[1]))
+            raise ValueError(
+                f"Series {first} is NaN in channels {int(ends[first])} to {array.shape[1] - 1} at "
+                "all time steps, expected (n_series, n_channels, n_steps) with NaN at the end of "
+                "time. Time seems to be the second axis: pass axes='ntc', or X.transpose(0, 2, 1)."
+            )
+    lengths = _count_steps(np.any(is_seen, axis=1))
     is_inside = np.arange(array.shape[2]) < lengths[:, None]
     return SeriesSet(np.moveaxis(array, 1, 0)[:, is_inside], _add_up(lengths))
-
-
-def _refuse_swapped(array: FloatArray) -> None:
-    """Raise if the second axis must be time: some series end there, and all then have values."""
-    lengths = _count_steps(~np.all(np.isnan(array), axis=2))
-    has_all_channels = np.all(np.any(~np.isnan(array), axis=1))
-    if np.any(lengths < array.shape[1]) and np.all(lengths > 0) and has_all_channels:
-        first = int(np.argmax(lengths < array.shape[1]))
-        raise ValueError(
-            f"Series {first} is NaN in channels {int(lengths[first])} to {array.shape[1] - 1} at "
-            "all time steps, expected (n_series, n_channels, n_steps) with NaN at the end of time. "
-            "Time seems to be the second axis: pass axes='ntc', or X.transpose(0, 2, 1)."
-        )
 
 
 def _read_list(X: Any, axes: str) -> SeriesSet:
@@ -363,7 +363,7 @@ def _read_list(X: Any, axes: str) -> SeriesSet:
     names: list[str] | None = None
     arrays = []
     for index, one in enumerate(X):
-        if not _is_pandas(one, "DataFrame"):
+        if not _is_from("pandas", one, "DataFrame"):
             array = _read_one(one, index)
             arrays.append(array.T if axes == "ntc" else array)
             continue
@@ -396,7 +396,6 @@ def _read_list(X: Any, axes: str) -> SeriesSet:
 
 def _read_one(one: Any, index: int) -> FloatArray:
     """One series of a list as an array of two axes."""
-    _refuse_polars(one, f"Series {index}")
     if isinstance(one, list | tuple) or getattr(one, "dtype", None) == OBJECTS:
         lengths = [np.size(channel) for channel in one]
         if len(set(lengths)) > 1:
@@ -429,7 +428,15 @@ def _read_frame(frame: Any) -> SeriesSet:
     if frame.index.nlevels == 2:
         series = _read_levels(frame)
     elif frame.index.nlevels == 1 and np.ndim(frame.iloc[0, 0]) == 1:
-        series = _read_cells(frame)
+        columns = [frame.iloc[:, position].to_numpy() for position in range(frame.shape[1])]
+        rows = [list(cells) for cells in zip(*columns, strict=True)]
+        for index, cells in enumerate(rows):
+            if any(np.ndim(cell) != 1 for cell in cells):
+                raise ValueError(
+                    f"Row {index} of the frame has a cell that holds no series, expected one in "
+                    "every cell. Leave out rows, or columns, in which a series is missing."
+                )
+        series = _read_list(rows, "nct")
     else:
         raise ValueError(
             f"The frame's index has {frame.index.nlevels} levels and its first cell holds "
@@ -463,18 +470,6 @@ def _read_levels(frame: Any) -> SeriesSet:
     values = _frame_values(frame)[order].T
     bounds = np.concatenate(([0], np.flatnonzero(is_new) + 1, [len(owners)]))
     return _read_list([values[:, first:last] for first, last in pairwise(bounds)], "nct")
-
-
-def _read_cells(frame: Any) -> SeriesSet:
-    columns = [frame.iloc[:, position].to_numpy() for position in range(frame.shape[1])]
-    rows = [list(cells) for cells in zip(*columns, strict=True)]
-    for index, cells in enumerate(rows):
-        if any(np.ndim(cell) != 1 for cell in cells):
-            raise ValueError(
-                f"Row {index} of the frame has a cell that holds no series, expected one in every "
-                "cell. Leave out rows, or columns, in which a series is missing."
-            )
-    return _read_list(rows, "nct")
 
 
 def _frame_values(frame: Any, where: str = "") -> FloatArray:
@@ -522,10 +517,17 @@ def read_ts(path: pathlib.Path) -> tuple[list[FloatArray], list[str] | None]:
     return series, labels if is_labelled else None
 
 
+def as_number(text: str) -> float:
+    """The number in a text; unlike in Python, 1_0 is none."""
+    if "_" in text:
+        raise ValueError(f"could not convert string to float: {text.strip()!r}")
+    return float(text)
+
+
 def _read_channels(texts: list[str]) -> FloatArray:
     """The channels of a series; question marks are missing values."""
     channels = [
-        [np.nan if cell.strip() == "?" else float(cell) for cell in text.split(",")]
+        [np.nan if cell.strip() == "?" else as_number(cell) for cell in text.split(",")]
         for text in texts
     ]
     lengths = sorted({len(channel) for channel in channels})
@@ -537,6 +539,12 @@ def _read_channels(texts: list[str]) -> FloatArray:
 
 def _as_numbers(values: Any, name: str) -> FloatArray:
     """Values as floats; masked and missing values become NaN."""
+    if _is_from("polars", values):
+        # Frames look like arrays of shape (time, channels), and would be read transposed.
+        raise TypeError(
+            f"{name} is a {type(values).__name__} of polars, which has no index of series and "
+            f"time, expected {FORMS}. Use X.to_pandas().set_index([series, time])."
+        )
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
@@ -565,7 +573,7 @@ def _count_steps(is_seen: Any) -> Any:
     return np.max(np.arange(1, is_seen.shape[-1] + 1) * is_seen, axis=-1, initial=0)
 
 
-def _check_values(series: SeriesSet) -> SeriesSet:
+def _check_values(series: SeriesSet) -> None:
     """Raise for series or channels without values, and for infinite and huge numbers."""
     if len(series) == 0:
         raise ValueError(NO_SERIES)
@@ -576,18 +584,19 @@ def _check_values(series: SeriesSet) -> SeriesSet:
             f"Series {int(np.argmin(series.lengths))} is empty or NaN throughout, expected at "
             "least one time step with a value. Leave it out, together with its label."
         )
+    names = [quote(name) for name in series.channel_names or ()] or range(series.n_channels)
     n_seen = np.add.reduceat(~np.isnan(series.values), series.starts[:-1], axis=1, dtype=np.intp)
     if not np.all(n_seen):
         channel, index = np.argwhere(n_seen == 0)[0].tolist()
         raise ValueError(
-            f"Channel {_name(series, channel)} of series {index} is NaN throughout, expected at "
+            f"Channel {names[channel]} of series {index} is NaN throughout, expected at "
             "least one value. Fill it, or leave out the channel or the series."
         )
     if np.any(np.isinf(series.values)):
         channel, step = np.argwhere(np.isinf(series.values))[0].tolist()
         index = int(np.searchsorted(series.starts, step, side="right")) - 1
         raise ValueError(
-            f"Channel {_name(series, channel)} of series {index} has an infinite value at step "
+            f"Channel {names[channel]} of series {index} has an infinite value at step "
             f"{step - int(series.starts[index])}, expected finite numbers, or NaN for a missing "
             "value. Replace it."
         )
@@ -596,20 +605,6 @@ def _check_values(series: SeriesSet) -> SeriesSet:
         raise ValueError(
             f"The series hold numbers of up to {largest:.3g}, expected numbers up to "
             f"{LARGEST:.0e}, whose squares do not overflow. Rescale the series."
-        )
-    return series
-
-
-def _name(series: SeriesSet, channel: int) -> str:
-    return str(channel) if series.channel_names is None else quote(series.channel_names[channel])
-
-
-def _refuse_polars(X: Any, name: str) -> None:
-    # Polars frames look like arrays of shape (time, channels), and would be read transposed.
-    if type(X).__module__.split(".")[0] == "polars":
-        raise TypeError(
-            f"{name} is a {type(X).__name__} of polars, which has no index of series and time, "
-            f"expected {FORMS}. Use X.to_pandas().set_index([series, time])."
         )
 
 
@@ -654,8 +649,22 @@ def resample(series: Any, length: int) -> SeriesSet:
     ends = np.asarray(series.lengths, dtype=np.float64)[:, None] - 1
     # Not numpy.linspace, which rounds all rows differently if one of them has no extent.
     places = ends / 2 if length == 1 else np.arange(int(length)) * ends / (int(length) - 1)
-    values = _interpolate(series, places)
+    # Round-off may put the last step beyond the end.
+    below = np.minimum(places.astype(np.intp), series.lengths[:, None] - 1)
+    above = np.minimum(below + 1, series.lengths[:, None] - 1)
+    first = series.starts[:-1, None]
+    left = series.values[:, (first + below).ravel()]
+    right = series.values[:, (first + above).ravel()]
+    values = np.asarray(left + (places - below).ravel() * (right - left))
     starts = np.arange(len(series) + 1) * int(length)
+    channels, steps = np.nonzero(np.isnan(series.values))
+    owners = np.searchsorted(series.starts, steps, side="right") - 1
+    for channel, index in sorted(set(zip(channels.tolist(), owners.tolist(), strict=True))):
+        row = series[index][channel]
+        seen = np.flatnonzero(~np.isnan(row))
+        if seen.size:
+            new = np.interp(places[index], seen, row[seen])
+            values[channel, starts[index] : starts[index + 1]] = new
     return SeriesSet(values.astype(series.dtype, copy=False), starts, series.channel_names)
 
 
@@ -740,25 +749,3 @@ def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
         model.kernel_names_[index]: expected_alignment(kernels, place, cut[0], cut[1])
         for place, index in enumerate(live)
     }
-
-
-def _interpolate(series: SeriesSet, places: FloatArray) -> FloatArray:
-    """Values of every series at fractional steps, given in an array (n_series, n_steps)."""
-    n_steps = places.shape[1]
-    # Round-off may put the last step beyond the end.
-    below = np.minimum(places.astype(np.intp), series.lengths[:, None] - 1)
-    above = np.minimum(below + 1, series.lengths[:, None] - 1)
-    share = (places - below).ravel()
-    first = series.starts[:-1, None]
-    left = series.values[:, (first + below).ravel()]
-    right = series.values[:, (first + above).ravel()]
-    values = np.asarray(left + share * (right - left))
-    channels, steps = np.nonzero(np.isnan(series.values))
-    owners = np.searchsorted(series.starts, steps, side="right") - 1
-    for channel, index in sorted(set(zip(channels.tolist(), owners.tolist(), strict=True))):
-        row = series[index][channel]
-        seen = np.flatnonzero(~np.isnan(row))
-        if seen.size:
-            new = slice(index * n_steps, (index + 1) * n_steps)
-            values[channel, new] = np.interp(places[index], seen, row[seen])
-    return values

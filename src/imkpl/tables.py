@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import re
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -36,6 +38,13 @@ DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.tim
 PERIOD = "Period"
 ROWS = (list, tuple, np.ndarray)
 BOOLS = (bool, np.bool_)
+# Text in so many rows is looked at for numbers. More numbers than a few, or one with a decimal
+# point, are no categories; zeros before a number are those of a code.
+LOOKED_AT, FEW = 1000, 10
+NUMBER_TEXT = re.compile(r"\s*[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?\s*", re.ASCII)
+NO_CELLS = MISSING_TEXTS | {"None", "<NA>"}
+# How the warning about such text begins.
+NUMBERS_AS_TEXT = "Text that looks like numbers"
 REFUSED = (dict, list, tuple, set, frozenset, np.ndarray, complex, np.complexfloating)
 
 
@@ -281,6 +290,40 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame, expected a frame in memory. Use X.collect().")
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def warn_of_text(X: Any) -> None:
+    """Warn of columns of text with nothing but numbers, each of which counts as a category."""
+    frame, columns = as_frame(X), list[tuple[str, list[Any]]]()
+    if frame is not None:
+        for place, (name, dtype) in enumerate(frame.schema.items()):
+            # Who says that they are categories needs no warning.
+            if isinstance(dtype, nw.String | nw.Object):
+                shown = name if isinstance(name, str) else f"x{place}"
+                columns.append((shown, frame[:LOOKED_AT, place].to_list()))
+    elif isinstance(X, ROWS):
+        cells = as_cells(X[:LOOKED_AT])
+        if isinstance(cells, np.ndarray) and cells.ndim == 2 and cells.dtype.kind in "OU":
+            columns = [(f"x{place}", column.tolist()) for place, column in enumerate(cells.T)]
+    names = [name for name, cells in columns if _is_text_of_numbers(cells)]
+    if names:
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        warnings.warn(
+            f"{NUMBERS_AS_TEXT} is read as categories, which are equal or not, without order: "
+            f"column{'s' * (len(names) > 1)} {', '.join(map(quote, names[:5]))}{more}. Convert it "
+            "with X.astype(float), or with pd.to_numeric column by column. If these are "
+            "categories, say so with the dtype 'category'.",
+            stacklevel=2,
+        )
+
+
+def _is_text_of_numbers(cells: list[Any]) -> bool:
+    if not all(isinstance(cell, str) or is_missing(cell) for cell in cells):
+        return False
+    texts = {cell.strip() for cell in cells if isinstance(cell, str)} - NO_CELLS
+    # A number has a digit, which the pattern does not ask for.
+    is_number = all(NUMBER_TEXT.fullmatch(text) and re.search(r"\d", text) for text in texts)
+    return is_number and (len(texts) > FEW or any("." in text for text in texts))
 
 
 def refuse_dates(frame: nw.DataFrame[Any]) -> None:

@@ -79,8 +79,8 @@ def test_fit_measures_in_repeated_folds(shell, tmp_path):
     assert folds["accuracy"] == pytest.approx(np.mean(list(folds["recall"].values())))
     assert folds["interval"][0] < folds["accuracy"] < folds["interval"][1]
     assert answer["beats_baseline"]
-    said = measure.say_accuracy(folds)
-    assert said.startswith(f"accuracy {folds['accuracy']:.1%} (95% interval ")
+    (said,) = measure.say_accuracy(folds)
+    assert said.startswith(f"Accuracy {folds['accuracy']:.1%} (95% interval ")
     assert said.endswith("; always saying 'ill' has 50.0%.")
     # With groups that are half of the rows each, two folds are left.
     build(site=np.repeat(["u", "v"], 30)).to_csv(tmp_path / "a.csv", index=False)

@@ -313,3 +313,46 @@ def test_labels_are_compared_by_their_text(shell, tmp_path):
     frame[15:].assign(y=2).to_csv(tmp_path / "b.csv", index=False)
     typed = ("predict", tmp_path / "m.imkpl", tmp_path / "b.csv", "--target", "y")
     assert shell.ask(*typed)["measured"]["accuracy"] > 0.9
+
+
+def test_names_and_classes_keep_their_zeros_everywhere(shell, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 15)
+    frame = pd.DataFrame(rng.standard_normal((30, 2)) + y[:, None] * 4, columns=["a", "b"])
+    frame = frame.assign(id=[f"{i:05d}" for i in range(30)], kind=np.where(y, "001", "000"))
+    data, model = tmp_path / "a.csv", tmp_path / "m.imkpl"
+    frame.to_csv(data, index=False)
+    new = frame[:16].assign(kind=[*frame["kind"][:15], "1"])
+    new.to_csv(tmp_path / "b.csv", index=False)
+    train = ("fit", data, "--target", "kind", "--id", "id", "--prototypes", 2)
+    fitted = shell.ask(*train, "--test", tmp_path / "b.csv", "--model", model)
+    assert [one["class"] for one in fitted["classes"]] == ["000", "001"]
+    assert fitted["held_out"]["recall"] == {"000": 1, "1": 0}
+    assert set(load(model).support_ids_) <= set(frame["id"])
+    out = tmp_path / "p.csv"
+    for more in ([], ["--target", "kind"]):
+        answer = shell.ask("predict", model, data, "--id", "id", *more, "--out", out, "--force")
+        assert [row["id"] for row in answer["rows"]] == frame["id"].tolist()
+        assert answer["measured"]["accuracy"] == 1
+        written = pd.read_csv(out, dtype=str)
+        assert written["id"].tolist() == frame["id"].tolist()
+        assert written["prediction"].tolist() == frame["kind"].tolist()
+    reasons = shell("explain", model, data, "--id", "id", "--row", "00003")
+    assert "00003" in reasons.stdout
+    page = tmp_path / "page.html"
+    told = shell.ask("report", model, data, "--id", "id", "--target", "kind", "--out", page)
+    assert told["accuracy"] == 1
+
+
+def test_one_class_with_a_zero_leaves_the_others_what_they_are(shell, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 2], 15)
+    frame = pd.DataFrame(rng.standard_normal((30, 2)) + y[:, None] * 4, columns=["a", "b"])
+    frame.assign(y=y).to_csv(tmp_path / "a.csv", index=False)
+    frame.assign(y=[*map(str, y[:-1]), "03"]).to_csv(tmp_path / "b.csv", index=False)
+    train = ("fit", tmp_path / "a.csv", "--target", "y", "--prototypes", 2)
+    fitted = shell.ask(*train, "--test", tmp_path / "b.csv", "--model", tmp_path / "m.imkpl")
+    assert fitted["held_out"]["recall"] == {"03": 0, "1": 1, "2": 1}
+    use = (tmp_path / "m.imkpl", tmp_path / "b.csv", "--target", "y")
+    assert shell.ask("predict", *use)["measured"]["recall"] == {"03": 0, "1": 1, "2": 1}
+    assert shell.ask("report", *use, "--out", tmp_path / "p.html")["accuracy"] == 29 / 30

@@ -135,7 +135,6 @@ def test_single_precision_and_integers_are_read(iris):
         ((Gaussian(), "laplacian"), 2),
         (KernelStack([Gaussian(), "poly"]), 2),
         (PerFeatureGaussian(scales=(0.5, 2.0)), 8),
-        (PerFeatureGaussian(features=np.array([2, 3])), 2),
     ],
     ids=[
         "name",
@@ -146,7 +145,6 @@ def test_single_precision_and_integers_are_read(iris):
         "tuple",
         "bank",
         "widths",
-        "two",
     ],
 )
 def test_kernels_of_every_form(kind, kernels, n_kernels, iris):

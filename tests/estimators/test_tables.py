@@ -156,21 +156,16 @@ def test_every_form_of_a_table_gives_the_same_model(form, data, new, model):
     )
 
 
-@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
-def test_numbers_alone_give_the_model_of_features_to_the_last_bit(kind, wine):
-    features = kind(**SMALL).fit(wine.X, wine.y)
-    table = kind(kernels="per_column", **SMALL).fit(wine.X, wine.y)
+@pytest.mark.parametrize(
+    "model", [IMKPL(**SMALL), ISKPL(**SMALL), IMKPL(**SMALL, solver="landmarks", n_landmarks=20)]
+)
+def test_numbers_alone_give_the_model_of_features_to_the_last_bit(model, wine):
+    features = clone(model).fit(wine.X, wine.y)
+    table = clone(model).set_params(kernels="per_column").fit(wine.X, wine.y)
     assert_array_equal(table.kernel_weights_, features.kernel_weights_)
     assert_array_equal(table.prototypes_.toarray(), features.prototypes_.toarray())
     assert_array_equal(table.predict_proba(wine.new), features.predict_proba(wine.new))
     assert table.kernel_names_ == features.kernel_names_
-
-
-def test_numbers_alone_give_the_landmarks_of_features_to_the_last_bit(wine):
-    settings = {"sparsity": 3, "n_prototypes": 9, "solver": "landmarks", "n_landmarks": 20}
-    features = IMKPL(**settings).fit(wine.X, wine.y)
-    table = IMKPL(kernels="per_column", **settings).fit(wine.X, wine.y)
-    assert_array_equal(table.predict_proba(wine.new), features.predict_proba(wine.new))
 
 
 def test_missing_numbers_in_an_array():
@@ -269,50 +264,44 @@ def test_search_and_cross_validation_on_frames(data):
     assert search.best_estimator_.kernel_names_[0] == "noise"
 
 
-@pytest.mark.parametrize("kernels", ["per_column", PerColumn()])
-def test_tags_say_that_text_and_missing_cells_are_read(kernels):
+@pytest.mark.parametrize(
+    ("kernels", "reads_tables"),
+    [("per_column", True), (PerColumn(), True), ("per_feature_gaussian", False), (["rbf"], False)],
+)
+def test_tags_say_whether_text_and_missing_cells_are_read(kernels, reads_tables):
     for estimator in (IMKPL(kernels), ISKPL(kernels)):
         tags = get_tags(estimator).input_tags
-        assert tags.allow_nan
-        assert tags.string
+        assert tags.allow_nan == tags.string == reads_tables
 
 
-@pytest.mark.parametrize("estimator", [IMKPL("per_feature_gaussian"), IMKPL(["rbf"])], ids=repr)
-def test_tags_of_other_kernels_say_that_they_are_not(estimator):
-    tags = get_tags(estimator).input_tags
-    assert not tags.allow_nan
-    assert not tags.string
+OTHER_COLUMNS = "The feature names should match those that were passed"
 
 
 @pytest.mark.parametrize(
-    "change", [lambda f: f[f.columns[::-1]], lambda f: f.rename(columns={"size": "Size"})]
+    ("change", "sentence"),
+    [
+        (lambda f: f[f.columns[::-1]], OTHER_COLUMNS),
+        (lambda f: f.rename(columns={"size": "Size"}), OTHER_COLUMNS),
+        (lambda f: f.assign(size="large"), "Column 'size' holds categories such as 'large', but n"),
+    ],
 )
-def test_columns_of_other_names_or_order_are_refused_as_by_scikit_learn(change, model, new):
-    with pytest.raises(ValueError, match="The feature names should match those that were passed"):
+def test_other_columns_are_refused_in_predict(change, sentence, model, new):
+    with pytest.raises(ValueError, match=sentence):
         model.predict(change(new[0]))
 
 
-def test_text_in_a_column_of_numbers_is_refused_by_name(model, new):
-    with pytest.raises(
-        ValueError, match="Column 'size' holds categories such as 'large', but numb"
-    ):
-        model.predict(new[0].assign(size="large"))
-
-
-def test_infinite_numbers_are_refused_by_name(data):
-    with pytest.raises(ValueError, match="Column 'noise' has an infinite number in row 0"):
-        IMKPL(kernels="per_column").fit(data[0].assign(noise=np.inf), data[1])
-
-
-def test_a_frame_of_one_row_is_refused(data):
-    with pytest.raises(ValueError, match="X has 1 row, expected at least 2 to learn from"):
-        IMKPL(kernels="per_column").fit(data[0][:1], data[1][:1])
-
-
-def test_a_table_without_differences_is_refused():
-    frame = pd.DataFrame({"a": [None] * 4, "b": ["x"] * 4})
-    with pytest.raises(ValueError, match=r"^All kernels are constant|distinct samples"):
-        IMKPL(kernels="per_column", n_neighbors=1).fit(frame, [0, 0, 1, 1])
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda f: f.assign(noise=np.inf), "Column 'noise' has an infinite number in row 0"),
+        (lambda f: f[:1], "X has 1 row, expected at least 2 to learn from"),
+        (lambda f: f[["color"]].assign(color=None), "^All kernels are constant|distinct samples"),
+    ],
+)
+def test_tables_to_learn_nothing_from_are_refused(change, sentence, data):
+    frame = change(data[0])
+    with pytest.raises(ValueError, match=sentence):
+        IMKPL(kernels="per_column", n_neighbors=1).fit(frame, data[1][: len(frame)])
 
 
 @pytest.mark.parametrize("name", ["color", "size"], ids=["text", "missing cells"])

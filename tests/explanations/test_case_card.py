@@ -136,6 +136,13 @@ def test_doubt_is_said(patients):
         if card.doubt == "close":
             assert card.runner_up_probability >= 0.25
             assert f"{card.runner_up_probability:.0%}" in card.doubt_text
+        assert ("\n! " in str(card)) == (card.doubt != "clear")
+    blank = model.explain(pd.DataFrame([[np.nan, np.nan, None]], columns=X.columns))
+    assert blank.card().doubt == "no evidence"
+    assert "All that the model reads is missing" in blank.card().doubt_text
+    assert len(str(blank.card()).splitlines()) == 2
+    assert "dashed" in blank._repr_html_()
+    assert "<table" not in blank._repr_html_()
 
 
 def test_values_that_training_does_not_have_are_named(patients):
@@ -171,18 +178,6 @@ def test_words_name_the_cases_and_mark_differences(patients):
         assert ("\N{MEDIUM SHADE}" in line) <= (feature["for"] < 0)
     assert f"It would be {card.change['to']} if " in text
     assert repr(card) == f"CaseCard({card.case}: {card.answer}, {card.doubt})"
-
-
-def test_doubt_looks_like_doubt(patients):
-    model, X = patients
-    for card in map(model.explain(X).card, range(60)):
-        assert ("\n! " in str(card)) == (card.doubt != "clear")
-    blank = model.explain(pd.DataFrame([[np.nan, np.nan, None]], columns=X.columns))
-    assert blank.card().doubt == "no evidence"
-    assert "All that the model reads is missing" in blank.card().doubt_text
-    assert len(str(blank.card()).splitlines()) == 2
-    assert "dashed" in blank._repr_html_()
-    assert "<table" not in blank._repr_html_()
 
 
 def test_a_notebook_shows_names_as_they_are_and_never_as_markup():

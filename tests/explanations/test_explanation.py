@@ -79,7 +79,7 @@ def test_what_is_shown_is_what_decides(voters):
             assert_allclose(table[own, :, label].sum(axis=1), expected, atol=1e-10)
 
 
-def test_features_come_with_their_evidence(fitted):
+def test_features_come_with_their_evidence_and_answers_are_those_of_predict(fitted):
     model, X = fitted
     explanation = model.explain(X[:2])
     evidence = model.kernel_evidence_[model.kernel_weights_ > 0]
@@ -93,9 +93,6 @@ def test_features_come_with_their_evidence(fitted):
     assert plain["expected_false_features"] == pytest.approx(model.expected_false_kernels_)
     assert_allclose(explanation.to_frame("features")["evidence"], np.tile(evidence, 2))
 
-
-def test_predictions_are_those_explained(fitted):
-    model, X = fitted
     explanation = model.explain(X)
     assert explanation.decision == model.decision
     assert_allclose(explanation.shares.sum(axis=1), 1.0)

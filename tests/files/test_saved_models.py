@@ -4,12 +4,12 @@ import copy
 import inspect
 import json
 import math
-import os
 import pickle
-import stat
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import joblib
@@ -97,9 +97,8 @@ def check_twin(model, folder, new):
 BANKS = {
     "default": "per_feature_gaussian",
     "scales": PerFeatureGaussian(scales=(0.5, 2.0), tolerance=None),
-    "given widths": PerFeatureGaussian(bandwidth=np.array([1.0, 2, 3, 4]), features=np.arange(4)),
+    "given widths": PerFeatureGaussian(bandwidth=np.array([1.0, 2, 3, 4])),
     "single precision": PerFeatureGaussian(dtype=np.float32),
-    "dtype object": PerFeatureGaussian(dtype=np.dtype("float32")),
     "codes": PerColumn(categorical=[1]),
     "list": ["linear", Gaussian(2.0), NamedKernel("poly", {"degree": 2}), "laplacian"],
     "stack": KernelStack((Gaussian(), "cosine")),
@@ -291,18 +290,7 @@ def fitted_models(two_blobs):
     ]
 
 
-def test_skops_keeps_models_and_trusted_types_is_all_that_it_asks_for(fitted_models):
-    skops = pytest.importorskip("skops.io")
-    for model, X in fitted_models:
-        stored = skops.dumps(model)
-        assert set(skops.get_untrusted_types(data=stored)) <= set(trusted_types())
-        twin = skops.loads(stored, trusted=trusted_types())
-        for method in METHODS:
-            if hasattr(model, method):
-                assert same(getattr(model, method)(X), getattr(twin, method)(X))
-
-
-def test_pickle_joblib_and_copies_keep_models(fitted_models, tmp_path):
+def test_skops_pickle_joblib_and_copies_keep_models(fitted_models, tmp_path):
     for model, X in fitted_models:
         joblib.dump(model, tmp_path / "model.joblib")
         twins = [
@@ -310,8 +298,16 @@ def test_pickle_joblib_and_copies_keep_models(fitted_models, tmp_path):
             pickle.loads(pickle.dumps(model)),
             joblib.load(tmp_path / "model.joblib"),
         ]
+        if find_spec("skops"):
+            skops = import_module("skops.io")
+            stored = skops.dumps(model)
+            # Trusted types are all that it asks for.
+            assert set(skops.get_untrusted_types(data=stored)) <= set(trusted_types())
+            twins.append(skops.loads(stored, trusted=trusted_types()))
         for twin in twins:
-            assert same(model.transform(X), twin.transform(X))
+            for method in METHODS:
+                if hasattr(model, method):
+                    assert same(getattr(model, method)(X), getattr(twin, method)(X))
 
 
 def test_every_public_kernel_can_be_saved_but_functions():
@@ -321,17 +317,23 @@ def test_every_public_kernel_can_be_saved_but_functions():
     assert {kind.__name__ for kind in banks} - set(PARTS) == {"FunctionKernel"}
 
 
-def test_few_samples_need_no_compiled_loops(two_blobs, tmp_path):
+def test_another_process_predicts_the_same_and_compiles_nothing_for_few_samples(
+    two_blobs, tmp_path
+):
     X, y = two_blobs
-    imkpl.save(IMKPL(sparsity=2, max_iter=2, n_prototypes=4).fit(X, y), tmp_path / "m.imkpl")
+    model = IMKPL(sparsity=2, max_iter=2, n_prototypes=4).fit(X, y)
+    imkpl.save(model, tmp_path / "m.imkpl")
     np.save(tmp_path / "X.npy", X[:9])
     code = """
 import sys, imkpl, numpy as np
 model, X = imkpl.load("m.imkpl"), np.load("X.npy")
 model.predict(X), model.predict(X, reject=True), model.explain(X).to_dict()
+print(model.predict_proba(X).tobytes().hex())
 sys.exit("numba" in sys.modules)
 """
-    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == 0
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == model.predict_proba(X[:9]).tobytes().hex()
 
 
 def similarity(X, Y):
@@ -399,57 +401,3 @@ def test_an_attribute_of_the_users_own_cannot_be_saved(tmp_path):
     model.note = "mine"
     with pytest.raises(ModelFileError, match=r"IMKPL cannot be saved: IMKPL has \['note'\]"):
         imkpl.save(model, tmp_path / "model.imkpl")
-
-
-def test_folders_are_named(tmp_path):
-    with pytest.raises(IsADirectoryError, match=r"is a folder\. Pass the name of a file in it"):
-        imkpl.save(IMKPL(), tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"The folder .*none of m\.imkpl does not exist"):
-        imkpl.save(IMKPL(), tmp_path / "none" / "m.imkpl")
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(step, tmp_path, monkeypatch):
-    path = tmp_path / "model.imkpl"
-    imkpl.save(IMKPL(sparsity=3), path)
-
-    def fail(*args):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(os, step, fail)
-    with pytest.raises(OSError, match=r"model\.imkpl could not be written: No space left"):
-        imkpl.save(IMKPL(sparsity=4), path)
-    assert list(tmp_path.iterdir()) == [path]
-    assert imkpl.load(path).sparsity == 3
-
-
-def test_a_file_that_is_there_is_replaced_and_keeps_its_mode(tmp_path):
-    path, link = tmp_path / "model.imkpl", tmp_path / "link.imkpl"
-    imkpl.save(IMKPL(sparsity=3), path)
-    path.chmod(0o640)
-    link.symlink_to(path)
-    imkpl.save(IMKPL(sparsity=4), link)
-    assert link.is_symlink()
-    assert imkpl.load(path).sparsity == 4
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert sorted(tmp_path.iterdir()) == [link, path]
-
-
-def test_a_new_file_has_the_mode_of_any_other(tmp_path):
-    (tmp_path / "other").write_bytes(b"")
-    imkpl.save(IMKPL(), tmp_path / "model.imkpl")
-    assert (tmp_path / "model.imkpl").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
-def test_a_model_is_loaded_by_a_process_that_imports_nothing_else(two_blobs, tmp_path):
-    X, y = two_blobs
-    model = IMKPL(n_prototypes=4).fit(X, y)
-    imkpl.save(model, tmp_path / "model.imkpl")
-    np.save(tmp_path / "X.npy", X)
-    code = (
-        "import sys, imkpl, numpy as np; model = imkpl.load(sys.argv[1]); "
-        "print(model.predict_proba(np.load(sys.argv[2])).tobytes().hex())"
-    )
-    arguments = [sys.executable, "-c", code, tmp_path / "model.imkpl", tmp_path / "X.npy"]
-    done = subprocess.run(arguments, capture_output=True, check=True, text=True)
-    assert done.stdout.strip() == model.predict_proba(X).tobytes().hex()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 import socket
 import stat
 
@@ -65,6 +66,9 @@ def test_a_file_keeps_its_mode_and_is_never_open_to_others(mode, tmp_path, monke
     assert path.read_bytes() == b"new"
     assert mode_of(path) == mode
     assert seen[0] == 0o600
+    for name in ("b", "c"):
+        (write_file if name == "b" else pathlib.Path.write_bytes)(tmp_path / name, b"new")
+    assert mode_of(tmp_path / "b") == mode_of(tmp_path / "c")
 
 
 def test_links_are_followed_also_to_files_that_are_not_there_yet(tmp_path):
@@ -95,13 +99,16 @@ def test_an_error_of_the_system_names_the_file_and_what_to_do(
     def fail(*arguments):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match=f"/a could not be written: {sentence}, and try") as caught:
-        write_file(path, b"new")
-    assert caught.value.errno == number
-    assert type(caught.value) is type(OSError(number, ""))
-    assert list(tmp_path.iterdir()) == [path]
-    assert path.read_bytes() == b"old"
+    sentence = f"/a could not be written: {sentence}, and try"
+    for step in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, fail)
+            with pytest.raises(OSError, match=sentence) as caught:
+                write_file(path, b"new")
+        assert caught.value.errno == number
+        assert type(caught.value) is type(OSError(number, ""))
+        assert list(tmp_path.iterdir()) == [path]
+        assert path.read_bytes() == b"old"
 
 
 def test_files_that_belong_together_change_together_or_not_at_all(tmp_path):

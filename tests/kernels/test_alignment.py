@@ -288,6 +288,8 @@ def test_bandwidth_is_the_mean_squared_difference_times_the_length(rng):
     assert_allclose(kernels.widths[:2], [expected, expected / 2], rtol=1e-12)
     group = GlobalAlignment(groups={"g": [0, 1]}).on(X)
     assert_allclose(group.widths[0], kernels.widths[0] + kernels.widths[2], rtol=1e-12)
+    given = GlobalAlignment(bandwidth=[1.0, 4.0], scales=(1.0, 2.0)).on(X)
+    assert_allclose(given.widths, [1.0, 2.0, 4.0, 8.0])
 
 
 def test_integer_weights_are_copies(rng):
@@ -333,7 +335,7 @@ def test_a_band_may_touch_no_more_than_a_corner_of_a_tile(rng, width):
     assert_allclose(align_cross(series, series, width)[0, 1], expected, rtol=1e-12)
 
 
-def test_names_tell_channel_difference_and_width(rng):
+def test_names_tell_channel_view_window_and_width(rng):
     X = random_series(rng, [4, 5], 2)
     named = SeriesSet(X.values, X.starts, ("u", "v"))
     kernels = GlobalAlignment(scales=(1.0, 0.5), views=("values", "differences")).on(named)
@@ -344,6 +346,10 @@ def test_names_tell_channel_difference_and_width(rng):
     assert group.kernel_names(["a", "b"]) == ["hand"]
     assert group.kernel_columns is None
     assert_array_equal(kernels.kernel_columns, [0, 0, 1, 1, 0, 0, 1, 1])
+    bank = GlobalAlignment(views=("values", "level"), windows=(1, 2), groups={"left": [0]})
+    names, halves = bank.on(X).kernel_names(), ("0-50", "25-75", "50-100")
+    assert names[:4] == ["left", *(f"left ({half} % of time)" for half in halves)]
+    assert names[4:] == ["left (level)", *(f"left (level, {half} % of time)" for half in halves)]
 
 
 def test_kept_kernels_know_their_channels_among_all(rng):
@@ -360,12 +366,6 @@ def test_kept_kernels_know_their_channels_among_all(rng):
         assert_array_equal(narrow.cross(X).narrowed().evaluate(0), narrow.cross(X).evaluate(0))
 
 
-def test_given_bandwidths_are_kept(rng):
-    X = random_series(rng, [8] * 5, 2)
-    kernels = GlobalAlignment(bandwidth=[1.0, 4.0], scales=(1.0, 2.0)).on(X)
-    assert_allclose(kernels.widths, [1.0, 2.0, 4.0, 8.0])
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -378,7 +378,6 @@ def test_given_bandwidths_are_kept(rng):
         ({"bandwidth": -1.0}, "must be positive"),
         ({"groups": {}}, "no groups"),
         ({"dtype": "float16"}, "float64"),
-        ({"table_dtype": float}, "float64"),
         ({"views": "values"}, "must be a tuple of different names among values, differences"),
         ({"views": ("values", "mood")}, "must be a tuple of different names"),
         ({"views": ()}, "must be a tuple of different names"),
@@ -440,22 +439,20 @@ def test_equal_series_are_found(rng):
     first, groups = SeriesKernels.find_equal(SeriesSet(values, twice.starts), rows, labels)
     assert sorted(first) == [0, 1, 2, 4]
     assert groups[1] == groups[3]
-    keys = SeriesKernels.keys(twice)
+    keys = GlobalAlignment().on(twice).keys()
     assert [keys.index(key) for key in keys] == [0, 1, 2, 1, 0]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_table_holds_the_values_of_all_pairs(rng, dtype, monkeypatch):
+def test_a_table_holds_the_values_of_all_pairs(rng, monkeypatch):
     arrays = [rng.standard_normal((2, length)).cumsum(axis=1) for length in (5, 9, 12, 6, 9, 7, 11)]
-    kernels = GlobalAlignment(table_dtype=dtype).on(arrays)
+    kernels = GlobalAlignment().on(arrays)
     whole, told = kernels.tabulated(), []
-    assert whole.values.dtype == dtype
-    assert_allclose(whole.evaluate(1), kernels.evaluate(1), rtol=1e-6 if dtype == "float32" else 0)
+    assert_array_equal(whole.evaluate(1), kernels.evaluate(1))
     monkeypatch.setattr(align, "BLOCK_PAIRS", 3)
-    assert_array_equal(kernels.tabulated().values, whole.values)
+    assert_array_equal(kernels.tabulated().table, whole.table)
     monkeypatch.setattr(align, "BLOCK_CELLS", 200)
     with listening(told.append):
-        assert_array_equal(kernels.tabulated().values, whole.values)
+        assert_array_equal(kernels.tabulated().table, whole.table)
     shares = [progress.done / progress.total for progress in told]
     assert len(shares) > 4
     assert shares == sorted(shares)
@@ -565,14 +562,6 @@ def test_no_view_depends_on_the_units_of_a_channel(rng):
     here, there = bank.on(X), bank.on(1000 * X + 5)
     for index in range(here.n_kernels):
         assert_allclose(here.evaluate(index), there.evaluate(index), rtol=1e-6, atol=1e-9)
-
-
-def test_names_tell_view_and_window(rng):
-    bank = GlobalAlignment(views=("values", "level"), windows=(1, 2), groups={"left": [0]})
-    names = bank.on(rng.standard_normal((5, 1, 8))).kernel_names()
-    halves = ["0-50 % of time", "25-75 % of time", "50-100 % of time"]
-    assert names[:4] == ["left", *(f"left ({half})" for half in halves)]
-    assert names[4:] == ["left (level)", *(f"left (level, {half})" for half in halves)]
 
 
 def test_windows_of_a_single_step_keep_it():

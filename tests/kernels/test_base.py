@@ -43,9 +43,7 @@ class Powers(SampleKernels):
 
     powers: tuple[int, ...] = (1, 2, 3)
 
-    @property
-    def n_kernels(self):
-        return len(self.powers)
+    per_kernel = ("powers",)
 
     def kernel_names(self, feature_names=None):
         return [f"power {power}" for power in self.powers]
@@ -53,9 +51,6 @@ class Powers(SampleKernels):
     def evaluate(self, index):
         others = self.samples if self.is_square else self.others
         return np.multiply.outer(self.samples, others) ** self.powers[index]
-
-    def select(self, indices):
-        return dataclasses.replace(self, powers=tuple(self.powers[i] for i in indices))
 
     @classmethod
     def read(cls, X, form):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.kernels import PerFeatureGaussian, equal
+from imkpl.kernels import Gaussian, KernelStack, PerFeatureGaussian, forms
 from imkpl.kernels.blocks import RowBlocks, join_rows, map_in_order
 from imkpl.kernels.per_feature import root_mean_squared_difference
 
@@ -42,7 +42,7 @@ def test_groups_and_their_order_are_those_of_samples_in_memory(budget, seed, n_v
     table = np.column_stack([labels, X])
     _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(equal, "FEWEST_VALUES", budget)
+        patch.setattr(forms, "FEWEST_VALUES", budget)
         found = cut_rows(X, [4, 20]).find_equal(labels)
     assert_array_equal(found[0], first)
     assert_array_equal(found[1], group.ravel())
@@ -81,14 +81,17 @@ def test_samples_are_gathered_in_any_order(rng):
     assert_array_equal(blocks.ranges, np.stack([X.min(axis=0), X.max(axis=0)], axis=1))
 
 
-def test_kernels_of_samples_in_blocks_are_those_of_samples_in_memory(rng):
-    X = rng.standard_normal((30, 4))
-    plain, kernels = PerFeatureGaussian().on(X), PerFeatureGaussian().on(cut_rows(X, [7, 20]))
-    assert_allclose(kernels.widths, plain.widths, rtol=1e-14)
+@pytest.mark.parametrize("bank", [PerFeatureGaussian(), KernelStack([Gaussian(), "linear"])])
+def test_kernels_of_samples_in_blocks_are_those_of_samples_in_memory(rng, bank):
+    X, Y = rng.standard_normal((30, 4)), rng.standard_normal((5, 4))
+    plain, kernels = bank.on(X), bank.on(cut_rows(X, [7, 20]))
+    assert (plain.n_far_values, kernels.n_far_values) == (0, 4)
     assert_array_equal(kernels.ranges(), plain.ranges())
-    some, weights = np.array([22, 3, 9]), np.arange(4.0)
+    some, weights = np.array([22, 3, 9]), 1.0 + np.arange(plain.n_kernels)
     part, expected = kernels.take(some), plain.take(some)
     assert_allclose(part.combine(weights), expected.combine(weights), rtol=1e-12)
+    new = part.cross(Y).combine(weights)
+    assert_allclose(new, expected.cross(Y).combine(weights), rtol=1e-12)
     # A function of samples sees them where they are, a few at a time.
     rows = rng.permutation(30)[:17]
     compare = [k.map_samples(np.multiply, rows, 4, rows[:, np.newaxis]) for k in (kernels, plain)]

@@ -74,23 +74,19 @@ def test_normalized_kernels_are_not_linear():
         kernels.with_mixes(np.ones((1, 29)) / 29)
 
 
-def test_laws_of_unit_variances():
+@pytest.mark.parametrize("has_unit_diagonal", [True, False])
+def test_laws_of_unit_variances(has_unit_diagonal):
     X, Y = make_data()
-    full, crossed = per_feature_stack(X, X, X), per_feature_stack(Y, X, X)
-    factors = 1 / feature_space_variance(full)
-    kernels = divide_by_variance(PerFeatureGaussian().on(X))
+    full, crossed = (linear_and_squares(A, X) for A in (X, Y))
+    kernels = KernelStack(["linear", squares]).on(X)
+    if has_unit_diagonal:
+        full, crossed = per_feature_stack(X, X, X), per_feature_stack(Y, X, X)
+        kernels = PerFeatureGaussian().on(X)
+    factors, kernels = 1 / feature_space_variance(full), divide_by_variance(kernels)
     assert_allclose(kernels.factors, factors, rtol=1e-12)
     check_kernels(kernels, factors * full, Y, factors * crossed, rtol=1e-11)
-    assert_allclose(feature_space_variance(factors * full), 1.0)
-
-
-def test_laws_of_unit_variances_without_unit_diagonals():
-    X, Y = make_data()
-    full, crossed = linear_and_squares(X, X), linear_and_squares(Y, X)
-    factors = 1 / feature_space_variance(full)
-    kernels = divide_by_variance(KernelStack(["linear", squares]).on(X))
-    check_kernels(kernels, factors * full, Y, factors * crossed, rtol=1e-11)
-    assert_allclose(kernels.cross(Y).diagonal(), factors * norms(Y))
+    own = np.ones((11, 3)) if has_unit_diagonal else norms(Y)
+    assert_allclose(kernels.cross(Y).diagonal(), factors * own)
 
 
 @pytest.mark.parametrize("max_samples", [10, 1000])
@@ -223,16 +219,12 @@ def test_a_weight_is_the_weight_of_a_group():
     ("bank", "groups", "sentence"),
     [
         (PerFeatureGaussian(), {"a": [5]}, r"Group 'a' lists the columns \[5\], expected numbers"),
+        (PerFeatureGaussian(), {}, "has no groups, expected at least one"),
         (PerFeatureGaussian(), {"a": []}, "expected numbers of columns from 0 to 4"),
         (PerFeatureGaussian(), {"a": ["x"]}, "expected numbers of columns from 0 to 4"),
         (KernelStack(["linear"]), {"a": [0]}, "KernelStack whose kernels read several columns"),
     ],
 )
-def test_groups_of_unknown_columns_are_refused(bank, groups, sentence):
+def test_missing_groups_and_unknown_columns_are_explained(bank, groups, sentence):
     with pytest.raises(ValueError, match=sentence):
         Averaged(bank, groups).on(make_columns()[0])
-
-
-def test_missing_groups_are_explained():
-    with pytest.raises(ValueError, match="has no groups, expected at least one"):
-        Averaged(PerFeatureGaussian(), {})

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from imkpl._threads import count_threads, limited_threads
+from contracts.bank import check_threads
 from imkpl.kernels import KernelStack, PerFeatureGaussian
 from imkpl.kernels import sparse_rows as module
 from imkpl.kernels.base import Kernels, join_mixes
 from imkpl.kernels.per_feature import FeatureKernels
-from imkpl.kernels.sparse_rows import SparseRows, choose_grid, place_on_grid
+from imkpl.kernels.sparse_rows import SparseRows, choose_grid, merged_pairs, place_on_grid
 
 FEATURES = {
     "normal": lambda rng, n: rng.standard_normal(n),
@@ -66,7 +66,9 @@ def make_mixed_rows(seed, n, n_rows=12, n_mixes=4):
 
 
 def on_pairs(kernels, rows, weights, mixes=None):
-    trace, values, left, right = SparseRows(rows, weights, mixes).merge()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MERGE_WORK", 0.0)
+        trace, values, left, right = merged_pairs(SparseRows(rows, weights, mixes), None, 1)
     return trace + kernels.contract_pairs(values, left, right)
 
 
@@ -165,21 +167,11 @@ def test_without_tolerance_sums_are_exact(tolerance, longest):
     assert_allclose(kernels.contract_rows(rows, weights), expected, rtol=0, atol=1e-14 * size)
 
 
-def test_short_rows_use_pairs_and_long_rows_the_grid(monkeypatch):
-    X = make_features(2, 2000, ["normal", "ties"])
-    kernels, used = PerFeatureGaussian().on(X), []
-    original = module.merged_pairs
-
-    def note(*args):
-        used.append(original(*args))
-        return used[-1]
-
-    monkeypatch.setattr("imkpl.kernels.per_feature.merged_pairs", note)
-    short, short_weights = make_rows(3, 2000, 2000, 3)
-    kernels.contract_rows(short, short_weights)
-    kernels.contract_rows(np.full((1, 2000), 0.0005), [1.0])
-    assert used[0] is not None
-    assert used[1] is None
+def test_short_rows_use_pairs_and_long_rows_the_grid():
+    system = [SparseRows(*make_rows(3, 2000, 2000, 3))]
+    system += [SparseRows(sp.csr_array(np.full((1, 2000), 0.0005)), np.ones(1))]
+    used = [merged_pairs(rows, choose_grid(1e-6), 2) for rows in system]
+    assert [merged is None for merged in used] == [False, True]
 
 
 def test_rows_may_be_empty():
@@ -218,13 +210,7 @@ def test_any_number_of_threads_gives_the_same_bits():
         plain = on_grid(kernels, join_mixes(rows, mixes), weights)
         return pairs, plain, on_grid(kernels, rows, weights, mixes)
 
-    results = []
-    for n in range(1, count_threads() + 1):
-        with limited_threads(n):
-            results.append(everything())
-    for other in results[1:]:
-        for a, b in zip(results[0], other, strict=True):
-            assert_array_equal(a, b)
+    check_threads(everything)
 
 
 def test_working_memory_does_not_change_the_grid():

@@ -128,5 +128,5 @@ def test_equal_documents_are_found_and_have_equal_keys():
     documents = Documents.read([[1, 0], [0, 1], [1, 0], [1, 0]])
     first, groups = WordKernels.find_equal(documents, np.arange(4), np.array([0, 0, 0, 1]))
     assert_array_equal(first[groups], [0, 1, 0, 3])
-    keys = WordKernels.keys(documents)
+    keys = PerWord().on(documents).keys()
     assert keys[0] == keys[2] == keys[3] != keys[1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from imkpl.kernels import KernelStack, Normalized, PerFeatureGaussian
 from imkpl.kernels.normalize import divide_by_variance
-from imkpl.model.cover import cover_order, place_prototypes
+from imkpl.model.cover import cover
 from imkpl.model.kernel_choice import start_as_printed
 from imkpl.model.margin_choice import MarginStart
 from imkpl.model.neighbors import Neighborhoods, find_neighborhoods
@@ -94,9 +94,7 @@ def with_settings(problem, **chosen):
 
 def first_state(problem, weights, n_prototypes):
     """Prototypes on the samples that cover the classes, without codes."""
-    kernel = problem.combine(weights)
-    order = cover_order(problem, kernel, n_prototypes)
-    return place_prototypes(problem, weights, kernel, order)
+    return cover(problem, weights, n_prototypes, problem.combine(weights))[1]
 
 
 def total(problem, state):

@@ -1,12 +1,19 @@
 """Probabilities: similarities without the sample itself, and one temperature."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from imkpl.model.calibration import LOG_RANGE, fit_temperature, leave_one_out_similarities
+from imkpl.model.calibration import (
+    LOG_RANGE,
+    CalibrationSamples,
+    calibrate,
+    leave_one_out_similarities,
+)
 from imkpl.model.predictor import FORBIDDEN
 
 
@@ -52,6 +59,11 @@ def test_a_sample_that_stands_for_two_stays_when_one_is_left_out(kernel, prototy
     assert_allclose(found[others], single[others])
 
 
+def find_temperature(scores, labels, weight):
+    predictor = SimpleNamespace(score=lambda similarities: similarities)
+    return calibrate(predictor, CalibrationSamples(scores, scores, labels, weight))
+
+
 def test_temperature_has_the_smallest_smoothed_log_loss_on_a_grid(rng):
     labels = rng.integers(0, 3, 60)
     scores = 0.1 * np.eye(3)[labels] + 0.1 * rng.random((60, 3))
@@ -62,7 +74,7 @@ def test_temperature_has_the_smallest_smoothed_log_loss_on_a_grid(rng):
     def loss(factor):
         return -weight @ (targets * np.log(softmax(factor * scores, axis=1))).sum(axis=1)
 
-    found = fit_temperature(scores, labels, weight)
+    found = find_temperature(scores, labels, weight)
     grid = np.exp(np.linspace(*LOG_RANGE, 2000))
     best = grid[np.argmin([loss(factor) for factor in grid])]
     assert_allclose(found, best, rtol=0.01)
@@ -70,4 +82,4 @@ def test_temperature_has_the_smallest_smoothed_log_loss_on_a_grid(rng):
 
 
 def test_temperature_without_samples_is_one():
-    assert fit_temperature(np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0)) == 1.0
+    assert find_temperature(np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0)) == 1.0

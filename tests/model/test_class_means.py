@@ -5,7 +5,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerWord
 from imkpl.kernels.words import Documents
-from imkpl.model.class_means import choose_by_means, compare_with_means, spread_prototypes
+from imkpl.model.cover import spread_prototypes
+from imkpl.model.margin_choice import choose_by_means, compare_with_means
 from imkpl.model.separation import compute_margins, weigh_margins
 from model.problems import pose, scale_kernels
 

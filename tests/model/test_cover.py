@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +14,10 @@ def gaussian(points):
     return np.exp(-np.sum((points[:, None] - points) ** 2, axis=-1))
 
 
-def members_of(labels):
-    return [np.flatnonzero(labels == q) for q in range(max(labels) + 1)]
+def pose(labels, weight):
+    """What is read of a problem."""
+    members = [np.flatnonzero(labels == q) for q in range(max(labels) + 1)]
+    return SimpleNamespace(members=members, sample_weight=weight, is_eligible=None)
 
 
 def random_cover(seed, n_samples=9, n_classes=3):
@@ -46,7 +50,7 @@ def greedy_cover(kernel, labels, weight, n_prototypes):
 @given(seeds, st.integers(1, 12))
 def test_cover_equals_exhaustive_greedy(seed, n_prototypes):
     kernel, labels, weight = random_cover(seed)
-    found = cover_classes(kernel, members_of(labels), n_prototypes, weight)
+    found = cover_classes(pose(labels, weight), kernel, n_prototypes)
     assert found.tolist() == greedy_cover(kernel, labels, weight, n_prototypes)
 
 
@@ -54,8 +58,8 @@ def test_cover_equals_exhaustive_greedy(seed, n_prototypes):
 @given(seeds, st.integers(1, 30))
 def test_every_class_is_covered_and_no_sample_chosen_twice(seed, n_prototypes):
     kernel, labels, weight = random_cover(seed, n_samples=12, n_classes=4)
-    found = cover_classes(kernel, members_of(labels), n_prototypes, weight)
+    found = cover_classes(pose(labels, weight), kernel, n_prototypes)
     assert np.unique(found).size == found.size == min(max(n_prototypes, 4), 12)
     assert np.unique(labels[found]).size == 4
-    fewer = cover_classes(kernel, members_of(labels), n_prototypes // 2, weight)
+    fewer = cover_classes(pose(labels, weight), kernel, n_prototypes // 2)
     assert_array_equal(fewer, found[: fewer.size])

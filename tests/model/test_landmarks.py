@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from imkpl.kernels import PerFeatureGaussian, Precomputed
 from imkpl.model import landmarks as module
 from imkpl.model.landmarks import (
-    ClassDraw,
     choose_landmarks,
     draw_landmarks,
     share_landmarks,
@@ -23,10 +22,11 @@ OPTIONS = {"seed": 0, "working_memory": 64}
 
 
 def spread_over_class(kernels, sample_weight, n_chosen, generator):
-    draw = ClassDraw(np.arange(sample_weight.size), sample_weight, n_chosen, generator)
-    average = np.full(kernels.n_kernels, 1 / kernels.n_kernels)
-    draw_landmarks(kernels, average, draw, working_memory=1)
-    return draw.chosen
+    average, everyone = (
+        np.full(kernels.n_kernels, 1 / kernels.n_kernels),
+        np.arange(kernels.shape[0]),
+    )
+    return draw_landmarks(kernels, average, everyone, sample_weight, n_chosen, generator, 1)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_draws_follow_the_squared_distances(batch, monkeypatch):
 
 def test_samples_that_no_kernel_tells_apart_need_one_landmark():
     X = np.repeat([[0.0, 1.0], [1.0, 1.0], [3.0, 1.0]], 10, axis=0)
-    kernels = PerFeatureGaussian(features=np.array([0])).on(X)
+    kernels = PerFeatureGaussian().on(X).select([0])
     labels = np.zeros(30, dtype=int)
     indices, weights = choose_landmarks(kernels, labels, np.ones(30), 8, **OPTIONS)
     assert_array_equal(np.unique(X[indices, 0]), [0.0, 1.0, 3.0])

@@ -1,12 +1,15 @@
 """A problem combines and selects kernels, in single precision if there are many."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 
 from imkpl import IMKPL, ISKPL
-from imkpl.model import problem as module
+from imkpl.model import kernel_choice as module
+from imkpl.model.problem import Settings
 from model.problems import make_case, make_random_case
 
 
@@ -34,22 +37,16 @@ def test_problem_select_cuts_kernels_names_and_loss_alike():
     assert_allclose(small.diagonals, problem.diagonals[chosen])
 
 
-def test_small_problems_stay_in_double_precision():
-    problem = make_case().problem
-    assert problem.in_suitable_precision() is problem
-
-
 def test_large_problems_are_combined_in_single_precision(monkeypatch):
-    problem, weights = make_case().problem, make_case().state.weights
-    n_values = problem.labels.size**2 * problem.kernels.n_kernels / 2
-    monkeypatch.setattr(module, "MANY_VALUES", n_values)
-    single = problem.in_suitable_precision()
-    assert single.dtype == np.float32
-    found = single.combine(weights)
-    assert found.dtype == np.float64
-    assert_allclose(found, problem.combine(weights), atol=1e-6)
-    assert np.any(found != problem.combine(weights))
-    assert single.select(np.array([0])).dtype == np.float32
+    problem = make_case(rule="lp").problem
+    assert module.compare_kernels(problem).problem.dtype == np.float64
+    monkeypatch.setattr(module, "MANY_VALUES", problem.labels.size**2 * problem.kernels.n_kernels)
+    single = module.compare_kernels(replace(problem, settings=Settings(weight_rule="lp")))
+    assert single.problem.dtype == np.float32
+    assert single.average.dtype == np.float64
+    assert_allclose(single.average, problem.average(), atol=1e-6)
+    assert np.any(single.average != problem.average())
+    assert single.problem.select(np.array([0])).dtype == np.float32
 
 
 def test_the_model_is_the_same(monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.special import softmax
 
 from imkpl.model.votes import LOG_SHARPNESS, Votes, find_sharpness, sum_votes, vote_loss
 from model.problems import laws, seeds
@@ -49,41 +48,6 @@ def test_scores_chances_and_parts_equal_their_definitions(seed, sharpness):
         for j, owner in enumerate(votes.classes):
             vote = math.exp(sharpness * (row[j] + votes.bonuses[j]))
             assert parts[i, j] == pytest.approx(vote / of_classes[owner])
-
-
-@laws
-@given(seeds, sharpnesses)
-def test_the_share_of_a_class_in_the_votes_is_the_softmax_of_its_score(seed, sharpness):
-    votes, similarities, _, _ = make_votes(seed, sharpness)
-    chances, _, _ = sum_votes(votes.logs(similarities), votes.classes)
-    expected = softmax(sharpness * votes.scores(similarities), axis=1)
-    assert_allclose(chances, expected, rtol=1e-10)
-
-
-@laws
-@given(seeds, sharpnesses)
-def test_the_votes_of_a_class_are_a_smooth_maximum_of_similarities(seed, sharpness):
-    votes, similarities, _, _ = make_votes(seed, sharpness)
-    totals = sum_votes(votes.logs(similarities), votes.classes)[1] / sharpness
-    for label in range(3):
-        own = votes.classes == label
-        largest = (similarities + votes.bonuses)[:, own].max(axis=1)
-        assert np.all(totals[:, label] >= largest - 1e-12)
-        assert np.all(totals[:, label] <= largest + np.log(own.sum()) / sharpness + 1e-12)
-
-
-@laws
-@given(seeds)
-def test_more_similarity_to_a_prototype_speaks_for_its_class_alone(seed):
-    votes, similarities, _, _ = make_votes(seed)
-    before = votes.scores(similarities)
-    closer = similarities.copy()
-    closer[:, 2] += 0.1
-    change = votes.scores(closer) - before
-    own = change[:, [votes.classes[2]]]
-    others = np.delete(change, votes.classes[2], axis=1)
-    assert np.all(own > others)
-    assert_allclose(others[:, 0], others[:, 1], atol=1e-12)
 
 
 def test_sums_of_extreme_votes_do_not_overflow():

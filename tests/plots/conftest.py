@@ -51,15 +51,13 @@ def series():
     return IMKPL("global_alignment", sparsity=3, n_prototypes=4).fit(X, y), X, y
 
 
-@pytest.fixture(params=["weights", "convergence", "codes", "prototypes", "embedding", "decision"])
+@pytest.fixture(params=["weights", "prototypes", "embedding", "decision"])
 def draw(request):
     """Every display as a function of model, samples and labels."""
     from imkpl import plots
 
     return {
         "weights": lambda m, X, y, **kw: plots.KernelWeightsDisplay.from_estimator(m, **kw),
-        "convergence": lambda m, X, y, **kw: plots.ConvergenceDisplay.from_estimator(m, **kw),
-        "codes": plots.CodesDisplay.from_estimator,
         "prototypes": lambda m, X, y, **kw: plots.PrototypesDisplay.from_estimator(m, X, **kw),
         "embedding": lambda m, X, y, **kw: plots.EmbeddingDisplay.from_estimator(
             m, X, y, max_samples=20, **kw

@@ -42,8 +42,9 @@ def test_titles_and_names_say_what_is_shown(wine):
     name = labels(features)[0].split(" = ")
     assert float(name[1]) == pytest.approx(X.iloc[70][name[0]], rel=1e-3)
     first = display.prototypes[0]
+    similarity = display.explanation.evidence.similarities[0, first]
     assert labels(prototypes)[0].startswith(
-        f"{predicted}: similarity {first.similarity:.2f} to prototype {first.prototype}\nsample"
+        f"{predicted}: similarity {similarity:.2f} to prototype {first}\nsample"
     )
     assert "bottle" in labels(prototypes)[0]
     assert f"Novelty {display.explanation.novelty[0]:.2f}" in prototypes.get_xlabel()
@@ -63,7 +64,7 @@ def test_a_sample_like_nothing_is_drawn_with_a_word_about_that(wine):
     far = X[:1] + 1e6
     display = DecisionDisplay.from_estimator(model, far)
     assert "unlike the training data" in display.axes_[1].get_xlabel()
-    assert display.prototypes or display.axes_[1].get_title().startswith("It resembles none")
+    assert display.prototypes.size or display.axes_[1].get_title().startswith("It resembles none")
     display.figure_.canvas.draw()
 
 

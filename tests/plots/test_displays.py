@@ -75,21 +75,15 @@ def test_as_many_axes_as_panels_are_taken_as_they_are(draw, wine):
     assert axes_of(display) == list(axes[0])
 
 
-@pytest.mark.parametrize("count", [3, 4])
-def test_another_number_of_axes_is_refused(wine, count):
-    _, axes = plt.subplots(1, count)
-    with pytest.raises(ValueError, match=f"draws 2 panels, but ax holds {count} axes"):
+def test_another_number_of_axes_is_refused(wine):
+    _, axes = plt.subplots(1, 3)
+    with pytest.raises(ValueError, match="draws 2 panels, but ax holds 3 axes"):
         EmbeddingDisplay.from_estimator(*wine, max_samples=20, ax=axes)
 
 
-def test_an_unfitted_model_is_refused(draw, wine):
-    with pytest.raises(
-        NotFittedError, match="This IMKPL is not fitted yet, expected a fitted model"
-    ):
+def test_only_fitted_models_are_drawn(draw, wine):
+    with pytest.raises(NotFittedError, match="IMKPL is not fitted yet, expected a fitted model"):
         draw(IMKPL(), *wine[1:])
-
-
-def test_other_estimators_are_refused(draw, wine):
     with pytest.raises(TypeError, match="got a LogisticRegression, expected a fitted IMKPL"):
         draw(LogisticRegression(), *wine[1:])
 

@@ -70,6 +70,12 @@ def test_other_samples_are_refused_as_training_samples(wine):
         EmbeddingDisplay.compute(model, X[:30], y[:30], train=X[:40])
 
 
+def test_labels_that_the_model_does_not_know_are_refused(wine):
+    model, X, y = wine
+    with pytest.raises(ValueError, match="y contains the label 'Rioja', expected only classes"):
+        EmbeddingDisplay.compute(model, X, np.where(np.arange(len(y)) == 0, "Rioja", y))
+
+
 def test_precomputed_training_similarities_can_be_drawn_and_new_ones_not(wine):
     _, X, y = wine
     K = rbf_kernel(X / X.std())

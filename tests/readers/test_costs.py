@@ -1,7 +1,9 @@
 """Work grows with the size of a file, not faster, and memory is used for what is needed."""
 
 import contextlib
+import cProfile
 import csv
+import pstats
 import time
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers import read_training_file as read
+from imkpl.readers.check import describe_columns, find_left_out, find_problems
+from imkpl.readers.data_file import DataFile
 from imkpl.readers.formats import parse_file
 from imkpl.readers.read import ExpectedColumns, read_new_file
 
@@ -66,6 +70,63 @@ def test_columns_are_compared_by_name_in_linear_time(tmp_path):
 
     measure(200)
     assert measure(3200) < 64 * measure(200) + 0.5
+
+
+def build(values, y):
+    frame = pd.DataFrame(values, columns=[f"a{place}" for place in range(values.shape[1])])
+    return DataFile(frame, y, np.arange(len(frame)), "y"), frame
+
+
+def find_in_classes(n):
+    values = np.random.default_rng(0).standard_normal((2 * n, 2))
+    data, frame = build(values, np.arange(2 * n) % n)
+    return lambda: find_problems(data, frame)
+
+
+LOOKS = {
+    "classes": (625, find_in_classes),
+    "reasons": (500, lambda n: lambda: list(find_left_out({f"a{i}": f"r{i}" for i in range(n)}))),
+}
+
+
+@pytest.mark.parametrize(("n", "prepare"), LOOKS.values(), ids=LOOKS)
+def test_mistakes_are_found_in_linear_time(n, prepare):
+    def measure(size):
+        look = prepare(size)
+        start = time.perf_counter()
+        look()
+        return time.perf_counter() - start
+
+    measure(n)
+    assert any(measure(16 * n) < 64 * measure(n) + 0.5 for _ in range(3))
+
+
+def count_calls(function):
+    """Calls of functions, which do not depend on what else the machine does."""
+    profile = cProfile.Profile()
+    with contextlib.suppress(InputError):
+        profile.runcall(function)
+    return pstats.Stats(profile).total_calls
+
+
+def test_a_column_takes_few_steps_to_check():
+    def check(n):
+        values = np.random.default_rng(0).standard_normal((24, n))
+        data, frame = build(values, np.arange(24) % 2)
+        return count_calls(lambda: (find_problems(data, frame), describe_columns(data)))
+
+    check(10)
+    assert check(1500) - check(500) < 120 * 1000
+
+
+def test_a_single_line_is_refused_before_it_is_split(tmp_path):
+    def read_line(n):
+        path = tmp_path / "a.csv"
+        path.write_text(",".join(map(str, range(n))))
+        return count_calls(lambda: parse_file(path, ReadOptions()))
+
+    read_line(10)
+    assert read_line(16_000) < 2 * read_line(1000)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 
@@ -16,11 +15,18 @@ from imkpl.report import render_report, summarize
 from imkpl.report.subject import read_subject
 
 CREATED = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+# Names that are something else to JavaScript, Python, HTML or a template.
 HOSTILE = (
     "<script>alert(1)</script>",
+    "__proto__",
+    "constructor",
     "</script><img src=x onerror=alert(1)>",
     "\"quoted\" and 'quoted' & more",
     "{{ 7 * 7 }}{% raw %}",
+    "toString",
+    "hasOwnProperty",
+    "__class__",
+    "$&",
     "line\u2028separator",
     "\U0001f480 emoji",
     "\u05e2\u05d1\u05e8\u05d9\u05ea",
@@ -59,46 +65,16 @@ def wine_page(wine):
 
 @pytest.fixture(scope="session")
 def hostile():
-    X, y = load_wine(return_X_y=True, as_frame=True)
-    X.columns = [f"{HOSTILE[i % len(HOSTILE)]} {i}" for i in range(X.shape[1])]
-    X.index = [f"{HOSTILE[i % len(HOSTILE)]} {i}" for i in range(len(X))]
-    case = make_case(
-        X,
-        np.array(HOSTILE[:3], dtype=object)[y],
-        IMKPL(sparsity=2, max_kernels=7, n_prototypes=6),
-        title=HOSTILE[1],
-    )
-    case.page = render_report(case.found)
-    return case
-
-
-# Names that are something else to JavaScript, Python, HTML or a template.
-MEANINGFUL = (
-    "constructor",
-    "__proto__",
-    "toString",
-    "hasOwnProperty",
-    "</script>",
-    "{{7*7}}",
-    "$&",
-    "__class__",
-)
-
-
-@pytest.fixture(scope="session")
-def meaningful():
     """Classes, columns, categories and samples with these names."""
-    rng = np.random.default_rng(0)
-    places = np.tile(np.arange(8), 12)
-    values = 3.0 * (places[:, np.newaxis] == np.arange(8)) + rng.normal(0, 0.7, (96, 8))
-    X = pd.DataFrame(values, columns=list(MEANINGFUL))
-    drawn = np.where(rng.random(96) < 0.3, rng.integers(0, 8, 96), places)
-    X["category"] = np.array(MEANINGFUL)[drawn]
-    X.index = [f"{MEANINGFUL[i % 8]} {i}" if i > 15 else MEANINGFUL[i % 8] for i in range(96)]
-    y = np.array(MEANINGFUL, dtype=object)[places]
-    # Held-out samples are every other one, so that both halves have all classes.
-    order = np.argsort(np.arange(96) // 8 % 2, kind="stable").reshape(2, 48).T.ravel()
-    case = make_case(X.iloc[order], y[order], IMKPL("per_column", sparsity=2, n_prototypes=16))
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.columns = [HOSTILE[-i - 1] for i in range(X.shape[1])]
+    X["category"] = np.array(HOSTILE)[(np.arange(len(X)) % 3 == 0) * 3 + y]
+    X.index = [f"{HOSTILE[i % 13]} {i}" for i in range(len(X))]
+    X = X.rename(index={X.index[2 * i + 1]: name for i, name in enumerate(HOSTILE)})
+    model = IMKPL(sparsity=2, max_kernels=7, n_prototypes=6)
+    case = make_case(
+        X, np.array(HOSTILE[:3], dtype=object)[y], model, title=HOSTILE[3] + HOSTILE[5]
+    )
     case.page = render_report(case.found)
     return case
 

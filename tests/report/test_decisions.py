@@ -19,22 +19,23 @@ from imkpl.report.summarize import write_verdict, write_warnings
 from .conftest import describe
 
 
-def test_accuracy_is_that_of_the_model(wine):
-    accuracy = wine.found["accuracy"]
+def test_accuracy_recall_precision_and_confusion_are_those_of_scikit_learn(wine):
+    accuracy, predicted = wine.found["accuracy"], wine.model.predict(wine.X)
     assert accuracy["accuracy"] == pytest.approx(wine.model.score(wine.X, wine.y), abs=1e-5)
-    assert accuracy["n_right"] == (wine.model.predict(wine.X) == wine.y).sum()
+    assert accuracy["n_right"] == (predicted == wine.y).sum()
     interval = binomtest(accuracy["n_right"], accuracy["n"]).proportion_ci(method="wilson")
     assert accuracy["interval"] == pytest.approx([interval.low, interval.high], abs=1e-5)
-    expected = balanced_accuracy_score(wine.y, wine.model.predict(wine.X))
+    expected = balanced_accuracy_score(wine.y, predicted)
     assert accuracy["balanced_accuracy"] == pytest.approx(expected, abs=1e-5)
-
-
-def test_recall_precision_and_confusion_are_those_of_scikit_learn(wine):
-    accuracy, predicted = wine.found["accuracy"], wine.model.predict(wine.X)
     assert accuracy["confusion"] == confusion_matrix(wine.y, predicted).tolist()
     for name, score in (("recall", recall_score), ("precision", precision_score)):
         expected = score(wine.y, predicted, average=None)
         assert [one[name] for one in accuracy["classes"]] == pytest.approx(expected, abs=1e-5)
+    # The baseline is the most frequent class of the training data.
+    rule = DummyClassifier(strategy="most_frequent").fit(*wine.train)
+    assert accuracy["baseline"]["label"] == rule.predict(wine.X[:1])[0]
+    expected = rule.score(wine.X, wine.y)
+    assert accuracy["baseline"]["accuracy"] == pytest.approx(expected, abs=1e-5)
 
 
 def test_measures_are_those_of_the_scorers(wine):
@@ -58,13 +59,6 @@ def test_abstentions_are_those_of_predict(wine):
     expected = (kept == wine.y)[is_answered].mean()
     accuracy = describe(describe_accuracy, wine.model, strange, wine.y)
     assert accuracy["accuracy_unless_abstained"] == pytest.approx(expected, abs=1e-5)
-
-
-def test_the_baseline_is_the_most_frequent_class_of_the_training_data(wine):
-    baseline = wine.found["accuracy"]["baseline"]
-    rule = DummyClassifier(strategy="most_frequent").fit(*wine.train)
-    assert baseline["label"] == rule.predict(wine.X[:1])[0]
-    assert baseline["accuracy"] == pytest.approx(rule.score(wine.X, wine.y), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -103,15 +97,9 @@ def test_a_class_that_was_never_shown_counts_as_wrong(wine):
     accuracy = describe(describe_accuracy, wine.model, wine.X, y)
     assert accuracy["unseen_classes"] == ["Rosé"]
     assert accuracy["accuracy"] == pytest.approx(np.mean(wine.model.predict(wine.X) == y), abs=1e-5)
-    assert accuracy["classes"][3] == {
-        "label": "Rosé",
-        "n": 4,
-        "n_right": 0,
-        "n_predicted": 0,
-        "recall": 0.0,
-        "interval": pytest.approx([0.0, 0.4899], abs=1e-4),
-        "precision": None,
-    }
+    expected = {"label": "Rosé", "n": 4, "n_right": 0, "n_predicted": 0}
+    expected |= {"recall": 0.0, "interval": pytest.approx([0.0, 0.4899], abs=1e-4)}
+    assert accuracy["classes"][3] == {**expected, "precision": None}
     assert sum(accuracy["confusion"][3]) == 4
     warnings = write_warnings({**wine.found, "accuracy": accuracy})
     assert "missing from the training data (Rosé)" in warnings[0]["text"]
@@ -126,7 +114,7 @@ def test_without_labels_nothing_is_said_about_accuracy(wine):
     assert math.isfinite(found["measures"]["interpretability"])
 
 
-def test_every_sample_has_a_line(wine):
+def test_every_sample_has_a_line_and_its_card(wine):
     found = wine.found["samples"]
     explanation = wine.model.explain(wine.X)
     assert [row["sample"] for row in found["rows"]] == list(wine.X.index)
@@ -135,10 +123,6 @@ def test_every_sample_has_a_line(wine):
     best = explanation.probabilities.max(axis=1)
     assert [row["probability"] for row in found["rows"]] == pytest.approx(best, abs=1e-5)
     assert [row["novelty"] for row in found["rows"]] == pytest.approx(explanation.novelty, abs=1e-5)
-
-
-def test_cards_are_those_of_explain(wine):
-    explanation = wine.model.explain(wine.X)
     for index in (0, 40, 80):
         expected = to_json(explanation.card(index).to_dict(), 6)
         del expected["pictures"]

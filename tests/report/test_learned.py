@@ -29,10 +29,7 @@ def test_prototypes_are_made_of_the_samples_of_the_model(wine):
         found = {one["sample"]: one["share"] for one in prototype["samples"]}
         assert found == pytest.approx(expected, abs=1e-5)
         assert prototype["class"] == model.prototype_classes_[index]
-
-
-def test_real_samples_show_the_values_they_were_given_with(wine):
-    X_train, sample = wine.train[0], wine.found["prototypes"][0]["samples"][0]
+    sample = wine.found["prototypes"][0]["samples"][0]
     for feature in wine.found["features"]["features"]:
         expected = X_train.loc[sample["sample"], feature["name"]]
         assert sample["cells"][feature["feature"]] == pytest.approx(expected, rel=1e-5)
@@ -82,7 +79,7 @@ def test_weak_and_repeated_prototypes_are_flagged(wine, spoiled):
     assert len(about_twins) == 1
 
 
-def test_a_prototype_that_leads_to_errors_is_flagged(wine):
+def test_a_prototype_that_leads_to_errors_or_that_nobody_uses_is_flagged(wine):
     mains = wine.model.explain(wine.X).main_prototypes
     led = np.flatnonzero(mains == 0)
     assert led.size >= 2
@@ -90,9 +87,6 @@ def test_a_prototype_that_leads_to_errors_is_flagged(wine):
     y[led[: max(2, led.size // 2)]] = next(c for c in wine.model.classes_ if c != y[led[0]])
     warnings = describe(describe_prototypes, wine.model, wine.X, y)[0]["warnings"]
     assert "errors" in [warning["kind"] for warning in warnings]
-
-
-def test_a_prototype_that_nobody_uses_is_flagged(wine):
     others = wine.model.explain(wine.X).shares.toarray()[:, 0] < 0.01
     prototype = describe(describe_prototypes, wine.model, wine.X[others], wine.y[others])[0]
     assert prototype["n_using"] == 0

@@ -110,8 +110,6 @@ def live_once(kind, seed, folder, *, with_page):
 
         model.report(X, y, folder / "page.html", train=(X, y))
         plots.KernelWeightsDisplay.from_estimator(model)
-        plots.ConvergenceDisplay.from_estimator(model)
-        plots.CodesDisplay.from_estimator(model, X, y)
         plt.close("all")
 
 

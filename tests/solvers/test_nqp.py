@@ -149,48 +149,28 @@ def test_low_rank_matrix_gives_finite_optimum(dtype):
     assert result.value == pytest.approx(best, rel=1e-4 if dtype == np.float32 else 1e-9)
 
 
-def test_dependent_column_that_could_help_is_reported():
-    # c is not in the range of H: along (1, -1) f falls without end, and the pursuit must not.
-    result = solve_nqp(np.ones((2, 2)), [-2.0, -3.0], 2)
-    assert result.status == Status.STATIONARY
-    result = solve_nqp([[1.0, 2.0], [2.0, 4.0]], [-3.0, -7.0], 2)
-    assert result.status == Status.STATIONARY
-    result = solve_nqp([[4.0, 2.0], [2.0, 1.0]], [-3.0, -2.0], 2)
-    assert result.status == Status.DEPENDENT
-    np.testing.assert_allclose(result.x, [0.75, 0])
-
-
-def test_zero_column_is_never_chosen():
-    result = solve_nqp(np.diag([1.0, 0.0]), [-1.0, -5.0], 2)
-    np.testing.assert_array_equal(result.x, [1, 0])
-    assert result.status == Status.DEPENDENT
-
-
-def test_zero_matrix_gives_zero():
-    result = solve_nqp(np.zeros((3, 3)), -np.ones(3), 2)
-    assert result.status == Status.DEPENDENT
-    assert not result.x.any()
-
-
-@pytest.mark.parametrize("c", [[1.0, 2.0], [0.0, 0.0]])
-def test_vector_without_negative_entry_gives_zero(c):
-    result = solve_nqp(np.eye(2), c, 1)
-    assert result.status == Status.STATIONARY
-    assert result.n_steps == 0
-    assert not result.x.any()
-
-
-def test_sparsity_may_exceed_the_dimension():
-    result = solve_nqp(np.eye(2), [-1.0, -1.0], 10)
-    np.testing.assert_array_equal(result.x, [1, 1])
-    assert result.status == Status.STATIONARY
-
-
-def test_one_dimension():
-    result = solve_nqp([[4]], [-2], 1)
-    np.testing.assert_array_equal(result.x, [0.5])
+@pytest.mark.parametrize(
+    ("H", "c", "sparsity", "x", "status"),
+    [
+        # c is not in the range of H: along (1, -1) f falls without end, and the pursuit must not.
+        (np.ones((2, 2)), [-2.0, -3.0], 2, [0, 3], Status.STATIONARY),
+        ([[1.0, 2.0], [2.0, 4.0]], [-3.0, -7.0], 2, [0, 1.75], Status.STATIONARY),
+        ([[4.0, 2.0], [2.0, 1.0]], [-3.0, -2.0], 2, [0.75, 0], Status.DEPENDENT),
+        # Columns of zeros are never chosen.
+        (np.diag([1.0, 0.0]), [-1.0, -5.0], 2, [1, 0], Status.DEPENDENT),
+        (np.zeros((3, 3)), -np.ones(3), 2, [0, 0, 0], Status.DEPENDENT),
+        # Nothing to gain, more entries than there are, one dimension.
+        (np.eye(2), [1.0, 2.0], 1, [0, 0], Status.STATIONARY),
+        (np.eye(2), [0.0, 0.0], 1, [0, 0], Status.STATIONARY),
+        (np.eye(2), [-1.0, -1.0], 10, [1, 1], Status.STATIONARY),
+        ([[4]], [-2], 1, [0.5], Status.SPARSITY),
+    ],
+)
+def test_special_problems(H, c, sparsity, x, status):
+    result = solve_nqp(H, c, sparsity)
+    np.testing.assert_allclose(result.x, x)
     assert result.x.dtype == np.float64
-    assert result.value == -0.5
+    assert result.status == status
 
 
 def test_lowest_index_wins_a_tie():
@@ -382,15 +362,8 @@ def test_stop_tests_equal_single():
     )
     assert {Status.RESIDUAL, Status.SMALL_DECREASE} <= set(batch.status.tolist())
     for i, c in enumerate(C):
-        single = solve_nqp(
-            H,
-            c,
-            20,
-            scale=scale[i],
-            constant=constant[i],
-            residual_tol=enough[i],
-            min_decrease=0.01,
-        )
+        own = {"scale": scale[i], "constant": constant[i], "residual_tol": enough[i]}
+        single = solve_nqp(H, c, 20, **own, min_decrease=0.01)
         np.testing.assert_allclose(batch.x[[i]].toarray()[0], single.x, rtol=1e-9)
         assert batch.status[i] == single.status
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from imkpl.cli.command import INPUT_ERROR, Answer, DataArgument, TrainingFile
-from imkpl.cli.output import echo, echo_note, echo_table
+from imkpl.cli.output import echo, echo_note, echo_table, progress_bar
 from imkpl.readers import read_training_file
 from imkpl.readers.check import describe_columns, find_baseline
 from imkpl.readers.data_file import DataFile, count
@@ -29,7 +29,8 @@ def check(data: DataArgument, options: TrainingFile) -> Answer:
     Nothing is written. The exit code is 0 if there is nothing to do, 1 if there are findings or if
     the file cannot be read. imkpl fit takes the same options.
     """
-    read = read_training_file(data, options)
+    with progress_bar("reading"):
+        read = read_training_file(data, options)
     label, n_rows = find_baseline(read.y)
     answer: dict[str, Any] = {
         "file": data,
@@ -56,7 +57,7 @@ def _echo_check(answer: dict[str, Any]) -> None:
     for title, is_task in (("To do", True), ("Good to know", False)):
         findings = [one for one in answer["findings"] if one["needs_action"] == is_task]
         if findings:
-            echo(f"\n{title}:")
+            echo("", f"{title}:")
         for text, advice in _list_findings(findings):
             echo(f"* {text}")
             if advice:
@@ -64,10 +65,11 @@ def _echo_check(answer: dict[str, Any]) -> None:
     n_tasks = sum(one["needs_action"] for one in answer["findings"])
     base = answer["baseline"]
     echo(
-        f"\nBaseline to beat: {base['accuracy']:.1%} ({base['rows']} of {answer['rows']} rows are "
-        f"{str(base['class'])!r})."
+        "",
+        f"Baseline to beat: {base['accuracy']:.1%} ({base['rows']} of {answer['rows']} rows are "
+        f"{str(base['class'])!r}).",
+        f"{count(n_tasks, 'finding')} to act on." if n_tasks else "Nothing to do.",
     )
-    echo(f"{count(n_tasks, 'finding')} to act on." if n_tasks else "Nothing to do.")
 
 
 def _echo_notes(notes: Iterable[str], findings: Iterable[dict[str, Any]]) -> None:

@@ -14,17 +14,18 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 import typer
 
 from imkpl.cli import INTERRUPTED, INTERRUPTION
-from imkpl.cli.output import check_outputs, echo, echo_error, echo_json, echo_note
+from imkpl.cli.output import check_outputs, echo, echo_error, echo_json, echo_note, echo_traceback
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.data_file import list_names
 from imkpl.readers.formats import FORMATS
+from imkpl.tables import NUMBERS_AS_TEXT
 
 INPUT_ERROR, INTERNAL_ERROR = 1, 3
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command returns: its answer for --json, and its text or what prints that."""
+    """What a command returns: its answer for --json, and a line or what prints it."""
 
     values: dict[str, Any]
     text: str | Callable[[dict[str, Any]], None]
@@ -210,7 +211,7 @@ def handle_errors(*, debug: bool) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         if debug:
-            typer.echo(traceback.format_exc(), err=True)
+            echo_traceback(traceback.format_exc())
         message, code = _describe(error, debug=debug)
         echo_error(message)
         raise typer.Exit(code) from None
@@ -221,11 +222,13 @@ def _noted_warnings() -> Iterator[None]:
     for_developers = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
+        # Of files, imkpl check says it, and --categories asks for it.
+        warnings.filterwarnings("ignore", NUMBERS_AS_TEXT)
         try:
             yield
         finally:
             shown = [one for one in caught if not issubclass(one.category, for_developers)]
-            for text in dict.fromkeys(str(one.message) for one in shown):
+            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in shown):
                 echo_note(text)
 
 

@@ -110,7 +110,7 @@ def _echo_model(answer: dict[str, Any]) -> None:
         where = origin["measured_on"] or "held-out rows"
         for measured, place in ((origin["folds"], "In folds"), (origin["held_out"], f"On {where}")):
             if measured is not None:
-                echo(f"{place}, {say_rows(measured, 'rows')}: {say_accuracy(measured)}")
+                echo(*say_accuracy(measured, f"{place}, {say_rows(measured, 'rows')}: "))
         if origin["held_out"] is None and origin["folds"] is None:
             echo("Its accuracy was not measured.")
     for text in say_constraints(answer["constraints"]):
@@ -124,9 +124,10 @@ def _echo_model(answer: dict[str, Any]) -> None:
     cells = [(str(one["class"]), one["prototypes"], one["records"]) for one in answer["classes"]]
     echo_table(("class", "prototypes", "records inside"), cells)
     echo(
-        f"\n{answer['n_records']} of {n_train} training rows are inside, with their values in the "
+        "",
+        f"{answer['n_records']} of {n_train} training rows are inside, with their values in the "
         "features above. Of all rows, the file holds which prototypes they resemble (codes), and "
-        "the range of every feature."
+        "the range of every feature.",
     )
     if "records" not in answer:
         echo("List them with --records.")
@@ -202,8 +203,9 @@ def card(
     if out is not None:
         is_page = out.suffix.lower() == ".html"
         write_file(out, (build_card(*parts, html=True) if is_page else text).encode())
-    said = text.rstrip() if out is None else f"Card written to {out}. Fill in its blanks."
-    return Answer({"model": model, "out": out, "text": text}, said)
+    said = [f"Card written to {out}. Fill in its blanks."]
+    said = text.rstrip().split("\n") if out is None else said
+    return Answer({"model": model, "out": out, "text": text}, lambda _: echo(*said))
 
 
 def _read_rows(

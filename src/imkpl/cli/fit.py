@@ -35,6 +35,10 @@ DEMO_EXAMPLES = """
 imkpl demo
 imkpl demo --folder somewhere
 """
+# Roughly what a fit takes, to say it before a long one starts. Of more rows than many, landmarks
+# are drawn.
+SECONDS_PER_ROW, SECONDS_PER_COLUMN = 0.002, 0.001
+MANY_ROWS, NOTABLE = 5000, 10.0
 # Features on a screen; the model and --json have all of them.
 MAX_SHOWN = 20
 
@@ -158,7 +162,7 @@ def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Set
     elif test is None:
         build = partial(_build_model, settings=settings)
         folds, reason = measure.measure_folds(
-            build, whole, seed=settings.seed, repeats=settings.repeats
+            build, whole, seed=settings.seed, repeats=settings.repeats, seconds=fitted.seconds
         )
         fitted = replace(fitted, folds=folds)
         if reason:
@@ -178,6 +182,12 @@ def _fit_file(data: Path, test: Path | None, options: ReadOptions, settings: Set
 
 def _fit_model(train: DataFile, test: DataFile | None, settings: Settings) -> Fitted:
     start = time.perf_counter()
+    if not (train.is_series or train.is_on_disk):
+        n_rows, n_columns = train.samples.shape
+        expected = SECONDS_PER_ROW * min(n_rows, MANY_ROWS) + SECONDS_PER_COLUMN * n_columns
+        if expected > NOTABLE:
+            what = f"{n_rows} rows with {n_columns} columns"
+            echo_note(f"Fitting to {what} takes about {expected:.0f} s on a usual computer.")
     with progress_bar("fitting"):
         model = measure.fit_rows(_build_model(train, test, settings), train)
     # Row numbers are those of the file, not of the training rows.
@@ -283,17 +293,16 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
     echo(f"Learned from {n_train} {row} in {answer['seconds']:.1f} s.")
     folds, is_balanced = answer["folds"], answer["balanced"]
     if folds is not None:
-        said = measure.say_accuracy(folds, is_balanced=is_balanced)
         times = f"{folds['repeats']} x " if folds["repeats"] > 1 else ""
-        echo(f"In {times}{folds['folds']} folds of {measure.say_rows(folds, row)}: {said}")
+        where = f"In {times}{folds['folds']} folds of {measure.say_rows(folds, row)}: "
+        echo(*measure.say_accuracy(folds, where, is_balanced=is_balanced))
     if n_test:
         n_right = sum(one["right"] for one in answer["classes"])
         other = measure.say_rows(answer["held_out"], f"other {row}")
         said = f"{answer['accuracy']:.1%} ({n_right} of {n_test})"
         echo(f"Accuracy of this model on {other}: {said}.")
         if folds is None:
-            said = measure.say_accuracy(answer["held_out"], is_balanced=is_balanced)
-            echo(f"{said[0].upper()}{said[1:]}")
+            echo(*measure.say_accuracy(answer["held_out"], is_balanced=is_balanced))
     features, channels = answer["features"], fitted.model.describe_channels()
     echo(f"{what} kept: {answer['n_features_kept']} of {answer['n_features']}.")
     if channels:
@@ -301,7 +310,7 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
     is_each = len(features) == answer["n_features_kept"] and not channels
     word = what.lower()[:-1]
     kind = word if is_each else "kernel"
-    echo(f"{write_chance(len(features), answer['expected_false_features'], kind)}\n")
+    echo(write_chance(len(features), answer["expected_false_features"], kind), "")
     models.echo_features(features, kind if channels else word, MAX_SHOWN)
     echo()
     columns = {"class": "class", "training_rows": f"{row} learned from", "prototypes": "prototypes"}
@@ -311,12 +320,12 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
         columns["folds"] = "right in folds"
         cells = [[*line, f"{folds['recall'][line[0]]:.0%}"] for line in cells]
     echo_table(list(columns.values()), cells)
-    echo(f"\nA prototype is made of {answer['samples_per_prototype']:.1f} {row} on average.")
+    echo("", f"A prototype is made of {answer['samples_per_prototype']:.1f} {row} on average.")
     if fitted.stability is not None:
-        echo(f"\n{fitted.stability}")
+        echo("", *str(fitted.stability).split("\n"))
     for key in ("model", "report"):
         if answer.get(key):
-            echo(f"\n{key.capitalize()} written to {answer[key]}.")
+            echo("", f"{key.capitalize()} written to {answer[key]}.")
 
 
 def demo(
@@ -351,9 +360,9 @@ def demo(
     def say(answer: dict[str, Any]) -> None:
         echo("Breast cancer: is a tumour malignant or benign, by its cell nuclei?")
         _echo_fit({**answer, "report": None}, fitted)
-        echo("\nWhy? The first of the patients that the model has not seen:\n")
-        echo(str(models.explain_rows(fitted.model, test.take([0]))))
+        echo("", "Why? The first of the patients that the model has not seen:", "")
+        echo(*str(models.explain_rows(fitted.model, test.take([0]))).split("\n"))
         if page is not None:
-            echo(f"\nAll patients, prototypes and features: open {page} in a browser.")
+            echo("", f"All patients, prototypes and features: open {page} in a browser.")
 
     return Answer({**_describe_fit(fitted), "report": page}, say)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from imkpl._progress import announce
-from imkpl.cli.output import progress_bar
+from imkpl.cli.output import echo_note, progress_bar
 from imkpl.measures import wilson_interval
 from imkpl.readers import InputError
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
@@ -22,6 +22,8 @@ N_FOLDS, MAX_REPEATS = 5, 5
 MAX_FOLD_ROWS = 2000
 # Folds may take so many seconds, unless the user asks for them.
 BUDGET = 20.0
+# A first fold is tried if all of them seem to take less than so many times the budget.
+TRIED = 5
 # Of a file that is read a block at a time, about so many rows are held out at most.
 MAX_HELD_OUT = 100_000
 
@@ -98,15 +100,29 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
 
 
 def measure_folds(
-    build: Callable[[DataFile, DataFile], Any], data: DataFile, *, seed: int, repeats: int | None
+    build: Callable[[DataFile, DataFile], Any],
+    data: DataFile,
+    *,
+    seed: int,
+    repeats: int | None,
+    seconds: float = 0.0,
 ) -> tuple[dict[str, Any] | None, str]:
-    """Accuracy in folds, repeated while that is quick; None and the reason if there are none."""
+    """Accuracy in folds, repeated while that is quick; None and the reason if there are none.
+
+    `seconds` is the time of a fit, which tells how long folds take before they start.
+    """
     if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
         return None, ""
     try:
         n_folds = len(split_folds(data, seed))
     except InputError as error:
         return None, f"The accuracy is not measured in folds: {error}"
+    expected = seconds * n_folds
+    # The first fit of an installation also compiles, so a first fold is tried unless that is long.
+    if repeats is None and expected > TRIED * BUDGET:
+        return None, _say_too_long(expected)
+    if repeats and expected * repeats > BUDGET:
+        echo_note(f"Measuring in folds takes about {expected * repeats:.0f} s.")
     right: list[Any] = []
     start = time.perf_counter()
     with progress_bar("measuring"), warnings.catch_warnings():
@@ -116,14 +132,12 @@ def measure_folds(
             is_right = np.zeros(len(data), dtype=bool)
             for fold, (train, test) in enumerate(split_folds(data, seed + repeat)):
                 text = f"repetition {repeat + 1}, fold {fold + 1}"
-                announce("folds", text, repeat * n_folds + fold)
+                n_done, n_known = repeat * n_folds + fold, n_folds * (repeats or repeat + 1)
+                announce("folds", text, n_done, n_known)
                 if fold == 1 and repeat == 0 and repeats is None:
                     seconds = (time.perf_counter() - start) * n_folds
                     if seconds > BUDGET:
-                        return None, (
-                            f"The accuracy is not measured in folds, which would take about "
-                            f"{seconds:.0f} s; --repeats 1 does it."
-                        )
+                        return None, _say_too_long(seconds)
                 try:
                     is_right[test] = _fit_fold(build, data.take(train), data.take(test))
                 except ValueError as error:
@@ -137,6 +151,13 @@ def measure_folds(
                 break
     found = describe_accuracy(np.mean(right, axis=0), data)
     return {"folds": n_folds, "repeats": len(right), **found}, ""
+
+
+def _say_too_long(seconds: float) -> str:
+    return (
+        f"The accuracy is not measured in folds, which would take about {seconds:.0f} s; "
+        "--repeats 1 does it."
+    )
 
 
 def split_folds(data: DataFile, seed: int) -> list[Any]:
@@ -173,7 +194,9 @@ def describe_accuracy(right: Any, data: DataFile, guess: Any = None) -> dict[str
     """Accuracy by how often each row was right, and of a baseline that always says `guess`."""
     y, units = data.y, find_units(data)
     guess = find_baseline(y)[0] if guess is None else guess
-    classes, labels = np.unique(y, return_inverse=True)
+    # Classes that are not those of the model may be of another type.
+    shown = y.astype(str) if y.dtype == object else y
+    classes, labels = np.unique(shown, return_inverse=True)
     own = [labels == label for label in range(classes.size)]
     recalls = [float(np.mean(right[rows])) for rows in own]
     n_units = np.array([np.unique(units[rows]).size for rows in own])
@@ -206,17 +229,20 @@ def beats_baseline(measured: dict[str, Any], *, is_balanced: bool = False) -> bo
     return bool(measured["interval"][0] > measured["baseline"]["accuracy"])
 
 
-def say_accuracy(measured: dict[str, Any], *, is_balanced: bool = False) -> str:
+def say_accuracy(
+    measured: dict[str, Any], start: str = "", *, is_balanced: bool = False
+) -> list[str]:
     """Accuracy, interval and baseline in a line, and a warning if it is no better than that."""
     kind = "balanced_" if is_balanced else ""
     accuracy, (low, high) = measured[f"{kind}accuracy"], measured[f"{kind}interval"]
     base, who = measured["balanced_baseline"], "any class"
     if not is_balanced:
         base, who = measured["baseline"]["accuracy"], repr(str(measured["baseline"]["class"]))
-    line = (
+    said = (
         f"{kind.replace('_', ' ')}accuracy {accuracy:.1%} (95% interval {low:.0%} to {high:.0%}); "
         f"always saying {who} has {base:.1%}."
     )
+    line = f"{start}{said}" if start else f"{said[0].upper()}{said[1:]}"
     if beats_baseline(measured, is_balanced=is_balanced):
-        return line
-    return f"{line}\nWarning: this is not clearly better than always saying {who}."
+        return [line]
+    return [line, f"Warning: this is not clearly better than always saying {who}."]

@@ -110,6 +110,8 @@ def read_for_model(
 ) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
     expected = expected_columns(model)
+    if needs_target or options.target is not None:
+        classes = model.classes_.tolist()
     data = read_new_file(path, expected, options, needs_target=needs_target, classes=classes)
     data = _with_classes(data, model.classes_, path)
     for text in data.notes:
@@ -126,21 +128,17 @@ def read_like(train: DataFile, path: Path, options: ReadOptions) -> DataFile:
             if cells.dtype.kind not in "iuf":
                 categories[name] = tuple(cells.dropna().unique())
         expected = ExpectedColumns(names, names, categories, reads_missing=True)
-    data = read_new_file(path, expected, options, needs_target=True)
-    return _with_classes(data, np.unique(train.y), path)
+    classes = np.unique(train.y)
+    data = read_new_file(path, expected, options, needs_target=True, classes=classes.tolist())
+    return _with_classes(data, classes, path)
 
 
 def _with_classes(data: DataFile, classes: Any, path: Path) -> DataFile:
-    """The same data with labels of the type of known classes."""
+    """The same data with labels in an array of one type, if they are; others are noted."""
     if data.y is None:
         return data
-    if classes.dtype.kind in "USO" and data.y.dtype.kind not in "USO":
-        data = replace(data, y=data.y.astype(str))
-    elif data.y.dtype == object:
-        # Some rows have no class.
-        named = {str(label): label for label in classes.tolist()}
-        y = [None if one is None else named.get(str(one), str(one)) for one in data.y.tolist()]
-        data = replace(data, y=np.array(y, dtype=object))
+    if len({type(label) for label in data.y.tolist()}) == 1:
+        data = replace(data, y=np.array(data.y.tolist()))
     found = [label for label in dict.fromkeys(data.y.tolist()) if label is not None]
     new = [label for label in found if label not in set(classes.tolist())]
     if new and len(new) == len(found):

@@ -13,11 +13,12 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from imkpl._checks import printable
 from imkpl._json import to_json
 from imkpl._progress import Progress, listening
 from imkpl._writing import check_target
@@ -31,9 +32,9 @@ FORMULA_STARTS = tuple("=+-@\t\r\n")
 REPORT_ENDINGS = (".html", ".json")
 
 
-def echo(text: str = "") -> None:
-    """Print a part of the answer."""
-    _write(sys.stdout, text)
+def echo(*lines: str) -> None:
+    """Print lines of the answer, an empty one by default."""
+    _write(sys.stdout, *(lines or [""]))
 
 
 def echo_note(text: str) -> None:
@@ -46,14 +47,20 @@ def echo_error(text: str) -> None:
     _write(sys.stderr, f"imkpl: {' '.join(text.split())}")
 
 
+def echo_traceback(text: str) -> None:
+    """Print where an error was raised."""
+    _write(sys.stderr, *(f"| {line}" for line in text.rstrip().split("\n")))
+
+
 def echo_json(answer: dict[str, Any]) -> None:
     """Print the whole answer as one JSON object."""
     sys.stdout.write(format_json(answer))
 
 
 def format_json(answer: dict[str, Any]) -> str:
-    """An answer as JSON."""
-    return json.dumps(to_json(answer), indent=1, allow_nan=False) + "\n"
+    """An answer as JSON, in ASCII without control characters."""
+    text = json.dumps(to_json(answer), indent=1, allow_nan=False) + "\n"
+    return text.replace("\x7f", "\\u007f")
 
 
 def echo_table(
@@ -67,13 +74,13 @@ def echo_table(
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for place, name in enumerate(head):
         is_number = all(not isinstance(row[place], str) for row in cells)
-        table.add_column(Text(_printable(name)), justify="right" if is_number else "left")
+        table.add_column(Text(printable(name)), justify="right" if is_number else "left")
     for row in cells:
-        table.add_row(*(Text(_printable(cell)) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     # Drawn into a string first: the width of a terminal must not cut names.
     drawn = io.StringIO()
     Console(file=drawn, width=ENDLESS, color_system=None, legacy_windows=False).print(table)
-    echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip().splitlines()))
+    echo(*(line.rstrip() for line in drawn.getvalue().rstrip().splitlines()))
     if len(rows) > len(cells):
         echo(f"... and {len(rows) - len(cells)} more{more}")
 
@@ -82,7 +89,8 @@ def echo_table(
 def progress_bar(title: str) -> Iterator[None]:
     """Show what the block announces as progress bars, if standard error is a terminal."""
     console = Console(file=sys.stderr)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *times)
     with ProgressBar(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
@@ -94,7 +102,7 @@ def progress_bar(title: str) -> Iterator[None]:
                 tasks[progress.source] = bar.add_task(title, total=None)
             bar.update(
                 tasks[progress.source],
-                description=f"{title}: {_printable(progress.message)}",
+                description=f"{title}: {printable(progress.message)}",
                 total=progress.total,
                 completed=progress.done,
             )
@@ -103,15 +111,11 @@ def progress_bar(title: str) -> Iterator[None]:
             yield
 
 
-def _write(stream: Any, text: str) -> None:
-    lines = "\n".join(_printable(line) for line in text.split("\n")) + "\n"
+def _write(stream: Any, *lines: str) -> None:
+    """Write lines; a line break within one, which is part of a name, is escaped."""
+    text = "".join(f"{printable(line)}\n" for line in lines)
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    stream.write(lines.encode(encoding, errors="replace").decode(encoding))
-
-
-def _printable(text: Any) -> str:
-    """Text without control characters that a terminal would obey."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    stream.write(text.encode(encoding, errors="replace").decode(encoding))
 
 
 def format_csv(frame: Any, path: Path, *, is_safe: bool, style: tuple[str, str]) -> str:

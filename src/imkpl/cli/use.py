@@ -233,7 +233,7 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             echo(f"{n} of {len(rows)} rows {many if n > 1 else one} {text}.")
     measured = answer["measured"]
     if measured is not None:
-        echo(f"Compared with the classes of {measured['rows']} rows: {say_accuracy(measured)}")
+        echo(*say_accuracy(measured, f"Compared with the classes of {measured['rows']} rows: "))
 
 
 def explain(
@@ -271,10 +271,12 @@ def explain(
     _write_table(
         out, answer, lambda: found.to_frame("contributions"), rows, is_safe=spreadsheet_safe
     )
-    text = str(found) if out is None else f"Reasons for {len(chosen)} rows written to {out}."
-    if out is None and len(chosen) < len(rows) and not row:
-        text += f"\n\n... and {len(rows) - len(chosen)} more rows (--row NAME, --all)"
-    return Answer(answer, text)
+    if out is not None:
+        return Answer(answer, f"Reasons for {len(chosen)} rows written to {out}.")
+    lines = str(found).split("\n")
+    if len(chosen) < len(rows) and not row:
+        lines += ["", f"... and {len(rows) - len(chosen)} more rows (--row NAME, --all)"]
+    return Answer(answer, lambda _: echo(*lines))
 
 
 def _choose_rows(data: DataFile, names: list[str], *, every: bool) -> DataFile:

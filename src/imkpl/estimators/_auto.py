@@ -16,7 +16,7 @@ from imkpl.kernels import BaseKernelBank, resolve_bank
 from imkpl.kernels.forms import densify
 from imkpl.kernels.sources import as_source
 from imkpl.series import SeriesSet
-from imkpl.tables import Table, as_cells, as_frame
+from imkpl.tables import Table, as_cells, as_frame, warn_of_text
 
 # Whole numbers of 0 or more in at least this many columns, more than this share of them 0, are
 # counts: of words, of genes, of what was bought. Where fewer are 0, or columns are few, it may well
@@ -38,11 +38,13 @@ def is_auto(kernels: Any) -> bool:
 
 def choose_bank(kernels: Any, X: Any, owner: str) -> BaseKernelBank:
     """The bank that `kernels` stands for; "auto" looks at X and says what it took."""
-    if not is_auto(kernels):
-        return resolve_bank(kernels)
-    name, reason = look_at(X)
-    announce(owner, f"kernels='{name}' for {reason}")
-    return resolve_bank(name)
+    if is_auto(kernels):
+        kernels, reason = look_at(X)
+        announce(owner, f"kernels='{kernels}' for {reason}")
+    bank = resolve_bank(kernels)
+    if bank.kind.input_kind == "tables" and not is_partitioned(X):
+        warn_of_text(X)
+    return bank
 
 
 def look_at(X: Any) -> Choice:
@@ -63,21 +65,41 @@ def look_at(X: Any) -> Choice:
         return NUMBERS
     if sp.issparse(X):
         return "per_word", "a sparse matrix"
-    if isinstance(X, SeriesSet) or _lists_series(X):
+    if isinstance(X, SeriesSet):
         return SERIES
+    is_list = isinstance(X, list | tuple) or getattr(X, "dtype", None) == np.dtype(object)
+    if is_list and getattr(X, "ndim", 1) == 1:
+        shapes = {getattr(one, "shape", ()) for one in X}
+        n_axes = {len(shape) for shape in shapes}
+        # Arrays or frames of two axes, or arrays of one axis and unequal length.
+        if n_axes == {2} or (n_axes == {1} and len(shapes) > 1):
+            return SERIES
     if isinstance(X, Table):
         return CELLS
     frame = as_frame(densify(X))
     if frame is not None:
-        is_numeric = all(dtype.is_numeric() for dtype in frame.schema.values())
-        return _look_at_numbers(_numbers_of(frame)) if is_numeric else CELLS
+        if not all(dtype.is_numeric() for dtype in frame.schema.values()):
+            return CELLS
+        if not frame.implementation.is_pandas():
+            return _look_at_numbers(np.asarray(frame.to_numpy(), dtype=np.float64))
+        return _look_at_numbers(nw.to_native(frame).to_numpy(dtype=np.float64, na_value=np.nan))
     # What cannot be an array is refused by whoever reads it, in words of its own.
     try:
         array = np.asarray(as_cells(X) if isinstance(X, np.ma.MaskedArray) else X)
     except (TypeError, ValueError):
         return NUMBERS
-    _refuse_texts(array)
-    _refuse_stack(array)
+    if array.ndim == 1 and array.size and isinstance(array.tolist()[0], str):
+        raise ValueError(
+            f"X is a list of texts, the first is {quote(str(array[0]))}, expected numbers or cells "
+            "in rows. Count words first, with CountVectorizer from "
+            "sklearn.feature_extraction.text, or pass kernels that compare texts."
+        )
+    if array.ndim == 3 and array.size and _is_symmetric(array[:, :, 0]):
+        raise ValueError(
+            f"X has shape {array.shape} and is symmetric in its first two axes, like kernel values "
+            "between samples, but kernels='auto' expected samples. Use kernels='precomputed' for "
+            "kernel values, and kernels='global_alignment' for time series."
+        )
     if array.ndim == 3:
         return SERIES
     if array.ndim == 2 and array.dtype.kind in "OUSMm":
@@ -91,7 +113,9 @@ def _look_at_numbers(values: Any) -> Choice:
     smallest = values.min()
     if np.isnan(smallest):
         return CELLS
-    if smallest >= 0 and _are_counts(values):
+    n_absent = values.size - np.count_nonzero(values)
+    is_sparse = values.shape[1] >= FEWEST_WORDS and n_absent > SHARE_ABSENT * values.size
+    if smallest >= 0 and is_sparse and np.array_equal(values, np.floor(values)):
         return "per_word", "counts that are mostly 0"
     if _is_symmetric(values):
         warnings.warn(
@@ -103,47 +127,6 @@ def _look_at_numbers(values: Any) -> Choice:
     return NUMBERS
 
 
-def _are_counts(values: Any) -> bool:
-    n_absent = values.size - np.count_nonzero(values)
-    is_sparse = values.shape[1] >= FEWEST_WORDS and n_absent > SHARE_ABSENT * values.size
-    return bool(is_sparse and np.array_equal(values, np.floor(values)))
-
-
 def _is_symmetric(matrix: Any) -> bool:
     is_square = matrix.shape[0] == matrix.shape[1] > 2
     return bool(is_square and np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0))
-
-
-def _lists_series(X: Any) -> bool:
-    """Whether X lists arrays or frames of two axes, or arrays of one axis and unequal length."""
-    is_list = isinstance(X, list | tuple) or getattr(X, "dtype", None) == np.dtype(object)
-    if not is_list or getattr(X, "ndim", 1) != 1:
-        return False
-    shapes = {getattr(one, "shape", ()) for one in X}
-    n_axes = {len(shape) for shape in shapes}
-    return n_axes == {2} or (n_axes == {1} and len(shapes) > 1)
-
-
-def _numbers_of(frame: nw.DataFrame[Any]) -> Any:
-    """The numbers of a frame, NaN for missing ones."""
-    if frame.implementation.is_pandas():
-        return nw.to_native(frame).to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(frame.to_numpy(), dtype=np.float64)
-
-
-def _refuse_texts(array: Any) -> None:
-    if array.ndim == 1 and array.size and isinstance(array.tolist()[0], str):
-        raise ValueError(
-            f"X is a list of texts, the first is {quote(str(array[0]))}, expected numbers or cells "
-            "in rows. Count words first, with CountVectorizer from "
-            "sklearn.feature_extraction.text, or pass kernels that compare texts."
-        )
-
-
-def _refuse_stack(array: Any) -> None:
-    if array.ndim == 3 and array.size and _is_symmetric(array[:, :, 0]):
-        raise ValueError(
-            f"X has shape {array.shape} and is symmetric in its first two axes, like kernel values "
-            "between samples, but kernels='auto' expected samples. Use kernels='precomputed' for "
-            "kernel values, and kernels='global_alignment' for time series."
-        )

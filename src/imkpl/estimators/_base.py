@@ -41,21 +41,18 @@ from imkpl.estimators._partitions import by_partition, refuse_partitions
 from imkpl.estimators._training import TrainingData, read_training, row_labels
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
-from imkpl.explanations.exports import as_whole
+from imkpl.explanations.exports import as_whole, list_some
 from imkpl.kernels import resolve_bank
 from imkpl.kernels.base import USUAL_SPARSITY
-from imkpl.model.alternate import Update, alternate
+from imkpl.model.alternate import alternate
 from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
-from imkpl.model.kernel_choice import KernelChoice
 from imkpl.model.predictor import Encoding, Predictor
 from imkpl.model.problem import Settings
 from imkpl.model.size import choose_size
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.model.voters import update_voters
 
-# What `fit` learns about the form of its input, which another fit may not have.
-INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_")
 # Features in a short description.
 MOST_NAMED = 5
 # Channels whose weights are named.
@@ -206,18 +203,30 @@ class BasePrototypeClassifier(
             )
             choice.evidence.warn()
             problem, weights = choice.choose(settings.max_kernels, bound.kernels.most_kernels)
-            n_prototypes = self._count_prototypes(bound.data, choice, weights.size)
+            # The folds choose how many, unless it is said or the paper's rule is used.
+            if self.n_prototypes is not None or self.decision == "share":
+                sparsity = self.sparsity or USUAL_SPARSITY
+                n_prototypes = bound.data.count_prototypes(self.n_prototypes, sparsity)
+            else:
+                announce(monitor.name, "choosing the number of prototypes")
+                n_prototypes = choose_size(choice.pool(settings.max_kernels), weights.size)
             announce(monitor.name, f"covering the classes with {n_prototypes} prototypes")
             problem, state = cover(problem, weights, n_prototypes)
             describe = partial(describe_fit, bound, problem, evidence, self.code_sparsity)
-            monitor.begin_rounds(describe)
+            monitor.begin_round(1)
+            updates = [
+                update_codes,
+                update_voters if self.decision == "votes" else update_prototypes,
+            ]
+            if settings.learns_weights:
+                updates.append(update_weights)
             state, history = alternate(
                 problem,
                 state,
-                self._updates,
+                updates,
                 max_iter=self.max_iter,
                 tol=self.tol,
-                report=monitor.report,
+                report=partial(monitor.report, describe),
             )
             fitted = describe(state, history)
         monitor.finish(history, fitted)
@@ -531,9 +540,8 @@ class BasePrototypeClassifier(
         names = getattr(self, "feature_names_in_", [f"channel {c}" for c in range(weights.size)])
         order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
         named = [f"{names[c]} {weights[c]:.0%} (evidence {evidence[c]:.0%})" for c in order]
-        more = f" and {len(named) - MOST_WEIGHED} more" if len(named) > MOST_WEIGHED else ""
-        listed = ", ".join(named[:MOST_WEIGHED])
-        return f"The kernels compare channels together, which weigh: {listed}{more}."
+        listed = list_some(named, MOST_WEIGHED)
+        return f"The kernels compare channels together, which weigh: {listed}."
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has come to its end."""
@@ -584,25 +592,3 @@ class BasePrototypeClassifier(
         owner = type(self).__name__
         bank = choose_bank(self.kernels, X, owner)
         return read_training(bank, X, y, **metadata, class_weight=self.class_weight, owner=owner)
-
-    def _count_prototypes(self, data: TrainingData, choice: KernelChoice, n_kernels: int) -> int:
-        """How many prototypes to learn; by folds unless it is said, or the paper's rule is used."""
-        if self.n_prototypes is not None or self.decision == "share":
-            return data.count_prototypes(self.n_prototypes, self.sparsity or USUAL_SPARSITY)
-        announce(type(self).__name__, "choosing the number of prototypes")
-        return choose_size(choice.pool(self._settings.max_kernels), n_kernels)
-
-    @property
-    def _updates(self) -> tuple[Update, ...]:
-        """The steps of a round."""
-        prototypes = update_voters if self.decision == "votes" else update_prototypes
-        weights = (update_weights,) if self._settings.learns_weights else ()
-        return update_codes, prototypes, *weights
-
-    def _store(self, fitted: dict[str, Any]) -> Self:
-        """Set the fitted attributes, now that nothing can fail any more."""
-        for name in (*INPUT_ATTRIBUTES, "provenance_"):
-            self.__dict__.pop(name, None)
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        return self

@@ -16,10 +16,8 @@ from imkpl.kernels import Kernels
 from imkpl.kernels.forms import Form
 
 
-def read_eligible(eligible: Any, n_samples: int) -> BoolArray | None:
-    """One boolean per sample; None if all may be shown."""
-    if eligible is None:
-        return None
+def read_eligible(eligible: Any, n_samples: int) -> BoolArray:
+    """One boolean per sample."""
     flags = np.asarray(in_memory(eligible))
     if flags.dtype == object and all(isinstance(flag, bool | np.bool_) for flag in flags.flat):
         flags = flags.astype(bool)
@@ -120,7 +118,12 @@ class FeatureFinder:
     def find(self, listed: Any, where: str) -> BoolArray:
         """Which kernels belong to the features that are listed."""
         found = np.zeros(len(self.names), dtype=bool)
-        for feature in _as_list(listed, where):
+        listed = () if listed is None else listed
+        if isinstance(listed, str | bytes | dict) or not np.iterable(listed):
+            raise TypeError(
+                f"{where} contains {quote(listed)}, expected a list. Put it in brackets."
+            )
+        for feature in listed:
             flags = self._find_one(feature, where)
             if where == "require" and not flags.any():
                 raise ValueError(
@@ -153,12 +156,3 @@ class FeatureFinder:
         raise ValueError(
             f"{where} lists {quote(feature)}, expected the name of a {self.what}. {hint}"
         )
-
-
-def _as_list(value: Any, where: str) -> list[Any]:
-    """What a parameter lists; nothing for None."""
-    if value is None:
-        return []
-    if isinstance(value, str | bytes | dict) or not np.iterable(value):
-        raise TypeError(f"{where} contains {quote(value)}, expected a list. Put it in brackets.")
-    return list(value)

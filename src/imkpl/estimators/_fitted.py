@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,13 +128,9 @@ def code_everyone(
     data, whole = bound.data, bound.whole or bound
     is_landmark = np.isin(whole.data.rows, data.rows)
     others = np.flatnonzero(~is_landmark)
-    support_labels = data.labels[np.unique(state.prototypes.indices)]
-    pursuit = LabelledPursuit(
-        predictor,
-        support_labels,
-        problem.settings.discrimination,
-        problem.settings.code_sparsity,
-    )
+    support_labels, settings = data.labels[np.unique(state.prototypes.indices)], problem.settings
+    limits = settings.discrimination, settings.code_sparsity
+    pursuit = partial(pursue_labelled, predictor, support_labels, *limits)
     found = map_blocks(whole, predictor, others, pursuit, whole.data.labels[others])
     codes = [state.codes, *(codes for _, codes in found)]
     rows = [np.flatnonzero(is_landmark), *(others[places] for places, _ in found)]
@@ -142,26 +138,24 @@ def code_everyone(
     return sp.csr_array(sp.vstack(codes, format="csr")[order])
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledPursuit:
+def pursue_labelled(
+    predictor: Predictor,
+    support_labels: IntArray,
+    discrimination: float,
+    sparsity: int,
+    samples: Any,
+    labels: IntArray,
+) -> sp.csr_array:
     """Codes of samples of known class, found in the same way as those of the landmarks."""
-
-    predictor: Predictor
-    support_labels: IntArray  # classes of the samples of which prototypes are made
-    discrimination: float
-    sparsity: int
-
-    def __call__(self, samples: Any, labels: IntArray) -> sp.csr_array:
-        """One code per sample; `samples` have all input columns."""
-        return encode_labelled(
-            self.predictor.kernel(samples),
-            labels,
-            self.predictor.mixes,
-            self.support_labels,
-            self.predictor.encoder.gram,
-            discrimination=self.discrimination,
-            sparsity=self.sparsity,
-        )
+    return encode_labelled(
+        predictor.kernel(samples),
+        labels,
+        predictor.mixes,
+        support_labels,
+        predictor.encoder.gram,
+        discrimination=discrimination,
+        sparsity=sparsity,
+    )
 
 
 def add_other_samples(

@@ -10,10 +10,10 @@ from sklearn import get_config
 from sklearn.utils import check_random_state
 
 from imkpl._progress import announce
-from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._constraints import Constraints, KernelLimits
 from imkpl.estimators._training import ChannelWeights, TrainingData
-from imkpl.kernels import ArrayColumns, Kernels
+from imkpl.kernels import ArrayColumns, BaseKernelBank, Kernels
 from imkpl.kernels.blocks import BlockSamples, RowBlocks
 from imkpl.kernels.normalize import normalized
 from imkpl.kernels.sources import MAX_EXACT
@@ -53,11 +53,11 @@ class BoundData:
         """The same with the kernels of a problem as the only ones that may be chosen."""
         return replace(self, limits=KernelLimits(problem.kernel_indices, problem.is_required))
 
-    def build_problem(self, settings: Settings) -> Problem:
-        """The problem before kernels are chosen; expensive ones are computed once."""
+    def compare(self, settings: Settings) -> KernelChoice:
+        """The kernels after their comparison with permutations; costly ones are computed once."""
         data, limits, kernels = self.data, self.limits, self.kernels
-        owner, n_samples = data.given.form.owner, data.n_samples
-        announce(owner, f"weighing {kernels.n_kernels} kernels on {n_samples} samples")
+        form, n_samples = data.given.form, data.n_samples
+        announce(form.owner, f"weighing {kernels.n_kernels} kernels on {n_samples} samples")
         indices: IntArray = np.arange(kernels.n_kernels)
         if limits is not None:
             indices, kernels = limits.allowed, kernels.select(limits.allowed)
@@ -82,14 +82,9 @@ class BoundData:
                 "expected no more neighbours than that. Use "
                 f"n_neighbors={n_samples - 1} or less, or {more}."
             )
-        return problem
-
-    def compare(self, settings: Settings) -> KernelChoice:
-        """The kernels after their comparison with permutations."""
-        choice = compare_kernels(self.build_problem(settings))
-        if self.limits is not None and settings.weight_rule == "margin":
-            form, varying = self.data.given.form, choice.problem.kernel_indices
-            self.limits.check_varying(self.kernels, form, varying)
+        choice = compare_kernels(problem)
+        if limits is not None and settings.weight_rule == "margin":
+            limits.check_varying(self.kernels, form, choice.problem.kernel_indices)
         return choice
 
 
@@ -106,22 +101,21 @@ def bind_kernels(
     if in_blocks and given.bank.kind.input_kind == "columns" and isinstance(samples, np.ndarray):
         samples = RowBlocks.of(ArrayColumns(samples))
     kernels = normalized(given.bank.on_rows(samples, data.rows, data.sample_weight))
-    bound = weigh_channels(BoundData(data, kernels), settings, constraints)
-    if bound.channels is not None:
-        return bound
+    each = given.bank.by_channel(given.form.n_channels or 0)
+    if each is not None:
+        return weigh_channels(data, each, settings, constraints)
     limit = None if settings.weight_rule == "lp" else settings.max_kernels
-    return replace(bound, limits=constraints.find(kernels, given.form, limit))
+    return BoundData(data, kernels, constraints.find(kernels, given.form, limit))
 
 
-def weigh_channels(bound: BoundData, settings: Settings, constraints: Constraints) -> BoundData:
+def weigh_channels(
+    data: TrainingData, each: BaseKernelBank, settings: Settings, constraints: Constraints
+) -> BoundData:
     """Kernels that compare channels together, which are weighed as features are.
 
-    There is one kernel per channel for that, and some samples are enough.
+    Some samples are enough for that, and the kernels of `each`, one per channel.
     """
-    data, given = bound.data, bound.data.given
-    each = given.bank.by_channel(given.form.n_channels or 0)
-    if each is None:
-        return bound
+    given = data.given
     n_samples = count_screening(data)
     is_many = data.n_samples > SCREENED_SAMPLES * n_samples
     part = take_some(data, n_samples) if is_many else np.arange(data.n_samples)
@@ -136,7 +130,7 @@ def weigh_channels(bound: BoundData, settings: Settings, constraints: Constraint
     evidence[choice.problem.kernel_indices] = choice.evidence.shares
     joint = given.bank.weighed(learned).on_rows(given.samples, data.rows, data.sample_weight)
     found = ChannelWeights(learned, replace(choice.evidence, shares=evidence))
-    return replace(bound, kernels=joint, channels=found)
+    return BoundData(data, joint, channels=found)
 
 
 def take_some(data: TrainingData, n_samples: int) -> IntArray:
@@ -186,13 +180,17 @@ def screen_and_compare(bound: BoundData, settings: Settings) -> tuple[KernelChoi
 
     Of many costly kernels, only those stay that are of use to some of the samples.
     """
-    evidence = np.zeros(bound.kernels.n_kernels)
-    n_kept = count_screened(bound, settings)
-    if n_kept is not None:
-        part = bound.take(take_some(bound.data, count_screening(bound.data)))
-        screening = part.compare(settings)
-        evidence[screening.problem.kernel_indices] = screening.evidence.shares
-        bound = bound.limited_to(screening.choose(n_kept)[0])
+    data, kernels, limits = bound.data, bound.kernels, bound.limits
+    evidence = np.zeros(kernels.n_kernels)
+    if kernels.most_kernels is not None:
+        n_kernels = kernels.n_kernels if limits is None else limits.allowed.size
+        n_kept = SCREENED_KERNELS * max(kernels.most_kernels, settings.max_kernels or 0)
+        n_samples = count_screening(data)
+        if n_kernels > n_kept and data.n_samples > SCREENED_SAMPLES * n_samples:
+            announce(data.given.form.owner, f"screening {n_kernels} kernels on {n_samples} samples")
+            screening = bound.take(take_some(data, n_samples)).compare(settings)
+            evidence[screening.problem.kernel_indices] = screening.evidence.shares
+            bound = bound.limited_to(screening.choose(n_kept)[0])
     choice = bound.compare(settings)
     if bound.limits is not None:
         evidence[bound.limits.allowed] = 0.0
@@ -206,20 +204,6 @@ def screen_and_compare(bound: BoundData, settings: Settings) -> tuple[KernelChoi
 def count_screening(data: TrainingData) -> int:
     """How many samples are enough to screen kernels, and to weigh channels."""
     return int(max(SCREENING_SAMPLES, SCREENING_PER_CLASS * data.classes.size))
-
-
-def count_screened(bound: BoundData, settings: Settings) -> int | None:
-    """How many kernels stay after a screening; None if all are computed."""
-    kernels, data = bound.kernels, bound.data
-    if kernels.most_kernels is None:
-        return None
-    n_kernels = kernels.n_kernels if bound.limits is None else bound.limits.allowed.size
-    n_kept = SCREENED_KERNELS * max(kernels.most_kernels, settings.max_kernels or 0)
-    n_samples = count_screening(data)
-    if n_kernels <= n_kept or data.n_samples <= SCREENED_SAMPLES * n_samples:
-        return None
-    announce(data.given.form.owner, f"screening {n_kernels} kernels on {n_samples} samples")
-    return n_kept
 
 
 def count_landmarks(data: TrainingData, solver: str, n_landmarks: int | None) -> int | None:
@@ -255,9 +239,14 @@ def keep_landmarks(
 ) -> BoundData:
     """The landmarks, with the weights of the samples that they stand for.
 
-    They are drawn in the average kernel, unless weights are given.
+    They are drawn in the average kernel, unless weights are given. One eligible sample of each
+    class is among them.
     """
-    data, kernels = bound.data, bound.kernels
+    data, kernels, is_wanted = bound.data, bound.kernels, None
+    if data.is_eligible is not None:
+        places = np.flatnonzero(data.is_eligible)
+        is_wanted = np.zeros(data.n_samples, dtype=bool)
+        is_wanted[places[np.unique(data.labels[places], return_index=True)[1]]] = True
     used = None if bound.limits is None else bound.limits.allowed
     used = used if kernel_weights is None else np.flatnonzero(kernel_weights)
     indices, weights = choose_landmarks(
@@ -266,18 +255,9 @@ def keep_landmarks(
         data.sample_weight,
         n_landmarks,
         kernel_weights=None if kernel_weights is None else kernel_weights[used],
-        is_wanted=find_wanted(data),
+        is_wanted=is_wanted,
         seed=seed,
         working_memory=get_config()["working_memory"],
     )
     drawn = bound.take(indices)
     return replace(drawn, data=replace(drawn.data, sample_weight=weights), whole=bound)
-
-
-def find_wanted(data: TrainingData) -> BoolArray | None:
-    """Samples that must be landmarks: one eligible sample of each class."""
-    if data.is_eligible is None:
-        return None
-    is_wanted, places = np.zeros(data.n_samples, bool), np.flatnonzero(data.is_eligible)
-    is_wanted[places[np.unique(data.labels[places], return_index=True)[1]]] = True
-    return is_wanted

@@ -13,24 +13,25 @@ from sklearn.exceptions import ConvergenceWarning
 
 from imkpl._progress import Progress, announce, listening, write_line
 from imkpl._threads import watch_compiler
-from imkpl.estimators._compat import FitCallbacks
 from imkpl.estimators._training import Given
 from imkpl.model.alternate import is_settled
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.problem import State
 
-Describe = Callable[[State, list[ObjectiveParts]], dict[str, Any]]
+# What a fit learns about the form of its input, which another fit may not have.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_")
 
 
 class FitMonitor:
     """Watches one fit; with ``verbose=1`` every stage and round is a line on standard error."""
 
     def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        self.name = type(estimator).__name__
-        self._start = time.monotonic()
-        self._where = "while reading the data"
+        self.estimator, self.name = estimator, type(estimator).__name__
+        self._start, self._where = time.monotonic(), "while reading the data"
         self._listeners = ExitStack()
+        # The tasks of scikit-learn's callbacks; versions before 1.9 have none.
+        self._fit: Any = None
+        self._round: Any = None
 
     def __enter__(self) -> Self:
         self._listeners.enter_context(listening(self._remember))
@@ -55,16 +56,26 @@ class FitMonitor:
     def begin(self, given: Given, metadata: dict[str, Any]) -> None:
         """Tell the callbacks that a fit to these data begins."""
         known = {name: value for name, value in metadata.items() if value is not None}
-        shown = {"X": given.samples, "y": given.y, "metadata": known or None}
-        self._callbacks = FitCallbacks(self.estimator, self.estimator.max_iter, shown)
+        model, shown = self.estimator, {"X": given.samples, "y": given.y, "metadata": known or None}
+        self._shown = {"estimator": model, **shown}
+        start = getattr(model, "_init_callback_context", None)
+        if start is not None:
+            self._fit = start(max_subtasks=model.max_iter)
+            self._fit.call_on_fit_task_begin(**self._shown)
 
-    def begin_rounds(self, describe: Describe) -> None:
-        """Tell the callbacks that the first round begins."""
-        self._describe = describe
-        self._where = f"in round 1 of {self.estimator.max_iter}"
-        self._callbacks.begin_round()
+    def begin_round(self, number: int) -> None:
+        """Tell the callbacks that a round begins."""
+        self._where = f"in round {number} of {self.estimator.max_iter}"
+        if self._fit is not None:
+            task = self._fit.subcontext(task_name="round")
+            self._round = task.call_on_fit_task_begin(**self._shown)
 
-    def report(self, state: State, history: list[ObjectiveParts]) -> bool:
+    def report(
+        self,
+        describe: Callable[[State, list[ObjectiveParts]], dict[str, Any]],
+        state: State,
+        history: list[ObjectiveParts],
+    ) -> bool:
         """Announce a round and tell the callbacks; True ends the search."""
         model, n_rounds = self.estimator, len(history)
         announce(
@@ -75,7 +86,12 @@ class FitMonitor:
             model.max_iter,
         )
         is_last = n_rounds == model.max_iter or is_settled(history, model.tol)
-        return self._callbacks.end_round(lambda: self._describe(state, history), is_last=is_last)
+        stop = self._round is not None and self._round.call_on_fit_task_end(
+            **self._shown, reconstruction_attributes=lambda: describe(state, history)
+        )
+        if not (stop or is_last):
+            self.begin_round(n_rounds + 1)
+        return bool(stop)
 
     def finish(self, history: list[ObjectiveParts], fitted: dict[str, Any]) -> None:
         """Set the fitted attributes, now that nothing can fail any more, and tell the callbacks."""
@@ -88,8 +104,11 @@ class FitMonitor:
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        model._store(fitted)
-        self._callbacks.end(lambda: fitted)
+        for name in (*INPUT_ATTRIBUTES, "provenance_"):
+            vars(model).pop(name, None)
+        vars(model).update(fitted)
+        if self._fit is not None:
+            self._fit.call_on_fit_task_end(**self._shown, reconstruction_attributes=lambda: fitted)
 
     @staticmethod
     def _say_compiling(n_compiled: int) -> None:
@@ -99,8 +118,5 @@ class FitMonitor:
 
     def _remember(self, progress: Progress) -> None:
         """Where the fit is, should it be interrupted."""
-        if progress.source != self.name:
-            return
-        self._where = f"while {progress.message}"
-        if progress.done is not None and progress.total is not None:
-            self._where = f"in round {progress.done + 1:.0f} of {progress.total:.0f}"
+        if progress.source == self.name and progress.done is None:
+            self._where = f"while {progress.message}"

@@ -30,13 +30,8 @@ def in_memory(values: Any) -> Any:
     return fetch_values(values)
 
 
-def read_partitions(bank: BaseKernelBank, X: Any, form: Form) -> tuple[Any, Form] | None:
-    """The samples of a Dask collection, which stay in their partitions, and their form.
-
-    None for all other samples.
-    """
-    if not is_partitioned(X):
-        return None
+def read_partitions(bank: BaseKernelBank, X: Any, form: Form) -> tuple[Any, Form]:
+    """The samples of a Dask collection, which stay in their partitions, and their form."""
     if bank.kind.input_kind not in ("vectors", "columns"):
         raise ValueError(
             f"The kernels of {type(bank).__name__} do not read rows of numbers, but Dask "
@@ -47,12 +42,6 @@ def read_partitions(bank: BaseKernelBank, X: Any, form: Form) -> tuple[Any, Form
 
     samples = read_dask(X)
     return samples, form.learn(samples.shape[1], getattr(X, "columns", None))
-
-
-def row_index(X: Any) -> Any:
-    """The index of a partitioned data frame, as a frame without columns."""
-    index = getattr(X, "index", None)
-    return None if index is None else in_memory(X[[]])
 
 
 def refuse_partitions(X: Any, where: str) -> None:

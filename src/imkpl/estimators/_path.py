@@ -20,7 +20,7 @@ from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._partitions import refuse_partitions
 from imkpl.estimators._pipeline import find_model, last_step
 from imkpl.estimators._training import TrainingData
-from imkpl.explanations.exports import Columns, choose_frame
+from imkpl.explanations.exports import Columns, choose_frame, list_some
 from imkpl.series import read_series
 
 # As many features as the model keeps by itself, half of them, a quarter, and so on.
@@ -130,10 +130,9 @@ class FeaturePath(Described):
         lines = ["features  accuracy  what came in"]
         rows = zip(self.sizes, self.accuracy, self.standard_error, self.entered, strict=True)
         for size, accuracy, error, names in rows:
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
             mark = "  <- chosen" if size == self.chosen else ""
-            entered = ", ".join(names[:MOST_NAMED])
-            lines.append(f"{size:8d}  {accuracy:.3f} ± {error:.3f}  {entered}{more}{mark}")
+            entered = list_some(names, MOST_NAMED)
+            lines.append(f"{size:8d}  {accuracy:.3f} ± {error:.3f}  {entered}{mark}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -17,13 +17,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import column_or_1d
 
+from imkpl._checks import printable
 from imkpl._json import to_json
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import safe_split
 from imkpl.estimators._partitions import refuse_partitions
 from imkpl.estimators._pipeline import last_step
-from imkpl.explanations.exports import Columns, choose_frame, to_label
+from imkpl.explanations.exports import Columns, choose_frame, list_some, to_label
 from imkpl.measures import selection_stability
 from imkpl.series import read_series
 
@@ -184,11 +185,8 @@ class Stability:
         for kernel, share in self.kernel_frequencies.items():
             word = "always" if share == 1 else "often" if share >= OFTEN else "seldom"
             named[word].append(kernel if share == 1 else f"{kernel} ({share:.0%})")
-        lists = []
-        for word, names in named.items():
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            if names:
-                lists.append(f"  {word}: {', '.join(names[:MOST_NAMED])}{more}")
+        listed = {word: list_some(names, MOST_NAMED) for word, names in named.items() if names}
+        lists = [printable(f"  {word}: {names}") for word, names in listed.items()]
         found, by_chance = self.prototype_frequencies.mean(), self.prototype_controls.mean()
         index = "" if np.isnan(self.prototype_index) else f"index {self.prototype_index:.2f}; "
         return "\n".join(

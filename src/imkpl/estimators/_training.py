@@ -20,7 +20,7 @@ from imkpl._checks import describe_lookalikes, quote
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._compat import check_sample_weight
 from imkpl.estimators._constraints import check_eligible, read_eligible
-from imkpl.estimators._partitions import in_memory, is_partitioned, read_partitions, row_index
+from imkpl.estimators._partitions import in_memory, is_partitioned, read_partitions
 from imkpl.kernels import BaseKernelBank
 from imkpl.kernels.forms import Form
 from imkpl.model.permutation_test import KernelEvidence
@@ -139,37 +139,36 @@ def read_training(
     """Read what was given to `fit`, leave out rows of weight zero, and merge equal ones."""
     y = in_memory(y)
     check_labels(y)
-    form = Form(owner)
-    samples, form = read_partitions(bank, X, form) or bank.kind.read(X, form)
+    if is_partitioned(X):
+        samples, form = read_partitions(bank, X, Form(owner))
+    else:
+        samples, form = bank.kind.read(X, Form(owner))
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
-    check_consistent_length(samples, labels)
-    check_classification_targets(labels)
+    targets = column_or_1d(y, warn=True)
+    check_consistent_length(samples, targets)
+    check_classification_targets(targets)
     weight = read_sample_weight(sample_weight, samples)
-    ids, is_eligible = row_labels(X, len(samples)), read_eligible(eligible, len(samples))
-    given = Given(bank, samples, form, labels, weight, ids, is_eligible)
-    return find_distinct(given, class_weight)
+    n_given = len(samples)
+    flags = None if eligible is None else read_eligible(eligible, n_given)
+    given = Given(bank, samples, form, targets, weight, row_labels(X, n_given), flags)
 
-
-def find_distinct(given: Given, class_weight: Any = None) -> TrainingData:
-    """Leave out rows of weight zero, and merge equal rows of one class.
-
-    Equal rows are eligible if one of them is, which then stands for all.
-    """
-    weight, is_eligible = given.weight, given.is_eligible
-    classes, labels = find_classes(given.y, weight)
+    classes, labels = find_classes(targets, weight)
     factors = find_class_weight(class_weight, classes, labels, weight)
     used = np.flatnonzero(weight > 0)
-    first, own = given.bank.kind.find_equal(given.samples, used, labels[used])
-    group = np.full(labels.size, -1)
+    first, own = bank.kind.find_equal(samples, used, labels[used])
+    group = np.full(n_given, -1)
     group[used] = own
-    if is_eligible is not None:
-        order = np.lexsort((used, ~is_eligible[used], own))
+    if flags is not None:
+        # Equal rows are eligible if one of them is, which then stands for all.
+        order = np.lexsort((used, ~flags[used], own))
         first = order[np.unique(own[order], return_index=True)[1]]
     rows: IntArray = used[first]
+    is_eligible = None if flags is None else flags[rows]
+    if is_eligible is not None:
+        check_eligible(is_eligible, labels[rows], classes)
     counts = np.bincount(own, weights=weight[used], minlength=first.size).astype(np.float64)
-    data = TrainingData(
+    return TrainingData(
         given=given,
         classes=classes,
         rows=rows,
@@ -177,16 +176,16 @@ def find_distinct(given: Given, class_weight: Any = None) -> TrainingData:
         labels=labels[rows],
         sample_weight=combine_weights(counts, factors[labels[rows]]),
         multiplicity=counts,
-        is_eligible=None if is_eligible is None else is_eligible[rows],
+        is_eligible=is_eligible,
     )
-    if data.is_eligible is not None:
-        check_eligible(data.is_eligible, data.labels, classes)
-    return data
 
 
 def row_labels(X: Any, n_samples: int) -> Any:
     """What the user calls the samples: the index of a data frame, else their numbers."""
-    frame: Any = as_frame(row_index(X) if is_partitioned(X) else X)
+    if is_partitioned(X):
+        # The index of a partitioned data frame is fetched as that of a frame without columns.
+        X = in_memory(X[[]]) if hasattr(X, "index") else None
+    frame: Any = as_frame(X)
     if frame is None:
         frame = nw.from_native(X, pass_through=True, series_only=True)
     known = isinstance(frame, nw.DataFrame | nw.Series)
@@ -271,7 +270,11 @@ def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
         )
     # Sums of huge weights would overflow; a power of ten keeps the proportions and reads well.
     largest = weight.max()
-    return weight if largest <= LARGEST else weight / 10.0 ** np.floor(np.log10(largest))
+    if largest <= LARGEST:
+        return weight
+    scaled = weight / 10.0 ** np.floor(np.log10(largest))
+    # No class is lost to rounding.
+    return np.where(weight > 0, np.maximum(scaled, np.finfo(np.float64).tiny), 0.0)
 
 
 def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:

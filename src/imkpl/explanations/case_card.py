@@ -117,14 +117,11 @@ class CaseCard(Described):
     series: dict[str, Any] | None = None
     pictures: dict[str, str] | None = None
 
-    def __str__(self) -> str:
-        return write_text(self)
+    __str__ = write_text
+    _repr_html_ = write_html
 
     def __repr__(self) -> str:
         return f"CaseCard({self.case}: {self.answer}, {self.doubt})"
-
-    def _repr_html_(self) -> str:
-        return write_html(self)
 
 
 def build_card(explanation: Explanation, index: int) -> CaseCard:
@@ -142,27 +139,29 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     cells = comparison.pick(one.cells(0))
     beside = [comparison.support_cells(place) for place in places]
     outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
-
-    def is_near(i: int, side: int) -> bool:
-        is_equal = cells[i] is not None and cells[i] == beside[side][i]
-        return places[side] is not None and bool(is_equal or alike[places[side], i] >= ALIKE)
-
-    features = [
-        {
-            "name": comparison.names[i],
-            "value": cells[i],
-            "supporting": beside[0][i],
-            "opposing": beside[1][i],
-            "for": float(adds[i]),
-            "near_supporting": is_near(i, 0),
-            "near_opposing": is_near(i, 1),
-            "evidence": float(comparison.evidence[i]),
-            "outside": outside[i],
-        }
-        for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist()
-    ]
+    features = []
+    for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
+        near = [
+            place is not None
+            and bool((cells[i] is not None and cells[i] == other[i]) or alike[place, i] >= ALIKE)
+            for place, other in zip(places, beside, strict=True)
+        ]
+        features.append(
+            {
+                "name": comparison.names[i],
+                "value": cells[i],
+                "supporting": beside[0][i],
+                "opposing": beside[1][i],
+                "for": float(adds[i]),
+                "near_supporting": near[0],
+                "near_opposing": near[1],
+                "evidence": float(comparison.evidence[i]),
+                "outside": outside[i],
+            }
+        )
     (doubt,) = find_doubts(one, comparison)
-    series = describe_series(one, strongest, places)
+    is_series = evidence.kernels.input_kind == "series"
+    series = describe_series(one, strongest, places) if is_series else None
     return CaseCard(
         case=str(one.sample_ids[0]),
         answer=to_label(one.classes[winner]),
@@ -180,13 +179,11 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         notes=list(_write_notes(one, comparison, cells, outside, doubt, series)),
         decision=one.decision,
         series=series,
-        pictures=comparison.draw(one, places),
+        pictures=None if one.render is None else comparison.draw(one, places),
     )
 
 
-def _find_side(
-    one: Explanation, label: int
-) -> tuple[int | None, int | None, dict[str, Any] | None]:
+def _find_side(one: Explanation, label: int) -> tuple[Any, Any, dict[str, Any] | None]:
     """What speaks for a class: a prototype, the support sample in it, and both for a card.
 
     The prototype with the largest share, or the most similar one if none has any; the sample with
@@ -199,18 +196,15 @@ def _find_side(
     prototype = int(own[np.argmax(shares[own] if shares[own].any() else similarities[own])])
     behind = one.evidence.predictor.mixes[[prototype]]
     place = int(behind.indices[np.argmax(behind.data)])
-    return (
-        prototype,
-        place,
-        {
-            "case": str(one.support_ids[place]),
-            "label": to_label(one.support_classes[place]),
-            "prototype": prototype,
-            "n_cases": behind.nnz,
-            "similarity": float(similarities[prototype]),
-            "share": float(shares[prototype]),
-        },
-    )
+    side = {
+        "case": str(one.support_ids[place]),
+        "label": to_label(one.support_classes[place]),
+        "prototype": prototype,
+        "n_cases": behind.nnz,
+        "similarity": float(similarities[prototype]),
+        "share": float(shares[prototype]),
+    }
+    return prototype, place, side
 
 
 def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
@@ -222,9 +216,8 @@ def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     words[explanation.is_novel] = "novel"
     cells = [comparison.pick(explanation.cells(row)) for row in rows.tolist()]
     nearest = explanation.evidence.similarities.max(axis=1)
-    words[(nearest < LEAST_SIMILARITY) | [comparison.is_blank(one) for one in cells]] = (
-        "no evidence"
-    )
+    is_blank = [comparison.is_blank(one) for one in cells]
+    words[(nearest < LEAST_SIMILARITY) | is_blank] = "no evidence"
     return words
 
 
@@ -274,9 +267,9 @@ def _write_notes(
             f"Missing, {len(missing)} of {len(cells)} values that the model reads: "
             f"{', '.join(missing[:MOST_NAMED])}{more}."
         )
-    if one.code_disagrees[0] and doubt != "no evidence":
-        shares = one.code_shares[0]
-        most = int(np.argmax(shares))
+    shares = one.code_shares[0]
+    most = int(np.argmax(shares))
+    if shares[one.winners[0]] < shares[most] and doubt != "no evidence":
         yield (
             f"The code disagrees: {shares[most]:.1%} of it is {one.classes[most]}, "
             f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
@@ -351,22 +344,21 @@ class Comparison:
             self._support_cells[place] = self.cells(self.kernels, place)
         return self._support_cells[place]
 
-    def draw(self, one: Explanation, places: Sequence[int | None]) -> dict[str, str] | None:
+    def draw(self, one: Explanation, places: Sequence[int | None]) -> dict[str, str]:
         """The case and the training cases beside it, as the user's function shows them."""
-        if one.render is None:
-            return None
         samples = {"case": (self.pick(one.cells(0)), one.evidence.kernels, 0, one.sample_ids[0])}
         for key, place in zip(("supporting", "opposing"), places, strict=True):
             if place is not None:
                 cells, name = self.support_cells(place), one.support_ids[place]
                 samples[key] = cells, self.kernels, place, name
         found: dict[str, str] = {}
+        render: Any = one.render
         for key, (cells, kernels, row, name) in samples.items():
             # The values by name, the sample itself, or its name if that is unknown.
             shown: Any = dict(zip(self.names, cells, strict=True))
             if not self.has_cells:
                 shown = name if kernels.input_kind == "similarities" else kernels.sample(row)
-            found[key] = draw_picture(one.render(shown))
+            found[key] = draw_picture(render(shown))
         return found
 
     def is_blank(self, cells: list[Any]) -> bool:
@@ -444,47 +436,35 @@ class Comparison:
         # How unlike the old value the new one is, and what it does to the similarities.
         sizes = 1 - alike[rows[places], features[which]]
         steps = values[places, which] - (parts @ self.owners)[:, features[which]].T
-        before = one.evidence.similarities
-        gains, to = self._score(before + steps, winner)
-        flips = np.flatnonzero(gains > LEAST_LEAD)
-        if flips.size:
-            best = int(flips[np.argmin(sizes[flips])])
-            chosen, label = [best], to[best]
-        else:
-            kept = _keep_efficient(which, sizes, gains)
-            left, right = (kept[side] for side in np.triu_indices(kept.size, 1))
-            apart = which[left] != which[right]
-            left, right = left[apart], right[apart]
-            if left.size == 0:
-                return None
-            gains, to = self._score(before + steps[left] + steps[right], winner)
+        # One change at a time; pairs only where none of these is enough.
+        tries: IntArray = np.arange(len(options))[:, np.newaxis]
+        while len(tries):
+            scores = self.predictor.score(one.evidence.similarities + steps[tries].sum(axis=1))
+            own = scores[:, winner].copy()
+            scores[:, winner] = -np.inf
+            gains = scores.max(axis=1) - own
             flips = np.flatnonzero(gains > LEAST_LEAD)
-            if flips.size == 0:
-                return None
-            best = int(flips[np.argmin((sizes[left] + sizes[right])[flips])])
-            chosen, label = [int(left[best]), int(right[best])], to[best]
-        return {
-            "to": to_label(one.classes[label]),
-            "features": [
-                {
-                    "name": self.names[features[which[i]]],
-                    "from": cells[features[which[i]]],
-                    "to": shown[places[i]][features[which[i]]],
+            if flips.size:
+                best = int(flips[np.argmin(sizes[tries].sum(axis=1)[flips])])
+                changed = [(features[which[i]], places[i]) for i in tries[best]]
+                return {
+                    "to": to_label(one.classes[np.argmax(scores[best])]),
+                    "features": [
+                        {"name": self.names[i], "from": cells[i], "to": shown[place][i]}
+                        for i, place in changed
+                    ],
                 }
-                for i in chosen
-            ],
-        }
-
-    def _score(self, similarities: FloatArray, winner: int) -> tuple[FloatArray, IntArray]:
-        """How far the best other class is ahead of a class, and which that is."""
-        scores = self.predictor.score(similarities)
-        own = scores[:, winner].copy()
-        scores[:, winner] = -np.inf
-        return np.asarray(scores.max(axis=1) - own), np.asarray(np.argmax(scores, axis=1))
+            if tries.shape[1] == 2:
+                break
+            tries = _pair_efficient(which, sizes, gains)
+        return None
 
 
-def _keep_efficient(which: IntArray, sizes: FloatArray, gains: FloatArray) -> IntArray:
-    """Changes of the features that gain most; none is both larger and worse than another one."""
+def _pair_efficient(which: IntArray, sizes: FloatArray, gains: FloatArray) -> IntArray:
+    """Pairs of changes of different features, of those that gain most.
+
+    No change is both larger and worse than another one.
+    """
     best = {int(i): float(gains[which == i].max()) for i in np.unique(which)}
     kept: list[int] = []
     for i in sorted(best, key=lambda i: -best[i])[:MOST_PAIRED]:
@@ -494,4 +474,5 @@ def _keep_efficient(which: IntArray, sizes: FloatArray, gains: FloatArray) -> In
         own = own[np.diff(highest, prepend=-np.inf) > 0]
         even = np.linspace(0, own.size - 1, min(own.size, MOST_PAIRED)).round().astype(np.intp)
         kept.extend(own[even].tolist())
-    return np.array(kept, dtype=np.intp)
+    pairs = np.array(kept, dtype=np.intp)[np.column_stack(np.triu_indices(len(kept), 1))]
+    return np.asarray(pairs[which[pairs[:, 0]] != which[pairs[:, 1]]])

@@ -370,10 +370,6 @@ class Explanation:
         """
         return build_card(self, index)
 
-    @property
-    def _chance(self) -> str:
-        return write_chance(len(self.feature_names), self.expected_false_features)
-
     @cached_property
     def comparison(self) -> Comparison:
         """What the cards of the samples share."""
@@ -402,13 +398,15 @@ class Explanation:
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        reasons = "\n\n".join(str(self.card(index)) for index in range(len(self)))
-        return f"{reasons}\n{self._chance}" if len(self) == 1 else f"{reasons}\n\n{self._chance}"
+        cards = "\n\n".join(str(self.card(index)) for index in range(len(self)))
+        chance = write_chance(len(self.feature_names), self.expected_false_features)
+        return f"{cards}\n{chance}" if len(self) == 1 else f"{cards}\n\n{chance}"
 
     def _repr_html_(self) -> str:
         cards = [self.card(index)._repr_html_() for index in range(min(len(self), MOST_CARDS))]
         more = f"{len(self) - MOST_CARDS} more: see card(index). " if len(self) > MOST_CARDS else ""
-        return "".join([*cards, f"<p>{more}{self._chance}</p>"])
+        chance = write_chance(len(self.feature_names), self.expected_false_features)
+        return "".join([*cards, f"<p>{more}{chance}</p>"])
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]

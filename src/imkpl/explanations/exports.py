@@ -35,6 +35,12 @@ def as_whole(labels: Any) -> Any:
     return labels.astype(np.int64) if is_whole else labels
 
 
+def list_some(names: list[str], most: int) -> str:
+    """The first names, and how many there are more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def build_dict(explanation: Explanation) -> dict[str, Any]:
     """Everything but the full tables, ready for JSON."""
     by_feature = explanation.feature_contributions()
@@ -67,9 +73,14 @@ def _describe_sample(
 ) -> dict[str, Any]:
     evidence, one = explanation.evidence, explanation[row]
     shares = one.shares.toarray().ravel()
+    is_against = evidence.predictor.encoder.classes == one.runners_up[0]
+    against = np.argmax(np.where(is_against, shares, 0.0))
+    is_named = shares >= LEAST_SHARE
+    is_named[against] = shares[against] > 0
     by_prototype, bonuses = evidence.by_prototype(row), find_bonuses(explanation)
     prototypes = []
-    for prototype in list_prototypes(one):
+    order = np.argsort(-shares, kind="stable")
+    for prototype in order[is_named[order]].tolist():
         total = parts[prototype].sum()
         prototypes.append(
             {
@@ -111,16 +122,6 @@ def _describe_sample(
             for feature, name in enumerate(explanation.feature_names)
         ],
     }
-
-
-def list_prototypes(one: Explanation) -> list[int]:
-    """The prototypes to name for one sample, largest share first."""
-    shares = one.shares.toarray().ravel()
-    is_against = one.evidence.predictor.encoder.classes == one.runners_up[0]
-    against = np.argmax(np.where(is_against, shares, 0.0))
-    is_named = shares >= LEAST_SHARE
-    is_named[against] = shares[against] > 0
-    return [int(place) for place in np.argsort(-shares, kind="stable") if is_named[place]]
 
 
 def build_frame(explanation: Explanation, part: str, label: Any, backend: str) -> Any:
@@ -171,13 +172,12 @@ def _contributions(explanation: Explanation, targets: IntArray) -> Columns:
     tables = [explanation.contributions(row)[..., label] for row, label in enumerate(targets)]
     values = np.reshape(tables, (len(explanation), n_prototypes, n_features))
     prototypes = np.broadcast_to(np.arange(n_prototypes)[:, np.newaxis], values.shape).ravel()
-    owners = _labels(explanation.prototype_classes)
     size = n_prototypes * n_features
     return {
         "sample": _labels(explanation.sample_ids, size),
         "class": _labels(explanation.classes[targets], size),
         "prototype": prototypes,
-        "prototype_class": [owners[prototype] for prototype in prototypes],
+        "prototype_class": _labels(explanation.prototype_classes[prototypes]),
         "feature": list(names) * (len(explanation) * n_prototypes),
         "contribution": values.ravel(),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from imkpl._checks import shorten
+from imkpl._checks import printable, shorten
 
 if TYPE_CHECKING:
     from imkpl.explanations.case_card import CaseCard
@@ -69,13 +69,12 @@ def write_side(card: CaseCard, side: dict[str, Any]) -> str:
 
 def write_change(card: CaseCard) -> str:
     """The smallest change that changes the answer, as a sentence."""
-    if card.change is None:
-        return ""
+    change = card.change or {}
     parts = [
         f"{one['name']} were {show_cell(one['to'])} instead of {show_cell(one['from'])}"
-        for one in card.change["features"]
+        for one in change["features"]
     ]
-    return f"It would be {card.change['to']} if {' and '.join(parts)}."
+    return f"It would be {change['to']} if {' and '.join(parts)}."
 
 
 def write_text(card: CaseCard) -> str:
@@ -87,16 +86,16 @@ def write_text(card: CaseCard) -> str:
     if card.doubt != "clear":
         lines.append(f"! {card.doubt_text}")
     if card.doubt == "no evidence":
-        return "\n".join([*lines, *card.notes])
+        return "\n".join(map(printable, [*lines, *card.notes]))
     sides = [side for side in (card.supporting, card.opposing) if side is not None]
     for side, label in zip(sides, (card.answer, card.runner_up), strict=False):
         lines.append(f"  For {label}: case {side['case']}, {write_side(card, side)}")
     for name, picture in (card.pictures or {}).items():
         if not picture.startswith("<"):
-            lines.append(f"  {name}: {picture}")
-    lines += ["", *_write_table(card), *_write_series(card), ""]
-    lines += [line for line in (write_change(card), *card.notes) if line]
-    return "\n".join(lines).rstrip()
+            lines += f"  {name}: {picture}".split("\n")
+    lines += ["", *_write_table(card), *(_write_series(card) if card.series else []), ""]
+    lines += [*([write_change(card)] if card.change else []), *card.notes]
+    return "\n".join(map(printable, lines)).rstrip()
 
 
 def _write_table(card: CaseCard) -> Iterator[str]:
@@ -135,9 +134,7 @@ def _draw_bar(add: float, longest: float) -> str:
 
 def _write_series(card: CaseCard) -> Iterator[str]:
     """The series over its supporting case, and when it decides."""
-    series = card.series
-    if series is None:
-        return
+    series = card.series or {}
     times = np.linspace(0, len(series["values"]) - 1, min(MOST_STEPS, len(series["values"])))
     own = np.interp(times, *_known(series["values"]))
     steps, values = _known(series["supporting"])
@@ -183,9 +180,10 @@ def write_html(card: CaseCard) -> str:
         f"{escape(card.doubt_text)}</div>",
     ]
     if card.doubt != "no evidence":
-        parts += [*_table_html(card), *_series_html(card)]
-    if card.change is not None and card.doubt != "no evidence":
-        parts.append(f'<p style="margin:8px 0 0"><b>{escape(write_change(card))}</b></p>')
+        parts += _table_html(card)
+        parts += [_series_html(card)] if card.series else []
+        if card.change:
+            parts.append(f'<p style="margin:8px 0 0"><b>{escape(write_change(card))}</b></p>')
     parts += [f'<p style="margin:4px 0 0">{escape(note)}</p>' for note in card.notes]
     return "".join([*parts, "</div>"])
 
@@ -253,11 +251,9 @@ def _bar_html(add: float, longest: float) -> str:
     )
 
 
-def _series_html(card: CaseCard) -> Iterator[str]:
+def _series_html(card: CaseCard) -> str:
     """The series and its supporting case with lines between aligned steps, and when it decides."""
-    series = card.series
-    if series is None:
-        return
+    series = card.series or {}
     end = max(len(series["values"]), len(series["supporting"])) - 1 or 1
     own, other = _known(series["values"]), _known(series["supporting"])
     low, high = min(own[1] + other[1]), max(own[1] + other[1])
@@ -286,7 +282,7 @@ def _series_html(card: CaseCard) -> Iterator[str]:
         f'height="{HEIGHT}" fill="{FOR}" fill-opacity="{0.3 * share / strength:.3f}"/>'
         for (start, stop), share in zip(pairwise(edges), series["shares"], strict=True)
     )
-    yield (
+    return (
         f'<div style="margin-top:10px">Decides {escape(write_when(card))}</div>'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="max-width:100%" role="img" '
         f'aria-label="This case above, {escape(str(series["case"]), quote=True)} below">'

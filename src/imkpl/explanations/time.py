@@ -44,11 +44,9 @@ def split_by_channel(one: Explanation, prototypes: Sequence[int | None]) -> Floa
     A similarity is what its kernels have where all is equal, less what each channel costs; the
     first prototype is nearer in a channel that costs less.
     """
-    predictor = one.evidence.predictor
-    found = one.evidence.kernels.aligned(predictor.weights)
-    if found is None:
-        return np.zeros(0)
-    kernels, weights = found
+    evidence: Any = one.evidence
+    predictor = evidence.predictor
+    kernels, weights = evidence.kernels.aligned(predictor.weights)
     adds = np.zeros(len(kernels.channel_names))
     if adds.size < 2:
         return adds

@@ -10,7 +10,6 @@ from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
 
 from imkpl._checks import require, shorten
 from imkpl.files.contents import FIELDS, PARTS
@@ -27,12 +26,6 @@ FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # NumPy scalars: a Python value and its type say everything about them.
 CODES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 SCALARS = {"str": np.str_} | {np.dtype(code).name: np.dtype(code).type for code in CODES}
-# What `dtype` of a bank may be, besides a name.
-NUMBER_TYPES: Mapping[str, Any] = {
-    "float": float,
-    **{name: np.dtype(name).type for name in ("float32", "float64")},
-    **{f"dtype {name}": np.dtype(name) for name in ("float32", "float64")},
-}
 
 REMEDIES: Mapping[str, str] = {
     "random_state": "Use a whole number: set_params(random_state=0).",
@@ -95,9 +88,6 @@ def write(value: Any, where: str, arrays: Arrays, depth: int = 0) -> Any:
     for name, one in SCALARS.items():
         if kind is one:
             return {"scalar": [name, inside(value.item(), "")]}
-    for name, one in NUMBER_TYPES.items():
-        if kind is type(one) and value == one:
-            return {"type": name}
     found = f"of type {kind.__name__}"
     if isinstance(value, np.ndarray):
         found = f"an array ({kind.__name__}) of {value.dtype}"
@@ -176,8 +166,6 @@ def _read(node: Any, where: str, arrays: Arrays, depth: int) -> Any:
             return SCALARS[name](value)
         case "float":
             return FLOATS[found]
-        case "type":
-            return NUMBER_TYPES[found]
         case "csr":
             data, indices, indptr = (take(f"{where}.{name}") for name in CSR_PARTS)
             is_right = data.dtype.kind == "f" and indices.dtype.kind == indptr.dtype.kind == "i"
@@ -224,8 +212,6 @@ PLAIN: Mapping[Any, tuple[type, ...]] = {
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is what an annotation says: finite numbers; indices from 0 on one axis."""
-    if hint == DTypeLike:
-        return isinstance(value, str | type | np.dtype)
     if hint in (Any, object):
         return hint is Any or _is_plain(value)
     origin, inner = get_origin(hint) or hint, get_args(hint)

@@ -23,7 +23,7 @@ from imkpl.kernels.forms import Form
 from imkpl.kernels.normalize import AveragedKernels, NormalizedKernels
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.precomputed import StackKernels
-from imkpl.kernels.table import ColumnKernels, TableKernels
+from imkpl.kernels.table import TableKernels
 from imkpl.kernels.views import ChannelKernel
 from imkpl.kernels.words import Documents, WordKernels
 from imkpl.model.objective import ObjectiveParts
@@ -47,7 +47,7 @@ PARTS: Mapping[str, type[Any]] = {
     for one in (
         kernels.Averaged, kernels.Gaussian, kernels.GlobalAlignment, kernels.KernelStack,
         kernels.NamedKernel, kernels.Normalized, kernels.PerColumn, kernels.PerFeatureGaussian,
-        kernels.PerWord, kernels.Precomputed, AveragedKernels, ChannelKernel, Column, ColumnKernels,
+        kernels.PerWord, kernels.Precomputed, AveragedKernels, ChannelKernel, Column,
         Documents, Encoder, FeatureKernels, Form, NormalizedKernels, Predictor, SeriesKernels,
         SeriesSet, StackKernels, Table, TableKernels, VectorFunctionKernels, Votes, WordKernels,
     )
@@ -59,7 +59,7 @@ HINTS: Mapping[tuple[type, str], Any] = {
     (kernels.GlobalAlignment, "bandwidth"): Bandwidth,
     (kernels.KernelStack, "kernels"): tuple[kernels.Gaussian | kernels.NamedKernel, ...],
     (kernels.PerFeatureGaussian, "bandwidth"): Bandwidth,
-    (kernels.PerFeatureGaussian, "features"): IntArray | Sequence[int] | None,
+    (kernels.PerFeatureGaussian, "dtype"): str,
     (AveragedKernels, "shares"): sp.csr_array,
     (Form, "names"): Labels | None,
     (Predictor, "ranges"): Numbers | None,

@@ -15,31 +15,6 @@ OPSET, IR_VERSION = 18, 8
 LOWEST = -1e300
 
 
-class Graph:
-    """Collects the nodes of an ONNX graph; arrays among the inputs become its constants."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, kind: str, *inputs: Any, name: str = "", n_outputs: int = 1, **more: Any) -> str:
-        """The name of the first output of a new node."""
-        from onnx import helper
-
-        names = [one if isinstance(one, str) else self._keep(one) for one in inputs]
-        first = name or f"node{len(self.nodes)}"
-        outputs = [first, *(f"{first}_{place}" for place in range(1, n_outputs))]
-        self.nodes.append(helper.make_node(kind, names, outputs, **more))
-        return first
-
-    def _keep(self, value: Any) -> str:
-        from onnx import numpy_helper
-
-        name = f"constant{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-
 def build_graph(found: dict[str, Any]) -> bytes:
     """An ONNX file that predicts as the model that `portable.describe` described.
 
@@ -49,7 +24,7 @@ def build_graph(found: dict[str, Any]) -> bytes:
     """
     try:
         import onnx
-        from onnx import TensorProto, helper
+        from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
         raise ImportError(
             "ONNX files need onnx, which is not installed. Install it with pip install "
@@ -82,8 +57,22 @@ def build_graph(found: dict[str, Any]) -> bytes:
     if labels.dtype.kind != "i":
         labels = np.array([str(label) for label in found["classes"]], dtype=object)
 
-    graph = Graph()
-    add, last, first = graph.add, np.array([2]), np.array([1])
+    nodes: list[Any] = []
+    constants: list[Any] = []
+
+    def add(kind: str, *inputs: Any, name: str = "", n_outputs: int = 1, **more: Any) -> str:
+        """The name of the first output of a new node; arrays among its inputs are constants."""
+        names = []
+        for one in inputs:
+            names.append(one if isinstance(one, str) else f"constant{len(constants)}")
+            if not isinstance(one, str):
+                constants.append(numpy_helper.from_array(np.asarray(one), names[-1]))
+        first = name or f"node{len(nodes)}"
+        outputs = [first, *(f"{first}_{place}" for place in range(1, n_outputs))]
+        nodes.append(helper.make_node(kind, names, outputs, **more))
+        return first
+
+    last, first = np.array([2]), np.array([1])
     sharpness = np.array(float(found["sharpness"]))
     cells = add("Gather", "X", places, axis=1)
     numbers = add("Where", is_mark, np.array(0.0), cells)
@@ -124,7 +113,7 @@ def build_graph(found: dict[str, Any]) -> bytes:
     ends = [describe(name, one, ["n_rows", *axes]) for name, (one, axes) in outputs.items()]
     starts = [describe("X", double, ["n_rows", len(columns)])]
     model = helper.make_model(
-        helper.make_graph(graph.nodes, "imkpl", starts, ends, graph.constants),
+        helper.make_graph(nodes, "imkpl", starts, ends, constants),
         opset_imports=[helper.make_opsetid("", OPSET)],
         producer_name="imkpl",
     )

@@ -30,11 +30,10 @@ from imkpl.kernels.base import (
     check_sample_weight,
     require_columns,
 )
-from imkpl.kernels.equal import Groups, group_rows
-from imkpl.kernels.forms import Form
+from imkpl.kernels.forms import Form, Groups, group_rows
 from imkpl.kernels.normalize import Averaged
-from imkpl.kernels.per_feature import check_widths, invert_rates
-from imkpl.kernels.tabulated import Tabulated, unpack
+from imkpl.kernels.per_feature import check_widths, invert_rates, read_roots
+from imkpl.kernels.precomputed import Tabulated, unpack
 from imkpl.kernels.views import (
     ALIGNED,
     VIEWS,
@@ -65,232 +64,6 @@ Channels = Mapping[str, Sequence[int | str]]
 DTYPES = ("float64", "float32")
 
 
-@dataclass(frozen=True, eq=False)
-class GlobalAlignment(BaseKernelBank):
-    """Global alignment kernels on each channel alone, so that a weight is a channel's weight.
-
-    The kernel of Cuturi (2007, 2011) sums over all alignments of two series what the local kernels
-    along the alignment multiply to,
-    ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)``, with ``k = e / (2 - e)`` and
-    ``e = exp(-||x_i - y_j||**2 / (scale * bandwidth))``. It is divided by the roots of the
-    self-similarities, so that every series has similarity 1 with itself. Series may have any
-    lengths, and computations are safe for thousands of steps.
-
-    A channel that is constant in the training part gets the constant kernel 1: it cannot separate
-    anything, and a new value at prediction time is not penalised.
-
-    Parameters
-    ----------
-    scales : tuple of float
-        One kernel per channel and scale, all scales of a channel side by side.
-    views : tuple of str
-        What of a channel is compared, each by kernels of its own. "values" and "differences", of
-        successive steps, are aligned at every scale. The others are numbers that sum a channel up,
-        compared at one scale, thousands of times faster: "level" (the mean), "trend" (the slope),
-        "spread" (the logarithm of the standard deviation), "spectrum" (logarithms of the power of
-        12 slow frequencies), "distribution" (10 quantiles), "autocorrelation" (10 lags) and
-        "patterns" (how often each of 84 short shapes occurs, at four widths).
-    windows : tuple of int
-        Into how many parts time is divided. 1 is all of it; 2 adds kernels on three windows of half
-        the time, 4 on seven of a quarter, which slide by half their length. A weight then says when
-        something matters; series are aligned within the window.
-    groups : mapping from names to channels, or "weighed", optional
-        One kernel per group instead of one per channel; the squared distances of its channels,
-        given by number or name, are summed. Give them one unit first. "weighed" is a single group
-        of all channels, each in its own unit and with a weight of its own, which `fit` learns as it
-        learns those of features; `on` alone gives all the same.
-    length : "auto", int or None
-        Resample every series to this number of steps, linearly. "auto" takes the mean length of the
-        training part if differences in length alone would lower the mean kernel by 5 %, 100 steps
-        if it is larger, and does not resample otherwise. None never resamples: the kernel then
-        mostly compares lengths.
-    triangular : int, optional
-        Width of the triangular kernel on time steps: a step is compared only with those fewer
-        steps away than this, with weights that fall with the distance. Faster, and series whose
-        lengths differ by as much have similarity 0.
-    bandwidth : float or array, optional
-        ``2 sigma**2``, the squared width in squared units of the channels; learned from the
-        training part when None. An array has one entry per channel or group, for every window of
-        every view.
-    dtype : {"float64", "float32"}
-        The numbers to compute with; in single precision kernels are right to about six digits.
-    table_dtype : {"float64", "float32"}
-        The numbers in which kernel values of the training part are kept during a fit.
-    channel_weights : array of shape (n_channels,), optional
-        The weights of the channels that are "weighed", those of weight 0 being left out. When None,
-        `fit` learns them.
-
-    Notes
-    -----
-    Missing values are NaN. When series are resampled gaps are interpolated; otherwise a time step
-    at which a channel (one of a group) is missing is left out of that kernel, which compares the
-    observed subsequences. Either way a kernel compares functions of the series and stays positive
-    semi-definite.
-
-    Examples
-    --------
-    >>> X = SeriesSet.from_list([[[0.0, 1.0, 2.0]], [[0.0, 1.0, 1.0, 2.0]], [[2.0, 1.0, 0.0]]])
-    >>> K = GlobalAlignment().on(X).evaluate(0)
-    >>> bool(K[0, 1] > K[0, 2])
-    True
-    """
-
-    scales: tuple[float, ...] = (1.0,)
-    views: tuple[str, ...] = ("values",)
-    windows: tuple[int, ...] = (1,)
-    groups: Channels | str | None = None
-    length: int | str | None = "auto"
-    triangular: int | None = None
-    bandwidth: float | FloatArray | None = None
-    dtype: str = "float64"
-    table_dtype: str = "float64"
-    channel_weights: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        check_widths("GlobalAlignment", self.scales, self.bandwidth, "channel")
-        _require(
-            _lists(self.views, lambda view: view in VIEWS),
-            f"views={self.views!r}) must be a tuple of different names among {', '.join(VIEWS)}. "
-            "Use ('values',) to compare nothing else",
-        )
-        _require(
-            _lists(self.windows, lambda n_parts: n_parts is not None and _is_count(n_parts)),
-            f"windows={self.windows!r}) must be a tuple of different positive whole numbers, such "
-            "as (1, 2, 4). Use (1,) to compare whole series",
-        )
-        _require(
-            self.length == "auto" if isinstance(self.length, str) else _is_count(self.length),
-            f"length={self.length!r}) must be a positive whole number, 'auto' or None. Use 'auto' "
-            "to resample where lengths differ much",
-        )
-        _require(
-            _is_count(self.triangular),
-            f"triangular={self.triangular!r}) must be a positive whole number of time steps. Leave "
-            "it out to compare all steps with each other",
-        )
-        _require(
-            self.groups is None or len(self.groups) > 0,
-            "groups={}) has no groups, expected at least one. Leave it out for one kernel per "
-            "channel",
-        )
-        _require(
-            not isinstance(self.groups, str) or self.groups == WEIGHED,
-            f"groups={self.groups!r}) must be 'weighed' or a mapping from names to channels. Leave "
-            "it out for one kernel per channel",
-        )
-        _require(
-            self.groups != WEIGHED or self.bandwidth is None,
-            f"groups='weighed', bandwidth={self.bandwidth!r}) has two rules for widths: weighed "
-            "channels have their own. Leave out one of them",
-        )
-        for name in ("dtype", "table_dtype"):
-            _require(
-                getattr(self, name) in DTYPES,
-                f"{name}={getattr(self, name)!r}) must be 'float64' or 'float32'. Leave it out for "
-                "double precision",
-            )
-        weights = np.asarray(1.0 if self.channel_weights is None else self.channel_weights)
-        is_share = bool(np.all(weights >= 0) and 0 < weights.sum() < np.inf)
-        _require(
-            self.channel_weights is None or (is_share and self.groups == WEIGHED),
-            f"channel_weights={self.channel_weights}) must be numbers of at least 0, not all of "
-            "them 0, and go with groups='weighed'. Leave it out to learn them",
-        )
-
-    @property
-    def kind(self) -> type[SeriesKernels]:
-        return SeriesKernels
-
-    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> SeriesKernels:
-        # A set is taken as it is: channels that no kernel reads may hold anything.
-        samples = X if isinstance(X, SeriesSet) else read_series(X)
-        shares = check_sample_weight(sample_weight, len(samples))
-        sources = self._find_sources(samples)
-        used = np.flatnonzero(shares)
-        series, shares = samples[used], shares[used]
-        is_weighed = any(source.shares for source in sources)
-        length = find_length(series, self.length, shares, fills_gaps=is_weighed)
-        parts = [prepare_channels(series, source.channels, length) for source in sources]
-        measured = [
-            (replace(source, units=find_units(part, shares, is_weighed=is_weighed)), part)
-            for source, part in zip(sources, parts, strict=True)
-        ]
-        compared = [
-            (replace(source, view=view, window=window), part)
-            for view in self.views
-            for window in find_windows(self.windows)
-            for source, part in measured
-        ]
-        each: list[ChannelKernel] = []
-        for (kernel, part), root in zip(compared, self._given_roots(len(compared)), strict=True):
-            scales = self.scales if kernel.view in ALIGNED else SUMMARY_SCALES
-            each += learn_widths(kernel, part, shares, scales, root)
-        return SeriesKernels(
-            samples=samples,
-            each=tuple(each),
-            length=length,
-            triangular=self.triangular or 0,
-            has_scales=len(self.scales) > 1,
-            dtype=self.dtype,
-            table_dtype=self.table_dtype,
-        )
-
-    def by_channel(self, n_channels: int) -> Averaged | None:
-        """One kernel per channel, the mean of its views, by which channels are weighed."""
-        if self.groups != WEIGHED or self.channel_weights is not None or n_channels == 1:
-            return None
-        each = replace(self, scales=(float(np.median(self.scales)),), groups=None)
-        return Averaged(each, {f"channel {channel}": [channel] for channel in range(n_channels)})
-
-    def weighed(self, weights: FloatArray) -> Self:
-        return replace(self, channel_weights=weights)
-
-    def _find_sources(self, series: SeriesSet) -> list[ChannelKernel]:
-        """The channels of every group, or each channel on its own."""
-        n_channels, groups, weights = series.n_channels, self.groups, self.channel_weights
-        places = {name: place for place, name in enumerate(series.channel_names or ())}
-        names = series.channel_names or [f"channel {channel}" for channel in range(n_channels)]
-        if weights is None and groups == WEIGHED and n_channels > 1:
-            weights = np.ones(n_channels)
-        if weights is not None:
-            if np.shape(weights) != (n_channels,):
-                raise ValueError(
-                    f"GlobalAlignment(channel_weights=...) has shape {np.shape(weights)}, expected "
-                    f"({n_channels},): one per channel. Leave it out to learn them."
-                )
-            kept, is_group = np.flatnonzero(weights), bool(np.count_nonzero(weights) > 1)
-            amounts = np.asarray(weights, dtype=np.float64)[kept]
-            shares, label = amounts / amounts.sum(), TOGETHER if is_group else names[kept[0]]
-            return [ChannelKernel(tuple(kept.tolist()), label, is_group, tuple(shares.tolist()))]
-        if groups is None or isinstance(groups, str):
-            return [ChannelKernel((channel,), name) for channel, name in enumerate(names)]
-        sources = []
-        for group, members in groups.items():
-            found = [places.get(m, -1) if isinstance(m, str) else int(m) for m in members]
-            is_known = all(0 <= channel < n_channels for channel in found)
-            if not is_known or not found or len(set(found)) < len(found):
-                known = f", or one of {', '.join(places)}" if places else ""
-                raise ValueError(
-                    f"Group {group!r} lists the channels {list(members)}, expected different "
-                    f"numbers from 0 to {n_channels - 1}{known}, and at least one. Correct "
-                    "`groups`, or leave it out for one kernel per channel."
-                )
-            sources.append(ChannelKernel(tuple(found), str(group), is_group=True))
-        return sources
-
-    def _given_roots(self, n_sources: int) -> list[float | None]:
-        if self.bandwidth is None:
-            return [None] * n_sources
-        given = np.asarray(self.bandwidth, dtype=np.float64)
-        if given.shape not in ((), (n_sources,)):
-            raise ValueError(
-                f"GlobalAlignment(bandwidth=...) has shape {given.shape}, expected one number or "
-                f"({n_sources},): one per channel or group, for every window of every view. Leave "
-                "it out to learn it."
-            )
-        return list(np.sqrt(np.broadcast_to(given, (n_sources,))))
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SeriesKernels(SampleKernels):
     """Global alignment kernels between time series, each on a channel or on several together.
@@ -304,16 +77,12 @@ class SeriesKernels(SampleKernels):
     inputs: IntArray | None = None  # the input channels that the samples have; all when None
     has_scales: bool = False  # whether a channel is aligned at several scales
     dtype: str = "float64"  # of the computations
-    table_dtype: str = "float64"  # of `tabulated`
 
     input_kind: ClassVar[str] = "series"
+    per_kernel = ("each",)
     sample_type: ClassVar[Any] = SeriesSet
     has_unit_diagonal = True
     most_kernels = 20
-
-    @property
-    def n_kernels(self) -> int:
-        return len(self.each)
 
     @property
     def value_cost(self) -> float:  # type: ignore[override]
@@ -398,10 +167,6 @@ class SeriesKernels(SampleKernels):
                 out[differ, index] = values
         return out
 
-    def select(self, indices: ArrayLike) -> Self:
-        chosen = check_indices(indices, self.n_kernels)
-        return replace(self, each=tuple(self.each[index] for index in chosen))
-
     def cross(self, samples: SeriesSet) -> Self:
         needed = self._used if self.inputs is None else self.inputs
         require_columns(needed, samples.n_channels, "channel")
@@ -422,7 +187,7 @@ class SeriesKernels(SampleKernels):
 
     def tabulated(self) -> Tabulated:
         n_samples, n_done = self.shape[0], 0
-        values = np.ones((self.n_kernels, n_samples * (n_samples - 1) // 2), self.table_dtype)
+        values = np.ones((self.n_kernels, n_samples * (n_samples - 1) // 2))
         # The constant kernel is 1.
         varying = [index for index, kernel in enumerate(self.each) if kernel.rate > 0]
         total = max(1, len(varying) * values.shape[1])
@@ -437,7 +202,7 @@ class SeriesKernels(SampleKernels):
 
     def as_table(self, values: FloatArray) -> Tabulated:
         return Tabulated(
-            values=values.astype(self.table_dtype, copy=False),
+            table=values,
             n_samples=self.shape[0],
             kernels=np.arange(self.n_kernels),
             names=tuple(self.kernel_names()),
@@ -474,9 +239,9 @@ class SeriesKernels(SampleKernels):
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
         return dict(zip(names, self.samples[row].tolist(), strict=True))
 
-    @classmethod
-    def keys(cls, samples: SeriesSet) -> list[bytes]:
-        return [one.astype("<f8").tobytes() for one in _comparable(samples)]
+    def keys(self, samples: SeriesSet | None = None) -> list[bytes]:
+        series = _comparable(self.samples if samples is None else samples)
+        return [one.astype("<f8").tobytes() for one in series]
 
     def aligned(self, weights: FloatArray) -> tuple[SeriesKernels, FloatArray]:
         return self, weights
@@ -488,13 +253,224 @@ class SeriesKernels(SampleKernels):
         check_columns(self._used, self.inputs, self.samples.n_channels, form)
         require(self.length is None or self.length > 0, f"series have the length {self.length}")
         require(self.triangular >= 0, f"the triangular kernel has the width {self.triangular}")
-        require({self.dtype, self.table_dtype} <= set(DTYPES), f"numbers are none of {DTYPES}")
+        require(self.dtype in DTYPES, f"numbers are none of {DTYPES}")
 
     @property
     def _used(self) -> IntArray:
         """The sorted channels of the samples that the kernels read."""
         channels = [channel for kernel in self.each for channel in kernel.channels]
         return np.unique(np.array(channels, dtype=np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalAlignment(BaseKernelBank):
+    """Global alignment kernels on each channel alone, so that a weight is a channel's weight.
+
+    The kernel of Cuturi (2007, 2011) sums over all alignments of two series what the local kernels
+    along the alignment multiply to,
+    ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)``, with ``k = e / (2 - e)`` and
+    ``e = exp(-||x_i - y_j||**2 / (scale * bandwidth))``. It is divided by the roots of the
+    self-similarities, so that every series has similarity 1 with itself. Series may have any
+    lengths, and computations are safe for thousands of steps.
+
+    A channel that is constant in the training part gets the constant kernel 1: it cannot separate
+    anything, and a new value at prediction time is not penalised.
+
+    Parameters
+    ----------
+    scales : tuple of float
+        One kernel per channel and scale, all scales of a channel side by side.
+    views : tuple of str
+        What of a channel is compared, each by kernels of its own. "values" and "differences", of
+        successive steps, are aligned at every scale. The others are numbers that sum a channel up,
+        compared at one scale, thousands of times faster: "level" (the mean), "trend" (the slope),
+        "spread" (the logarithm of the standard deviation), "spectrum" (logarithms of the power of
+        12 slow frequencies), "distribution" (10 quantiles), "autocorrelation" (10 lags) and
+        "patterns" (how often each of 84 short shapes occurs, at four widths).
+    windows : tuple of int
+        Into how many parts time is divided. 1 is all of it; 2 adds kernels on three windows of half
+        the time, 4 on seven of a quarter, which slide by half their length. A weight then says when
+        something matters; series are aligned within the window.
+    groups : mapping from names to channels, or "weighed", optional
+        One kernel per group instead of one per channel; the squared distances of its channels,
+        given by number or name, are summed. Give them one unit first. "weighed" is a single group
+        of all channels, each in its own unit and with a weight of its own, which `fit` learns as it
+        learns those of features; `on` alone gives all the same.
+    length : "auto", int or None
+        Resample every series to this number of steps, linearly. "auto" takes the mean length of the
+        training part if differences in length alone would lower the mean kernel by 5 %, 100 steps
+        if it is larger, and does not resample otherwise. None never resamples: the kernel then
+        mostly compares lengths.
+    triangular : int, optional
+        Width of the triangular kernel on time steps: a step is compared only with those fewer
+        steps away than this, with weights that fall with the distance. Faster, and series whose
+        lengths differ by as much have similarity 0.
+    bandwidth : float or array, optional
+        ``2 sigma**2``, the squared width in squared units of the channels; learned from the
+        training part when None. An array has one entry per channel or group, for every window of
+        every view.
+    dtype : {"float64", "float32"}
+        The numbers to compute with; in single precision kernels are right to about six digits.
+    channel_weights : array of shape (n_channels,), optional
+        The weights of the channels that are "weighed", those of weight 0 being left out. When None,
+        `fit` learns them.
+
+    Notes
+    -----
+    Missing values are NaN. When series are resampled gaps are interpolated; otherwise a time step
+    at which a channel (one of a group) is missing is left out of that kernel, which compares the
+    observed subsequences. Either way a kernel compares functions of the series and stays positive
+    semi-definite.
+
+    Examples
+    --------
+    >>> X = SeriesSet.from_list([[[0.0, 1.0, 2.0]], [[0.0, 1.0, 1.0, 2.0]], [[2.0, 1.0, 0.0]]])
+    >>> K = GlobalAlignment().on(X).evaluate(0)
+    >>> bool(K[0, 1] > K[0, 2])
+    True
+    """
+
+    kind = SeriesKernels
+
+    scales: tuple[float, ...] = (1.0,)
+    views: tuple[str, ...] = ("values",)
+    windows: tuple[int, ...] = (1,)
+    groups: Channels | str | None = None
+    length: int | str | None = "auto"
+    triangular: int | None = None
+    bandwidth: float | FloatArray | None = None
+    dtype: str = "float64"
+    channel_weights: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        check_widths("GlobalAlignment", self.scales, self.bandwidth, "channel")
+        _require(
+            _lists(self.views, lambda view: view in VIEWS),
+            f"views={self.views!r}) must be a tuple of different names among {', '.join(VIEWS)}. "
+            "Use ('values',) to compare nothing else",
+        )
+        _require(
+            _lists(self.windows, lambda n_parts: n_parts is not None and _is_count(n_parts)),
+            f"windows={self.windows!r}) must be a tuple of different positive whole numbers, such "
+            "as (1, 2, 4). Use (1,) to compare whole series",
+        )
+        _require(
+            self.length == "auto" if isinstance(self.length, str) else _is_count(self.length),
+            f"length={self.length!r}) must be a positive whole number, 'auto' or None. Use 'auto' "
+            "to resample where lengths differ much",
+        )
+        _require(
+            _is_count(self.triangular),
+            f"triangular={self.triangular!r}) must be a positive whole number of time steps. Leave "
+            "it out to compare all steps with each other",
+        )
+        _require(
+            self.groups is None or len(self.groups) > 0,
+            "groups={}) has no groups, expected at least one. Leave it out for one kernel per "
+            "channel",
+        )
+        _require(
+            not isinstance(self.groups, str) or self.groups == WEIGHED,
+            f"groups={self.groups!r}) must be 'weighed' or a mapping from names to channels. Leave "
+            "it out for one kernel per channel",
+        )
+        _require(
+            self.groups != WEIGHED or self.bandwidth is None,
+            f"groups='weighed', bandwidth={self.bandwidth!r}) has two rules for widths: weighed "
+            "channels have their own. Leave out one of them",
+        )
+        _require(
+            self.dtype in DTYPES,
+            f"dtype={self.dtype!r}) must be 'float64' or 'float32'. Leave it out for double "
+            "precision",
+        )
+        weights = np.asarray(1.0 if self.channel_weights is None else self.channel_weights)
+        is_share = bool(np.all(weights >= 0) and 0 < weights.sum() < np.inf)
+        _require(
+            self.channel_weights is None or (is_share and self.groups == WEIGHED),
+            f"channel_weights={self.channel_weights}) must be numbers of at least 0, not all of "
+            "them 0, and go with groups='weighed'. Leave it out to learn them",
+        )
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> SeriesKernels:
+        # A set is taken as it is: channels that no kernel reads may hold anything.
+        samples = X if isinstance(X, SeriesSet) else read_series(X)
+        shares = check_sample_weight(sample_weight, len(samples))
+        sources = self._find_sources(samples)
+        used = np.flatnonzero(shares)
+        series, shares = samples[used], shares[used]
+        is_weighed = any(source.shares for source in sources)
+        length = find_length(series, self.length, shares, fills_gaps=is_weighed)
+        parts = [prepare_channels(series, source.channels, length) for source in sources]
+        measured = [
+            (replace(source, units=find_units(part, shares, is_weighed=is_weighed)), part)
+            for source, part in zip(sources, parts, strict=True)
+        ]
+        compared = [
+            (replace(source, view=view, window=window), part)
+            for view in self.views
+            for window in find_windows(self.windows)
+            for source, part in measured
+        ]
+        roots: Any = [None] * len(compared)
+        if self.bandwidth is not None:
+            unit = "channel or group, for every window of every view"
+            roots = read_roots("GlobalAlignment", self.bandwidth, len(compared), unit)
+        each: list[ChannelKernel] = []
+        for (kernel, part), root in zip(compared, roots, strict=True):
+            scales = self.scales if kernel.view in ALIGNED else SUMMARY_SCALES
+            each += learn_widths(kernel, part, shares, scales, root)
+        return SeriesKernels(
+            samples=samples,
+            each=tuple(each),
+            length=length,
+            triangular=self.triangular or 0,
+            has_scales=len(self.scales) > 1,
+            dtype=self.dtype,
+        )
+
+    def by_channel(self, n_channels: int) -> Averaged | None:
+        """One kernel per channel, the mean of its views, by which channels are weighed."""
+        if self.groups != WEIGHED or self.channel_weights is not None or n_channels == 1:
+            return None
+        each = replace(self, scales=(float(np.median(self.scales)),), groups=None)
+        return Averaged(each, {f"channel {channel}": [channel] for channel in range(n_channels)})
+
+    def weighed(self, weights: FloatArray) -> Self:
+        return replace(self, channel_weights=weights)
+
+    def _find_sources(self, series: SeriesSet) -> list[ChannelKernel]:
+        """The channels of every group, or each channel on its own."""
+        n_channels, groups, weights = series.n_channels, self.groups, self.channel_weights
+        places = {name: place for place, name in enumerate(series.channel_names or ())}
+        names = series.channel_names or [f"channel {channel}" for channel in range(n_channels)]
+        if weights is None and groups == WEIGHED and n_channels > 1:
+            weights = np.ones(n_channels)
+        if weights is not None:
+            if np.shape(weights) != (n_channels,):
+                raise ValueError(
+                    f"GlobalAlignment(channel_weights=...) has shape {np.shape(weights)}, expected "
+                    f"({n_channels},): one per channel. Leave it out to learn them."
+                )
+            kept, is_group = np.flatnonzero(weights), bool(np.count_nonzero(weights) > 1)
+            amounts = np.asarray(weights, dtype=np.float64)[kept]
+            shares, label = amounts / amounts.sum(), TOGETHER if is_group else names[kept[0]]
+            return [ChannelKernel(tuple(kept.tolist()), label, is_group, tuple(shares.tolist()))]
+        if groups is None or isinstance(groups, str):
+            return [ChannelKernel((channel,), name) for channel, name in enumerate(names)]
+        sources = []
+        for group, members in groups.items():
+            found = [places.get(m, -1) if isinstance(m, str) else int(m) for m in members]
+            is_known = all(0 <= channel < n_channels for channel in found)
+            if not is_known or not found or len(set(found)) < len(found):
+                known = f", or one of {', '.join(places)}" if places else ""
+                raise ValueError(
+                    f"Group {group!r} lists the channels {list(members)}, expected different "
+                    f"numbers from 0 to {n_channels - 1}{known}, and at least one. Correct "
+                    "`groups`, or leave it out for one kernel per channel."
+                )
+            sources.append(ChannelKernel(tuple(found), str(group), is_group=True))
+        return sources
 
 
 def _comparable(series: SeriesSet) -> SeriesSet:

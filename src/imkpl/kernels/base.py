@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 
 from imkpl._checks import LARGEST, require
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.equal import Groups
-from imkpl.kernels.forms import Form
+from imkpl.kernels.forms import Form, Groups
 from imkpl.kernels.sources import as_slice
 
 # Maximum number of samples in a prototype, unless the user or the kernels say otherwise.
@@ -55,15 +54,10 @@ class BaseKernel(ABC):
     'laplace'
     """
 
-    @property
-    def reads(self) -> str:
-        """The samples it reads: "vectors" (rows of a numeric 2-D array) or "anything"."""
-        return "vectors"
-
-    @property
-    def has_unit_diagonal(self) -> bool:
-        """Whether k(x, x) = 1 for every x by construction."""
-        return False
+    # Whether samples are rows of a numeric 2-D array; otherwise they may be anything.
+    vector_input: bool = True
+    # Whether k(x, x) = 1 for every x by construction.
+    has_unit_diagonal: bool = False
 
     @property
     def label(self) -> str:
@@ -143,9 +137,9 @@ class Kernels(ABC):
     built. The matrices are square and symmetric, of samples with themselves, unless `between` or
     `cross` made them. Kernels are frozen: every method returns new objects.
 
-    New kernels need `n_kernels`, `shape`, `kernel_names`, `select`, `take`, `between`, `cross`,
-    `read`, and `evaluate` or `combine`, each of which follows from the other. The rest follows from
-    `evaluate`, one kernel at a time. Override what can be done faster.
+    New kernels need `per_kernel`, `shape`, `kernel_names`, `take`, `between`, `cross`, `read`, and
+    `evaluate` or `combine`, each of which follows from the other. The rest follows from `evaluate`,
+    one kernel at a time. Override what can be done faster.
 
     Examples
     --------
@@ -161,12 +155,16 @@ class Kernels(ABC):
     # columns alone, so that they may stay on disk), "tables", "words", "series", "similarities"
     # (kernel values with all training samples) or "anything".
     input_kind: ClassVar[str] = "vectors"
+    # The fields with one entry per kernel.
+    per_kernel: ClassVar[tuple[str, ...]] = ()
     # What a cell holds where there is nothing.
     absent: ClassVar[Any] = None
     # Whether a cell can be changed without changing what other kernels read.
     has_free_cells: ClassVar[bool] = True
-    # Whether K_l(x, x) = 1 for every x and l by construction.
+    # Whether K_l(x, x) = 1 for every x and l by construction, and on average over the training
+    # part; kernels with one of these are not rescaled.
     has_unit_diagonal: bool = False
+    has_unit_norms: bool = False
     # How many kernels a model keeps at most unless the user says so; None for any number.
     most_kernels: int | None = None
     # How many samples a prototype is made of unless the user says so; None for any number.
@@ -181,9 +179,9 @@ class Kernels(ABC):
     # What kernels are
 
     @property
-    @abstractmethod
     def n_kernels(self) -> int:
         """The number of base kernels."""
+        return len(getattr(self, self.per_kernel[0]))
 
     @property
     @abstractmethod
@@ -208,11 +206,6 @@ class Kernels(ABC):
     def input_columns(self) -> IntArray | None:
         """The sorted input columns that the kernels read; None when they read everything."""
         return None
-
-    @property
-    def has_unit_norms(self) -> bool:
-        """Whether K_l(x, x) is 1 on average over the training part; then nothing is rescaled."""
-        return self.has_unit_diagonal
 
     # The operator and its adjoint
 
@@ -311,9 +304,14 @@ class Kernels(ABC):
 
     # The same kernels on other samples, and some of the kernels
 
-    @abstractmethod
     def select(self, indices: ArrayLike) -> Self:
         """The listed kernels, in that order, on the same samples."""
+        chosen, selected = check_indices(indices, self.n_kernels), {}
+        for name in self.per_kernel:
+            entries = getattr(self, name)
+            is_array = isinstance(entries, np.ndarray)
+            selected[name] = entries[chosen] if is_array else tuple(entries[i] for i in chosen)
+        return replace(self, **selected)  # type: ignore[type-var]
 
     @abstractmethod
     def take(self, rows: ArrayLike) -> Kernels:
@@ -419,9 +417,11 @@ class Kernels(ABC):
         """The least and the largest number of each of `input_columns`; NaN for others."""
         return None
 
-    @classmethod
-    def keys(cls, samples: Any) -> list[bytes] | None:
-        """One key per sample, equal for equal samples; None where equality means nothing."""
+    def keys(self, samples: Any = None) -> list[bytes] | None:
+        """One key per sample, equal for equal ones, of these samples or of others as `read`.
+
+        None where equality means nothing.
+        """
         return None
 
     def check(self, form: Form) -> None:
@@ -430,6 +430,10 @@ class Kernels(ABC):
         For kernels from a file, in which fields have the right types but may have any sizes.
         """
         require(self.is_square, "there are kernels between different samples")
+        for name in self.per_kernel:
+            entries = getattr(self, name)
+            is_right = len(entries) == self.n_kernels and getattr(entries, "ndim", 1) == 1
+            require(is_right, f"the {name} are not one for each of {self.n_kernels} kernels")
 
     def check_weights(self, weights: ArrayLike) -> FloatArray:
         """One number per kernel, or an error that says what was wrong."""
@@ -473,8 +477,14 @@ class SampleKernels(Kernels):
     def sample(self, row: int) -> Any:
         return self.samples[row]
 
-    def take(self, rows: ArrayLike) -> Self:
-        return replace(self, samples=take_samples(self.samples, rows), others=None)
+    @property
+    def n_far_values(self) -> int:  # type: ignore[override]
+        return int(self.samples.shape[1]) if hasattr(self.samples, "distribute") else 0
+
+    def take(self, rows: ArrayLike) -> Any:
+        taken = replace(self, samples=take_samples(self.samples, rows), others=None)
+        # Samples that come in blocks are gathered; the machines that had them still compute.
+        return self.samples.distribute(taken) if hasattr(self.samples, "distribute") else taken
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
         left = self.samples if rows is None else take_samples(self.samples, rows)
@@ -487,6 +497,9 @@ class SampleKernels(Kernels):
         self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
     ) -> list[Found]:
         found: list[Found] = []
+        if hasattr(self.samples, "distribute"):
+            found = self.samples.map_in_steps(function, rows, step, *per_row)
+            return found
         for start in range(0, rows.size, step):
             places = np.arange(start, min(start + step, rows.size))
             samples = take_samples(self.samples, rows[places])
@@ -499,14 +512,12 @@ class ColumnwiseKernels(SampleKernels):
     """Kernels that each read one column of samples, which are indexed like arrays."""
 
     columns: IntArray  # the column of the samples that each kernel reads
+    rates: FloatArray  # the factor on its numbers; 0 where they do not vary or do not occur
     inputs: IntArray | None = None  # the input columns that the samples have; all when None
 
+    per_kernel = ("columns", "rates")
     # What a column is called in messages.
     column_word: ClassVar[str] = "column"
-
-    @property
-    def n_kernels(self) -> int:
-        return int(self.columns.size)
 
     @property
     def kernel_columns(self) -> IntArray:
@@ -540,6 +551,7 @@ class ColumnwiseKernels(SampleKernels):
         shape = self.samples.shape
         require(len(shape) == 2, f"the samples have the shape {shape}, expected two axes")
         check_columns(self.columns, self.inputs, shape[1], form)
+        require((self.rates >= 0).all(), "a kernel has a rate below 0")
 
 
 def inside(name: str, field: str = "kernels") -> Any:
@@ -585,7 +597,6 @@ class WrappedKernels(Kernels):
     sample = inside("sample")
     check = inside("check")
 
-    select = rewrap("select")
     take = rewrap("take")
     between = rewrap("between")
     cross = rewrap("cross")
@@ -599,6 +610,9 @@ class WrappedKernels(Kernels):
     def around(self, kernels: Kernels) -> Self:
         """The same around other kernels."""
         return replace(self, kernels=kernels)
+
+    def select(self, indices: ArrayLike) -> Self:
+        return super().select(indices).around(self.kernels.select(indices))
 
 
 def count_samples(X: Any) -> int:
@@ -767,14 +781,6 @@ def check_columns(columns: IntArray, inputs: IntArray | None, n_columns: int, fo
         inputs is None or inputs.size == n_columns, "samples have not as many columns as are listed"
     )
     require(last < (form.n_features or 0), f"column {last} is not among those of the input")
-
-
-def check_per_kernel(values: FloatArray, n_kernels: int, name: str) -> None:
-    """Raise unless there is one number of at least 0 per kernel."""
-    is_right = values.shape == (n_kernels,) and not (values < 0).any()
-    require(
-        is_right, f"the {name} are not one number of at least 0 for each of {n_kernels} kernels"
-    )
 
 
 def require_columns(needed: IntArray, n_found: int, word: str = "column") -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.base import Found, Kernels, SampleKernels, check_magnitude
-from imkpl.kernels.equal import Groups, rank_keys, rank_rows
+from imkpl.kernels.base import Found, Kernels, check_magnitude
+from imkpl.kernels.forms import Groups, rank_keys, rank_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +56,15 @@ class BlockSamples(ABC):
     ) -> list[Found]:
         """``function(block, *common, *per_row)`` of every part, computed where the part lies."""
 
+    def map_in_steps(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, `step` of them at a time, where they are."""
+        return self.view(rows).map(InSteps(function, step), per_row=per_row)
+
     def __getitem__(self, indices: Any) -> FloatArray:
         wanted, places = np.unique(np.asarray(indices, dtype=np.intp), return_inverse=True)
-        found = self.view(wanted).map(_take_all)
+        found = self.view(wanted).map(np.asarray)
         joined = join_rows(found, (wanted.size, self.shape[1]))
         is_same = wanted.size == places.size and bool(np.all(np.diff(places) == 1))
         return joined if is_same else np.asarray(joined[places])
@@ -163,28 +168,6 @@ class RowBlocks(BlockSamples):
         return found
 
 
-class BlockKernels(SampleKernels):
-    """Kernels on samples that come in blocks, of which `take` gathers some."""
-
-    # The same kernels on samples in one place.
-    gathered: ClassVar[Any]
-
-    @property
-    def n_far_values(self) -> int:  # type: ignore[override]
-        return int(self.samples.shape[1])
-
-    def take(self, rows: ArrayLike) -> Any:
-        values = {field.name: getattr(self, field.name) for field in fields(self.gathered)}
-        kernels = self.gathered(**{**values, "samples": self.samples[rows], "others": None})
-        return self.samples.distribute(kernels)
-
-    def map_samples(
-        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
-    ) -> list[Found]:
-        found: list[Found] = self.samples.view(rows).map(InSteps(function, step), per_row=per_row)
-        return found
-
-
 @dataclass(frozen=True, eq=False)
 class InSteps:
     """A function of a part of the samples, computed `step` of them at a time."""
@@ -242,10 +225,6 @@ def sum_long(terms: FloatArray, axis: int) -> FloatArray:
     So a sum over parts is a sum over all samples, usually to the last bit.
     """
     return np.asarray(terms.sum(axis=axis, dtype=np.longdouble), dtype=np.float64)
-
-
-def _take_all(block: FloatArray) -> FloatArray:
-    return block
 
 
 def _find_largest(block: FloatArray, origin: FloatArray) -> FloatArray:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -18,12 +18,10 @@ from imkpl.kernels.base import (
     BaseKernel,
     BaseKernelBank,
     SampleKernels,
-    check_indices,
     check_magnitude,
     check_vectors,
     count_samples,
 )
-from imkpl.kernels.blocks import BlockKernels, BlockSamples
 from imkpl.kernels.forms import Form
 from imkpl.kernels.per_feature import (
     PerFeatureGaussian,
@@ -71,8 +69,6 @@ class Gaussian(BaseKernel):
         The squared width. When None, `adapt` sets it to the mean squared distance over all
         ordered pairs of training samples; samples without any spread get the constant kernel 1
         (an infinite bandwidth).
-    learns_bandwidth : bool
-        Set by `adapt`: the bandwidth was learned, and another `adapt` learns it again.
 
     Examples
     --------
@@ -84,7 +80,8 @@ class Gaussian(BaseKernel):
     """
 
     bandwidth: float | None = None
-    learns_bandwidth: bool = False
+
+    has_unit_diagonal = True
 
     def __post_init__(self) -> None:
         if self.bandwidth is not None and not self.bandwidth > 0:
@@ -93,16 +90,12 @@ class Gaussian(BaseKernel):
                 "from the training part."
             )
 
-    @property
-    def has_unit_diagonal(self) -> bool:
-        return True
-
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> Gaussian:
         """The kernel with the mean squared distance of X as bandwidth, unless one was given."""
-        if self.bandwidth is not None and not self.learns_bandwidth:
+        if self.bandwidth is not None:
             return self
         spread = float(np.sum(root_mean_squared_difference(X, sample_weight) ** 2))
-        return replace(self, bandwidth=spread if spread > 0 else np.inf, learns_bandwidth=True)
+        return Gaussian(spread if spread > 0 else np.inf)
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
         if self.bandwidth is None:
@@ -173,11 +166,7 @@ class FunctionKernel(BaseKernel):
             )
 
     @property
-    def reads(self) -> str:
-        return "vectors" if self.vector_input else "anything"
-
-    @property
-    def has_unit_diagonal(self) -> bool:
+    def has_unit_diagonal(self) -> bool:  # type: ignore[override]
         return self.unit_diagonal
 
     @property
@@ -190,12 +179,6 @@ class FunctionKernel(BaseKernel):
         else:
             values = np.asarray(self.function(X, X if Y is None else Y), dtype=np.float64)
         return _check_output(values, X, Y, self.label)
-
-    def diagonal(self, X: Any) -> FloatArray:
-        if self.pairwise and not self.unit_diagonal:
-            samples = (X[i] for i in range(count_samples(X)))
-            return np.array([self.function(x, x) for x in samples], dtype=np.float64)
-        return super().diagonal(X)
 
     def _evaluate_pairs(self, X: Any, Y: Any) -> FloatArray:
         n_rows = count_samples(X)
@@ -238,7 +221,7 @@ class NamedKernel(BaseKernel):
             )
 
     @property
-    def has_unit_diagonal(self) -> bool:
+    def has_unit_diagonal(self) -> bool:  # type: ignore[override]
         return PAIRWISE_NAMES[self.name]
 
     @property
@@ -310,14 +293,12 @@ class KernelStack(BaseKernelBank):
     @property
     def kind(self) -> type[FunctionKernels]:
         """Kernels on rows of a numeric 2-D array where any kernel needs them, else on anything."""
-        is_numeric = any(kernel.reads == "vectors" for kernel in self.kernels)
+        is_numeric = any(kernel.vector_input for kernel in self.kernels)
         return VectorFunctionKernels if is_numeric else FunctionKernels
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FunctionKernels:
         kind = self.kind
         samples = check_vectors(X) if kind is VectorFunctionKernels else _as_sequence(X)
-        if isinstance(samples, BlockSamples):
-            kind = BlockFunctionKernels
         kernels = tuple(kernel.adapt(samples, sample_weight) for kernel in self.kernels)
         labels = [kernel.label for kernel in kernels]
         names = tuple(
@@ -335,10 +316,7 @@ class FunctionKernels(SampleKernels):
     names: tuple[str, ...]  # those that several kernels share are numbered
 
     input_kind: ClassVar[str] = "anything"
-
-    @property
-    def n_kernels(self) -> int:
-        return len(self.kernels)
+    per_kernel = ("kernels", "names")
 
     @property
     def has_unit_diagonal(self) -> bool:  # type: ignore[override]
@@ -357,18 +335,9 @@ class FunctionKernels(SampleKernels):
             return super().diagonal()
         return np.column_stack([kernel.diagonal(self.samples) for kernel in self.kernels])
 
-    def select(self, indices: ArrayLike) -> Self:
-        chosen = check_indices(indices, self.n_kernels)
-        kernels, names = ([part[i] for i in chosen] for part in (self.kernels, self.names))
-        return replace(self, kernels=tuple(kernels), names=tuple(names))
-
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
         return _as_sequence(X), form
-
-    def check(self, form: Form) -> None:
-        super().check(form)
-        require(len(self.names) == len(self.kernels), "there is not one name per kernel")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -380,12 +349,6 @@ class VectorFunctionKernels(VectorInput, FunctionKernels):
         shape = self.samples.shape
         is_right = len(shape) == 2 and shape[1] == form.n_features
         require(is_right, f"the samples have the shape {shape}, expected {form.n_features} columns")
-
-
-class BlockFunctionKernels(BlockKernels, VectorFunctionKernels):
-    """The same kernels on samples that come in blocks."""
-
-    gathered = VectorFunctionKernels
 
 
 def _as_sequence(X: Any) -> Any:

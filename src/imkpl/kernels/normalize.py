@@ -86,7 +86,8 @@ class Normalized(BaseWrapper):
 
 def normalized(kernels: Kernels) -> Kernels:
     """Kernels divided by the norms of their samples, or as they are if these are 1 on average."""
-    return kernels if kernels.has_unit_norms else NormalizedKernels(kernels)
+    has_norms = kernels.has_unit_diagonal or kernels.has_unit_norms
+    return kernels if has_norms else NormalizedKernels(kernels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +132,10 @@ class NormalizedKernels(WrappedKernels):
         return values.astype(dtype, copy=False)
 
     def select(self, indices: ArrayLike) -> Self:
-        chosen, others = check_indices(indices, self.n_kernels), self.others_inverse
-        others = None if others is None else others[:, chosen]
-        return replace(self, kernels=self.kernels.select(chosen), others_inverse=others)
+        selected, others = super().select(indices), self.others_inverse
+        if others is None:
+            return selected
+        return replace(selected, others_inverse=others[:, np.atleast_1d(indices)])
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
         others = self.inverse[np.asarray(columns, dtype=np.intp)]
@@ -182,6 +184,11 @@ class LinearKernels(WrappedKernels):
     def combine_few(self, weights: FloatArray) -> FloatArray:
         return self.kernels.combine_few(self.spread(weights))
 
+    def diagonal(self) -> FloatArray:
+        if self.has_unit_diagonal:
+            return super().diagonal()
+        return self.gather(self.kernels.diagonal().T).T
+
 
 @dataclass(frozen=True, eq=False)
 class ScaledKernels(LinearKernels):
@@ -189,22 +196,12 @@ class ScaledKernels(LinearKernels):
 
     factors: FloatArray
 
-    def evaluate(self, index: int) -> FloatArray:
-        return np.asarray(self.factors[index] * self.kernels.evaluate(index))
+    per_kernel = ("factors",)
 
     def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         values = self.kernels.pairs(rows, columns, dtype)
         values *= self.factors.astype(values.dtype)
         return values
-
-    def diagonal(self) -> FloatArray:
-        if self.kernels.has_unit_diagonal:
-            return np.broadcast_to(self.factors, (self.shape[0], self.n_kernels))
-        return np.asarray(self.factors * self.kernels.diagonal())
-
-    def select(self, indices: ArrayLike) -> Self:
-        chosen = check_indices(indices, self.n_kernels)
-        return replace(self, kernels=self.kernels.select(chosen), factors=self.factors[chosen])
 
     def spread(self, weights: FloatArray) -> FloatArray:
         return weights * self.factors
@@ -340,17 +337,8 @@ class AveragedKernels(LinearKernels):
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         return list(self.names)
 
-    def evaluate(self, index: int) -> FloatArray:
-        chosen = check_indices([index], self.n_kernels)
-        return self.kernels.combine(self.shares[chosen].toarray()[0])
-
     def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         return np.asarray(self.kernels.pairs(rows, columns) @ self.shares.T, dtype=dtype)
-
-    def diagonal(self) -> FloatArray:
-        if self.has_unit_diagonal:
-            return super().diagonal()
-        return np.asarray(self.kernels.diagonal() @ self.shares.T)
 
     def select(self, indices: ArrayLike) -> Self:
         chosen = check_indices(indices, self.n_kernels)

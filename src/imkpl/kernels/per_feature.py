@@ -15,19 +15,24 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
-    check_indices,
     check_magnitude,
     check_pairs,
-    check_per_kernel,
     check_rows,
     check_sample_weight,
     check_vectors,
     iterate_blocks,
     take_samples,
 )
-from imkpl.kernels.blocks import BlockKernels, BlockSamples, RowBlocks, sum_long
-from imkpl.kernels.equal import Groups, group_rows
-from imkpl.kernels.forms import Form, find_ranges, ordered_records, read_few, validate_numbers
+from imkpl.kernels.blocks import BlockSamples, RowBlocks, sum_long
+from imkpl.kernels.forms import (
+    Form,
+    Groups,
+    find_ranges,
+    group_rows,
+    ordered_records,
+    read_few,
+    validate_numbers,
+)
 from imkpl.kernels.sources import ColumnSource, as_slice, has_row_blocks, open_source
 from imkpl.kernels.sparse_rows import (
     FEW_SUMMED,
@@ -94,107 +99,12 @@ class VectorInput:
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
         return dict(zip(names, self.samples[row].tolist(), strict=True))
 
-    @classmethod
-    def keys(cls, samples: Any) -> list[bytes] | None:
+    def keys(self, samples: Any = None) -> list[bytes] | None:
+        samples = self.samples if samples is None else samples
         if not isinstance(samples, np.ndarray):
             return None
         # Adding zero turns -0 into 0.
         return [row.tobytes() for row in np.ascontiguousarray(samples) + 0.0]
-
-
-@dataclass(frozen=True, eq=False)
-class PerFeatureGaussian(BaseKernelBank):
-    """A Gaussian kernel on each feature alone, so that a kernel's weight is a feature's weight.
-
-    ``K_l(x, y) = exp(-(x_l - y_l)**2 / (scale * bandwidth_l))``, where ``bandwidth_l`` is the mean
-    squared difference of feature l over all ordered pairs of training samples, twice its variance.
-
-    A feature that is constant in the training part gets the constant kernel 1: it cannot separate
-    anything, and a new value at prediction time is not penalised.
-
-    Parameters
-    ----------
-    bandwidth : float or array of shape (n_features,), optional
-        Squared width, in squared units of the features; learned from the training part when
-        None. An array has one entry per feature (per entry of `features`, where that is given).
-    scales : tuple of float
-        One kernel per feature and scale, all scales of a feature side by side.
-    features : array of shape (n_used,), optional
-        The columns that get kernels; all when None.
-    tolerance : float, optional
-        The largest error of a kernel value in `contract_rows`, between 0 and 1, where that is
-        faster than the exact sum. None, 0 and anything below 1e-13 mean exact sums only.
-    dtype : float64 or float32
-        Arithmetic and result of `combine`. Single precision is two to four times as fast, and right
-        to 1e-6 of the largest value.
-
-    Examples
-    --------
-    >>> kernels = PerFeatureGaussian().on(np.array([[0.0, 1.0], [2.0, 1.0]]))
-    >>> bool(np.isclose(kernels.combine([1.0, 0.0])[0, 1], np.exp(-2.0)))
-    True
-    >>> kernels.evaluate(1)
-    array([[1., 1.],
-           [1., 1.]])
-    """
-
-    bandwidth: float | FloatArray | None = None
-    scales: tuple[float, ...] = (1.0,)
-    features: IntArray | None = None
-    tolerance: float | None = 1e-6
-    dtype: DTypeLike = np.float64
-
-    def __post_init__(self) -> None:
-        check_widths("PerFeatureGaussian", self.scales, self.bandwidth, "feature")
-        if self.tolerance is not None and not 0 <= self.tolerance < 1:
-            raise ValueError(
-                f"PerFeatureGaussian(tolerance={self.tolerance}) must be at least 0 and below 1. "
-                "Use None for exact sums, or leave it out for 1e-6."
-            )
-        if np.dtype(self.dtype) not in (np.float64, np.float32):
-            raise ValueError(
-                f"PerFeatureGaussian(dtype={self.dtype}) must be float64 or float32. Leave it out "
-                "for float64."
-            )
-
-    @property
-    def kind(self) -> type[FeatureKernels]:
-        return FeatureKernels
-
-    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FeatureKernels:
-        samples = check_vectors(X)
-        n_features = samples.shape[1]
-        used = np.arange(n_features)
-        if self.features is not None:
-            used = np.asarray(self.features, dtype=np.intp)
-        if used.ndim != 1 or np.any((used < 0) | (used >= n_features)):
-            raise ValueError(
-                f"PerFeatureGaussian(features={self.features}) must list columns of X, 0 to "
-                f"{n_features - 1}. Leave it out to use them all."
-            )
-        columns = np.repeat(used, len(self.scales))
-        scales = np.tile(np.asarray(self.scales, dtype=np.float64), used.size)
-        if self.bandwidth is None:
-            roots = root_mean_squared_difference(samples, sample_weight)[columns]
-        else:
-            given = np.asarray(self.bandwidth, dtype=np.float64)
-            if given.shape not in ((), (used.size,)):
-                raise ValueError(
-                    f"PerFeatureGaussian(bandwidth=...) has shape {given.shape}, expected one "
-                    f"number or one per feature, ({used.size},). Leave it out to learn it."
-                )
-            given = np.broadcast_to(given, (used.size,))
-            roots = np.sqrt(np.repeat(given, len(self.scales)))
-        kind = BlockFeatureKernels if isinstance(samples, BlockSamples) else FeatureKernels
-        return kind(
-            samples=samples,
-            columns=columns,
-            rates=invert_roots(np.sqrt(scales) * roots),
-            scales=scales,
-            has_scales=len(self.scales) > 1,
-            tolerance=self.tolerance,
-            precision=np.dtype(self.dtype).name,
-        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -204,13 +114,13 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
     Samples are an array, or columns that are read from where they are (`ColumnSource`).
     """
 
-    rates: FloatArray  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
-    scales: FloatArray  # the factor on each bandwidth
+    scales: FloatArray  # the factor on each bandwidth; rates are 1 / sqrt(scale * bandwidth)
     has_scales: bool = False  # whether a feature has several kernels
     tolerance: float | None = 1e-6  # the largest error of a kernel value in `contract_rows`
     precision: str = "float64"  # of `combine`
 
     input_kind: ClassVar[str] = "columns"
+    per_kernel = ("columns", "rates", "scales")
     order: ClassVar[str | None] = None
     has_unit_diagonal = True
 
@@ -321,15 +231,6 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
             products[block] = sum_rows_on_grid(system, values, self.rates[block], grid)
         return products
 
-    def select(self, indices: ArrayLike) -> Self:
-        chosen = check_indices(indices, self.n_kernels)
-        return replace(
-            self,
-            columns=self.columns[chosen],
-            rates=self.rates[chosen],
-            scales=self.scales[chosen],
-        )
-
     def in_single_precision(self) -> Self:
         return replace(self, precision="float32")
 
@@ -341,12 +242,12 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         return {"kind": "number", "rate": float(self.rates[index])}
 
     def ranges(self) -> FloatArray:
+        if isinstance(self.samples, BlockSamples):
+            return np.asarray(self.samples.ranges[self.input_columns])
         return find_ranges(np.asarray(self.samples[:, np.unique(self.columns)]))
 
     def check(self, form: Form) -> None:
         super().check(form)
-        check_per_kernel(self.rates, self.n_kernels, "rates")
-        check_per_kernel(self.scales, self.n_kernels, "scales")
         check_precision(self.precision)
 
     def _blocks(self, n_kernels: int) -> Iterator[slice]:
@@ -358,13 +259,78 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
             yield slice(groups.start * group, min(groups.stop * group, n_kernels))
 
 
-class BlockFeatureKernels(BlockKernels, FeatureKernels):
-    """The same kernels on samples that come in blocks."""
+@dataclass(frozen=True, eq=False)
+class PerFeatureGaussian(BaseKernelBank):
+    """A Gaussian kernel on each feature alone, so that a kernel's weight is a feature's weight.
 
-    gathered = FeatureKernels
+    ``K_l(x, y) = exp(-(x_l - y_l)**2 / (scale * bandwidth_l))``, where ``bandwidth_l`` is the mean
+    squared difference of feature l over all ordered pairs of training samples, twice its variance.
 
-    def ranges(self) -> FloatArray:
-        return np.asarray(self.samples.ranges[self.input_columns])
+    A feature that is constant in the training part gets the constant kernel 1: it cannot separate
+    anything, and a new value at prediction time is not penalised.
+
+    Parameters
+    ----------
+    bandwidth : float or array of shape (n_features,), optional
+        Squared width, in squared units of the features; learned from the training part when
+        None. An array has one entry per feature.
+    scales : tuple of float
+        One kernel per feature and scale, all scales of a feature side by side.
+    tolerance : float, optional
+        The largest error of a kernel value in `contract_rows`, between 0 and 1, where that is
+        faster than the exact sum. None, 0 and anything below 1e-13 mean exact sums only.
+    dtype : float64 or float32
+        Arithmetic and result of `combine`. Single precision is two to four times as fast, and right
+        to 1e-6 of the largest value.
+
+    Examples
+    --------
+    >>> kernels = PerFeatureGaussian().on(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    >>> bool(np.isclose(kernels.combine([1.0, 0.0])[0, 1], np.exp(-2.0)))
+    True
+    >>> kernels.evaluate(1)
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    kind = FeatureKernels
+
+    bandwidth: float | FloatArray | None = None
+    scales: tuple[float, ...] = (1.0,)
+    tolerance: float | None = 1e-6
+    dtype: DTypeLike = "float64"
+
+    def __post_init__(self) -> None:
+        check_widths("PerFeatureGaussian", self.scales, self.bandwidth, "feature")
+        if self.tolerance is not None and not 0 <= self.tolerance < 1:
+            raise ValueError(
+                f"PerFeatureGaussian(tolerance={self.tolerance}) must be at least 0 and below 1. "
+                "Use None for exact sums, or leave it out for 1e-6."
+            )
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
+            raise ValueError(
+                f"PerFeatureGaussian(dtype={self.dtype}) must be float64 or float32. Leave it out "
+                "for float64."
+            )
+        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FeatureKernels:
+        samples = check_vectors(X)
+        n_features, n_scales = samples.shape[1], len(self.scales)
+        if self.bandwidth is None:
+            roots = root_mean_squared_difference(samples, sample_weight)
+        else:
+            roots = read_roots("PerFeatureGaussian", self.bandwidth, n_features, "feature")
+        scales = np.tile(np.asarray(self.scales, dtype=np.float64), n_features)
+        return FeatureKernels(
+            samples=samples,
+            columns=np.repeat(np.arange(n_features), n_scales),
+            rates=invert_roots(np.sqrt(scales) * np.repeat(roots, n_scales)),
+            scales=scales,
+            has_scales=n_scales > 1,
+            tolerance=self.tolerance,
+            precision=str(self.dtype),
+        )
 
 
 def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None) -> FloatArray:
@@ -431,6 +397,17 @@ def check_widths(owner: str, scales: Any, bandwidth: Any, unit: str) -> None:
             f"{owner}(bandwidth={bandwidth}) must be positive. Leave it out to learn it from the "
             "training part."
         )
+
+
+def read_roots(owner: str, bandwidth: Any, n_widths: int, unit: str) -> FloatArray:
+    """The roots of bandwidths that were given, one for each of `n_widths` units."""
+    given = np.asarray(bandwidth, dtype=np.float64)
+    if given.shape not in ((), (n_widths,)):
+        raise ValueError(
+            f"{owner}(bandwidth=...) has shape {given.shape}, expected one number or "
+            f"({n_widths},): one per {unit}. Leave it out to learn it."
+        )
+    return np.sqrt(np.broadcast_to(given, (n_widths,)))
 
 
 def check_precision(name: str) -> None:

@@ -1,10 +1,10 @@
-"""Kernels that are read, not computed: a user's matrices."""
+"""Kernels that are read, not computed: a user's matrices, and expensive ones in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,8 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     Found,
+    Kernels,
     SampleKernels,
-    check_indices,
     check_pairs,
 )
 from imkpl.kernels.forms import Form, validate
@@ -25,47 +25,6 @@ from imkpl.kernels.sources import as_slice
 TOLERANCE = 1e-8
 # Entries of all kernels that are read at a time; strided reads stay in the cache.
 BLOCK_ENTRIES = 2**15
-
-
-@dataclass(frozen=True)
-class Precomputed(BaseKernelBank):
-    """A bank over a stack of kernel matrices of shape (n_samples, n_train, n_kernels).
-
-    Samples come first, so that scikit-learn's split of a pairwise input,
-    ``X[np.ix_(rows, columns)]``, keeps the kernels together. A 2-D array is one kernel. The
-    stack is never copied; single precision stays, sums are in double precision.
-
-    Examples
-    --------
-    >>> K = np.stack([np.eye(3), np.ones((3, 3))], axis=-1)
-    >>> kernels = Precomputed().on(K)
-    >>> kernels.combine([0.25, 0.5])
-    array([[0.75, 0.5 , 0.5 ],
-           [0.5 , 0.75, 0.5 ],
-           [0.5 , 0.5 , 0.75]])
-
-    New samples come with their similarities to all training samples:
-
-    >>> kernels.take([0]).cross(np.full((1, 3, 2), 0.2)).combine([0.25, 0.5])
-    array([[0.15]])
-    """
-
-    @property
-    def kind(self) -> type[StackKernels]:
-        return StackKernels
-
-    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> StackKernels:
-        stack = _as_stack(X)
-        _check_training_stack(stack)
-        n_samples, _, n_kernels = stack.shape
-        return StackKernels(
-            samples=stack, places=np.arange(n_samples), kernels=np.arange(n_kernels)
-        )
-
-    def on_rows(
-        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
-    ) -> StackKernels:
-        return self.on(X).take(rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,13 +39,10 @@ class StackKernels(SampleKernels):
     kernels: IntArray  # which kernels of the stack are used
 
     input_kind: ClassVar[str] = "similarities"
+    per_kernel = ("kernels",)
     sample_type: ClassVar[Any] = type(None)
     # Other training stacks are refused.
     has_unit_diagonal = True
-
-    @property
-    def n_kernels(self) -> int:
-        return int(self.kernels.size)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -125,9 +81,6 @@ class StackKernels(SampleKernels):
         left, right = self.places[rows], self.places[columns]
         values = self._stack[left[:, np.newaxis], right[:, np.newaxis], self.kernels]
         return np.asarray(values, dtype=dtype)
-
-    def select(self, indices: ArrayLike) -> Self:
-        return replace(self, kernels=self.kernels[check_indices(indices, self.n_kernels)])
 
     def take(self, rows: ArrayLike) -> Self:
         return replace(self, places=self.places[np.asarray(rows, dtype=np.intp)], others=None)
@@ -171,12 +124,7 @@ class StackKernels(SampleKernels):
         shape, n_train = np.shape(X), form.n_features
         is_stack, n_stacked = len(shape) in (2, 3), shape[2] if len(shape) == 3 else 1
         if n_train is None:
-            if not is_stack or shape[0] != shape[1] or 0 in shape:
-                raise ValueError(
-                    f"The training similarities have shape {shape}, expected (n_train, n_train) or "
-                    "(n_train, n_train, n_kernels). Fit on similarities between training samples; "
-                    "the kernels belong on the last axis (numpy.moveaxis(K, 0, -1))."
-                )
+            _check_square(shape)
         elif not is_stack or shape[1] != n_train or n_stacked != form.n_stacked:
             raise ValueError(
                 f"The similarities have shape {shape}, expected (n_samples, {n_train}, "
@@ -200,6 +148,162 @@ class StackKernels(SampleKernels):
         return np.asarray(self.samples)
 
 
+@dataclass(frozen=True)
+class Precomputed(BaseKernelBank):
+    """A bank over a stack of kernel matrices of shape (n_samples, n_train, n_kernels).
+
+    Samples come first, so that scikit-learn's split of a pairwise input,
+    ``X[np.ix_(rows, columns)]``, keeps the kernels together. A 2-D array is one kernel. The
+    stack is never copied; single precision stays, sums are in double precision.
+
+    Examples
+    --------
+    >>> K = np.stack([np.eye(3), np.ones((3, 3))], axis=-1)
+    >>> kernels = Precomputed().on(K)
+    >>> kernels.combine([0.25, 0.5])
+    array([[0.75, 0.5 , 0.5 ],
+           [0.5 , 0.75, 0.5 ],
+           [0.5 , 0.5 , 0.75]])
+
+    New samples come with their similarities to all training samples:
+
+    >>> kernels.take([0]).cross(np.full((1, 3, 2), 0.2)).combine([0.25, 0.5])
+    array([[0.15]])
+    """
+
+    kind = StackKernels
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> StackKernels:
+        stack = _as_stack(X)
+        _check_training_stack(stack)
+        n_samples, _, n_kernels = stack.shape
+        return StackKernels(
+            samples=stack, places=np.arange(n_samples), kernels=np.arange(n_kernels)
+        )
+
+    def on_rows(
+        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
+    ) -> StackKernels:
+        return self.on(X).take(rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tabulated(Kernels):
+    """Kernels of unit diagonal between the same samples: the part below the diagonal, row by row.
+
+    K_l(i, j) for j < i is ``table[kernels[l], i * (i - 1) / 2 + j]``.
+    """
+
+    table: FloatArray  # (n_kernels of the table, n_samples * (n_samples - 1) / 2)
+    n_samples: int
+    kernels: IntArray  # which kernels of the table are used
+    names: tuple[str, ...]  # of all kernels of the table
+    most_kernels: int | None = None
+    rows: IntArray | None = None  # the samples in the rows; all when None
+    columns: IntArray | None = None  # the samples in the columns; None for square kernels
+
+    input_kind: ClassVar[str] = "anything"
+    per_kernel = ("kernels",)
+    has_unit_diagonal = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows = self.n_samples if self.rows is None else self.rows.size
+        return n_rows, n_rows if self.columns is None else self.columns.size
+
+    @property
+    def is_square(self) -> bool:
+        return self.columns is None
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        return [self.names[kernel] for kernel in self.kernels]
+
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        weights = self.check_weights(weights)
+        total = np.zeros(self.table.shape[1])
+        for index in np.flatnonzero(weights):
+            total += weights[index] * self.table[self.kernels[index]]
+        K = unpack(total, self.n_samples, diagonal=float(weights.sum()))
+        return K if self.is_square else K[self._corner]
+
+    def contract(self, M: ArrayLike) -> FloatArray:
+        matrix = self.check_matrix(M)
+        if not self.is_square:
+            # A sample may be listed more than once.
+            n_samples, (rows, columns) = self.n_samples, self._corner
+            places = (rows * n_samples + columns).ravel()
+            whole = np.bincount(places, matrix.ravel(), minlength=n_samples**2)
+            matrix = whole.astype(np.float64).reshape(n_samples, n_samples)
+        # K is symmetric with ones on its diagonal: <K, M> = trace M + sum_{j<i} K_ij (M + M')_ij.
+        packed = pack(matrix + matrix.T)
+        products = [packed @ self.table[kernel] for kernel in self.kernels]
+        return np.asarray(np.trace(matrix) + np.array(products, dtype=np.float64))
+
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
+        rows, columns = check_pairs(rows, columns, self.n_samples)
+        out = np.ones((rows.size, self.n_kernels), dtype=dtype)
+        differ = np.flatnonzero(rows != columns)
+        places = find_places(rows[differ], columns[differ])
+        for place, kernel in enumerate(self.kernels):
+            out[differ, place] = self.table[kernel, places]
+        return out
+
+    def take(self, rows: ArrayLike) -> Self:
+        chosen = np.asarray(rows, dtype=np.intp)
+        left, right = (chosen[places] for places in np.tril_indices(chosen.size, -1))
+        values = self.table[:, find_places(left, right)]
+        # The same sample listed twice is at distance 0 from itself.
+        values[:, left == right] = 1.0
+        return replace(self, table=values, n_samples=int(chosen.size))
+
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
+        left = None if rows is None else np.asarray(rows, dtype=np.intp)
+        return replace(self, rows=left, columns=np.asarray(columns, dtype=np.intp))
+
+    def cross(self, samples: Any) -> NoReturn:
+        raise ValueError(
+            "Kernels that were tabulated hold no samples, so that others cannot be compared with "
+            "them. Use cross() of the kernels before tabulated()."
+        )
+
+    @classmethod
+    def read(cls, X: Any, form: Form) -> NoReturn:
+        raise ValueError(
+            "Kernels that were tabulated hold no samples, and read none. Use read() of the kernels "
+            "before tabulated()."
+        )
+
+    @property
+    def _corner(self) -> Any:
+        """Rows and columns of the whole matrix."""
+        everyone = np.arange(self.n_samples)
+        places = (everyone if some is None else some for some in (self.rows, self.columns))
+        return np.ix_(*places)
+
+
+def find_places(rows: IntArray, columns: IntArray) -> IntArray:
+    """Where pairs of different samples stand in a packed matrix."""
+    larger, smaller = np.maximum(rows, columns), np.minimum(rows, columns)
+    places = larger * (larger - 1) // 2 + smaller
+    return np.where(rows == columns, 0, places)
+
+
+def pack(matrix: FloatArray) -> FloatArray:
+    """The entries below the diagonal, row by row."""
+    return np.concatenate([np.empty(0), *(row[:i] for i, row in enumerate(matrix))])
+
+
+def unpack(packed: FloatArray, n_samples: int, diagonal: float = 1.0) -> FloatArray:
+    """The symmetric matrix of packed entries."""
+    matrix = np.empty((n_samples, n_samples))
+    for i in range(n_samples):
+        row = packed[i * (i - 1) // 2 : i * (i + 1) // 2]
+        matrix[i, :i] = row
+        matrix[:i, i] = row
+        matrix[i, i] = diagonal
+    return matrix
+
+
 def normalize_stack(K: ArrayLike) -> FloatArray:
     """A copy of the kernels with ones on their diagonals, ``K_ij / sqrt(K_ii K_jj)``.
 
@@ -220,7 +324,7 @@ def normalize_stack(K: ArrayLike) -> FloatArray:
            [0.5, 1. ]])
     """
     stack = _as_stack(K)
-    _check_square(stack)
+    _check_square(stack.shape)
     norms = np.einsum("iil->il", stack).astype(np.float64)
     bad = np.flatnonzero(~np.all(norms > 0, axis=0))
     if bad.size:
@@ -248,17 +352,17 @@ def _as_stack(X: Any) -> FloatArray:
     return stack[:, :, np.newaxis] if stack.ndim == 2 else stack
 
 
-def _check_square(stack: FloatArray) -> None:
-    if stack.shape[0] != stack.shape[1]:
+def _check_square(shape: tuple[int, ...]) -> None:
+    if len(shape) not in (2, 3) or shape[0] != shape[1] or 0 in shape:
         raise ValueError(
-            f"The training kernels have shape {stack.shape}, expected as many rows as columns. "
-            "Fit on similarities between training samples; rows of new samples are for predict. "
-            "The kernels belong on the last axis (numpy.moveaxis(K, 0, -1))."
+            f"The training similarities have shape {shape}, expected (n_train, n_train) or "
+            "(n_train, n_train, n_kernels). Fit on similarities between training samples; the "
+            "kernels belong on the last axis (numpy.moveaxis(K, 0, -1))."
         )
 
 
 def _check_training_stack(stack: FloatArray) -> None:
-    _check_square(stack)
+    _check_square(stack.shape)
     # Single precision cannot do better than its own rounding.
     precision = float(np.finfo(np.result_type(stack.dtype, np.float32)).eps)
     tolerance = max(TOLERANCE, 8 * precision)

@@ -38,15 +38,11 @@ class ColumnSource(ABC):
     is_read_in_parts = True
 
     def __init__(
-        self,
-        n_samples: int,
-        n_features: int,
-        feature_names: list[str] | None = None,
-        rows: IntArray | None = None,
+        self, n_samples: int, n_features: int, feature_names: list[str] | None = None
     ) -> None:
         self._size = (n_samples, n_features)
         self.feature_names = feature_names
-        self._rows = rows
+        self._rows: IntArray | None = None
 
     @abstractmethod
     def _read(self, columns: IntArray) -> Any:
@@ -97,8 +93,6 @@ class ArrayColumns(ColumnSource):
     ----------
     array : array of shape (n_samples, n_features)
         Where the data is.
-    rows : int array, optional
-        The samples to show.
 
     Examples
     --------
@@ -110,7 +104,7 @@ class ArrayColumns(ColumnSource):
     (1, 3)
     """
 
-    def __init__(self, array: Any, rows: IntArray | None = None) -> None:
+    def __init__(self, array: Any) -> None:
         shape = tuple(getattr(array, "shape", ()))
         kind = np.dtype(getattr(array, "dtype", object)).kind
         if len(shape) != 2 or kind not in "biuf":
@@ -119,7 +113,7 @@ class ArrayColumns(ColumnSource):
                 "a 2-D array of numbers (n_samples, n_features). Pass the data set itself, not "
                 "the file or group that holds it."
             )
-        super().__init__(shape[0], shape[1], None, rows)
+        super().__init__(shape[0], shape[1])
         self.array = array
 
     def _read(self, columns: IntArray) -> Any:
@@ -187,8 +181,6 @@ class SparseColumns(ColumnSource):
     ----------
     matrix : sparse matrix or array of shape (n_samples, n_features)
         Kept in compressed columns.
-    rows : int array, optional
-        The samples to show.
 
     Examples
     --------
@@ -196,8 +188,8 @@ class SparseColumns(ColumnSource):
     array([0., 1., 0.])
     """
 
-    def __init__(self, matrix: Any, rows: IntArray | None = None) -> None:
-        super().__init__(matrix.shape[0], matrix.shape[1], None, rows)
+    def __init__(self, matrix: Any) -> None:
+        super().__init__(matrix.shape[0], matrix.shape[1])
         self.matrix = sp.csc_array(matrix)
 
     def _read(self, columns: IntArray) -> Any:
@@ -213,8 +205,6 @@ class ParquetColumns(ColumnSource):
         The file.
     columns : sequence of str, optional
         Which columns are features; all by default.
-    rows : int array, optional
-        The samples to show.
 
     Notes
     -----
@@ -234,7 +224,7 @@ class ParquetColumns(ColumnSource):
            [4.]])
     """
 
-    def __init__(self, path: Any, columns: Any = None, rows: IntArray | None = None) -> None:
+    def __init__(self, path: Any, columns: Any = None) -> None:
         try:
             from pyarrow import parquet
         except ImportError as error:
@@ -257,7 +247,7 @@ class ParquetColumns(ColumnSource):
                 f"{self.path.name} has no column {missing[0]!r}, expected the names of columns of "
                 f"that file. Its first are {stored[:5]}."
             )
-        super().__init__(self._file.metadata.num_rows, len(names), names, rows)
+        super().__init__(self._file.metadata.num_rows, len(names), names)
 
     def _read(self, columns: IntArray) -> Any:
         names = [self.feature_names[i] for i in columns] if self.feature_names else []
@@ -281,7 +271,8 @@ class ParquetColumns(ColumnSource):
     def split(self, target: str) -> tuple[ParquetColumns, Any]:
         """All columns but `target` as features, and that one as an array of labels."""
         others = [name for name in self.feature_names or [] if name != target]
-        features = ParquetColumns(self.path, others, self._rows)
+        features = ParquetColumns(self.path, others)
+        features._rows = self._rows
         ParquetColumns(self.path, [target])  # raises if there is no such column
         labels = self._file.read(columns=[target]).column(target).to_numpy()
         return features, labels if self._rows is None else labels[self._rows]

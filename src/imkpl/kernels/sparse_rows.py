@@ -137,19 +137,14 @@ class SparseRows:
         mixes = None if self.mixes is None else _renumber(self.mixes, self.used)
         return SparseRows(_renumber(self.rows, kept), self.weights, mixes)
 
-    def merge(self) -> tuple[float, FloatArray, IntArray, IntArray]:
-        """``rows' diag(weights) rows`` as its trace and the pairs above its diagonal."""
-        whole = join_mixes(self.rows, self.mixes)
-        matrix = sp.csr_array(whole.T @ (whole * self.weights[:, np.newaxis]))
-        upper = sp.coo_array(sp.triu(matrix, 1))
-        left, right = (index.astype(np.intp) for index in upper.coords)
-        return float(matrix.trace()), 2.0 * upper.data, left, right
-
 
 def merged_pairs(
     rows: SparseRows, grid: Grid | None, n_kernels: int
 ) -> tuple[float, FloatArray, IntArray, IntArray] | None:
-    """The merged pairs of the rows where summing over them is the cheaper way, else None."""
+    """``rows' diag(weights) rows`` as its trace and the pairs above its diagonal.
+
+    None where summing over these pairs is not the cheaper way.
+    """
     # A mix of samples, or a row of them, fills about two windows of the grid.
     lengths, n_windows = np.ones(rows.rows.shape[1]), rows.rows.nnz + 2 * rows.rows.shape[0]
     if rows.mixes is not None:
@@ -157,14 +152,21 @@ def merged_pairs(
         n_windows += rows.mixes.nnz + np.count_nonzero(rows.rows.indices >= rows.n_samples)
     sizes = rows.rows.astype(bool).astype(np.float64) @ lengths
     merge_work = MERGE_WORK * float(sizes @ sizes)
-    if grid is None:
-        return rows.merge() if merge_work <= MERGE_WORK * rows.used.size**2 else None
-    grid_work = float(grid.width * (CELL_WORK * n_windows + FILL_WORK * rows.used.size))
-    few = max(FEW_PAIRS, FEW_SUMMED // max(1, n_kernels))
-    if merge_work > max(MERGE_KERNELS * grid_work, MERGE_WORK * few):
+    most_work, most_pairs = MERGE_WORK * rows.used.size**2, np.inf
+    if grid is not None:
+        grid_work = float(grid.width * (CELL_WORK * n_windows + FILL_WORK * rows.used.size))
+        few = max(FEW_PAIRS, FEW_SUMMED // max(1, n_kernels))
+        most_work = max(MERGE_KERNELS * grid_work, MERGE_WORK * few)
+        most_pairs = max(grid_work, few)
+    if merge_work > most_work:
         return None
-    merged = rows.merge()
-    return merged if merged[1].size <= max(grid_work, few) else None
+    whole = join_mixes(rows.rows, rows.mixes)
+    matrix = sp.csr_array(whole.T @ (whole * rows.weights[:, np.newaxis]))
+    upper = sp.coo_array(sp.triu(matrix, 1))
+    if upper.nnz > most_pairs:
+        return None
+    left, right = (index.astype(np.intp) for index in upper.coords)
+    return float(matrix.trace()), 2.0 * upper.data, left, right
 
 
 def sum_rows_on_grid(

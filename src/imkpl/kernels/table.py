@@ -9,23 +9,19 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
-    check_indices,
-    check_per_kernel,
     check_sample_weight,
     inside,
 )
-from imkpl.kernels.equal import Groups, group_rows
-from imkpl.kernels.forms import Form, find_ranges, ordered_records, validate
+from imkpl.kernels.forms import Form, Groups, find_ranges, group_rows, ordered_records, validate
 from imkpl.kernels.per_feature import (
     FeatureKernels,
-    PerFeatureGaussian,
     check_precision,
     invert_roots,
     root_mean_squared_difference,
@@ -41,167 +37,19 @@ TIE = 1e-12
 Vocabulary = tuple[Hashable, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class PerColumn(BaseKernelBank):
-    """A kernel on each column of a table, so that a kernel's weight is a column's weight.
-
-    Columns of numbers get the Gaussian kernel of `PerFeatureGaussian`. Columns of categories get
-    the overlap kernel, 1 for two equal categories and 0 for others. Which columns are which:
-    :func:`imkpl.tables.read_table`.
-
-    Missing cells follow one rule, in the training part and for new samples:
-
-    * A missing number is taken for the weighted median of its column in the training part. The
-      bandwidth of the column is learned from the numbers that are there.
-    * A missing category is a category of its own.
-    * Every column with missing cells in the training part gets one more kernel, "`name` is
-      missing": 1 for two cells that are both missing or both there, 0 otherwise. So that a cell is
-      missing can be a reason.
-    * In a column without missing cells in training, a new missing number is the median, and a new
-      missing category is like one that was not seen.
-
-    A category that was not seen in training is like no training sample: its similarity is 0. A
-    column that is constant in the training part, also one without any cell, gets the constant
-    kernel 1: it cannot separate anything, and a new value at prediction time is not penalised.
-
-    Parameters
-    ----------
-    categorical : sequence of str and int, optional
-        Columns of numbers to compare as categories, such as codes: by name, or by place.
-    tolerance : float, optional
-        As for `PerFeatureGaussian`.
-    dtype : float64 or float32
-        As for `PerFeatureGaussian`.
-
-    Notes
-    -----
-    Categories are numbered, and the overlap kernel is computed as a Gaussian kernel so narrow that
-    it vanishes between different numbers: it is below 1e-260 there, and below 1e-25 in single
-    precision. All kernels are then those of one `PerFeatureGaussian`.
-
-    Examples
-    --------
-    >>> X = [[1.0, "a"], [3.0, "b"], [None, "a"], [5.0, None]]
-    >>> kernels = PerColumn().on(X)
-    >>> kernels.kernel_names()
-    ['x0', 'x1', 'x0 is missing', 'x1 is missing']
-    >>> kernels.evaluate(1).round()
-    array([[1., 0., 1., 0.],
-           [0., 1., 0., 0.],
-           [1., 0., 1., 0.],
-           [0., 0., 0., 1.]])
-    """
-
-    categorical: Sequence[str | int] | None = None
-    tolerance: float | None = 1e-6
-    dtype: DTypeLike = np.float64
-
-    def __post_init__(self) -> None:
-        listed = self.categorical
-        is_list = listed is None or (not isinstance(listed, str) and np.ndim(listed) == 1)
-        kinds = str | int | np.integer
-        if not is_list or any(isinstance(k, bool) or not isinstance(k, kinds) for k in self._keys):
-            raise ValueError(
-                f"PerColumn(categorical={listed!r}) must be a list of names or places of columns, "
-                "such as ['code', 3]. Leave it out to compare numbers as numbers."
-            )
-        # Checks the settings that are passed on to it.
-        PerFeatureGaussian(tolerance=self.tolerance, dtype=self.dtype)
-
-    @property
-    def kind(self) -> type[TableKernels]:
-        return TableKernels
-
-    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> TableKernels:
-        table = read_table(X)
-        is_category = self._find_categorical(table)
-        columns, learned = learn_columns(table, sample_weight, is_category)
-        return TableKernels(
-            samples=table,
-            columns=columns,
-            learned=learned,
-            tolerance=self.tolerance,
-            precision=np.dtype(self.dtype).name,
-        )
-
-    @property
-    def _keys(self) -> tuple[Any, ...]:
-        return () if self.categorical is None else tuple(self.categorical)
-
-    def _find_categorical(self, table: Table) -> BoolArray:
-        """Which columns are compared as categories."""
-        is_category = np.array([column.categories is not None for column in table.columns])
-        for key in self._keys:
-            place = table.names.index(key) if key in table.names else key
-            if isinstance(place, str) or not 0 <= place < len(table.columns):
-                raise ValueError(
-                    f"PerColumn(categorical=...) lists {key!r}, expected names of columns or "
-                    f"places from 0 to {len(table.columns) - 1}. The columns are "
-                    f"{', '.join(table.names[:10])}{', ...' if len(table.names) > 10 else ''}."
-                )
-            is_category[place] = True
-        return is_category
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnKernels:
-    """What is learned about the columns of a table, one entry per kernel."""
-
-    is_mark: BoolArray  # whether the kernel compares only if the cell is missing
-    rates: FloatArray  # one over the width of a Gaussian kernel; 0 for the constant kernel
-    fills: FloatArray  # the number that stands for a missing one
-    vocabularies: tuple[Vocabulary | None, ...]  # categories in training; None for numbers, marks
-    labels: tuple[str, ...]  # names of the kernels
-
-    def at(self, indices: IntArray) -> ColumnKernels:
-        """The listed kernels in that order."""
-        return ColumnKernels(
-            self.is_mark[indices],
-            self.rates[indices],
-            self.fills[indices],
-            tuple(self.vocabularies[i] for i in indices),
-            tuple(self.labels[i] for i in indices),
-        )
-
-    def check(self, n_kernels: int) -> None:
-        """Raise a ValueError unless there is one entry per kernel."""
-        check_per_kernel(self.rates, n_kernels, "rates")
-        for each in (self.is_mark, self.fills, self.vocabularies, self.labels):
-            is_right = len(each) == n_kernels and getattr(each, "ndim", 1) == 1
-            require(is_right, f"there is not one entry for each of {n_kernels} kernels")
-
-    def encode(self, columns: IntArray, *tables: Table) -> tuple[FloatArray, ...]:
-        """Tables as arrays of numbers in which kernel l is a Gaussian kernel on column l.
-
-        Categories that were not seen in training get codes of their own, the same in all tables.
-        """
-        encoded = tuple(np.empty((len(table), columns.size)) for table in tables)
-        for kernel, column in enumerate(columns.tolist()):
-            vocabulary = self.vocabularies[kernel]
-            if vocabulary is not None:
-                codes = _encode_categories(tables, column, vocabulary)
-                for array, values in zip(encoded, codes, strict=True):
-                    array[:, kernel] = values
-                continue
-            for array, table in zip(encoded, tables, strict=True):
-                values, is_missing = table.values[:, column], np.isnan(table.values[:, column])
-                if self.is_mark[kernel]:
-                    array[:, kernel] = is_missing
-                else:
-                    _require_numbers(table, column)
-                    array[:, kernel] = np.where(is_missing, self.fills[kernel], values)
-        return encoded
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableKernels(ColumnwiseKernels):
     """Kernels on columns of tables, computed as Gaussian kernels on columns of numbers."""
 
-    learned: ColumnKernels
+    is_mark: BoolArray  # whether a kernel compares only if the cell is missing
+    fills: FloatArray  # the number that stands for a missing one
+    categories: tuple[Vocabulary | None, ...]  # those in training; None for numbers, marks
+    labels: tuple[str, ...]  # names of the kernels
     tolerance: float | None = 1e-6  # as in `FeatureKernels`
     precision: str = "float64"
 
     input_kind: ClassVar[str] = "tables"
+    per_kernel = ("columns", "is_mark", "rates", "fills", "categories", "labels")
     sample_type: ClassVar[Any] = Table
     has_unit_diagonal = True
 
@@ -218,28 +66,48 @@ class TableKernels(ColumnwiseKernels):
         """The same kernels on the encoded tables: kernel l reads column l."""
         tables = (self.samples,) if self.is_square else (self.samples, self.others)
         return FeatureKernels(
-            *self.learned.encode(self.columns, *tables),
+            *self.encode(*tables),
             columns=np.arange(self.n_kernels),
-            rates=self.learned.rates,
+            rates=self.rates,
             scales=np.ones(self.n_kernels),
             tolerance=self.tolerance,
             precision=self.precision,
         )
 
+    def encode(self, *tables: Table) -> tuple[FloatArray, ...]:
+        """Tables as arrays of numbers in which kernel l is a Gaussian kernel on column l.
+
+        Categories that were not seen in training get codes of their own, the same in all tables.
+        """
+        encoded = tuple(np.empty((len(table), self.n_kernels)) for table in tables)
+        for kernel, column in enumerate(self.columns.tolist()):
+            vocabulary = self.categories[kernel]
+            if vocabulary is not None:
+                codes = _encode_categories(tables, column, vocabulary)
+                for array, values in zip(encoded, codes, strict=True):
+                    array[:, kernel] = values
+                continue
+            for array, table in zip(encoded, tables, strict=True):
+                values, is_missing = table.values[:, column], np.isnan(table.values[:, column])
+                if self.is_mark[kernel]:
+                    array[:, kernel] = is_missing
+                else:
+                    _require_numbers(table, column)
+                    array[:, kernel] = np.where(is_missing, self.fills[kernel], values)
+        return encoded
+
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The column's name, and "`name` is missing" for the kernels that compare just that."""
         if feature_names is None:
-            return list(self.learned.labels)
-        kinds = zip(self.kernel_columns.tolist(), self.learned.is_mark.tolist(), strict=True)
+            return list(self.labels)
+        kinds = zip(self.kernel_columns.tolist(), self.is_mark.tolist(), strict=True)
         names = ((str(feature_names[column]), is_mark) for column, is_mark in kinds)
         return [mark_name(name) if is_mark else name for name, is_mark in names]
 
     def select(self, indices: ArrayLike) -> Self:
-        chosen = check_indices(indices, self.n_kernels)
-        selected = replace(self, columns=self.columns[chosen], learned=self.learned.at(chosen))
-        return selected._computed_by(self.features.select(chosen))
+        return super().select(indices)._computed_by(self.features.select(indices))
 
-    def take(self, rows: ArrayLike) -> Self:
+    def take(self, rows: ArrayLike) -> Any:
         return super().take(rows)._computed_by(self.features.take(rows))
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
@@ -280,37 +148,35 @@ class TableKernels(ColumnwiseKernels):
     def cells(self, row: int) -> list[Any] | None:
         """What each kernel reads in a row: the cell, or whether it is missing."""
         cells = self.samples.display_values(row)
-        kinds = zip(self.columns.tolist(), self.learned.is_mark.tolist(), strict=True)
+        kinds = zip(self.columns.tolist(), self.is_mark.tolist(), strict=True)
         return [cells[column] is None if is_mark else cells[column] for column, is_mark in kinds]
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
         return dict(zip(names, self.samples.display_values(row), strict=True))
 
     def vocabularies(self) -> Sequence[Vocabulary | None]:
-        return self.learned.vocabularies
+        return self.categories
 
     def ranges(self) -> FloatArray:
         used = self.samples[:, np.unique(self.columns)]
         is_number = [column.categories is None for column in used.columns]
         return find_ranges(np.where(is_number, used.values, np.nan))
 
-    @classmethod
-    def keys(cls, samples: Table) -> list[bytes]:
+    def keys(self, samples: Table | None = None) -> list[bytes]:
+        table = self.samples if samples is None else samples
         # Tables number their categories as they come, so cells are compared as they were given.
-        return [json.dumps(samples.display_values(row)).encode() for row in range(len(samples))]
+        return [json.dumps(table.display_values(row)).encode() for row in range(len(table))]
 
     def rule(self, index: int) -> dict[str, Any]:
-        learned = self.learned
-        found = {"kind": "number", "rate": float(learned.rates[index])}
-        if learned.is_mark[index]:
+        found = {"kind": "number", "rate": float(self.rates[index])}
+        if self.is_mark[index]:
             return {**found, "kind": "missing"}
-        if learned.vocabularies[index] is not None:
+        if self.categories[index] is not None:
             return {**found, "kind": "category"}
-        return {**found, "fill": float(learned.fills[index])}
+        return {**found, "fill": float(self.fills[index])}
 
     def check(self, form: Form) -> None:
         super().check(form)
-        self.learned.check(self.n_kernels)
         check_precision(self.precision)
         for column, values in zip(self.samples.columns, self.samples.values.T, strict=True):
             codes = values[~np.isnan(values)]
@@ -326,20 +192,104 @@ class TableKernels(ColumnwiseKernels):
         return self
 
 
+@dataclass(frozen=True, eq=False)
+class PerColumn(BaseKernelBank):
+    """A kernel on each column of a table, so that a kernel's weight is a column's weight.
+
+    Columns of numbers get the Gaussian kernel of `PerFeatureGaussian`. Columns of categories get
+    the overlap kernel, 1 for two equal categories and 0 for others. Which columns are which:
+    :func:`imkpl.tables.read_table`.
+
+    Missing cells follow one rule, in the training part and for new samples:
+
+    * A missing number is taken for the weighted median of its column in the training part. The
+      bandwidth of the column is learned from the numbers that are there.
+    * A missing category is a category of its own.
+    * Every column with missing cells in the training part gets one more kernel, "`name` is
+      missing": 1 for two cells that are both missing or both there, 0 otherwise. So that a cell is
+      missing can be a reason.
+    * In a column without missing cells in training, a new missing number is the median, and a new
+      missing category is like one that was not seen.
+
+    A category that was not seen in training is like no training sample: its similarity is 0. A
+    column that is constant in the training part, also one without any cell, gets the constant
+    kernel 1: it cannot separate anything, and a new value at prediction time is not penalised.
+
+    Parameters
+    ----------
+    categorical : sequence of str and int, optional
+        Columns of numbers to compare as categories, such as codes: by name, or by place.
+
+    Notes
+    -----
+    Categories are numbered, and the overlap kernel is computed as a Gaussian kernel so narrow that
+    it vanishes between different numbers: it is below 1e-260 there, and below 1e-25 in single
+    precision. All kernels are then those of one `PerFeatureGaussian`.
+
+    Examples
+    --------
+    >>> X = [[1.0, "a"], [3.0, "b"], [None, "a"], [5.0, None]]
+    >>> kernels = PerColumn().on(X)
+    >>> kernels.kernel_names()
+    ['x0', 'x1', 'x0 is missing', 'x1 is missing']
+    >>> kernels.evaluate(1).round()
+    array([[1., 0., 1., 0.],
+           [0., 1., 0., 0.],
+           [1., 0., 1., 0.],
+           [0., 0., 0., 1.]])
+    """
+
+    kind = TableKernels
+
+    categorical: Sequence[str | int] | None = None
+
+    def __post_init__(self) -> None:
+        listed = self.categorical
+        is_list = listed is None or (not isinstance(listed, str) and np.ndim(listed) == 1)
+        kinds = str | int | np.integer
+        if not is_list or any(isinstance(k, bool) or not isinstance(k, kinds) for k in self._keys):
+            raise ValueError(
+                f"PerColumn(categorical={listed!r}) must be a list of names or places of columns, "
+                "such as ['code', 3]. Leave it out to compare numbers as numbers."
+            )
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> TableKernels:
+        table = read_table(X)
+        return learn_columns(table, sample_weight, self._find_categorical(table))
+
+    @property
+    def _keys(self) -> tuple[Any, ...]:
+        return () if self.categorical is None else tuple(self.categorical)
+
+    def _find_categorical(self, table: Table) -> BoolArray:
+        """Which columns are compared as categories."""
+        is_category = np.array([column.categories is not None for column in table.columns])
+        for key in self._keys:
+            place = table.names.index(key) if key in table.names else key
+            if isinstance(place, str) or not 0 <= place < len(table.columns):
+                raise ValueError(
+                    f"PerColumn(categorical=...) lists {key!r}, expected names of columns or "
+                    f"places from 0 to {len(table.columns) - 1}. The columns are "
+                    f"{', '.join(table.names[:10])}{', ...' if len(table.names) > 10 else ''}."
+                )
+            is_category[place] = True
+        return is_category
+
+
 def learn_columns(
-    table: Table, sample_weight: ArrayLike | None, is_category: BoolArray
-) -> tuple[IntArray, ColumnKernels]:
-    """The columns of kernels, one per column and one more for every column with missing cells."""
-    shares = check_sample_weight(sample_weight, len(table))
+    samples: Table, sample_weight: ArrayLike | None, is_category: BoolArray
+) -> TableKernels:
+    """Kernels on a table, one per column and one more for every column with missing cells."""
+    shares = check_sample_weight(sample_weight, len(samples))
     used = np.flatnonzero(shares)
-    is_missing = np.isnan(table.values[used])
-    n_columns = table.shape[1]
+    is_missing = np.isnan(samples.values[used])
+    n_columns = samples.shape[1]
     roots, fills = np.zeros(n_columns), np.zeros(n_columns)
     vocabularies: list[Vocabulary | None] = [None] * n_columns
     whole = np.flatnonzero(~is_category & ~is_missing.any(axis=0))
     # All at once and with the weights as given, as PerFeatureGaussian does: to the last bit.
-    roots[whole] = root_mean_squared_difference(table.values[:, whole], sample_weight)
-    table, shares = table[used], shares[used]
+    roots[whole] = root_mean_squared_difference(samples.values[:, whole], sample_weight)
+    table, shares = samples[used], shares[used]
     for column in range(n_columns):
         if is_category[column]:
             codes = np.unique(table.values[:, column])
@@ -357,14 +307,15 @@ def learn_columns(
             roots[column] = root_mean_squared_difference(values[:, np.newaxis], shares[seen])[0]
     marked = np.flatnonzero(is_missing.any(axis=0))
     varies = ~is_missing[:, marked].all(axis=0)
-    learned = ColumnKernels(
-        np.repeat([False, True], [n_columns, marked.size]),
-        np.concatenate([invert_roots(roots), np.where(varies, OVERLAP_RATE, 0.0)]),
-        np.concatenate([fills, np.zeros(marked.size)]),
-        (*vocabularies, *[None] * marked.size),
-        (*table.names, *(mark_name(table.names[column]) for column in marked)),
+    return TableKernels(
+        samples=samples,
+        columns=np.concatenate([np.arange(n_columns), marked]),
+        is_mark=np.repeat([False, True], [n_columns, marked.size]),
+        rates=np.concatenate([invert_roots(roots), np.where(varies, OVERLAP_RATE, 0.0)]),
+        fills=np.concatenate([fills, np.zeros(marked.size)]),
+        categories=(*vocabularies, *[None] * marked.size),
+        labels=(*table.names, *(mark_name(table.names[column]) for column in marked)),
     )
-    return np.concatenate([np.arange(n_columns), marked]), learned
 
 
 def mark_name(name: str) -> str:

@@ -18,15 +18,12 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
-    check_indices,
     check_pairs,
-    check_per_kernel,
     check_rows,
     check_sample_weight,
     iterate_blocks,
 )
-from imkpl.kernels.equal import Groups, group_rows
-from imkpl.kernels.forms import Form, ordered_records, validate_numbers
+from imkpl.kernels.forms import Form, Groups, group_rows, ordered_records, validate_numbers
 
 # The similarity of two documents of which one lacks the word, before kernels are scaled. Above 0,
 # so that no document and no mix of documents has the norm 0.
@@ -98,57 +95,9 @@ def damp(counts: FloatArray) -> FloatArray:
     return np.asarray(np.sign(counts) * np.log1p(np.abs(counts)))
 
 
-@dataclass(frozen=True, eq=False)
-class PerWord(BaseKernelBank):
-    """A kernel on each word of documents, so that a kernel's weight is a word's weight.
-
-    ``K_l(x, y) = z_l(x) z_l(y) / mean(z_l ** 2)``, where ``z(x)`` is ``log(1 + counts)`` of the
-    document scaled to unit length. That two documents both lack a word is no likeness, as it would
-    be to a Gaussian kernel. The mean square is that of the training part and weighs words like an
-    inverse document frequency.
-
-    The bank reads sparse matrices, which are never made dense, and arrays: counts of words, or
-    tf-idf weights, and whatever else is mostly 0 where 0 means that something is not there.
-
-    Notes
-    -----
-    ``K_l(x, x)`` is 1 on average over the training part, not for every document. 0.001 is added
-    to all values before they are scaled to that, so that a document without any of the words that a
-    model keeps has a norm as well.
-
-    Examples
-    --------
-    >>> X = sp.csr_array([[3, 0, 1], [1, 0, 0], [0, 2, 2]])
-    >>> kernels = PerWord().on(X)
-    >>> kernels.evaluate(1).round(2)
-    array([[0., 0., 0.],
-           [0., 0., 0.],
-           [0., 0., 3.]])
-    >>> round(float(np.diagonal(kernels.evaluate(0)).mean()), 6)
-    1.0
-    """
-
-    @property
-    def kind(self) -> type[WordKernels]:
-        return WordKernels
-
-    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> WordKernels:
-        documents = Documents.read(X)
-        shares = check_sample_weight(sample_weight, len(documents))
-        columns = np.arange(documents.shape[1])
-        values = documents.values(columns, np.ones(columns.size))
-        squares = values.multiply(values).T @ shares
-        is_used = squares > 0
-        squares = (1 + ABSENT) * np.where(is_used, squares, 1.0)
-        rates = np.where(is_used, 1.0 / np.sqrt(squares), 0.0)
-        return WordKernels(samples=documents, columns=columns, rates=rates)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WordKernels(ColumnwiseKernels):
     """Kernels on words of documents."""
-
-    rates: FloatArray  # the factor of each word; 0 for words that do not occur
 
     input_kind: ClassVar[str] = "words"
     sample_type: ClassVar[Any] = Documents
@@ -156,6 +105,7 @@ class WordKernels(ColumnwiseKernels):
     absent: ClassVar[Any] = 0.0
     # One word more is a longer document.
     has_free_cells: ClassVar[bool] = False
+    has_unit_norms = True
     default_sparsity = None
 
     @cached_property
@@ -167,10 +117,6 @@ class WordKernels(ColumnwiseKernels):
     def right(self) -> sp.csr_array:
         """The same for the documents of the columns."""
         return self.left if self.is_square else self.others.values(self.columns, self.rates)
-
-    @property
-    def has_unit_norms(self) -> bool:
-        return True
 
     def combine(self, weights: ArrayLike) -> FloatArray:
         weights = self.check_weights(weights)
@@ -227,10 +173,6 @@ class WordKernels(ColumnwiseKernels):
         products = self.left.toarray()[:, np.newaxis, :] * mixed
         return np.asarray(products + FLOOR * np.asarray(mixes.sum(axis=1))[:, np.newaxis])
 
-    def select(self, indices: ArrayLike) -> Self:
-        chosen = check_indices(indices, self.n_kernels)
-        return replace(self, columns=self.columns[chosen], rates=self.rates[chosen])
-
     def with_mixes(self, mixes: Any) -> Self:
         documents = self.samples
         everything = np.arange(documents.shape[1])
@@ -260,16 +202,59 @@ class WordKernels(ColumnwiseKernels):
         counts = self.samples.counts[[row]].toarray()[0].tolist()
         return {name: count for name, count in zip(names, counts, strict=True) if count}
 
-    @classmethod
-    def keys(cls, samples: Documents) -> list[bytes]:
-        return samples.keys()
+    def keys(self, samples: Documents | None = None) -> list[bytes]:
+        documents: Documents = self.samples if samples is None else samples
+        return documents.keys()
 
     def check(self, form: Form) -> None:
         super().check(form)
-        check_per_kernel(self.rates, self.n_kernels, "rates")
         lengths = self.samples.lengths
         is_right = lengths.shape == (len(self.samples),) and not (lengths < 0).any()
         require(is_right, "there is not one length of at least 0 for each document")
+
+
+@dataclass(frozen=True, eq=False)
+class PerWord(BaseKernelBank):
+    """A kernel on each word of documents, so that a kernel's weight is a word's weight.
+
+    ``K_l(x, y) = z_l(x) z_l(y) / mean(z_l ** 2)``, where ``z(x)`` is ``log(1 + counts)`` of the
+    document scaled to unit length. That two documents both lack a word is no likeness, as it would
+    be to a Gaussian kernel. The mean square is that of the training part and weighs words like an
+    inverse document frequency.
+
+    The bank reads sparse matrices, which are never made dense, and arrays: counts of words, or
+    tf-idf weights, and whatever else is mostly 0 where 0 means that something is not there.
+
+    Notes
+    -----
+    ``K_l(x, x)`` is 1 on average over the training part, not for every document. 0.001 is added
+    to all values before they are scaled to that, so that a document without any of the words that a
+    model keeps has a norm as well.
+
+    Examples
+    --------
+    >>> X = sp.csr_array([[3, 0, 1], [1, 0, 0], [0, 2, 2]])
+    >>> kernels = PerWord().on(X)
+    >>> kernels.evaluate(1).round(2)
+    array([[0., 0., 0.],
+           [0., 0., 0.],
+           [0., 0., 3.]])
+    >>> round(float(np.diagonal(kernels.evaluate(0)).mean()), 6)
+    1.0
+    """
+
+    kind = WordKernels
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> WordKernels:
+        documents = Documents.read(X)
+        shares = check_sample_weight(sample_weight, len(documents))
+        columns = np.arange(documents.shape[1])
+        values = documents.values(columns, np.ones(columns.size))
+        squares = values.multiply(values).T @ shares
+        is_used = squares > 0
+        squares = (1 + ABSENT) * np.where(is_used, squares, 1.0)
+        rates = np.where(is_used, 1.0 / np.sqrt(squares), 0.0)
+        return WordKernels(samples=documents, columns=columns, rates=rates)
 
 
 def _rows_of(matrix: sp.csr_array) -> IntArray:

@@ -63,11 +63,13 @@ def leave_one_out_similarities(
 LOG_RANGE = (-1.0, 8.0)
 
 
-def fit_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatArray) -> float:
-    """The factor t for which ``softmax(t * scores)`` has the smallest log loss."""
+def calibrate(predictor: Predictor, samples: CalibrationSamples) -> float:
+    """The temperature: the factor t for which ``softmax(t * scores)`` has the smallest log loss."""
+    labels = samples.labels
     if labels.size == 0:
         return 1.0
-    weight = sample_weight / sample_weight.sum()
+    scores = predictor.score(samples.left_out)
+    weight = samples.sample_weight / samples.sample_weight.sum()
     # One pseudo-sample, so that scores without any error do not give probabilities of one.
     smooth = 1.0 / (labels.size + 2.0)
 
@@ -92,9 +94,3 @@ def find_novelty_threshold(encoder: Encoder, samples: CalibrationSamples) -> flo
     errors = squared_residuals(codes, samples.left_out, encoder.gram)
     weight = samples.sample_weight
     return float(np.quantile(errors, USUAL, weights=weight, method="inverted_cdf"))
-
-
-def calibrate(predictor: Predictor, samples: CalibrationSamples) -> float:
-    """The temperature of a predictor's scores."""
-    scores = predictor.score(samples.left_out)
-    return fit_temperature(scores, samples.labels, samples.sample_weight)

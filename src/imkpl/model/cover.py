@@ -9,25 +9,19 @@ import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.calibration import CalibrationSamples, leave_one_out_similarities
-from imkpl.model.class_means import spread_prototypes
 from imkpl.model.problem import Problem, State, check_varying
 from imkpl.model.votes import find_sharpness
 
 
-def cover_classes(
-    kernel: FloatArray,
-    members: list[IntArray],
-    n_prototypes: int,
-    sample_weight: FloatArray,
-    is_eligible: BoolArray | None = None,
-) -> IntArray:
+def cover_classes(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntArray:
     """Samples that cover the classes, by greedy facility location over all classes at once.
 
     Maximises ``sum_i a_i max_t K(i, t)``, where t runs over the chosen samples of the class of i.
     Every class gets one sample first; the number of further ones depends on their gain.
     """
+    members, is_eligible = problem.members, problem.is_eligible
     blocks = [kernel[np.ix_(block, block)] for block in members]
-    shares = [sample_weight[block] for block in members]
+    shares = [problem.sample_weight[block] for block in members]
     order: list[int] = []
     covered: list[FloatArray] = []
     closed: list[BoolArray] = []  # chosen already, or not eligible
@@ -40,8 +34,12 @@ def cover_classes(
         order.append(samples[first])
         covered.append(block[:, first].copy())
         closed.append(is_closed)
-    gains = [_gains(*parts) for parts in zip(blocks, shares, covered, closed, strict=True)]
+    gains: list[FloatArray] = [np.empty(0)] * len(members)
+    changed = list(range(len(members)))
     for _ in range(n_prototypes - len(order)):
+        for q in changed:
+            gain = shares[q] @ np.maximum(blocks[q] - covered[q][:, None], 0.0)
+            gains[q] = np.where(closed[q], -1.0, gain)
         q = int(np.argmax([gain.max() for gain in gains]))
         new = int(np.argmax(gains[q]))
         if gains[q][new] < 0:
@@ -49,27 +47,30 @@ def cover_classes(
         closed[q][new] = True
         order.append(members[q][new])
         np.maximum(covered[q], blocks[q][:, new], out=covered[q])
-        gains[q] = _gains(blocks[q], shares[q], covered[q], closed[q])
+        changed = [q]
     return np.array(order)
-
-
-def cover_order(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntArray:
-    """The samples on which prototypes start, the most useful first."""
-    return cover_classes(
-        kernel, problem.members, n_prototypes, problem.sample_weight, problem.is_eligible
-    )
 
 
 # A kernel of unit diagonal whose smallest value exceeds this is constant but for rounding.
 CONSTANT = 1 - 1e-12
 
 
-def cover(problem: Problem, weights: FloatArray, n_prototypes: int) -> tuple[Problem, State]:
-    """The state before the first round, and the problem with the sharpness of its votes."""
-    kernel = problem.combine(weights)
-    order = cover_order(problem, kernel, n_prototypes)
-    state = place_prototypes(problem, weights, kernel, order)
-    check_varying(bool(kernel.min() < CONSTANT))
+def cover(
+    problem: Problem, weights: FloatArray, n_prototypes: int, kernel: FloatArray | None = None
+) -> tuple[Problem, State]:
+    """The state before the first round, without codes, and the problem with its sharpness."""
+    if kernel is None:
+        kernel = problem.combine(weights)
+        check_varying(bool(kernel.min() < CONSTANT))
+    seeds = cover_classes(problem, kernel, n_prototypes)
+    seeds = seeds[np.argsort(problem.labels[seeds], kind="stable")]  # sorted by class
+    n_samples, sizes = problem.labels.size, 1 / np.sqrt(np.diagonal(kernel)[seeds])
+    prototypes = sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples))
+    if problem.kernels.default_sparsity is None and problem.sparsity >= n_samples:
+        # Documents say little one by one, as no two are alike.
+        prototypes = spread_prototypes(problem, kernel, seeds)
+    codes = sp.csr_array((n_samples, seeds.size))
+    state = State(prototypes, codes, weights, kernel, log_strengths=np.zeros(seeds.size))
     return (sharpen(problem, state) if problem.settings.decision == "votes" else problem), state
 
 
@@ -87,26 +88,19 @@ def sharpen(problem: Problem, state: State) -> Problem:
     return replace(problem, sharpness=sharpness)
 
 
-def place_prototypes(
-    problem: Problem, weights: FloatArray, kernel: FloatArray, samples: IntArray
-) -> State:
-    """One prototype on each of the samples, or around it, sorted by class, and no codes yet."""
-    seeds = samples[np.argsort(problem.labels[samples], kind="stable")]
-    n_samples, sizes = problem.labels.size, 1 / np.sqrt(np.diagonal(kernel)[seeds])
-    prototypes = sp.csr_array((sizes, seeds, np.arange(seeds.size + 1)), (seeds.size, n_samples))
-    if problem.kernels.default_sparsity is None and problem.sparsity >= n_samples:
-        prototypes = spread_prototypes(problem, kernel, seeds)
-    return State(
-        prototypes=prototypes,
-        codes=sp.csr_array((n_samples, seeds.size)),
-        weights=weights,
-        kernel=kernel,
-        log_strengths=np.zeros(seeds.size),
-    )
-
-
-def _gains(
-    block: FloatArray, share: FloatArray, covered: FloatArray, is_closed: BoolArray
-) -> FloatArray:
-    gains = share @ np.maximum(block - covered[:, None], 0.0)
-    return np.asarray(np.where(is_closed, -1.0, gains))
+def spread_prototypes(problem: Problem, kernel: FloatArray, seeds: IntArray) -> sp.csr_array:
+    """Means of the samples that are nearest to each seed in its class, for documents."""
+    nearest = np.empty(problem.labels.size, dtype=np.intp)
+    for samples in problem.members:
+        own = np.flatnonzero(np.isin(seeds, samples))
+        nearest[samples] = own[np.argmax(kernel[np.ix_(samples, seeds[own])], axis=1)]
+    # A seed is nearest to itself, whatever its norm.
+    nearest[seeds] = np.arange(seeds.size)
+    shape = (seeds.size, problem.labels.size)
+    weight = problem.sample_weight
+    if problem.is_eligible is not None:
+        weight = weight * problem.is_eligible
+    mixes = sp.csr_array((weight, (nearest, np.arange(shape[1]))), shape=shape)
+    mixes.eliminate_zeros()
+    norms = np.sqrt(mixes.multiply(mixes @ kernel).sum(axis=1))
+    return sp.csr_array(mixes / norms[:, np.newaxis])

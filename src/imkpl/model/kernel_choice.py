@@ -9,13 +9,23 @@ import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.normalize import divide_by_variance
-from imkpl.model.class_means import choose_by_means
-from imkpl.model.constraints import choose_kernels
-from imkpl.model.margin_choice import MAX_CANDIDATES, Choose, MarginStart, choose_compared, largest
+from imkpl.model.margin_choice import (
+    MAX_CANDIDATES,
+    Choose,
+    MarginStart,
+    choose_by_means,
+    choose_compared,
+    choose_kernels,
+    largest,
+)
 from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
 from imkpl.model.permutation_test import KernelEvidence, run_permutation_test
 from imkpl.model.problem import Problem, check_varying
 from imkpl.model.separation import LinearSeparation, local_separation_slopes
+
+# Kernels are computed in single precision if they have this many values, of which the half is
+# computed to combine them: several seconds of work.
+MANY_VALUES = 2**33
 
 
 def compare_kernels(problem: Problem) -> KernelChoice:
@@ -23,9 +33,11 @@ def compare_kernels(problem: Problem) -> KernelChoice:
     if problem.settings.weight_rule == "margin":
         scaled = divide_by_variance(problem.kernels, problem.sample_weight)
         varying = np.flatnonzero(scaled.factors)
-        check_varying(varying.size > 0)
+        check_varying(varying.size > 0, problem.sample_weight)
         problem = replace(problem, kernels=scaled).select(varying)
-    problem = problem.in_suitable_precision()
+    if problem.labels.size**2 * problem.kernels.n_kernels >= MANY_VALUES:
+        single = problem.kernels.in_single_precision()
+        problem = replace(problem, kernels=single, dtype=np.float32)
     average = problem.average()
     return KernelChoice(problem, run_permutation_test(problem, average), average)
 
@@ -97,13 +109,8 @@ def prepare_choice(problem: Problem, average: FloatArray) -> Choose:
         )
     if problem.kernels.default_sparsity is None:
         return choose_by_means(problem)
-    compared = choose_compared(labels.size, n_other, problem.kernels.n_kernels)
+    compared = choose_compared(problem, n_other)
     return MarginStart(problem, find_neighborhoods(average, labels, n_same, n_other, compared))
-
-
-def choose_again(problem: Problem, n_kernels: int) -> tuple[Problem, FloatArray]:
-    """The problem of a fold with `n_kernels` of its kernels, and their weights."""
-    return prepare_choice(problem, problem.average())(n_kernels)
 
 
 def start_as_printed(

@@ -50,11 +50,17 @@ def choose_landmarks(
     chosen, weights = [], []
     for pool, own, n_chosen, total in zip(pools, places, shares, totals, strict=True):
         stands_for = share_weight(sample_weight[pool], float(total))
-        draw = ClassDraw(own, stands_for, int(n_chosen), np.random.default_rng(seed))
-        if is_wanted is not None:
-            draw.begin_with(np.flatnonzero(is_wanted[pool]))
-        draw_landmarks(kernels, kernel_weights, draw, working_memory)
-        chosen.append(pool[draw.chosen])
+        drawn = draw_landmarks(
+            kernels,
+            kernel_weights,
+            own,
+            stands_for,
+            int(n_chosen),
+            np.random.default_rng(seed),
+            working_memory,
+            None if is_wanted is None else np.flatnonzero(is_wanted[pool]),
+        )
+        chosen.append(pool[drawn])
         weights.append(share_weight(sample_weight[chosen[-1]], float(total)))
     joined = np.concatenate(chosen)
     order = np.argsort(joined)
@@ -108,8 +114,17 @@ NO_DISTANCE = 1e-12
 LARGEST_DISTANCE = 2.0
 
 
-class ClassDraw:
-    """Landmarks of one class by D^2 sampling, as in k-means++.
+def draw_landmarks(
+    kernels: Kernels,
+    kernel_weights: FloatArray,
+    members: IntArray,
+    sample_weight: FloatArray,
+    n_chosen: int,
+    generator: np.random.Generator,
+    working_memory: float,
+    first: IntArray | None = None,
+) -> IntArray:
+    """Landmarks of one class by D^2 sampling, as in k-means++, as indices into its members.
 
     A sample is drawn with a probability proportional to its weight times its squared distance to
     the nearest landmark so far. Candidates are drawn in batches from the known distances and
@@ -117,76 +132,35 @@ class ClassDraw:
     distribution as drawing one by one. So there is one pass over the class per batch, and every
     similarity to a landmark is computed once.
 
-    `chosen` lists the landmarks so far, as indices into `members` in the order of choice. At the
-    end they are fewer than `n_chosen` only if the kernels cannot tell the other members apart.
+    There are fewer than `n_chosen` only if the kernels cannot tell the other members apart.
     """
-
-    def __init__(
-        self,
-        members: IntArray,
-        sample_weight: FloatArray,
-        n_chosen: int,
-        generator: np.random.Generator,
-    ) -> None:
-        self.members, self.sample_weight, self.n_chosen = members, sample_weight, n_chosen
-        self.generator = generator
-        self._is_complete = n_chosen >= members.size
-        self.chosen: IntArray = np.arange(members.size if self._is_complete else 0)
-        # Half the squared distance of every member to the nearest landmark.
-        self.distances = np.full(members.size, LARGEST_DISTANCE)
-
-    def is_complete(self) -> bool:
-        """Whether no landmark is left to draw."""
-        return self._is_complete
-
-    def begin_with(self, places: IntArray) -> None:
-        """Choose these first, unless all are chosen."""
-        if not self._is_complete:
-            self.chosen, self.distances[places] = places, 0.0
-            self._is_complete = self.n_chosen <= places.size
-
-    def draw(self) -> IntArray:
-        """Draw candidates with replacement, in proportion to weight times distance."""
-        n_drawn = min(max(FEWEST_DRAWN, self.chosen.size), MOST_DRAWN)
-        shares = self.sample_weight * self.distances
+    if n_chosen >= members.size:
+        return np.arange(members.size)
+    chosen = np.empty(0, np.intp) if first is None else first
+    # Half the squared distance of every member to the nearest landmark.
+    distances = np.full(members.size, LARGEST_DISTANCE)
+    distances[chosen] = 0.0
+    while chosen.size < n_chosen and distances.any():
+        n_drawn = min(max(FEWEST_DRAWN, chosen.size), MOST_DRAWN)
+        shares = sample_weight * distances
         steps = np.cumsum(shares)
-        drawn = np.searchsorted(steps, self.generator.random(n_drawn) * steps[-1], side="right")
+        drawn = np.searchsorted(steps, generator.random(n_drawn) * steps[-1], side="right")
         # Round-off may lead beyond the last member with a share.
-        return np.asarray(np.minimum(drawn, np.flatnonzero(shares)[-1]))
-
-    def accept(self, drawn: IntArray, similarities: FloatArray) -> IntArray:
-        """Accept some of the candidates, given their similarities, as landmarks."""
-        chances = self.generator.random(drawn.size)
-        is_accepted = _accept_in_turn(drawn, self.distances[drawn], similarities, chances)
-        new = drawn[is_accepted][: self.n_chosen - self.chosen.size]
-        self.chosen = np.concatenate([self.chosen, new])
-        self._is_complete = self.chosen.size == self.n_chosen
-        return np.asarray(new)
-
-    def update_distances(self, nearest: FloatArray) -> None:
-        """Update the distances; the draw is complete if all of them are zero."""
-        self.distances = np.minimum(self.distances, nearest)
-        self.distances[self.chosen] = 0.0
-        self.distances[self.distances < NO_DISTANCE] = 0.0
-        self._is_complete = not self.distances.any()
-
-
-def draw_landmarks(
-    kernels: Kernels, weights: FloatArray, draw: ClassDraw, working_memory: float
-) -> None:
-    """Draw the landmarks of one class."""
-    members = draw.members
-    while not draw.is_complete():
-        drawn = draw.draw()
-        new = draw.accept(drawn, kernels.take(members[drawn]).combine(weights))
-        if draw.is_complete():
-            return
-        landmarks, nearest = members[new], np.empty(members.size)
+        drawn = np.minimum(drawn, np.flatnonzero(shares)[-1])
+        similarities = kernels.take(members[drawn]).combine(kernel_weights)
+        chances = generator.random(n_drawn)
+        is_accepted = _accept_in_turn(drawn, distances[drawn], similarities, chances)
+        new = drawn[is_accepted][: n_chosen - chosen.size]
+        chosen = np.concatenate([chosen, new])
+        if chosen.size == n_chosen:
+            break
         row_bytes = 8 * new.size + 4 * kernels.sample_bytes
         for block in iterate_blocks(members.size, row_bytes, working_memory):
-            similarities = kernels.between(members[block], landmarks).combine(weights)
-            nearest[block] = 1 - similarities.max(axis=1)
-        draw.update_distances(nearest)
+            nearest = kernels.between(members[block], members[new]).combine(kernel_weights)
+            distances[block] = np.minimum(distances[block], 1 - nearest.max(axis=1))
+        distances[chosen] = 0.0
+        distances[distances < NO_DISTANCE] = 0.0
+    return chosen
 
 
 def _accept_in_turn(

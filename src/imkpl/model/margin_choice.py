@@ -1,16 +1,19 @@
-"""Few kernels whose margins between neighbours are large: the minimum of the separation loss."""
+"""Few kernels whose margins between neighbours are large: the minimum of the separation loss.
+
+The nearest neighbours of a document are hardly nearer than others, as no two are alike. Its class
+as a whole is: words are weighed by margins between class means.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
-from imkpl._typing import FloatArray, IntArray
-from imkpl.model.constraints import choose_kernels
-from imkpl.model.neighbors import Neighborhoods
+from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.model.neighbors import Neighborhoods, Pairs, space_evenly
 from imkpl.model.problem import Problem
 from imkpl.model.separation import (
     LinearSeparation,
@@ -22,7 +25,7 @@ from imkpl.model.separation import (
     mean_margins,
     weigh_margins,
 )
-from imkpl.solvers import pursue
+from imkpl.solvers.nqp import pursue
 
 # From a limit on the number of kernels to the problem with the chosen ones, and their weights.
 Choose = Callable[[int | None], tuple[Problem, FloatArray]]
@@ -36,12 +39,10 @@ MAX_CANDIDATES = 2000
 MAX_MARGINS = 2**28
 
 
-def choose_compared(n_samples: int, n_other: int, n_kernels: int) -> IntArray | None:
-    """The samples whose margins are computed; None for all, if memory permits."""
-    n_compared = MAX_MARGINS // (n_other * min(n_kernels, MAX_CANDIDATES))
-    if n_compared >= n_samples:
-        return None
-    return np.linspace(0, n_samples - 1, n_compared).round().astype(np.intp)
+def choose_compared(problem: Problem, n_other: int) -> IntArray:
+    """The samples whose margins are computed, as many as memory permits."""
+    n_candidates = min(problem.kernels.n_kernels, MAX_CANDIDATES)
+    return space_evenly(problem.labels.size, MAX_MARGINS // (n_other * n_candidates))
 
 
 # After the pursuit all other kernels are compared with the candidates. It is repeated as long as
@@ -50,6 +51,10 @@ SCREENING_ROUNDS = 5
 # If the best weights lower the loss by less than this part, as with features of few values,
 # neighbourhoods do not tell which kernels are useful.
 LEAST_GAIN = 0.05
+# Without a limit on kernels, the fewest are kept that reach the gain of all kernels minus these
+# shares of it: the first with many samples per kernel, the second with many kernels per sample,
+# where much of the gain is chance.
+SHORTFALLS = (0.005, 0.03)
 
 
 class MarginStart:
@@ -65,44 +70,41 @@ class MarginStart:
         self.problem, self.neighborhoods = problem, neighborhoods
         self.pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
         self.alone = mean_margins(problem.kernels, neighborhoods, problem.sample_weight)
+        n_kernels, (least, most) = problem.kernels.n_kernels, SHORTFALLS
+        share = n_kernels / (n_kernels + problem.sample_weight.sum())
+        self.shortfall = float(least + (most - least) * share)
+        # The weight of the separation loss; 1 if it is 0, so that a ridge remains.
+        self.ridge = (problem.settings.separation or 1.0) * MARGIN_RIDGE
         self.candidates = largest(self.alone, MAX_CANDIDATES)
         self.choice = self._choice_among(self.candidates)
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Choose kernels; returns the problem with these kernels, and their weights."""
-        problem = self.problem
-        shortfall = acceptable_shortfall(problem.kernels.n_kernels, problem.sample_weight.sum())
-        candidates, choice = self.candidates, self.choice
-        free = choice.choose(max_kernels, shortfall)
-        n_kept = max(1, int(np.count_nonzero(free)))
-        n_sufficient = n_kept if max_kernels is None else max_kernels
-        for _ in range(SCREENING_ROUNDS):
-            better = self._find_better(candidates, choice, free)
+        problem, candidates = self.problem, self.candidates
+        free, missing = self.choice.choose(max_kernels, self.shortfall)
+        n_sufficient = max_kernels or max(1, int(np.count_nonzero(free)))
+        is_complete = candidates.size == problem.kernels.n_kernels
+        for _ in range(0 if is_complete else SCREENING_ROUNDS):
+            better = self._find_better(candidates, free, missing)
             if better is None:
                 break
-            candidates, choice = better, self._choice_among(better)
-            free = choice.choose(n_sufficient, shortfall)
-        if choice.gain(free) < LEAST_GAIN:
+            candidates = better
+            free, missing = self._choice_among(better).choose(n_sufficient, self.shortfall)
+        if 1 - self.pair_weights @ missing**2 / self.pair_weights.sum() < LEAST_GAIN:
             return self._weigh_equally(max_kernels)
         if problem.is_required is not None:
+            # What is required has a weight, of the others what helps beside it.
             order = candidates[np.argsort(-free, kind="stable")[: np.count_nonzero(free)]]
             candidates = choose_kernels(problem.is_required, order, max_kernels)
-            free = self._weigh_required(candidates, shortfall)
+            free, _ = self._choice_among(candidates).choose(candidates.size, self.shortfall)
+            free = free if free.any() else np.ones(candidates.size)
+            free = problem.select(candidates).keep_least(free)
         live = np.flatnonzero(free)
-        chosen = candidates[live]
+        chosen = problem.select(candidates[live])
+        margins = compute_margins(chosen.kernels, self.neighborhoods, problem.dtype)
         target = float(1 / free.sum())
-        loss = MarginSeparation(
-            compute_margins(problem.kernels.select(chosen), self.neighborhoods, problem.dtype),
-            self.pair_weights,
-            target,
-            _strength(problem) * MARGIN_RIDGE / target**2,
-        )
-        return replace(problem.select(chosen), separation_loss=loss), free[live] * target
-
-    def _weigh_required(self, chosen: IntArray, shortfall: float) -> FloatArray:
-        """Weights of free scale: what is required has one, of the others what helps beside it."""
-        free = self._choice_among(chosen).choose(chosen.size, shortfall)
-        return self.problem.select(chosen).keep_least(free if free.any() else np.ones(chosen.size))
+        loss = MarginSeparation(margins, self.pair_weights, target, self.ridge / target**2)
+        return replace(chosen, separation_loss=loss), free[live] * target
 
     def _choice_among(self, candidates: IntArray) -> MarginChoice:
         kernels = self.problem.kernels.select(candidates)
@@ -110,14 +112,11 @@ class MarginStart:
         return MarginChoice(margins, self.pair_weights)
 
     def _find_better(
-        self, candidates: IntArray, choice: MarginChoice, free: FloatArray
+        self, candidates: IntArray, free: FloatArray, missing: FloatArray
     ) -> IntArray | None:
         """The chosen kernels and those with the steepest slopes; None if no other is steeper."""
-        problem = self.problem
-        if candidates.size == problem.kernels.n_kernels:
-            return None
-        pull = self.pair_weights * choice.hinges(free)
-        slopes = weigh_margins(problem.kernels, self.neighborhoods, pull)
+        pull = self.pair_weights * missing
+        slopes = weigh_margins(self.problem.kernels, self.neighborhoods, pull)
         is_seen = np.zeros(slopes.size, dtype=bool)
         is_seen[candidates] = True
         promised = max(0.0, float(slopes[candidates[free == 0]].max(initial=0.0)))
@@ -132,8 +131,7 @@ class MarginStart:
         chosen: IntArray = np.sort(order[:max_kernels])
         if self.problem.is_required is not None:
             chosen = choose_kernels(self.problem.is_required, order, max_kernels)
-        ridge = _strength(self.problem) * MARGIN_RIDGE
-        loss = LinearSeparation(np.zeros(chosen.size), ridge)
+        loss = LinearSeparation(np.zeros(chosen.size), self.ridge)
         weights = np.full(chosen.size, 1 / chosen.size)
         return replace(self.problem.select(chosen), separation_loss=loss), weights
 
@@ -145,31 +143,17 @@ MARGIN_RIDGE = 120.0
 HINGE_ROUNDS = 3
 
 
-@dataclass(frozen=True, eq=False)
 class MarginChoice:
     """Chooses few non-negative weights for which most margins exceed one."""
 
-    margins: FloatArray  # (n_pairs, n_kernels)
-    pair_weights: FloatArray
+    def __init__(self, margins: FloatArray, pair_weights: FloatArray) -> None:
+        self.margins, self.pair_weights = margins, pair_weights
+        # The matrix of the quadratic that touches the squared hinge from above.
+        self.curvature = margin_gram(margins, pair_weights)
+        self.curvature[np.diag_indices_from(self.curvature)] += MARGIN_RIDGE
 
-    @cached_property
-    def curvature(self) -> FloatArray:
-        """The matrix of the quadratic that touches the squared hinge from above."""
-        H = margin_gram(self.margins, self.pair_weights)
-        H[np.diag_indices_from(H)] += MARGIN_RIDGE
-        return H
-
-    def gain(self, weights: FloatArray) -> float:
-        """The part of the squared hinge that the weights remove."""
-        hinges = self.hinges(weights)
-        return float(1 - self.pair_weights @ hinges**2 / self.pair_weights.sum())
-
-    def hinges(self, weights: FloatArray) -> FloatArray:
-        """How far each margin stays below one."""
-        return np.maximum(0.0, 1 - apply_margins(self.margins, weights))
-
-    def choose(self, max_kernels: int | None, shortfall: float) -> FloatArray:
-        """Weights of free scale, few of them positive."""
+    def choose(self, max_kernels: int | None, shortfall: float) -> tuple[FloatArray, FloatArray]:
+        """Weights of free scale, few of them positive, and how far each margin stays below one."""
         # Every round replaces the squared hinge by a quadratic above it that touches it at the
         # current weights; its matrix is the same in all rounds.
         margins, n_kernels = self.margins, self.margins.shape[1]
@@ -182,19 +166,7 @@ class MarginChoice:
             indices, values, _ = pursue(self.curvature, -pull, min(limit, n_kernels))
             weights = np.zeros(n_kernels)
             weights[indices] = values
-        return weights
-
-
-# Without a limit on kernels, the fewest are kept that reach the gain of all kernels minus these
-# shares of it: the first with many samples per kernel, the second with many kernels per sample,
-# where much of the gain is chance.
-SHORTFALLS = (0.005, 0.03)
-
-
-def acceptable_shortfall(n_kernels: int, n_samples: float) -> float:
-    """The share of the gain of all kernels that may be given up for fewer kernels."""
-    least, most = SHORTFALLS
-    return float(least + (most - least) * n_kernels / (n_kernels + n_samples))
+        return weights, np.maximum(0.0, 1 - apply_margins(margins, weights))
 
 
 def _sufficient_size(H: FloatArray, c: FloatArray, share: float) -> int:
@@ -212,7 +184,43 @@ def largest(values: FloatArray, n_kept: int) -> IntArray:
     return np.sort(np.argsort(-values, kind="stable")[:n_kept])
 
 
-def _strength(problem: Problem) -> float:
-    """The weight of the separation loss; 1 if it is 0, so that a ridge remains."""
-    separation = problem.settings.separation
-    return separation if separation > 0 else 1.0
+def choose_kernels(is_required: BoolArray, order: IntArray, limit: int | None) -> IntArray:
+    """What is required, and the first of the others in an order, as far as the limit allows."""
+    others = order[~is_required[order]]
+    room = None if limit is None else max(0, limit - int(is_required.sum()))
+    return np.union1d(np.flatnonzero(is_required), others[:room])
+
+
+def choose_by_means(problem: Problem) -> Choose:
+    """Choose kernels by the margins of samples between the means of their class and of others."""
+    choose = MarginStart(*compare_with_means(problem))
+
+    def start(max_kernels: int | None) -> tuple[Problem, FloatArray]:
+        chosen, weights = choose(max_kernels)
+        places = np.searchsorted(problem.kernel_indices, chosen.kernel_indices)
+        return replace(chosen, kernels=problem.kernels.select(places)), weights
+
+    return start
+
+
+def compare_with_means(problem: Problem) -> tuple[Problem, Neighborhoods]:
+    """The problem with class means as further samples, which are the neighbours of all samples.
+
+    The mean of a sample's own class is that of the other samples in it:
+    ``(total * mean - weight * sample) / (total - weight)``.
+    """
+    labels, weight = problem.labels, problem.sample_weight
+    n_samples, n_classes = labels.size, len(problem.members)
+    totals = np.bincount(labels, weight)
+    shares = sp.csr_array((weight / totals[labels], (labels, np.arange(n_samples))))
+    joined = replace(problem, kernels=problem.kernels.with_mixes(shares))
+    listed = choose_compared(problem, n_classes - 1)
+    rest = totals[labels[listed]] - weight[listed]
+    # The only sample of its class is compared with itself.
+    own = np.where(rest > 0, weight[listed] / np.where(rest > 0, rest, 1.0), 0.0)
+    columns = np.column_stack([n_samples + labels[listed], listed]).ravel()
+    parts = np.column_stack([1 + own, -own]).ravel()
+    same = Pairs(np.repeat(listed, 2), columns, n_samples, parts)
+    rows, classes = np.nonzero(np.arange(n_classes) != labels[listed, None])
+    parts = np.full(rows.size, 1 / (n_classes - 1))
+    return joined, Neighborhoods(same, Pairs(listed[rows], n_samples + classes, n_samples, parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,17 +19,7 @@ class Pairs:
     rows: IntArray  # the sample of each pair, ascending
     columns: IntArray  # its neighbour, nearest first
     n_samples: int  # the number of all samples, including those without pairs
-    weights: FloatArray | None = None  # what each neighbour counts; all alike if None
-
-    @property
-    def counts(self) -> IntArray:
-        """The number of neighbours of every sample."""
-        return np.bincount(self.rows, minlength=self.n_samples)
-
-    @property
-    def parts(self) -> FloatArray:
-        """What each neighbour counts for its sample; those of a sample sum to one."""
-        return 1.0 / self.counts[self.rows] if self.weights is None else self.weights
+    parts: FloatArray  # what each neighbour counts for its sample; those of a sample sum to one
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +29,10 @@ class Neighborhoods:
     same: Pairs
     other: Pairs
 
-    def renumbered(self, numbers: IntArray) -> Neighborhoods:
-        """The neighbourhoods of samples with other numbers; rows are then in any order."""
-        same, other = (
-            replace(pairs, rows=numbers[pairs.rows], columns=numbers[pairs.columns])
-            for pairs in (self.same, self.other)
-        )
-        return Neighborhoods(same, other)
+
+def space_evenly(n: int, limit: int) -> IntArray:
+    """The numbers below n, or as many of them as are allowed, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, limit)).round().astype(np.intp)
 
 
 def count_others(n_same: int, n_classes: int) -> int:
@@ -66,11 +53,7 @@ def find_neighborhoods(
     samples: IntArray | None = None,
     order: IntArray | None = None,
 ) -> Neighborhoods:
-    """The samples with the largest kernel values in the same class and in others, of all or some.
-
-    The only sample of a class is its own neighbour. With an order, the kernel counts together with
-    itself in that order of samples.
-    """
+    """The nearest samples of all or some, in a kernel or in it plus itself in another order."""
     listed = np.arange(labels.size) if samples is None else samples
     sizes = np.bincount(labels)
     widest = max(1, int(sizes.max()) - 1), labels.size - int(sizes[sizes > 0].min())
@@ -84,5 +67,6 @@ def find_neighborhoods(
     found = []
     for table, count in zip((same, other), counts, strict=True):
         columns = table[np.arange(table.shape[1]) < count[:, np.newaxis]]
-        found.append(Pairs(np.repeat(listed, count), columns, labels.size))
+        rows, parts = np.repeat(listed, count), np.repeat(1.0 / count, count)
+        found.append(Pairs(rows, columns, labels.size, parts))
     return Neighborhoods(*found)

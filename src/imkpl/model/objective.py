@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.problem import Problem, State
+from imkpl.model.separation import ridge_term
 from imkpl.model.votes import VOTE_WEIGHT
 
 
@@ -84,7 +85,7 @@ def evaluate(problem: Problem, state: State) -> ObjectiveParts:
         * discrimination_term(kernel, prototypes, codes, problem.members, weight),
         interpretability=scale * settings.interpretability * interpretability_term(prototypes),
         separation=settings.separation * problem.separation_loss.value(state.weights),
-        regularization=problem.separation_loss.regularization(state.weights),
+        regularization=ridge_term(problem.separation_loss, state.weights),
         votes=votes,
     )
 

@@ -16,17 +16,17 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import iterate_blocks
-from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
+from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods, space_evenly
 from imkpl.model.problem import Problem
-from imkpl.model.separation import margin_pair_weights, weigh_margins
+from imkpl.model.separation import mean_margins
 
 # A kernel passes if it is three times as likely to be useful as to be chance.
 LEAST_EVIDENCE = 0.75
@@ -63,17 +63,24 @@ def run_permutation_test(problem: Problem, average: FloatArray) -> KernelEvidenc
     other kernels are compared again by neighbours in the average of those that pass.
     """
     problem, average = _unfold(problem, average)
-    permuted = PermutedKernels.of(problem, average)
-    scores = KernelScores(permuted)
+    test = PermutationTest(problem, average)
+    n_same = problem.settings.n_neighbors
+    find_near = partial(
+        find_neighborhoods,
+        labels=problem.labels,
+        n_same=n_same,
+        n_other=count_others(n_same, len(problem.members)),
+        samples=test.compared,
+    )
     # A kernel without meaning has the same part in the choice of neighbours when permuted.
-    scores.add_margins([permuted.neighborhoods(average, order) for order in permuted.orders])
-    found = scores.find_evidence()
+    near = [find_near(average, order=order) for order in test.orders]
+    test.add_margins(near, without=np.empty(0, np.intp))
+    found = test.find_evidence()
     passing = found.passing
     if 0 < passing.size < problem.kernels.n_kernels:
         # Those that pass have a part in this average, and permuted they have not.
-        near = permuted.neighborhoods(problem.select(passing).average())
-        scores.add_margins([near], without=passing)
-        found = scores.find_evidence()
+        test.add_margins([find_near(problem.select(passing).average())], without=passing)
+        found = test.find_evidence()
     return found
 
 
@@ -90,16 +97,133 @@ def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]
     copies = np.maximum(counts.round(), 1).astype(np.intp)
     if copies.max() == 1:
         return problem, average
-    ranked = _rank(average)
+    ranked = np.argsort(-average.sum(axis=1), kind="stable")
     everyone = np.random.default_rng(0).permutation(np.repeat(ranked, copies[ranked]))
     unfolded = problem.take(everyone)
     weight = unfolded.sample_weight / copies[everyone]
     return replace(unfolded, sample_weight=weight), average[np.ix_(everyone, everyone)]
 
 
-def _rank(average: FloatArray) -> IntArray:
-    """From the most typical sample to the least, so that the names of classes do not matter."""
-    return np.argsort(-average.sum(axis=1), kind="stable")
+# A variance below this part of the diagonal is round-off.
+CONSTANT = 1e-9
+# Permutations of every kernel: as many as give this number of permuted kernels, within bounds.
+PERMUTED_KERNELS = 20_000
+MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 10, 5
+# The most samples, evenly spaced, whose neighbours are compared: their margins are exact enough.
+MOST_COMPARED = 2000
+# The most samples on which the concentration of a kernel is measured, as it takes all their pairs.
+CONCENTRATION_SAMPLES = 64
+# Of more kernels than this, so many are permuted, and the others if they are candidates: if their
+# estimate, made without permutations, and so many standard deviations of chance would pass.
+MOST_PERMUTED = 6000
+ESTIMATE_MARGIN = 1.0
+
+
+class PermutationTest:
+    """Scores of kernels and of their permutations, the largest of all statistics.
+
+    A table of scores has a row for the kernels and one for each permutation. Scores are about
+    normal for kernels without meaning.
+    """
+
+    def __init__(self, problem: Problem, average: FloatArray) -> None:
+        kernels, n_samples = problem.kernels, problem.labels.size
+        # From the most typical sample to the least, so that the names of classes do not matter.
+        ranked = np.argsort(-average.sum(axis=1), kind="stable")
+        wanted = PERMUTED_KERNELS // kernels.n_kernels
+        n_permutations = int(np.clip(wanted, FEWEST_PERMUTATIONS, MOST_PERMUTATIONS))
+        source = np.random.default_rng(0)
+        self.orders = np.empty((n_permutations, n_samples), np.intp)
+        for order in self.orders:
+            order[ranked] = source.permutation(ranked)
+        self.problem = problem
+        # The samples whose neighbours are compared.
+        self.compared = np.sort(ranked[space_evenly(n_samples, MOST_COMPARED)])
+        chosen = ranked[space_evenly(n_samples, CONCENTRATION_SAMPLES)]
+        self.concentration = _find_concentration(problem, chosen)
+        as_given = np.arange(n_samples)[np.newaxis]
+        between, self.variance = _score_classes(problem, as_given, self.concentration)
+        self.between = self.estimates = between[0]  # of all kernels, without permutations
+        self.some = space_evenly(kernels.n_kernels, MOST_PERMUTED)
+        self.scores = self._compare_classes(self.some)
+        # Neighbours, the kernels that are not compared by them, and the least variance of margins.
+        self.statistics: list[tuple[Sequence[Neighborhoods], IntArray, float]] = []
+
+    def add_margins(self, near: Sequence[Neighborhoods], without: IntArray) -> None:
+        """Compare by the margins between these neighbours, too; all kernels but some."""
+        margins = self._compare_neighbors(self.some, near)
+        scores, least = _score_margins(margins)
+        scores[:, np.isin(self.some, without)] = -np.inf
+        self.scores = np.maximum(self.scores, scores)
+        self.statistics.append((near, without, least))
+        if self.some.size < self.estimates.size:
+            alone = mean_margins(self.problem.kernels, near[0], self.problem.sample_weight)
+            alone /= self.variance * np.sqrt(self.concentration)
+            chance = np.sqrt(least * (1 + 1 / len(self.orders)))
+            estimates = (alone - float(margins[1:].mean())) / chance
+            estimates[without] = -np.inf
+            self.estimates = np.maximum(self.estimates, estimates)
+
+    def find_evidence(self) -> KernelEvidence:
+        """Evidence from scores beside those of all permutations, and beside those of their own."""
+        null = self.scores[1:].ravel()
+        p_values = tail_probabilities(self.estimates, null)
+        p_values[self.some] = _find_p_values(self.scores, null)
+        # Kernels that pass are so many times as frequent as chance would have them.
+        factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, p_values.size + 1) / p_values.size
+        ordered = np.sort(p_values)
+        limit = ordered[shares >= factor * ordered].max(initial=shares[0] / factor)
+        is_candidate = tail_probabilities(self.estimates + ESTIMATE_MARGIN, null) <= limit
+        is_candidate[self.some] = False
+        candidates = np.flatnonzero(is_candidate)
+        if candidates.size:
+            scores = self._compare_classes(candidates)
+            for near, without, least in self.statistics:
+                found, _ = _score_margins(self._compare_neighbors(candidates, near), least)
+                found[:, np.isin(candidates, without)] = -np.inf
+                scores = np.maximum(scores, found)
+            p_values[candidates] = _find_p_values(scores, null)
+        return weigh_evidence(p_values)
+
+    def _compare_classes(self, kernels: IntArray) -> FloatArray:
+        """Scores by the sum of squares between classes."""
+        some, variance = self.problem.select(kernels), self.variance[kernels]
+        null, _ = _score_classes(some, self.orders, self.concentration[kernels], variance)
+        return np.vstack([self.between[kernels], null])
+
+    def _compare_neighbors(self, kernels: IntArray, near: Sequence[Neighborhoods]) -> FloatArray:
+        """Mean margins relative to the spread, by neighbours for each permutation or for all."""
+        some, weight = self.problem.kernels.select(kernels), self.problem.sample_weight
+        spread = self.variance[kernels] * np.sqrt(self.concentration[kernels])
+        real = np.mean([mean_margins(some, one, weight) / spread for one in near], axis=0)
+        pairs = zip(itertools.cycle(near), self.orders, strict=False)
+        null = [mean_margins(some, one, weight, order) / spread for one, order in pairs]
+        return np.vstack([real, *null])
+
+
+def _score_margins(margins: FloatArray, least: float | None = None) -> tuple[FloatArray, float]:
+    """How far kernels are beyond their permutations, and every permutation beyond the rest.
+
+    In standard deviations of the permutations of the same kernel; `least` is their least square,
+    by default the mean over all kernels, which is returned, too.
+    """
+    null, n = margins[1:], len(margins) - 1
+    beyond = (margins[0] - null.mean(axis=0)) / np.sqrt(1 + 1 / n)
+    # How far permutations are from the mean of the others of the same kernel.
+    apart = (null - null.mean(axis=0)) * np.sqrt(n / (n - 1))
+    squares = apart**2
+    if least is None:
+        least = float(np.mean(squares)) or 1.0
+    # Rare values make margins vary more than the spread of all values says. What varies is found
+    # without the permutation that is measured by it.
+    others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
+    return np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, least)), least
+
+
+def _find_p_values(scores: FloatArray, null: FloatArray) -> FloatArray:
+    """The larger of the p-values among all permuted kernels and among the kernel's own."""
+    among_own = np.mean(scores[1:] >= scores[0], axis=0)
+    return np.maximum(tail_probabilities(scores[0], null), among_own)
 
 
 # Without structure, some kernel would pass in this share of all data sets.
@@ -132,205 +256,7 @@ def tail_probabilities(scores: FloatArray, null: FloatArray) -> FloatArray:
     return np.where(scores > threshold, tail, counts) / null.size
 
 
-# A variance below this part of the diagonal is round-off.
-CONSTANT = 1e-9
-# Permutations of every kernel: as many as give this number of permuted kernels, within bounds.
-PERMUTED_KERNELS = 20_000
-MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 10, 5
-# The most samples, evenly spaced, whose neighbours are compared: their margins are exact enough.
-MOST_COMPARED = 2000
-# The most samples on which the concentration of a kernel is measured, as it takes all their pairs.
-CONCENTRATION_SAMPLES = 64
-
-
-@dataclass(frozen=True, eq=False)
-class PermutedKernels:
-    """Kernels and their permutations.
-
-    Statistics of all have a row for the kernels and one for each permutation.
-    """
-
-    problem: Problem
-    orders: IntArray  # (n_permutations, n_samples)
-    samples: IntArray  # those whose neighbours are compared
-    variance: FloatArray  # of every kernel, infinite where it is 0
-    concentration: FloatArray
-    between: FloatArray  # the score of every kernel by its sum of squares between classes
-
-    @classmethod
-    def of(cls, problem: Problem, average: FloatArray) -> PermutedKernels:
-        """Permutations of all kernels of a problem."""
-        n_permutations = int(
-            np.clip(
-                PERMUTED_KERNELS // problem.kernels.n_kernels,
-                FEWEST_PERMUTATIONS,
-                MOST_PERMUTATIONS,
-            )
-        )
-        ranked = _rank(average)
-        source, orders = np.random.default_rng(0), np.empty((n_permutations, ranked.size), np.intp)
-        for order in orders:
-            order[ranked] = source.permutation(ranked)
-        squares, means = _sum_squares(problem, np.arange(ranked.size)[np.newaxis])
-        variance = problem.diagonals - means[0]
-        variance[variance <= CONSTANT * problem.diagonals] = np.inf
-        concentration = _concentration(problem, _spaced(ranked, CONCENTRATION_SAMPLES))
-        return cls(
-            problem,
-            orders,
-            np.sort(_spaced(ranked, MOST_COMPARED)),
-            variance,
-            concentration,
-            _score_between(problem, squares, variance, concentration)[0],
-        )
-
-    def select(self, kernels: IntArray) -> PermutedKernels:
-        """Some of the kernels and their permutations."""
-        return replace(
-            self,
-            problem=self.problem.select(kernels),
-            variance=self.variance[kernels],
-            concentration=self.concentration[kernels],
-            between=self.between[kernels],
-        )
-
-    def neighborhoods(self, kernel: FloatArray, order: IntArray | None = None) -> Neighborhoods:
-        """Neighbours in a kernel, or in a kernel together with its permutation."""
-        labels = self.problem.labels
-        n_same = self.problem.settings.n_neighbors
-        n_other = count_others(n_same, int(labels.max()) + 1)
-        return find_neighborhoods(kernel, labels, n_same, n_other, self.samples, order)
-
-    def between_of_all(self) -> FloatArray:
-        """Scores by the sum of squares between classes."""
-        squares, _ = _sum_squares(self.problem, self.orders)
-        null = _score_between(self.problem, squares, self.variance, self.concentration)
-        return np.vstack([self.between, null])
-
-    def margins_of_all(self, near: Sequence[Neighborhoods]) -> FloatArray:
-        """Mean margins between neighbours: one choice of them for every permutation, or for all."""
-        real = np.mean([self.margins(one) for one in near], axis=0)
-        pairs = zip(itertools.cycle(near), self.orders, strict=False)
-        return np.vstack([real, *(self.margins(*pair) for pair in pairs)])
-
-    def margins(self, near: Neighborhoods, order: IntArray | None = None) -> FloatArray:
-        """Mean margins, of permuted kernels if an order is given, relative to the spread."""
-        problem = self.problem
-        weights = margin_pair_weights(near, problem.sample_weight)
-        near = near if order is None else near.renumbered(order)
-        found = weigh_margins(problem.kernels, near, weights / weights.sum())
-        return np.asarray(found / (self.variance * np.sqrt(self.concentration)))
-
-
-@dataclass(frozen=True, eq=False)
-class MarginStatistic:
-    """Mean margins between some neighbours, in standard deviations of permuted kernels."""
-
-    near: Sequence[Neighborhoods]
-    without: IntArray  # the kernels that are not compared by these neighbours
-    level: float  # the mean of all permuted kernels
-    least: float  # the mean square of their differences from the mean of the same kernel
-
-    def estimate(self, margins: FloatArray, n_permutations: int) -> FloatArray:
-        """About the scores of kernels, without their permutations."""
-        scores = (margins - self.level) / np.sqrt(self.least * (1 + 1 / n_permutations))
-        scores[self.without] = -np.inf
-        return np.asarray(scores)
-
-    def score(self, kernels: IntArray, margins: FloatArray) -> FloatArray:
-        """How far kernels are beyond their permutations, and every permutation beyond the rest."""
-        null, n = margins[1:], len(margins) - 1
-        beyond = (margins[0] - null.mean(axis=0)) / np.sqrt(1 + 1 / n)
-        # Rare values make margins vary more than the spread of all values says. What varies is
-        # found without the permutation that is measured by it.
-        apart = _apart(null)
-        squares = apart**2
-        others = np.vstack([squares.mean(axis=0), (squares.sum(axis=0) - squares) / (n - 1)])
-        scores = np.vstack([beyond, apart]) / np.sqrt(np.maximum(others, self.least))
-        scores[:, np.isin(kernels, self.without)] = -np.inf
-        return np.asarray(scores)
-
-
-# Of more kernels than this, so many are permuted, and the others if they are candidates: if their
-# estimate, made without permutations, and so many standard deviations of chance would pass.
-MOST_PERMUTED = 6000
-ESTIMATE_MARGIN = 1.0
-
-
-class KernelScores:
-    """Scores of kernels and permuted kernels, the largest of all statistics.
-
-    They are about normal for kernels without meaning.
-    """
-
-    def __init__(self, permuted: PermutedKernels) -> None:
-        self.permuted = permuted
-        self.some = _spaced(np.arange(permuted.variance.size), MOST_PERMUTED)
-        self.estimates = permuted.between  # of all kernels, without permutations
-        self.scores = permuted.select(self.some).between_of_all()
-        self.statistics: list[MarginStatistic] = []
-
-    def add_margins(self, near: Sequence[Neighborhoods], without: ArrayLike = ()) -> None:
-        """Compare by the margins between these neighbours, too; all kernels or not some of them."""
-        margins = self.permuted.select(self.some).margins_of_all(near)
-        level, least = margins[1:].mean(), np.mean(_apart(margins[1:]) ** 2)
-        found = MarginStatistic(
-            near, np.asarray(without, np.intp), float(level), float(least) or 1.0
-        )
-        self.statistics.append(found)
-        self.scores = np.maximum(self.scores, found.score(self.some, margins))
-        if self.some.size < self.estimates.size:
-            n_permutations = len(self.permuted.orders)
-            estimate = found.estimate(self.permuted.margins(near[0]), n_permutations)
-            self.estimates = np.maximum(self.estimates, estimate)
-
-    def find_evidence(self) -> KernelEvidence:
-        """Evidence from scores beside those of all permutations, and beside those of their own."""
-        null = self.scores[1:].ravel()
-        p_values = tail_probabilities(self.estimates, null)
-        p_values[self.some] = _find_p_values(self.scores, null)
-        candidates = self._find_candidates(p_values, null)
-        if candidates.size:
-            permuted = self.permuted.select(candidates)
-            margins = [
-                one.score(candidates, permuted.margins_of_all(one.near)) for one in self.statistics
-            ]
-            scores = np.maximum.reduce([permuted.between_of_all(), *margins])
-            p_values[candidates] = _find_p_values(scores, null)
-        return weigh_evidence(p_values)
-
-    def _find_candidates(self, p_values: FloatArray, null: FloatArray) -> IntArray:
-        """Kernels without permutations that might pass.
-
-        Those that pass are so many times as frequent as chance would have them.
-        """
-        factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, p_values.size + 1) / p_values.size
-        ordered = np.sort(p_values)
-        limit = ordered[shares >= factor * ordered].max(initial=shares[0] / factor)
-        is_candidate = tail_probabilities(self.estimates + ESTIMATE_MARGIN, null) <= limit
-        is_candidate[self.some] = False
-        return np.flatnonzero(is_candidate)
-
-
-def _apart(null: FloatArray) -> FloatArray:
-    """How far the margins of permutations are from the mean of the others of the same kernel."""
-    n = len(null)
-    return np.asarray((null - null.mean(axis=0)) * np.sqrt(n / (n - 1)))
-
-
-def _find_p_values(scores: FloatArray, null: FloatArray) -> FloatArray:
-    """The larger of the p-values among all permuted kernels and among the kernel's own."""
-    among_own = np.mean(scores[1:] >= scores[0], axis=0)
-    return np.maximum(tail_probabilities(scores[0], null), among_own)
-
-
-def _spaced(samples: IntArray, limit: int) -> IntArray:
-    """All samples, or as many as are allowed, evenly spaced."""
-    places = np.linspace(0, samples.size - 1, min(samples.size, limit))
-    return samples[places.round().astype(np.intp)]
-
-
-def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
+def _find_concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     """How far each kernel's variance lies in few directions of feature space; 1 if in only one.
 
     The sum of the squares of the variances along the principal directions, over the square of
@@ -355,35 +281,33 @@ def _concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     return np.clip(found, 1 / n, 1.0)
 
 
-def _sum_squares(problem: Problem, orders: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Sums of squares between classes in feature space, and squared norms of the mean.
+def _score_classes(
+    problem: Problem,
+    orders: IntArray,
+    concentration: FloatArray,
+    variance: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of squares between classes in feature space, in standard deviations of chance.
 
-    For every kernel with its samples in each of the orders, a row for each order.
+    For every kernel with its samples in each of the orders, a row for each order. Relative to what
+    chance gives, they are about a chi-squared variable, brought to a normal scale by the cubic root
+    (Wilson and Hilferty). The variance of every kernel, infinite where it is 0, is returned, too.
     """
     weight, labels, n_orders = problem.sample_weight, problem.labels, len(orders)
-    totals = np.bincount(labels, weight)
-    shares = totals / weight.sum()
+    totals, total = np.bincount(labels, weight), weight.sum()
+    shares = totals / total
     means = [sp.csr_array((weight / totals[labels], (labels, order))) for order in orders]
     # The mean of every class, and that of all samples as a mix of these.
     parts = sp.block_diag([np.vstack([np.eye(shares.size), shares])] * n_orders, format="csr")
     rows = sp.hstack([sp.csr_array((parts.shape[0], labels.size)), parts], format="csr")
+    # For every order the sum of squares, and the squared norm of the mean of all samples.
     signs = np.vstack([np.append(shares, -1.0), np.append(0 * shares, 1.0)]).T
     factors = np.kron(np.eye(n_orders), signs)
-    found = problem.kernels.contract_rows(rows, factors, sp.vstack(means, format="csr"))
-    return found.T[::2], found.T[1::2]
-
-
-def _score_between(
-    problem: Problem, squares: FloatArray, variance: FloatArray, concentration: FloatArray
-) -> FloatArray:
-    """Sums of squares between classes in standard deviations of chance.
-
-    Relative to what chance gives, they are about a chi-squared variable, brought to a normal scale
-    by the cubic root (Wilson and Hilferty).
-    """
-    weight, labels = problem.sample_weight, problem.labels
-    totals, total = np.bincount(labels, weight), weight.sum()
+    found = problem.kernels.contract_rows(rows, factors, sp.vstack(means, format="csr")).T
+    if variance is None:
+        variance = problem.diagonals - found[1]
+        variance[variance <= CONSTANT * problem.diagonals] = np.inf
     expected = np.sum(weight**2 / totals[labels]) / total - np.sum(weight**2) / total**2
-    ratio = np.maximum(squares / (expected * variance), 0.0)
+    ratio = np.maximum(found[::2] / (expected * variance), 0.0)
     part = 2 * concentration / (9 * (totals.size - 1))
-    return np.asarray((np.cbrt(ratio) - 1 + part) / np.sqrt(part))
+    return (np.cbrt(ratio) - 1 + part) / np.sqrt(part), variance

@@ -14,7 +14,7 @@ from imkpl.kernels import Kernels
 from imkpl.kernels.blocks import map_in_order
 from imkpl.kernels.forms import Form
 from imkpl.model.votes import Votes
-from imkpl.solvers import solve_nqp_batch
+from imkpl.solvers.nqp import pursue_batch
 
 # Number of samples whose similarities to the support are in memory at a time.
 BLOCK_ROWS = 4096
@@ -37,7 +37,7 @@ class Encoder:
 
     def encode(self, similarities: FloatArray) -> sp.csr_array:
         """Codes in which all prototypes compete (Eq. 7 with lambda = 0)."""
-        return solve_nqp_batch(self.gram, -2 * similarities, self.sparsity, scale=2.0).x
+        return pursue_batch(self.gram, -2 * similarities, self.sparsity, scale=2.0).x
 
     def shares(self, codes: sp.csr_array) -> FloatArray:
         """The paper's class scores: the share of each class in the code (l^q U gamma)."""
@@ -56,23 +56,10 @@ class Encoding:
     scores: FloatArray  # (n_samples, n_classes)
     errors: FloatArray  # (n_samples,): squared distances to the reconstructions
 
-    @classmethod
-    def join(cls, blocks: list[Encoding]) -> Encoding:
-        """Those of all blocks of samples."""
-        return cls(
-            sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
-            np.concatenate([block.scores for block in blocks]),
-            np.concatenate([block.errors for block in blocks]),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Codes and scores new samples; reads support samples and selected kernels only.
-
-    Classes are scored by the votes of their prototypes, or by their share in the code, as in the
-    paper.
-    """
+    """Codes new samples, and scores them by votes or, as in the paper, by shares in the code."""
 
     kernels: Kernels  # those with a weight, on the support samples
     weights: FloatArray  # their weights, sum to one
@@ -86,7 +73,12 @@ class Predictor:
 
     def encode(self, X: Any) -> Encoding:
         """Code samples, a block at a time."""
-        return Encoding.join([self.encode_similarities(found) for found in self._blocks(X)])
+        blocks = [self.encode_similarities(found) for found in self._blocks(X)]
+        return Encoding(
+            sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
+            np.concatenate([block.scores for block in blocks]),
+            np.concatenate([block.errors for block in blocks]),
+        )
 
     def decide(self, X: Any) -> FloatArray:
         """Class scores of samples, a block at a time, without codes."""
@@ -156,7 +148,7 @@ def encode_labelled(
         rows, own = np.flatnonzero(labels == label), np.flatnonzero(support_labels == label)
         near[rows] = (mixes[:, own] @ kernel[np.ix_(rows, own)].T).T
     linear = -2 * similarities + discrimination * (mixes.sum(axis=1) - near)
-    return solve_nqp_batch(gram, linear, sparsity, scale=2.0).x
+    return pursue_batch(gram, linear, sparsity, scale=2.0).x
 
 
 def squared_residuals(

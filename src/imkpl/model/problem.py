@@ -11,8 +11,7 @@ from numpy.typing import DTypeLike
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import Kernels
-from imkpl.model.constraints import raise_least
-from imkpl.model.separation import BaseSeparation
+from imkpl.model.separation import Separation
 from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
 
 
@@ -36,9 +35,8 @@ class Settings:
         return self.weight_rule != "equal"
 
 
-# Kernels are computed in single precision if a combined kernel takes this many kernel values,
-# which is several seconds of work.
-MANY_VALUES = 2**32
+# A required kernel has at least this part of an even share: enough to be seen in an explanation.
+LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +51,16 @@ class Problem:
     multiplicity: FloatArray  # how many given samples each stands for
     settings: Settings
     kernel_indices: IntArray  # places of these kernels among those at the start of the fit
-    separation_loss: BaseSeparation  # J_ls or its replacement, with its regulariser
+    separation_loss: Separation  # J_ls or its replacement, with its regulariser
     is_required: BoolArray | None = None  # kernels that must have a weight
     is_eligible: BoolArray | None = None  # samples that prototypes may be made of; None for all
     sharpness: float = 0.0  # t, of the votes; 0 without votes
-    dtype: DTypeLike = np.float64  # precision of kernels and margins, see in_suitable_precision
-
-    @property
-    def n_samples(self) -> int:
-        """The number of samples that are learned from."""
-        return int(self.labels.size)
+    dtype: DTypeLike = np.float64  # precision of kernels and margins
 
     @property
     def sparsity(self) -> int:
         """The maximum number of samples per prototype."""
-        return self.settings.sparsity or self.kernels.default_sparsity or self.n_samples
+        return self.settings.sparsity or self.kernels.default_sparsity or int(self.labels.size)
 
     @cached_property
     def diagonals(self) -> FloatArray:
@@ -112,14 +105,13 @@ class Problem:
         return loss + float(ridge * (log_strengths @ log_strengths)), slopes
 
     def keep_least(self, weights: FloatArray) -> FloatArray:
-        """Kernel weights in which every required kernel has a share."""
-        return weights if self.is_required is None else raise_least(weights, self.is_required)
-
-    def in_suitable_precision(self) -> Problem:
-        """The problem in single precision if combining its kernels takes long."""
-        if self.n_samples**2 * self.kernels.n_kernels < 2 * MANY_VALUES:
-            return self
-        return replace(self, kernels=self.kernels.in_single_precision(), dtype=np.float32)
+        """Kernel weights of the same sum, in which every required kernel has a share."""
+        if self.is_required is None:
+            return weights
+        total = weights.sum()
+        least = LEAST_SHARE * total / weights.size
+        raised = np.where(self.is_required, np.maximum(weights, least), weights)
+        return np.asarray(raised * (total / raised.sum()))
 
     def take(self, samples: IntArray) -> Problem:
         """The problem with some of its samples."""
@@ -154,10 +146,17 @@ class State:
     log_strengths: FloatArray  # one per prototype: the logarithm of the weight of its vote
 
 
-def check_varying(is_varying: bool) -> None:
-    """Raise unless the kernels tell training samples apart."""
-    if not is_varying:
+def check_varying(is_varying: bool, sample_weight: FloatArray | None = None) -> None:
+    """Raise unless the kernels tell training samples apart, as they are weighted."""
+    if is_varying:
+        return
+    if sample_weight is not None and sample_weight.max() > (1 - 1e-6) * sample_weight.sum():
         raise ValueError(
-            "All kernels are constant over the training samples, expected at least one that tells "
-            "samples apart. Check that X has features that vary."
+            "One sample weighs more than a million times as much as all others together, expected "
+            "weights that let several samples count. Reduce the largest sample_weight or "
+            "class_weight."
         )
+    raise ValueError(
+        "All kernels are constant over the training samples, expected at least one that tells "
+        "samples apart. Check that X has features that vary."
+    )

@@ -10,7 +10,6 @@ similarity of i to its same-class neighbours with its similarity to t:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,37 +19,11 @@ from numpy.typing import DTypeLike
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import Kernels
 from imkpl.model.neighbors import Neighborhoods
-from imkpl.solvers import (
-    minimize_linear_on_simplex,
-    minimize_on_simplex,
-    minimize_ridge_on_simplex,
-)
-
-
-class BaseSeparation(ABC):
-    """A convex loss of the kernel weights, and a ridge on them."""
-
-    ridge: float
-
-    @abstractmethod
-    def value(self, weights: FloatArray) -> float:
-        """The loss, without the regulariser."""
-
-    @abstractmethod
-    def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
-        """Weights that lower ``costs . w + strength * value(w) + regularization(w)``."""
-
-    @abstractmethod
-    def select(self, indices: IntArray) -> BaseSeparation:
-        """The same loss for some of the kernels."""
-
-    def regularization(self, weights: FloatArray) -> float:
-        """``ridge / 2 * ||weights||^2``."""
-        return float(0.5 * self.ridge * (weights @ weights))
+from imkpl.solvers.simplex import descend_on_simplex, minimize_ridge_on_simplex
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSeparation(BaseSeparation):
+class LinearSeparation:
     """A loss that is linear in the weights: the paper's J_ls, or none, with a ridge."""
 
     slopes: FloatArray  # the loss of each kernel alone
@@ -62,10 +35,7 @@ class LinearSeparation(BaseSeparation):
 
     def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
         """The exact minimiser: a vertex without a ridge, else ``max(theta - e, 0) / ridge``."""
-        total = costs + strength * self.slopes
-        if self.ridge == 0:
-            return minimize_linear_on_simplex(total)
-        return minimize_ridge_on_simplex(total, self.ridge)
+        return minimize_ridge_on_simplex(costs + strength * self.slopes, self.ridge)
 
     def select(self, indices: IntArray) -> LinearSeparation:
         """The same loss for some of the kernels."""
@@ -73,7 +43,7 @@ class LinearSeparation(BaseSeparation):
 
 
 @dataclass(frozen=True, eq=False)
-class MarginSeparation(BaseSeparation):
+class MarginSeparation:
     """A squared hinge on the margins: ``sum_p a_p / 2 * max(0, 1 - margins_p . w / target)^2``."""
 
     margins: FloatArray  # (n_pairs, n_kernels)
@@ -105,11 +75,21 @@ class MarginSeparation(BaseSeparation):
             slope = strength * (gram @ w - pull) + ridge * w + costs
             return float(0.5 * w @ (slope + costs - strength * pull)), slope
 
-        return np.asarray(minimize_on_simplex(value_and_gradient, weights).x)
+        return np.asarray(descend_on_simplex(value_and_gradient, weights).x)
 
     def select(self, indices: IntArray) -> MarginSeparation:
         """The same loss for some of the kernels."""
         return replace(self, margins=self.margins[:, indices])
+
+
+# A convex loss of the kernel weights, beside ``ridge / 2 * ||weights||^2``. It has a `value`, and
+# `minimize` lowers ``costs . w + strength * value(w) + ridge / 2 * ||w||^2``.
+Separation = LinearSeparation | MarginSeparation
+
+
+def ridge_term(loss: Separation, weights: FloatArray) -> float:
+    """``J_reg = ridge / 2 * ||weights||^2``."""
+    return float(0.5 * loss.ridge * (weights @ weights))
 
 
 def local_separation_slopes(
@@ -119,20 +99,19 @@ def local_separation_slopes(
     # Squared distances to same-class neighbours plus similarities to other-class neighbours.
     same, other = neighborhoods.same, neighborhoods.other
     to_same, to_other = sample_weight[same.rows], sample_weight[other.rows]
-    sums = kernels.contract_pairs(
-        np.concatenate([-2 * to_same, to_other]), *_join_pairs(neighborhoods)
-    )
-    return np.asarray(2 * to_same.sum() + sums)
+    values = np.concatenate([-2 * to_same, to_other])
+    rows = np.concatenate([same.rows, other.rows])
+    columns = np.concatenate([same.columns, other.columns])
+    return np.asarray(2 * to_same.sum() + kernels.contract_pairs(values, rows, columns))
 
 
 def margin_pair_weights(neighborhoods: Neighborhoods, sample_weight: FloatArray) -> FloatArray:
     """The weight of each margin: a sample's weight, divided among its other-class neighbours."""
-    other = neighborhoods.other
-    weights = sample_weight[other.rows] / other.counts[other.rows]
+    rows = neighborhoods.other.rows
+    counts = np.bincount(rows, minlength=sample_weight.size)
     # Samples with neighbourhoods stand for those without.
-    is_listed = other.counts > 0
-    share = sample_weight[is_listed].sum() / sample_weight.sum()
-    return np.asarray(weights / share)
+    share = sample_weight[counts > 0].sum() / sample_weight.sum()
+    return np.asarray(sample_weight[rows] / counts[rows] / share)
 
 
 # Number of pairs whose margins are copied at a time, which fit into the cache.
@@ -174,25 +153,28 @@ def margin_gram(margins: FloatArray, pair_weights: FloatArray) -> FloatArray:
 
 
 def weigh_margins(
-    kernels: Kernels, neighborhoods: Neighborhoods, coefficients: FloatArray
+    kernels: Kernels,
+    neighborhoods: Neighborhoods,
+    coefficients: FloatArray,
+    order: IntArray | None = None,
 ) -> FloatArray:
-    """``coefficients @ margins`` for every kernel, without computing the margins."""
+    """``coefficients @ margins`` of all kernels, with their samples in an order if one is given."""
     same, other = neighborhoods.same, neighborhoods.other
     totals = np.bincount(other.rows, coefficients, minlength=same.n_samples)
     values = np.concatenate([totals[same.rows] * same.parts, -coefficients])
-    return kernels.contract_pairs(values, *_join_pairs(neighborhoods))
+    rows = np.concatenate([same.rows, other.rows])
+    columns = np.concatenate([same.columns, other.columns])
+    if order is not None:
+        rows, columns = order[rows], order[columns]
+    return kernels.contract_pairs(values, rows, columns)
 
 
 def mean_margins(
-    kernels: Kernels, neighborhoods: Neighborhoods, sample_weight: FloatArray
+    kernels: Kernels,
+    neighborhoods: Neighborhoods,
+    sample_weight: FloatArray,
+    order: IntArray | None = None,
 ) -> FloatArray:
     """The weighted mean margin of every kernel."""
     weights = margin_pair_weights(neighborhoods, sample_weight)
-    return weigh_margins(kernels, neighborhoods, weights / weights.sum())
-
-
-def _join_pairs(neighborhoods: Neighborhoods) -> tuple[IntArray, IntArray]:
-    """Rows and columns of the same-class pairs, then of the others."""
-    same, other = neighborhoods.same, neighborhoods.other
-    rows = np.concatenate([same.rows, other.rows])
-    return rows, np.concatenate([same.columns, other.columns])
+    return weigh_margins(kernels, neighborhoods, weights / weights.sum(), order)

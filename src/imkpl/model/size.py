@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.model.cover import cover_order, place_prototypes, sharpen
-from imkpl.model.kernel_choice import choose_again
+from imkpl.model.cover import cover
+from imkpl.model.kernel_choice import prepare_choice
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes
 from imkpl.model.voters import count_votes, learn_voters
@@ -19,6 +20,8 @@ from imkpl.model.votes import sum_votes
 # more prototypes, the more they must gain: so many standard errors for each of a class.
 PER_CLASS = (1, 3, 10, 30, 100, 300)
 ALWAYS_TRIED, NOTABLE = 3, 0.05
+# Who announces how far the choice has come.
+SOURCE = "prototypes"
 
 
 def choose_size(problem: Problem, n_kernels: int) -> int:
@@ -30,11 +33,16 @@ def choose_size(problem: Problem, n_kernels: int) -> int:
     sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
     if len(sizes) < len(PER_CLASS):
         sizes.append(most)
-    folds = [Fold.of(problem, n_kernels, is_left) for is_left in split(problem)]
+    parts = list(split(problem))
+    total, folds = len(parts) + len(sizes), list[Fold]()
+    for is_left in parts:
+        announce(SOURCE, f"weighing kernels, fold {len(folds) + 1}", len(folds), total)
+        folds.append(Fold.of(problem, n_kernels, is_left))
     weight = np.concatenate([fold.weight for fold in folds])
     scores: list[FloatArray] = []  # of every size, (2, n_left): log chances and hits
     leader = 0
     for place, size in enumerate(sizes):
+        announce(SOURCE, f"trying {size} prototypes in folds", len(folds) + place, total)
         scores.append(np.hstack([fold.score(size) for fold in folds]))
         log_chances, hits = np.array(scores).swapaxes(0, 1)
         means, errors = means_and_errors(log_chances, weight)
@@ -42,6 +50,7 @@ def choose_size(problem: Problem, n_kernels: int) -> int:
             leader = place
         elif place >= ALWAYS_TRIED - 1:
             break
+    announce(SOURCE, "number of prototypes chosen", total, total)
     return sizes[first_as_good(log_chances, hits, weight)]
 
 
@@ -115,7 +124,7 @@ class Fold:
         part = problem.take(learned)
         rest = 1 - is_left[learned] / np.maximum(counts[learned], 2.0)
         part = replace(part, sample_weight=part.sample_weight * rest)
-        part, weights = choose_again(part, n_kernels)
+        part, weights = prepare_choice(part, part.average())(n_kernels)
         places = np.searchsorted(problem.kernel_indices, part.kernel_indices)
         kernel = problem.select(places).combine(weights)
         return cls(
@@ -129,9 +138,7 @@ class Fold:
 
     def score(self, size: int) -> FloatArray:
         """For every left-out sample the log of the chance of its class, and whether it is right."""
-        order = cover_order(self.problem, self.kernel, size)
-        state = place_prototypes(self.problem, self.weights, self.kernel, order)
-        problem = sharpen(self.problem, state)
+        problem, state = cover(self.problem, self.weights, size, self.kernel)
         state = learn_voters(problem, update_codes(problem, state), *FOLD_STEPS)
         logs = count_votes(problem, state).logs((state.prototypes @ self.left.T).T)
         chances, *_ = sum_votes(logs, problem.prototype_classes(state))

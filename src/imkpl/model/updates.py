@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import interpretability_term, row_products, same_class_product
 from imkpl.model.problem import Problem, State
+from imkpl.model.separation import ridge_term
 from imkpl.model.votes import VOTE_WEIGHT
-from imkpl.solvers import pursue, solve_nqp_batch
+from imkpl.solvers.nqp import pursue, pursue_batch
 
 
 def update_codes(problem: Problem, state: State) -> State:
@@ -21,7 +22,7 @@ def update_codes(problem: Problem, state: State) -> State:
     gram = to_samples @ prototypes.T
     apart = prototypes.sum(axis=1) - same_class_product(kernel, problem.members, prototypes.T)
     linear = -2 * to_samples.T + problem.settings.discrimination * apart
-    found = solve_nqp_batch(gram, linear, problem.settings.code_sparsity, scale=2.0)
+    found = pursue_batch(gram, linear, problem.settings.code_sparsity, scale=2.0)
     old_values = row_products(state.codes, state.codes @ gram + linear)
     codes = _choose_rows(found.value < old_values, found.x, state.codes)
     return replace(state, codes=codes)
@@ -123,7 +124,7 @@ def update_weights(problem: Problem, state: State) -> State:
             costs @ weights
             + scale * problem.settings.interpretability * (sizes / norms).sum()
             + strength * loss.value(weights)
-            + loss.regularization(weights)
+            + ridge_term(loss, weights)
         )
         if problem.sharpness > 0:
             similarities = (old * old_images + new * new_images) / norms[:, None]

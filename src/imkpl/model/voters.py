@@ -83,17 +83,18 @@ class VoterObjective:
         self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
         near = same_class_product(state.kernel, problem.members, weighted).T
         apart = weighted.sum(axis=0)[:, None] - near
-        self.linear = scale * (
-            problem.settings.discrimination * apart + problem.settings.interpretability
-        )
+        settings = problem.settings
+        self.linear = scale * (settings.discrimination * apart + settings.interpretability)
         self.blocks: list[Block] = []
 
     def minimize(self, state: State, candidates: BoolArray, max_steps: int) -> State:
         """Lower the objective over prototypes made of candidates, and their strengths."""
         ends = np.append(np.flatnonzero(np.diff(self.classes, prepend=-1)), self.classes.size)
-        self.blocks = [
-            self._block(slice(*pair), candidates) for pair in itertools.pairwise(ends.tolist())
-        ]
+        self.blocks = []
+        for rows in (slice(*pair) for pair in itertools.pairwise(ends.tolist())):
+            columns = np.flatnonzero(candidates[rows].any(axis=0))
+            is_free, linear = candidates[rows, columns], self.linear[rows, columns]
+            self.blocks.append(Block(rows, columns, is_free, self.kernel[columns], linear))
         n_strengths = state.log_strengths.size
         start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
         lowest = np.where(np.arange(start.size) < start.size - n_strengths, 0.0, -np.inf)
@@ -116,11 +117,6 @@ class VoterObjective:
         prototypes[is_lost] = state.prototypes[is_lost].toarray()
         rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])
         return replace(state, prototypes=rows, log_strengths=found[-n_strengths:])
-
-    def _block(self, rows: slice, candidates: BoolArray) -> Block:
-        columns = np.flatnonzero(candidates[rows].any(axis=0))
-        place = rows, columns
-        return Block(rows, columns, candidates[place], self.kernel[columns], self.linear[place])
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""

@@ -4,15 +4,12 @@ A display holds arrays. ``compute`` finds them without matplotlib, ``plot`` draw
 ``from_estimator`` does both.
 """
 
-from imkpl.plots.codes import CodesDisplay
 from imkpl.plots.decision import DecisionDisplay
 from imkpl.plots.embedding import EmbeddingDisplay
-from imkpl.plots.fits import ConvergenceDisplay, KernelWeightsDisplay, PathDisplay
+from imkpl.plots.fits import KernelWeightsDisplay, PathDisplay
 from imkpl.plots.prototypes import PrototypesDisplay
 
 __all__ = [
-    "CodesDisplay",
-    "ConvergenceDisplay",
     "DecisionDisplay",
     "EmbeddingDisplay",
     "KernelWeightsDisplay",

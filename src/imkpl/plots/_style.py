@@ -5,15 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from imkpl._typing import IntArray
 from imkpl.estimators import IMKPL, ISKPL
-from imkpl.explanations.exports import to_label
 
 # The colours of Okabe and Ito, distinct for every kind of colour vision. Yellow, pale on white,
 # comes last.
@@ -23,13 +21,8 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#00
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 # Bars and lines that belong to no class.
 NEUTRAL, REST = "#595959", "#BFBFBF"
-# Maps whose ends differ in lightness.
-DIVERGING, SEQUENTIAL = "PuOr_r", "Blues"
-
-# Longest name in characters, and number of class names along an axis.
-LONGEST_NAME, MOST_NAMES = 28, 40
-# Maximum number of classes in a legend, and of rows per column.
-MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
+# Longest name in characters.
+LONGEST_NAME = 28
 
 Place = tuple[Any, Any]
 
@@ -45,9 +38,8 @@ class Drawing(ABC):
         ax : Axes, optional
             Axes to draw into, divided if several are needed; a new figure by default.
         **options
-            ``max_kernels=20`` bars of KernelWeightsDisplay, ``max_features=10`` of
-            DecisionDisplay, and about ``max_stars=60`` prototypes of EmbeddingDisplay, at least
-            one of each class.
+            ``max_kernels=20`` bars of KernelWeightsDisplay, and ``max_features=10`` of
+            DecisionDisplay.
 
         Returns
         -------
@@ -96,27 +88,10 @@ class Drawing(ABC):
 class Display(Drawing):
     """What all displays of a model offer: `compute` finds arrays, and `plot` draws them."""
 
-    # What a display of the model alone is made of.
-    attributes: ClassVar[tuple[str, ...]] = ()
-
     @classmethod
+    @abstractmethod
     def compute(cls, estimator: Any, /, *data: Any, **options: Any) -> Self:
-        """Collect what is drawn, without matplotlib.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL or ISKPL.
-        *data, **options
-            Nothing: the model alone is drawn.
-
-        Returns
-        -------
-        Display
-            The display, not drawn yet.
-        """
-        check_model(estimator, cls.__name__)
-        return cls(*(getattr(estimator, name) for name in cls.attributes), *data, **options)
+        """Collect what is drawn, without matplotlib."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, *data: Any, ax: Any = None, **options: Any) -> Self:
@@ -177,13 +152,12 @@ def shorten_all(names: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
     ['sensor…hand (1)', 'sensor…hand (2)', 'foot']
     """
     short = [shorten(name, longest) for name in names]
-    whole: dict[str, list[str]] = {}
+    whole: dict[str, dict[str, int]] = {}
     for text, name in zip(short, names, strict=True):
-        known = whole.setdefault(text, [])
-        if str(name) not in known:
-            known.append(str(name))
+        known = whole.setdefault(text, {})
+        known.setdefault(str(name), len(known) + 1)
     return [
-        text if len(whole[text]) == 1 else f"{text} ({whole[text].index(str(name)) + 1})"
+        text if len(whole[text]) == 1 else f"{text} ({whole[text][str(name)]})"
         for text, name in zip(short, names, strict=True)
     ]
 
@@ -204,12 +178,6 @@ def require_pyplot(who: str) -> Any:
             "'imkpl[plots]'; compute() of the display gives the numbers without it."
         ) from error
     return plt
-
-
-def put_legend(panel: Any, handles: Sequence[Any], names: Sequence[str], **style: Any) -> None:
-    """A legend on the right of a panel."""
-    style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    panel.legend(handles, names, frameon=False, **style)
 
 
 def draw_bars(
@@ -253,45 +221,7 @@ def check_model(estimator: Any, who: str) -> None:
     )
 
 
-def class_places(classes: Any, y: Any, n_samples: int) -> IntArray:
-    """The index of every label in the classes."""
-    labels = column_or_1d(y)
-    check_consistent_length(np.empty(n_samples), labels)
-    is_known = np.isin(labels, classes)
-    if not np.all(is_known):
-        unknown = to_label(labels[~is_known][0])
-        raise ValueError(
-            f"y contains the label {unknown!r}, expected only classes that the model was fitted "
-            "to. Leave these samples out."
-        )
-    return np.asarray(np.searchsorted(classes, labels))
-
-
-def choose_stratified(labels: IntArray, n_chosen: int | None, random_state: Any) -> IntArray:
-    """A random choice of samples in which every class keeps its share, and at least one sample."""
-    if n_chosen is None or labels.size <= n_chosen:
-        return np.arange(labels.size)
-    rng = check_random_state(random_state)
-    # The rank of a sample within its class, as a fraction of the class; the first has 0.
-    places = np.empty(labels.size)
-    for label in np.unique(labels):
-        members = rng.permutation(np.flatnonzero(labels == label))
-        places[members] = np.arange(members.size) / members.size
-    return np.sort(np.argsort(places, kind="stable")[:n_chosen])
-
-
-def name_groups(axis: Any, owners: IntArray, classes: Any) -> None:
-    """Put class names at the centres of their groups, not all of them if there are many."""
-    present = np.unique(owners)
-    step = -(-present.size // MOST_NAMES)
-    centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
-    names = shorten_all([classes[label] for label in present], 16)
-    axis.set_ticks(centers[::step], labels=[literal(name) for name in names[::step]])
-    if present.size > 15:
-        axis.set_tick_params(labelsize="small")
-
-
-def sort_prototypes(estimator: Any, n_per_class: int | None) -> tuple[IntArray, IntArray]:
+def sort_prototypes(estimator: Any, n_per_class: int | None = None) -> tuple[IntArray, IntArray]:
     """Prototypes and their classes, sorted by class and then by use in the codes."""
     owners = np.searchsorted(estimator.classes_, estimator.prototype_classes_)
     use = np.asarray(estimator.codes_.sum(axis=0)).ravel()

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from imkpl._typing import FloatArray
+from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations import Explanation
 from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
@@ -25,17 +25,8 @@ from imkpl.plots._style import (
 # Bars in a small panel, and samples named in a bar; the rest is counted.
 MOST_CLASSES = MOST_PROTOTYPES = 5
 MOST_SAMPLES = 3
-
-
-@dataclass(frozen=True, eq=False)
-class PrototypeShare:
-    """What one prototype says about a sample."""
-
-    prototype: int
-    owner: int  # index of its class
-    share: float  # of the votes, or of the code
-    similarity: float
-    samples: list[Any]  # names of its training samples, largest share first
+# Channels of a series that are drawn.
+MOST_CHANNELS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +51,7 @@ class DecisionDisplay(Display):
     ----------
     explanation : Explanation
         That of the sample.
-    prototypes : list of PrototypeShare
+    prototypes : int array of shape (n_prototypes,)
         The prototypes that have a share in the decision, largest first: those of the winner speak
         for it, the others against.
     margins : array of shape (n_features,)
@@ -89,13 +80,13 @@ class DecisionDisplay(Display):
     """
 
     explanation: Explanation
-    prototypes: list[PrototypeShare]
+    prototypes: IntArray
     margins: FloatArray
     best: Any = None
     channels: list[ChannelComparison] = field(default_factory=list)
 
     @classmethod
-    def compute(cls, explanation: Explanation, index: int = 0, *, max_channels: int = 3) -> Self:
+    def compute(cls, explanation: Explanation, index: int = 0) -> Self:
         """Collect the reasons for one decision without drawing them.
 
         Parameters
@@ -104,8 +95,6 @@ class DecisionDisplay(Display):
             From `explain` of a fitted model.
         index : int, default=0
             Index of the sample.
-        max_channels : int, default=3
-            Maximum number of channels of a series.
 
         Returns
         -------
@@ -120,7 +109,9 @@ class DecisionDisplay(Display):
         one = explanation[range(len(explanation))[index]]
         by_feature = one.feature_contributions()[0]
         margins = by_feature[:, one.winners[0]] - by_feature[:, one.runners_up[0]]
-        return cls(one, _list_prototypes(one), margins, *_compare_channels(one, max_channels))
+        shares = one.shares.toarray()[0]
+        order = np.argsort(-shares, kind="stable")
+        return cls(one, order[shares[order] > 0], margins, *_compare_channels(one))
 
     @classmethod
     def from_explanation(cls, explanation: Explanation, index: int = 0, **options: Any) -> Self:
@@ -194,20 +185,25 @@ class DecisionDisplay(Display):
 
     def _draw_prototypes(self, ax: Any) -> None:
         explanation, names = self.explanation, []
+        shares, owners = (
+            explanation.shares.toarray()[0],
+            explanation.evidence.predictor.encoder.classes,
+        )
         shown, rest = self.prototypes[:MOST_PROTOTYPES], self.prototypes[MOST_PROTOTYPES:]
         for one in shown:
-            named = ", ".join(shorten(sample, 14) for sample in one.samples[:MOST_SAMPLES])
-            n_more = len(one.samples) - MOST_SAMPLES
+            behind = [
+                explanation.support_ids[place] for place, _ in explanation.samples_behind(one)
+            ]
+            named = ", ".join(shorten(sample, 14) for sample in behind[:MOST_SAMPLES])
+            n_more = len(behind) - MOST_SAMPLES
             names.append(
-                f"{shorten(explanation.classes[one.owner], 18)}: similarity {one.similarity:.2f} "
-                f"to prototype {one.prototype}\n"
-                f"sample{'s' * (len(one.samples) > 1)} {named}"
+                f"{shorten(explanation.classes[owners[one]], 18)}: similarity "
+                f"{explanation.evidence.similarities[0, one]:.2f} to prototype {one}\n"
+                f"sample{'s' * (len(behind) > 1)} {named}"
                 f"{f', {n_more} more' if n_more > 0 else ''}"
             )
-        values = [one.share for one in shown]
-        colors = [class_color(one.owner) for one in shown]
-        others = len(rest), sum(one.share for one in rest)
-        draw_bars(ax, names, values, colors, ".0%", rest=others)
+        values, colors = shares[shown].tolist(), [class_color(owners[one]) for one in shown]
+        draw_bars(ax, names, values, colors, ".0%", rest=(len(rest), float(shares[rest].sum())))
         ax.tick_params(axis="y", labelsize="small")
         whole = "votes" if explanation.decision == "votes" else "code"
         ax.set_xlabel(
@@ -216,7 +212,7 @@ class DecisionDisplay(Display):
             f"{': unlike the training data' if explanation.is_novel[0] else ''}"
         )
         ax.set_title(
-            "Who speaks for which class" if shown else "It resembles none of the prototypes"
+            "Who speaks for which class" if shown.size else "It resembles none of the prototypes"
         )
 
     def _draw_features(self, ax: Any, max_features: int) -> None:
@@ -226,9 +222,9 @@ class DecisionDisplay(Display):
         names, cells = shorten_all([one.feature_names[i] for i in shown]), one.cells(0)
         if cells is not None:
             texts = [
-                shorten(cells[i], 14) if isinstance(cells[i], str) else cells[i] for i in shown
+                shorten(c, 14) if isinstance(c := cells[i], str) else show_cell(c) for i in shown
             ]
-            names = [f"{name} = {show_cell(text)}" for name, text in zip(names, texts, strict=True)]
+            names = [f"{name} = {text}" for name, text in zip(names, texts, strict=True)]
         sides = int(one.winners[0]), int(one.runners_up[0])
         values = [float(margins[i]) for i in shown]
         colors = [class_color(sides[value <= 0]) for value in values]
@@ -246,10 +242,8 @@ class DecisionDisplay(Display):
         )
 
     def _draw_channel(self, ax: Any, channel: ChannelComparison) -> None:
-        own: dict[str, Any] = {
-            "color": class_color(int(self.explanation.winners[0])),
-            "linewidth": 1.8,
-        }
+        color = class_color(int(self.explanation.winners[0]))
+        own: dict[str, Any] = {"color": color, "linewidth": 1.8}
         other: dict[str, Any] = {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.3}
         ax.plot(channel.best_values.T, **other)
         ax.plot(channel.values.T, **own)
@@ -289,52 +283,27 @@ class DecisionDisplay(Display):
         )
 
 
-def _list_prototypes(one: Explanation) -> list[PrototypeShare]:
-    shares, similarities = one.shares.toarray().ravel(), one.evidence.similarities[0]
-    return [
-        PrototypeShare(
-            prototype,
-            int(one.evidence.predictor.encoder.classes[prototype]),
-            float(shares[prototype]),
-            float(similarities[prototype]),
-            [one.support_ids[place] for place, _ in one.samples_behind(prototype)],
-        )
-        for prototype in np.argsort(-shares, kind="stable").tolist()
-        if shares[prototype] > 0
-    ]
-
-
-def _compare_channels(one: Explanation, max_channels: int) -> tuple[Any, list[ChannelComparison]]:
+def _compare_channels(one: Explanation) -> tuple[Any, list[ChannelComparison]]:
     """The training series with the largest part in a decision, and both series by channel."""
-    evidence, predictor = one.evidence, one.evidence.predictor
-    amounts = one.amounts_behind(0)
-    if predictor.kernels.input_kind != "series" or not np.any(amounts > 0):
+    evidence, amounts = one.evidence, one.amounts_behind(0)
+    if evidence.kernels.input_kind != "series" or not np.any(amounts > 0):
         return None, []
     best = int(np.argmax(amounts))
     time_shares = one.time_shares(0)
-    totals = [float(time_shares[name].shares.sum()) for name in one.feature_names]
+    totals = np.array([time_shares[name].shares.sum() for name in one.feature_names])
     found = []
-    for kernel in np.argsort(-np.array(totals), kind="stable")[:max_channels]:
+    for kernel in np.argsort(-totals, kind="stable")[:MOST_CHANNELS]:
         name = one.feature_names[kernel]
         aligned = evidence.kernels.select([kernel]).narrowed().aligned(np.ones(1))
         if aligned is None:
             continue
-        found.append(
-            ChannelComparison(
-                name,
-                aligned[0].samples[0],
-                aligned[0].others[best],
-                time_shares[name].times,
-                time_shares[name].shares,
-            )
-        )
+        series, shares = (aligned[0].samples[0], aligned[0].others[best]), time_shares[name]
+        found.append(ChannelComparison(name, *series, shares.times, shares.shares))
     return one.support_ids[best], found
 
 
 def step_edges(times: FloatArray) -> FloatArray:
     """Borders halfway between time steps."""
-    if times.size == 1:
-        return np.array([times[0] - 0.5, times[0] + 0.5])
+    steps = np.diff(times) if times.size > 1 else np.ones(1)
     middles = (times[1:] + times[:-1]) / 2
-    first, last = 2 * times[0] - middles[0], 2 * times[-1] - middles[-1]
-    return np.concatenate([[first], middles, [last]])
+    return np.concatenate([times[:1] - steps[:1] / 2, middles, times[-1:] + steps[-1:] / 2])

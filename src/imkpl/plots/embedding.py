@@ -7,24 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.manifold import TSNE
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._auto import is_auto
+from imkpl.explanations.exports import to_label
 from imkpl.kernels import resolve_bank
 from imkpl.kernels.base import take_samples
 from imkpl.kernels.normalize import normalized
 from imkpl.plots._style import (
-    LEGEND_ROWS,
-    MOST_IN_LEGEND,
     Display,
     check_model,
-    choose_stratified,
     class_color,
     class_marker,
-    class_places,
     literal,
-    put_legend,
     shorten_all,
     sort_prototypes,
 )
@@ -36,11 +34,16 @@ AVERAGED = {
     "words": "per_word",
     "series": "global_alignment",
 }
+# Effective number of neighbours of a point, of many points.
 PERPLEXITY = 30.0
 # Number of points above which the Barnes-Hut approximation of t-SNE pays off.
 EXACT_POINTS = 150
 # Standard deviation of the initial map, as in scikit-learn.
 START_SPREAD = 1e-4
+# About so many prototypes are drawn, at least one of each class.
+MOST_STARS = 60
+# Maximum number of classes in the legend, and of rows per column.
+MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
 
 
 @dataclass(eq=False)
@@ -103,7 +106,6 @@ class EmbeddingDisplay(Display):
         *,
         train: Any = None,
         max_samples: int | None = 500,
-        perplexity: float | None = None,
         random_state: Any = 0,
     ) -> Self:
         """Compute the two maps without drawing them.
@@ -123,9 +125,6 @@ class EmbeddingDisplay(Display):
         max_samples : int or None, default=500
             Maximum number of samples, chosen so that every class keeps its share; None for all.
             Time and memory are quadratic in it.
-        perplexity : float, optional
-            Effective number of neighbours of a point; by default 30, or a third of the points if
-            there are fewer than 90.
         random_state : int or RandomState, default=0
             Source of the random choices.
 
@@ -138,39 +137,37 @@ class EmbeddingDisplay(Display):
         samples = estimator.read_new(X)
         labels = class_places(estimator.classes_, y, len(samples))
         chosen = choose_stratified(labels, max_samples, random_state)
-        if is_training_data(estimator, samples):
-            training = samples
-        elif estimator.predictor_.kernels.input_kind == "similarities":
+        training = samples if is_training_data(estimator, samples) else None
+        if training is None and estimator.predictor_.kernels.input_kind == "similarities":
             raise ValueError(
                 "The kernels are precomputed, and the similarities among new samples are unknown. "
                 "Pass the training similarities and labels as X and y."
             )
-        else:
-            training = None if train is None else estimator.read_new(train)
-        if training is not None and not is_training_data(estimator, training):
-            raise ValueError(
-                f"train has {len(training)} samples that differ from the "
-                f"{estimator.prototypes_.shape[1]} training samples of the model, expected these "
-                "in the same order. Pass the data given to fit."
-            )
+        if training is None and train is not None:
+            training = estimator.read_new(train)
+            if not is_training_data(estimator, training):
+                raise ValueError(
+                    f"train has {len(training)} samples that differ from the "
+                    f"{estimator.prototypes_.shape[1]} training samples of the model, expected "
+                    "these in the same order. Pass the data given to fit."
+                )
         averages, n_average = average_kernel(estimator, samples, chosen, training)
         learned = learned_kernel(estimator, (samples, chosen))
-        places = [embed_kernel(K, perplexity, random_state) for K in (averages, learned)]
-        n_chosen = chosen.size
-        order, owners = sort_prototypes(estimator, None)
+        places = [embed_kernel(K, random_state) for K in (averages, learned)]
+        order, owners = sort_prototypes(estimator)
         return cls(
-            average=places[0][:n_chosen],
-            learned=places[1][:n_chosen],
+            average=places[0][: chosen.size],
+            learned=places[1][: chosen.size],
             labels=labels[chosen],
             classes=estimator.classes_,
             prototypes=order,
             prototype_classes=owners,
-            average_prototypes=None if training is None else places[0][n_chosen + order],
-            learned_prototypes=places[1][n_chosen + order],
+            average_prototypes=None if training is None else places[0][chosen.size + order],
+            learned_prototypes=places[1][chosen.size + order],
             n_kernels=(n_average, int(np.count_nonzero(estimator.kernel_weights_))),
         )
 
-    def _draw(self, ax: Any, *, max_stars: int = 60) -> None:
+    def _draw(self, ax: Any) -> None:
         n_columns = 1 + (len(self.classes) + 1) // 16
         width = 10.4 + 1.4 * min(n_columns, 3)
         panels = self._take_panels(ax, (width, 5.0), (1, 2))
@@ -179,40 +176,27 @@ class EmbeddingDisplay(Display):
             (f"Average kernel{counts[0]}", self.average, self.average_prototypes),
             (f"Learned kernel{counts[1]}", self.learned, self.learned_prototypes),
         )
-        shown = self._choose_stars(max_stars)
+        owners = np.asarray(self.prototype_classes)
+        present = np.unique(owners)
+        n_each = None if owners.size <= MOST_STARS else max(1, MOST_STARS // present.size)
+        members = [np.flatnonzero(owners == label)[:n_each] for label in present]
+        shown = np.concatenate(members)
         for panel, (title, points, stars) in zip(panels, maps, strict=True):
             for label in np.unique(self.labels):
-                members = points[self.labels == label]
                 style = {"color": class_color(label), "marker": class_marker(label)}
-                panel.scatter(*members.T, s=22, alpha=0.75, linewidths=0, **style)
+                panel.scatter(
+                    *points[self.labels == label].T, s=22, alpha=0.75, linewidths=0, **style
+                )
             panel.set(xticks=[], yticks=[], title=title)
             panel.margins(0.05)
             if stars is not None:
-                self._draw_stars(panel, np.asarray(stars), shown)
+                _draw_stars(panel, np.asarray(stars), present, members)
         name = None
         if any(stars is not None for *_, stars in maps):
-            n_shown, whole = len(shown), len(self.prototypes)
-            name = "prototypes" if n_shown == whole else f"{n_shown} of {whole} prototypes"
+            name = "prototypes"
+            if shown.size < owners.size:
+                name = f"{shown.size} of {owners.size} prototypes"
         self._add_legend(panels[1], name)
-
-    def _choose_stars(self, max_stars: int) -> IntArray:
-        """The first prototypes of every class."""
-        owners = np.asarray(self.prototype_classes)
-        present = np.unique(owners)
-        n_each = None if owners.size <= max_stars else max(1, max_stars // present.size)
-        return np.concatenate([np.flatnonzero(owners == label)[:n_each] for label in present])
-
-    def _draw_stars(self, panel: Any, stars: FloatArray, shown: IntArray) -> None:
-        # Many large stars would hide the samples.
-        area = float(np.clip(6000 / shown.size, 120, 270))
-        owners = np.asarray(self.prototype_classes)[shown]
-        for label in np.unique(owners):
-            members = stars[shown[owners == label]]
-            star = {"s": area, "color": class_color(label), "marker": "*", "linewidths": 0.6}
-            panel.scatter(*members.T, edgecolors="black", zorder=3, **star)
-            # Not by colour alone: the marker of the class is drawn inside the star.
-            inner = {"s": 0.06 * area, "color": "white", "marker": class_marker(label)}
-            panel.scatter(*members.T, edgecolors="black", linewidths=0.5, zorder=4, **inner)
 
     def _add_legend(self, panel: Any, stars: str | None) -> None:
         from matplotlib.lines import Line2D
@@ -231,9 +215,56 @@ class EmbeddingDisplay(Display):
             star.set_markeredgecolor("black")
             handles.append(star)
         n_columns = -(-len(names) // LEGEND_ROWS)
-        size = "small" if n_columns > 1 else None
-        gaps = {"columnspacing": 1.0, "handletextpad": 0.2}
-        put_legend(panel, handles, names, ncols=n_columns, fontsize=size, **gaps)
+        panel.legend(
+            handles,
+            names,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0.0,
+            frameon=False,
+            ncols=n_columns,
+            fontsize="small" if n_columns > 1 else None,
+            columnspacing=1.0,
+            handletextpad=0.2,
+        )
+
+
+def _draw_stars(panel: Any, stars: FloatArray, labels: IntArray, members: list[Any]) -> None:
+    # Many large stars would hide the samples.
+    area = float(np.clip(6000 / sum(own.size for own in members), 120, 270))
+    for label, own in zip(labels, members, strict=True):
+        star = {"s": area, "color": class_color(label), "marker": "*", "linewidths": 0.6}
+        panel.scatter(*stars[own].T, edgecolors="black", zorder=3, **star)
+        # Not by colour alone: the marker of the class is drawn inside the star.
+        inner = {"s": 0.06 * area, "color": "white", "marker": class_marker(label)}
+        panel.scatter(*stars[own].T, edgecolors="black", linewidths=0.5, zorder=4, **inner)
+
+
+def class_places(classes: Any, y: Any, n_samples: int) -> IntArray:
+    """The index of every label in the classes."""
+    labels = column_or_1d(y)
+    check_consistent_length(np.empty(n_samples), labels)
+    is_known = np.isin(labels, classes)
+    if not np.all(is_known):
+        unknown = to_label(labels[~is_known][0])
+        raise ValueError(
+            f"y contains the label {unknown!r}, expected only classes that the model was fitted "
+            "to. Leave these samples out."
+        )
+    return np.asarray(np.searchsorted(classes, labels))
+
+
+def choose_stratified(labels: IntArray, n_chosen: int | None, random_state: Any) -> IntArray:
+    """A random choice of samples in which every class keeps its share, and at least one sample."""
+    if n_chosen is None or labels.size <= n_chosen:
+        return np.arange(labels.size)
+    rng = check_random_state(random_state)
+    # The rank of a sample within its class, as a fraction of the class; the first has 0.
+    places = np.empty(labels.size)
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        places[members] = np.arange(members.size) / members.size
+    return np.sort(np.argsort(places, kind="stable")[:n_chosen])
 
 
 def is_training_data(model: Any, samples: Any) -> bool:
@@ -292,7 +323,7 @@ def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArra
     return np.block([[kernel, across / norms], [(across / norms).T, gram / np.outer(norms, norms)]])
 
 
-def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any) -> FloatArray:
+def embed_kernel(kernel: FloatArray, random_state: Any) -> FloatArray:
     """A t-SNE map of the distances in the feature space of a kernel.
 
     It starts from the first two principal components, so maps of the same data are comparable.
@@ -303,15 +334,8 @@ def embed_kernel(kernel: FloatArray, perplexity: float | None, random_state: Any
             f"There are {n_points} samples and prototypes to embed, expected at least 4. Pass more "
             "samples."
         )
-    if perplexity is None:
-        perplexity = min(PERPLEXITY, (n_points - 1) / 3)
-    if not 0 < perplexity < n_points:
-        raise ValueError(
-            f"perplexity={perplexity}, expected a positive number below the {n_points} samples and "
-            "prototypes. Leave it out for a suitable one."
-        )
     tsne = TSNE(
-        perplexity=perplexity,
+        perplexity=min(PERPLEXITY, (n_points - 1) / 3),
         metric="precomputed",
         init=_principal_components(kernel),
         method="exact" if n_points <= EXACT_POINTS else "barnes_hut",

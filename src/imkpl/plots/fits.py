@@ -1,10 +1,9 @@
-"""What a fit found: weights of kernels, the way of the objective, and a path of features."""
+"""What a fit found: weights of kernels, and a path of features."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,15 +14,10 @@ from imkpl.plots._style import (
     NEUTRAL,
     Display,
     Drawing,
-    class_color,
-    class_marker,
+    check_model,
     draw_bars,
-    literal,
-    put_legend,
     shorten_all,
 )
-
-TOTAL = "total"
 
 
 @dataclass(eq=False)
@@ -56,7 +50,6 @@ class KernelWeightsDisplay(Display):
     'Kernel weights: 2 of 3 kernels'
     """
 
-    attributes: ClassVar[tuple[str, ...]] = ("kernel_weights_", "kernel_names_")
     weights: FloatArray
     names: list[str]
 
@@ -64,6 +57,23 @@ class KernelWeightsDisplay(Display):
         self.weights = np.asarray(self.weights, dtype=np.float64)
         self.names = [str(name) for name in self.names]
         check_lengths(len(self.names), self.weights.size, "names of kernels", "kernel weights")
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """Collect the weights of a model, without matplotlib.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted IMKPL or ISKPL.
+
+        Returns
+        -------
+        KernelWeightsDisplay
+            The display, not drawn yet.
+        """
+        check_model(estimator, cls.__name__)
+        return cls(estimator.kernel_weights_, estimator.kernel_names_)
 
     def largest(self, max_kernels: int) -> list[tuple[str, float]]:
         """Names and weights of the kernels with the largest weights.
@@ -96,81 +106,6 @@ class KernelWeightsDisplay(Display):
             rest = f"\n{n_live - len(shown)} more have {left_out:.1%} together"
         self.ax_.set_xlabel(f"Weight in the combined kernel{rest}")
         self.ax_.set_title(f"Kernel weights: {n_live} of {len(self.names)} kernels")
-
-
-@dataclass(eq=False)
-class ConvergenceDisplay(Display):
-    """The terms of the objective and their total after every round.
-
-    The terms differ by orders of magnitude, so one panel shows their values on a logarithmic scale
-    and the other their change since the first round. The changes add up to that of the total.
-
-    Parameters
-    ----------
-    history : dict of arrays of shape (n_rounds,)
-        Values after every round, by term; "total" is drawn in black.
-
-    Attributes
-    ----------
-    axes_, figure_ : array of Axes, and Figure
-        The two axes, and their figure.
-    lines_ : dict of pairs of Line2D
-        The lines in both panels, by term.
-
-    Examples
-    --------
-    >>> from imkpl.plots import ConvergenceDisplay
-    >>> history = {"reconstruction": [5.0, 3.0], "separation": [2.0, 2.5], "total": [7.0, 5.5]}
-    >>> display = ConvergenceDisplay(history)
-    >>> display.changes["separation"]
-    array([0. , 0.5])
-    >>> len(display.plot().axes_)
-    2
-    """
-
-    attributes: ClassVar[tuple[str, ...]] = ("history_",)
-    history: dict[str, FloatArray]
-
-    def __post_init__(self) -> None:
-        history: Mapping[str, Any] = self.history
-        self.history = {name: np.asarray(v, dtype=np.float64) for name, v in history.items()}
-        lengths = {values.size for values in self.history.values()}
-        if len(lengths) != 1 or lengths == {0}:
-            raise ValueError(
-                f"The terms of the history have {sorted(lengths)} rounds, expected the same number "
-                "for all, at least one. Pass history_ of a fitted model."
-            )
-
-    @property
-    def changes(self) -> dict[str, FloatArray]:
-        """Change of every term since the first round."""
-        return {name: values - values[0] for name, values in self.history.items()}
-
-    def _draw(self, ax: Any) -> None:
-        values_ax, changes_ax = panels = self._take_panels(ax, (9.6, 3.8), (1, 2))
-        self.lines_, place = {}, 0
-        for name, values in self.history.items():
-            style: dict[str, Any] = {"color": "black", "linewidth": 2.0, "marker": ".", "zorder": 3}
-            if name != TOTAL:
-                style = {"color": class_color(place), "marker": class_marker(place)}
-                style |= {"linestyle": ("--", "-.", ":")[place % 3], "markersize": 4}
-                style["linewidth"], place = 1.3, place + 1
-            rounds = np.arange(1, values.size + 1)
-            # Zero has no logarithm.
-            positive = np.where(values > 0, values, np.nan)
-            (left,) = values_ax.plot(rounds, positive, **style)
-            (right,) = changes_ax.plot(rounds, self.changes[name], **style)
-            self.lines_[name] = (left, right)
-        values_ax.set_yscale("log")
-        values_ax.set(title="Value of every term", ylabel="Value (logarithmic scale)")
-        changes_ax.set(title="Change since the first round", ylabel="Change")
-        changes_ax.axhline(0, color="black", linewidth=0.8)
-        for panel in panels:
-            panel.set_xlabel("Round")
-            panel.locator_params(axis="x", integer=True)
-            panel.spines[["top", "right"]].set_visible(False)
-        handles = [lines[1] for lines in self.lines_.values()]
-        put_legend(changes_ax, handles, [literal(name) for name in self.lines_])
 
 
 class PathDisplay(Drawing):

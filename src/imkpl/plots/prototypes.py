@@ -11,12 +11,10 @@ from sklearn.utils import check_array
 from imkpl._typing import FloatArray, IntArray
 from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
-    DIVERGING,
     Display,
     check_model,
     class_color,
     literal,
-    name_groups,
     shorten,
     shorten_all,
     sort_prototypes,
@@ -26,8 +24,8 @@ from imkpl.tables import Column, Table
 # Default numbers of prototypes per class, and of features or channels.
 MOST_PROTOTYPES = {"vectors": 10, "images": 10, "series": 2}
 MOST_FEATURES = {"vectors": 20, "series": 3}
-# Maximum number of cells with values, and of rows with names.
-MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
+# Maximum number of cells with values, of rows with names, and of class names along an axis.
+MOST_WRITTEN_CELLS, MOST_NAMED_ROWS, MOST_NAMES = 300, 60, 40
 # Number of standard deviations at which the colour scale of a heat map ends.
 LARGEST_DEVIATION = 2.5
 # Longest text in a cell.
@@ -143,8 +141,7 @@ class PrototypesDisplay(Display):
         kind = _find_kind(estimator, image_shape)
         most = MOST_PROTOTYPES[kind] if max_prototypes is None else max_prototypes
         chosen, owners = sort_prototypes(estimator, most)
-        places = np.searchsorted(estimator.classes_, estimator.prototype_classes_)
-        counts = np.bincount(places, minlength=estimator.classes_.size)
+        counts = np.sum(estimator.prototype_classes_ == estimator.classes_[:, np.newaxis], axis=1)
         shares = estimator.predictor_.mixes[chosen].toarray()
         shares /= shares.sum(axis=1, keepdims=True)
         about = (kind, estimator.classes_, chosen, owners)
@@ -169,7 +166,7 @@ class PrototypesDisplay(Display):
         size = min(max(width, 6.4), 15.0), min(max(height, 3.6), 14.0)
         (ax,) = self._take_panels(ax, size)
         limit = LARGEST_DEVIATION
-        image = ax.imshow(colors, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
+        image = ax.imshow(colors, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
         ax.set_xticks(
             np.arange(n_columns),
             labels=[literal(name) for name in shorten_all(self.names)],
@@ -193,7 +190,14 @@ class PrototypesDisplay(Display):
         """Name every row, or every class if there are too many rows."""
         owners = np.asarray(self.owners)
         if owners.size > MOST_NAMED_ROWS:
-            name_groups(ax.yaxis, owners, self.classes)
+            # Class names at the centres of their groups, not all of them if there are many.
+            present = np.unique(owners)
+            step = -(-present.size // MOST_NAMES)
+            centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
+            names = shorten_all([self.classes[label] for label in present], 16)[::step]
+            ax.set_yticks(centers[::step], labels=[literal(name) for name in names])
+            if present.size > 15:
+                ax.tick_params(axis="y", labelsize="small")
             return
         names = shorten_all([self.classes[label] for label in owners], 18)
         labels = [

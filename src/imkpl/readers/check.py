@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from imkpl._checks import quote
+from imkpl._progress import announce
 from imkpl.readers.column_roles import DATES, ID_NAME, as_texts, find_missing
 from imkpl.readers.data_file import DataFile, Finding, count, list_names
 
@@ -27,6 +28,8 @@ MANY_ERRORS = 10
 ROWS_PER_CATEGORY = 5
 # Rows that are looked at to find such columns.
 MAX_ROWS = 20_000
+# Cells that are counted at a time.
+BLOCK = 2**20
 # Numbers that people write for a missing value, and 0 where it lies far from all others.
 CODES = {sign * float("9" * digits) for sign in (-1, 1) for digits in range(1, 6)} - {9.0}
 FAR_FROM_ZERO = 0.2
@@ -62,10 +65,8 @@ def describe_columns(data: DataFile) -> list[dict[str, Any]]:
         add(data.id_column, "row names", f"{n_names} different", "--id COLUMN")
     if data.group_column is not None:
         add(data.group_column, "groups", f"{len(set(data.groups.tolist()))} different", "")
-    for name in [] if data.is_series else data.samples.columns:
-        cells = data.samples[name].to_numpy()
-        is_missing = find_missing(cells)
-        present = cells[~is_missing]
+    for name, cells in ({} if data.is_series else _list_columns(data.samples)).items():
+        present = _drop_missing(cells)
         if cells.dtype == object:
             role, values, other = "categories", _show_counts(present), "numbers"
         else:
@@ -73,7 +74,7 @@ def describe_columns(data: DataFile) -> list[dict[str, Any]]:
             digits = ".10g" if (np.mod(present, 1) == 0).all() else ".5g"
             values = f"{present.min():{digits}} to {present.max():{digits}}"
             role, other = "numbers", "categories"
-        add(name, role, values, f"--{other} {shlex.quote(name)}", int(is_missing.sum()))
+        add(name, role, values, f"--{other} {shlex.quote(name)}", len(cells) - len(present))
     for name, reason in data.dropped.items():
         is_empty = reason.startswith(("always", "no values"))
         change = "" if is_empty else f"--categories {shlex.quote(name)}"
@@ -87,13 +88,41 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
     found = [*_find_variants(target, data.y, "Target", "class"), *_find_rare_classes(data, target)]
     found += _find_imbalance(data, target)
     if frame is not None:
-        for find in (_find_giveaways, _find_persons, _find_equal_rows, _find_numbers_as_text):
-            found += find(data, frame)
+        columns = _list_columns(data.samples)
+        announce("check", f"looking for mistakes in {len(columns)} columns")
+        codes = np.array([_encode(cells) for cells in columns.values()], dtype=np.int32)
+        found += _find_giveaways(data, columns, codes)
+        found += _find_persons(data, frame)
+        found += _find_equal_rows(data, codes)
+        found += _find_numbers_as_text(data, frame)
         for look in (_find_missing_codes, _find_variants, _find_counters, _find_number_dates):
-            for name, cells in data.samples.items():
-                found += look(name, cells.to_numpy())
+            for name, cells in columns.items():
+                found += look(name, cells)
         found += find_left_out(data.dropped)
     return tuple(found)
+
+
+def _list_columns(samples: Any) -> dict[str, Any]:
+    """The cells of every column; pandas takes long to select numbers one column at a time."""
+    is_number = np.array([kind.kind in "iuf" for kind in samples.dtypes])
+    numbers = iter(np.ascontiguousarray(samples.loc[:, is_number].to_numpy(np.float64).T))
+    texts = (cells.to_numpy() for _, cells in samples.loc[:, ~is_number].items())
+    kinds = zip(samples.columns, is_number.tolist(), strict=True)
+    return {name: next(numbers if one else texts) for name, one in kinds}
+
+
+def _encode(cells: Any) -> Any:
+    """A number for every cell, the same for equal ones; those of numbers are in their order."""
+    import pandas as pd
+
+    if cells.dtype == object:
+        return pd.factorize(cells, use_na_sentinel=False)[0]
+    return np.unique(cells, return_inverse=True)[1]
+
+
+def _drop_missing(cells: Any) -> Any:
+    is_missing = find_missing(cells) if cells.dtype == object else np.isnan(cells)
+    return cells[~is_missing] if is_missing.any() else cells
 
 
 def find_baseline(y: Any) -> tuple[Any, int]:
@@ -130,15 +159,17 @@ def _find_imbalance(data: DataFile, target: str) -> Iterator[Finding]:
         )
 
 
-def _find_giveaways(data: DataFile, frame: Any) -> Iterator[Finding]:
+def _find_giveaways(data: DataFile, columns: dict[str, Any], codes: Any) -> Iterator[Finding]:
     rows = np.linspace(0, len(data) - 1, min(len(data), MAX_ROWS)).astype(int)
     labels = np.unique(data.y[rows], return_inverse=True)[1]
-    sizes = np.bincount(labels)
-    n_errors = len(rows) - sizes.max()
+    n_errors = len(rows) - np.bincount(labels).max()
     if n_errors < MANY_ERRORS:
         return
-    for name in data.samples.columns:
-        n_left = _count_errors(data.samples[name].to_numpy()[rows], labels, sizes.size)
+    is_text = np.array([cells.dtype == object for cells in columns.values()])
+    size = max(1, BLOCK // len(rows))
+    blocks = [slice(start, start + size) for start in range(0, len(is_text), size)]
+    counted = [_count_errors(codes[one][:, rows], labels, is_text[one]) for one in blocks]
+    for name, n_left in zip(columns, np.concatenate(counted).tolist(), strict=True):
         if n_left <= FEW_ERRORS * n_errors:
             right = len(rows) - int(np.ceil(n_left))
             where = f"all {right} rows" if n_left == 0 else f"{right} of {len(rows)} rows"
@@ -151,37 +182,37 @@ def _find_giveaways(data: DataFile, frame: Any) -> Iterator[Finding]:
             )
 
 
-def _count_errors(cells: Any, labels: Any, n_classes: int) -> float:
-    """Rows for which a column does not tell the class: by its categories, or by intervals."""
-    import pandas as pd
-
-    is_text = cells.dtype == object
-    places, found = pd.factorize(cells, sort=not is_text, use_na_sentinel=False)
-    if len(found) < 2 or (is_text and len(found) * ROWS_PER_CATEGORY > len(cells)):
-        return np.inf
-    table = np.bincount(places * n_classes + labels, minlength=len(found) * n_classes)
-    table = table.reshape(len(found), n_classes)
-    n_errors = float(len(cells) - table.max(axis=1).sum())
-    if is_text:
-        return n_errors
+def _count_errors(codes: Any, labels: Any, is_text: Any) -> Any:
+    """Rows for which each column does not tell the class: by its categories, or by intervals."""
+    (n_columns, n_rows), n_classes, n_codes = codes.shape, labels.max() + 1, codes.max() + 1
+    own = codes + n_codes * np.arange(n_columns)[:, np.newaxis]
+    # Only the classes that occur with a code are counted: a table of all would be huge.
+    pairs, counts = np.unique(own * n_classes + labels, return_counts=True)
+    owners, classes = np.divmod(pairs, n_classes)
+    order = np.lexsort((classes, -counts, owners))
+    winners = order[np.append(True, np.diff(owners) > 0)]
+    places = owners[winners] // n_codes
+    n_errors = n_rows - np.bincount(places, counts[winners], n_columns)
+    n_found = np.bincount(places, minlength=n_columns)
+    is_change = (np.diff(classes[winners]) != 0) & (np.diff(places) == 0)
+    n_intervals = 1 + np.bincount(places[1:][is_change], minlength=n_columns)
     # A row among those of another class makes two more intervals.
-    winners = table.argmax(axis=1)
-    n_intervals = 1 + int((winners[1:] != winners[:-1]).sum())
-    return n_errors + max(n_intervals - n_classes, 0) / 2
+    n_errors += np.where(is_text, 0, np.maximum(n_intervals - n_classes, 0) / 2)
+    is_unfit = (n_found < 2) | (is_text & (n_found * ROWS_PER_CATEGORY > n_rows))
+    return np.where(is_unfit, np.inf, n_errors)
 
 
 def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
     if data.groups is not None:
         return
-    for name in frame.columns:
-        cells = frame[name]
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
         is_used = name in (data.target, data.id_column) or data.dropped.get(name) == DATES
-        if is_used or cells.dtype.kind == "b":
+        if is_used or dtype.kind == "b":
             continue
         is_named = PERSON.fullmatch(name) or ID_NAME.fullmatch(name)
-        if cells.dtype.kind in "iuf" and not is_named:
+        if dtype.kind in "iuf" and not is_named:
             continue
-        texts = as_texts(cells)
+        texts = as_texts(frame[name])
         sizes = Counter(text for text in texts if text is not None)
         n_present = sum(sizes.values())
         repeated = {text for text, n in sizes.items() if n > 1}
@@ -205,16 +236,19 @@ def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
         )
 
 
-def _find_equal_rows(data: DataFile, frame: Any) -> Iterator[Finding]:
-    samples, is_copy = data.samples, data.samples.duplicated().to_numpy()
+def _find_equal_rows(data: DataFile, codes: Any) -> Iterator[Finding]:
+    import pandas as pd
+
+    rows = pd.Series([row.tobytes() for row in np.ascontiguousarray(codes.T)], dtype=object)
+    is_copy = rows.duplicated().to_numpy()
     if not is_copy.any():
         return
-    is_equal = samples.duplicated(keep=False).to_numpy()
-    same_label = samples.assign(**{"": data.y}).duplicated(keep=False).to_numpy()
-    keys, copy = data.hash_rows(), int(np.argmax(is_copy))
-    n_copies, shown = int(is_copy.sum()), tuple(map(str, data.ids[keys == keys[copy]][:2].tolist()))
+    is_equal = rows.duplicated(keep=False).to_numpy()
+    same_label = pd.DataFrame({"row": rows, "label": data.y}).duplicated(keep=False).to_numpy()
+    is_first = (rows == rows[int(np.argmax(is_copy))]).to_numpy()
+    n_copies, shown = int(is_copy.sum()), tuple(map(str, data.ids[is_first][:2].tolist()))
     # Rows of a few categories are equal by chance.
-    is_odd = max(samples[name].nunique() for name in samples.columns) * 2 > len(samples)
+    is_odd = (codes.max() + 1) * 2 > len(data)
     verb = "repeats" if n_copies == 1 else "repeat"
     yield Finding(
         "equal rows",
@@ -238,7 +272,7 @@ def _find_equal_rows(data: DataFile, frame: Any) -> Iterator[Finding]:
 
 
 def _find_missing_codes(name: str, cells: Any) -> Iterator[Finding]:
-    present = cells[~find_missing(cells)]
+    present = _drop_missing(cells)
     if present.dtype == object:
         texts = Counter(text for text in present if text.casefold() in TEXT_CODES)
     else:
@@ -274,7 +308,7 @@ def _find_variants(
 ) -> Iterator[Finding]:
     """Texts that differ in case, spaces, hyphens or the encoding of accents only."""
     groups: dict[str, list[str]] = {}
-    for text in dict.fromkeys(cells.tolist()):
+    for text in dict.fromkeys([] if cells.dtype.kind in "iuf" else cells.tolist()):
         if isinstance(text, str):
             spelt = unicodedata.normalize("NFKC", text).casefold()
             # Signs are kept where they say something, as in CD4+ and CD4-.
@@ -292,7 +326,7 @@ def _find_variants(
 
 
 def _find_numbers_as_text(data: DataFile, frame: Any) -> Iterator[Finding]:
-    texts = [name for name in data.samples.columns if data.samples[name].dtype.kind not in "iuf"]
+    texts = [name for name, dtype in data.samples.dtypes.items() if dtype.kind not in "iuf"]
     for name in [*texts, *(name for name, reason in data.dropped.items() if "differ" in reason)]:
         if frame[name].dtype.kind in "iufb":
             continue
@@ -313,7 +347,8 @@ def _find_numbers_as_text(data: DataFile, frame: Any) -> Iterator[Finding]:
 
 
 def _find_counters(name: str, cells: Any) -> Iterator[Finding]:
-    if cells.dtype == object or len(cells) < MANY_ERRORS or np.isnan(cells).any():
+    # The first two cells show it of most columns; a missing cell is not greater than another.
+    if cells.dtype == object or len(cells) < MANY_ERRORS or not cells[0] < cells[1]:
         return
     if (np.diff(cells) > 0).all() and (np.mod(cells, 1) == 0).all():
         yield Finding(
@@ -328,8 +363,8 @@ def _find_counters(name: str, cells: Any) -> Iterator[Finding]:
 
 
 def _find_number_dates(name: str, cells: Any) -> Iterator[Finding]:
-    present = cells[~find_missing(cells)]
-    if present.dtype == object or (np.mod(present, 1) != 0).any():
+    present = _drop_missing(cells)
+    if present.dtype == object or present[0] % 1 != 0 or (np.mod(present, 1) != 0).any():
         return
     month, day = present // 100 % 100, present % 100
     is_written = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
@@ -348,8 +383,10 @@ def _find_number_dates(name: str, cells: Any) -> Iterator[Finding]:
 
 def find_left_out(dropped: Mapping[str, str]) -> Iterator[Finding]:
     """Columns that are not learned from, by the reason."""
-    for reason in dict.fromkeys(dropped.values()):
-        names = [name for name, other in dropped.items() if other == reason]
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in dropped.items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
         yield Finding(
             "dates" if reason == DATES else "left out",
             f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.",

@@ -31,6 +31,10 @@ IDENTIFIER = "all values differ, as in an identifier"
 DATES = "dates (derive columns such as age, month or weekday)"
 DURATIONS = "times or durations (derive numbers, such as hours)"
 NESTED = "lists or records (derive a column from each part)"
+TOO_LONG = (
+    "whole numbers so large that some cannot be told apart as numbers (subtract a number from all, "
+    "or read them as names with --categories)"
+)
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]\d{1,2}:\d{2}.*)?"
 )
@@ -38,8 +42,11 @@ DATE = re.compile(
 ID_NAME = re.compile(
     r"(?i:(.*[_ .-])?(id|ids|identifier|index|nr|accession|barcode))|\w*ID|column 1"
 )
-# A whole number with a point, as floats are written.
-WHOLE = re.compile(r"[+-]?\d+\.0+")
+# A whole number as programs write it, also as a float; a float holds up to 15 digits exactly.
+PLAIN = re.compile(r"(0|-?[1-9]\d{0,14})(\.0)?")
+# A whole number that is not infinite as a float; from INEXACT on, not every one is a float.
+DIGITS = re.compile(r"[+-]?[0-9]{1,300}")
+INEXACT = 2.0**53
 TARGET_NAMES = ("class", "target", "label", "labels", "y", "diagnosis", "outcome")
 # Up to this many different numbers are classes, however often each occurs.
 FEW_CLASSES = 20
@@ -119,6 +126,27 @@ def as_texts(series: Any) -> Any:
     return texts
 
 
+def keep_names(column: Any, exact: Any) -> Any:
+    """A column of names: the exact cells as text, unless no number loses a character."""
+    texts = as_texts(exact)
+    texts[column.isna().to_numpy()] = None
+    if column.dtype.kind in "iuf" and _are_plain(texts):
+        return column
+    return column.__class__(texts, index=column.index, dtype=object)
+
+
+def _are_plain(texts: Any, ending: str = "") -> bool:
+    """Whether all cells are whole numbers that a float holds, written without more than needed."""
+    present = [text for text in texts if text is not None]
+    return all(PLAIN.fullmatch(text) and text.endswith(ending) for text in present)
+
+
+def are_merged(exact: Any) -> bool:
+    """Whether different whole numbers in a column are the same float."""
+    whole = {int(text) for text in as_texts(exact) if text and DIGITS.fullmatch(text)}
+    return len({float(number) for number in whole}) < len(whole)
+
+
 def as_numbers(series: Any, name: str, file: str) -> ReadColumn:
     """A column that must be numeric; a few other cells are missing."""
     read = read_column(series, name, "numbers")
@@ -152,10 +180,10 @@ def find_reason_to_drop(column: ReadColumn, *, is_wanted: bool = False) -> str:
     return ""
 
 
-def find_codes(cells: Any, codes: set[str]) -> Any:
+def find_codes(cells: Any, codes: set[Any]) -> Any:
     """Which cells are one of the codes, as a text or as a number."""
     if cells.dtype.kind in "iuf":
-        numbers = _parse_numbers(np.array(sorted(codes), dtype=object))
+        numbers = _parse_numbers(np.array(list(codes), dtype=object))
         return np.isin(_as_floats(cells), numbers[~np.isnan(numbers)])
     return np.array([text in codes for text in as_texts(cells)], dtype=bool)
 
@@ -339,39 +367,31 @@ def find_target(
     return found[0]
 
 
-def read_classes(column: Any, name: str) -> tuple[Any, str]:
-    """Class labels (None if missing) and a note about them."""
-    if column.dtype.kind not in "iufb":
-        column = _as_whole_numbers(column)
-    if column.dtype.kind in "iuf":
-        numbers = _as_floats(column)
-        present = numbers[~np.isnan(numbers)]
-        _refuse_amounts(present, name)
-        show = int if bool(np.all(np.mod(present, 1) == 0)) else "{:g}".format
-        labels = np.array([None if one != one else show(one) for one in numbers.tolist()], object)
+def read_classes(column: Any, name: str, names: Any = None) -> tuple[Any, str]:
+    """Class labels (None if missing) of a column, of which the names are kept, and a note."""
+    names = keep_names(column, column) if names is None else names
+    labels = as_texts(names)
+    present = [label for label in labels if label is not None]
+    # Floats are written as "1.0", also beside a text for a missing class.
+    is_plain = names.dtype.kind in "iuf" or (bool(present) and _are_plain(labels, ".0"))
+    is_number = is_plain or column.dtype.kind in "iuf"
+    if is_number:
+        numbers = _as_floats(column) if column.dtype.kind in "iuf" else _parse_numbers(labels)
+        _refuse_amounts(numbers[~np.isnan(numbers)], name)
+    if is_plain:
+        labels = np.array([None if one is None else int(float(one)) for one in labels], object)
         found = sorted({label for label in labels if label is not None})
         shown = "/".join(shorten(str(label)) for label in found[:SHOWN_CLASSES])
         more = "/..." if len(found) > SHOWN_CLASSES else ""
         listed = f"{count(len(found), 'number')} {shown}{more} read as classes"
         return labels, f"Target {quote(name)}: {listed}."
-    labels = as_texts(column)
-    present = [label for label in labels if label is not None]
     found = sorted(set(present))
-    if len(found) == len(present) > 2:
+    if len(found) == len(present) > 2 and not is_number:
         raise InputError(
             f"Target {quote(name)} has a different value in each of its {len(present)} rows, "
             "expected a few classes. Name the column with the classes with --target."
         )
     return labels, f"Target {quote(name)}: {count(len(found), 'class')} {list_names(found)}."
-
-
-def _as_whole_numbers(column: Any) -> Any:
-    """The numbers in a column of texts such as "1.0"; other columns as they are."""
-    texts = as_texts(column)
-    present = [text for text in texts if text is not None]
-    if not present or not all(WHOLE.fullmatch(text) for text in present):
-        return column
-    return column.__class__(_parse_numbers(texts), index=column.index)
 
 
 def _refuse_amounts(numbers: Any, name: str) -> None:

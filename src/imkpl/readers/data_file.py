@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -104,6 +104,8 @@ class RawFile:
     target: str | None = None  # column that the format marks as the target
     notes: tuple[str, ...] = ()
     style: tuple[str, str] = (",", ".")  # separator and decimal mark of a text file
+    # Some columns of `samples`, with the characters or the whole numbers that are in the file.
+    read_exact: Callable[[list[str]], Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)

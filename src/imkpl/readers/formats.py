@@ -19,10 +19,15 @@ import numpy as np
 from imkpl._checks import quote
 from imkpl.readers.data_file import InputError, RawFile, ReadOptions, count
 from imkpl.readers.text import decode, parse_content, parse_text
-from imkpl.series import read_series, read_ts
+from imkpl.series import as_number, read_series, read_ts
 
 # A spreadsheet may take this many times the size of its file in memory, and always a GiB.
 MOST_TIMES, MOST_BYTES = 64, 2**30
+# Cells that the table in a spreadsheet may have, and the last row of a sheet.
+MOST_CELLS, LAST_ROW = 2**25, 2**20
+FEWER_CELLS = "Delete cells far from the table, or save the sheet as CSV."
+# More empty rows than this one after the other are skipped; fewer count in the numbers of rows.
+MOST_EMPTY = 100
 ARFF_TYPE = re.compile(r"numeric|real|int|date|string|relational", re.IGNORECASE)
 # The opening quote of a cell, by separator, and its text up to a closing quote.
 ARFF_OPENED = {",": re.compile(r"\s*+['\"]"), "\t": re.compile(r" *+['\"]")}
@@ -78,6 +83,7 @@ def parse_arff(path: pathlib.Path, options: ReadOptions) -> RawFile:
     text, notes = decode(path)
     kinds: dict[str, Any] = {}
     rows: list[list[Any]] = []
+    written: list[list[str]] = []
     separator, where, has_weights = "", "", False
     stripped = enumerate(map(str.strip, io.StringIO(text, newline=None)), start=1)
     lines = iter([(number, line) for number, line in stripped if line and line[0] != "%"])
@@ -100,6 +106,7 @@ def parse_arff(path: pathlib.Path, options: ReadOptions) -> RawFile:
             if len(cells) == len(kinds) + 1 and cells[-1][:1] == "{":
                 cells, has_weights = cells[:-1], True
             rows.append(_read_row(cells, list(kinds.values())))
+            written.append(cells)
     except InputError:
         raise
     except ValueError as error:
@@ -117,7 +124,13 @@ def parse_arff(path: pathlib.Path, options: ReadOptions) -> RawFile:
     nominal = [name for name, kind in kinds.items() if isinstance(kind, set)]
     notes += [f"{path.name}: weights of rows ignored."] * has_weights
     target = nominal[-1] if nominal else None
-    return RawFile(pd.DataFrame(columns), target=target, notes=tuple(notes))
+    exact = dict(zip(kinds, zip(*written, strict=True), strict=True))
+    return RawFile(
+        pd.DataFrame(columns),
+        target=target,
+        notes=tuple(notes),
+        read_exact=lambda wanted: pd.DataFrame({name: exact[name] for name in wanted}),
+    )
 
 
 def _read_attribute(path: pathlib.Path, text: str) -> tuple[str, Any]:
@@ -152,7 +165,7 @@ def _read_row(cells: list[str], kinds: list[Any]) -> list[Any]:
             row.append(np.nan if kind is float else None)
         elif kind is float:
             try:
-                row.append(float(cell))
+                row.append(as_number(cell))
             except ValueError as error:
                 raise ValueError(f"{quote(cell)} is not a number") from error
         elif cell in kind:
@@ -200,6 +213,8 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     is_parquet = path.suffix.lower() in (".parquet", ".pq")
     with _refused_if_damaged(path, "Parquet" if is_parquet else "Feather"):
         if is_parquet:
+            # Neither can a table with two columns of one name be read, nor is it damaged.
+            _refuse_repeated(path, parquet.read_schema(path).names)
             table = parquet.read_table(path, partitioning=None)
         else:
             table = feather.read_table(path)
@@ -209,10 +224,15 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
         frame = table.to_pandas(ignore_metadata=True)
     if len(frame) == 0:
         raise InputError(f"{path.name} has no rows, expected some. Check how it was made.")
-    names = [str(name) for name in frame.columns]
+    names = ["index" if name == "__index_level_0__" else str(name) for name in frame.columns]
     _refuse_repeated(path, names)
-    frame.columns = ["index" if name == "__index_level_0__" else name for name in names]
-    return RawFile(frame)
+    frame.columns = names
+    table = table.rename_columns(names)
+
+    def read_exact(wanted: list[str]) -> Any:
+        return table.select(wanted).to_pandas(ignore_metadata=True, integer_object_nulls=True)
+
+    return RawFile(frame, read_exact=read_exact)
 
 
 def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
@@ -230,27 +250,67 @@ def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
         if n_bytes > max(MOST_TIMES * path.stat().st_size, MOST_BYTES):
             raise _too_large(path)
         book = load_workbook(path, read_only=True, data_only=True)
-        sheets = {}
-        for sheet in book.worksheets:
-            sheet.reset_dimensions()
-            rows = [[_show_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
-            sheets[str(sheet.title)] = rows if any(map(any, rows)) else []
-            if any(sheets.values()):
+        # What is hidden is read if nothing else has cells.
+        sheets = sorted(book.worksheets, key=lambda one: one.sheet_state != "visible")
+        rows = []
+        for sheet in sheets:
+            _refuse_uncalculated(path, sheet)
+            rows = _read_sheet(path, sheet)
+            if rows:
                 break
-        n_sheets = len(book.worksheets)
         book.close()
-    name, rows = list(sheets.items())[-1] if sheets else ("", [])
     if not rows:
         raise InputError(f"{path.name} has no cells, expected rows of data. Check how it was made.")
-    width = max(place + 1 for row in rows for place, cell in enumerate(row) if cell)
+    places = sorted({place for row in rows for place, cell in enumerate(row) if cell})
+    if len(rows) * len(places) > MOST_CELLS:
+        raise _too_large(path, FEWER_CELLS)
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
-    writer.writerows((row + [""] * width)[:width] for row in rows)
+    for row in rows:
+        writer.writerow([row[place] if place < len(row) else "" for place in places])
     raw = parse_content(path, content.getvalue(), replace(options, separator="comma"))
-    note = f"{path.name}: sheet {quote(name)}"
-    if n_sheets > 1:
-        note += f", the first of {n_sheets}; save another one as CSV to use it"
+    is_visible = sheet.sheet_state == "visible"
+    note = f"{path.name}: {'' if is_visible else 'hidden '}sheet {quote(str(sheet.title))}"
+    n_alike = sum((one.sheet_state == "visible") == is_visible for one in sheets)
+    if n_alike > 1:
+        note += f", the first of {n_alike}; save another one as CSV to use it"
     return replace(raw, notes=(f"{note}.", *raw.notes))
+
+
+def _read_sheet(path: pathlib.Path, sheet: Any) -> list[list[str]]:
+    """The cells of a sheet as text, every row up to its last one."""
+    sheet.reset_dimensions()
+    rows: list[list[str]] = []
+    n_cells = n_empty = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        cells = [_show_cell(cell) for cell in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        n_cells += len(cells)
+        if n_cells > MOST_CELLS or number > LAST_ROW:
+            raise _too_large(path, FEWER_CELLS)
+        if cells:
+            rows += [[] for _ in range(n_empty) if rows and n_empty <= MOST_EMPTY] + [cells]
+        n_empty = 0 if cells else n_empty + 1
+    return rows
+
+
+def _refuse_uncalculated(path: pathlib.Path, sheet: Any) -> None:
+    """Raise if a formula has no value; one whose value is an empty text is marked as text."""
+    from openpyxl.xml.functions import iterparse
+
+    with sheet._get_source() as source:
+        for _, element in iterparse(source):
+            kind = element.tag.rpartition("}")[2]
+            if kind == "c" and element.find("{*}f") is not None and element.get("t") != "str":
+                if not element.findtext("{*}v"):
+                    raise InputError(
+                        f"Cell {element.get('r')} of {path.name} (sheet {quote(str(sheet.title))}) "
+                        "has a formula that was never calculated, expected its value. Open the "
+                        "file in a spreadsheet program, save it there, and pass it again."
+                    )
+            elif kind == "row":
+                element.clear()
 
 
 def _show_cell(cell: Any) -> str:
@@ -282,11 +342,11 @@ def parse_ts(path: pathlib.Path, options: ReadOptions) -> RawFile:
     return RawFile(series, None if labels is None else np.asarray(labels), notes=(note,))
 
 
-def _too_large(path: pathlib.Path) -> InputError:
-    return InputError(
-        f"{path.name} does not fit into memory, expected a file that does. Use fewer rows or "
-        "columns, or a machine with more memory."
-    )
+def _too_large(
+    path: pathlib.Path,
+    advice: str = "Use fewer rows or columns, or a machine with more memory.",
+) -> InputError:
+    return InputError(f"{path.name} does not fit into memory, expected a file that does. {advice}")
 
 
 FORMATS = ".csv, .tsv, .xlsx, .parquet, .feather, .arff or .ts"

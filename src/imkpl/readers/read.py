@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from typing import Any
@@ -77,10 +77,12 @@ def read_training_file(
     whole, notes = _drop_empty_rows(raw)
     frame = _apply_options(whole, options, path.name)
     target = roles.find_target(list(frame.columns), options.target, raw.target, path.name)
-    labels, note = roles.read_classes(frame[target], target)
+    column = frame[target]
+    frame = _keep_names(raw, frame, [target, options.group, *options.categories])
+    labels, note = roles.read_classes(column, target, frame[target])
     _check_roles(target, options)
     others = {target, options.group, options.eligible}
-    identifier, ids = _name_rows(frame, options, others, path.name, notes)
+    identifier, ids = _name_rows(raw, frame, options, others, path.name, notes)
     if identifier is not None and options.id_column is None:
         # Names may be those of persons, and a model keeps them.
         ids = frame.index.to_numpy() + 1
@@ -98,7 +100,7 @@ def read_training_file(
         shown = f"{int(eligible.sum())} of {count(len(eligible), 'row')} eligible"
         notes.append(f"Column {quote(options.eligible)}: {shown}.")
     left = frame.drop(columns=list({*others, identifier} - {None}))
-    kept, dropped, findings = _keep_columns(left, path.name, options)
+    kept, dropped, findings = _keep_columns(raw, left, path.name, options)
     more = [one.text for one in (*findings, *find_left_out(dropped))]
     if not kept:
         reasons = [*more, *([] if identifier is None else [f"{quote(identifier)} names the rows."])]
@@ -115,7 +117,7 @@ def read_training_file(
         dropped=dropped,
         groups=groups,
         eligible=eligible,
-        subgroups=_read_subgroups(whole[rows], options.by, path.name),
+        subgroups=_read_subgroups(_keep_names(raw, whole[rows], options.by), options.by, path.name),
         id_column=identifier,
         group_column=options.group,
     )
@@ -139,7 +141,8 @@ def read_new_file(
     """Read samples for a fitted model: time series, or columns that are matched by name.
 
     With `needs_target`, rows without a class are left out. Otherwise, if no target is named, a
-    column of the model's `classes` is taken as one; rows without a class have None.
+    column of the model's `classes` is taken as one; rows without a class have None. Cells are the
+    classes that they are as text, or else as numbers.
     """
     known = () if expected is None else expected.live
     raw = parse_file(path, replace(options, known_names=known))
@@ -152,33 +155,39 @@ def read_new_file(
         )
     if expected is None:
         data = _read_series(path, raw, options, needs_target=needs_target)
-        if data.y is None and raw.labels is not None:
-            data = replace(data, y=_as_known_classes(_as_series(raw.labels), classes))
-        return data
+        if raw.labels is None:
+            return data
+        names = _as_series(raw.labels)
+        if data.y is None:
+            return replace(data, y=_as_known_classes(names, names, classes))
+        return replace(data, y=_match(data.y, names, classes))
     frame, notes = _drop_empty_rows(raw)
     frame = _empty_cells(frame, options.missing)
     labels: Any = None
     target: str | None = options.target or raw.target
     if needs_target or options.target is not None:
         target = roles.find_target(list(frame.columns), options.target, raw.target, path.name, ())
-        labels, _ = roles.read_classes(frame[target], target)
+        names = _keep_names(raw, frame, [target])[target]
+        labels, _ = roles.read_classes(frame[target], target, names)
+        labels = _match(labels, frame[target], classes)
         if needs_target:
             rows = _rows_with_class(labels, notes)
             roles.check_classes(labels[rows], target, f" of {path.name}", least=1)
-            frame, labels = frame[rows], roles.as_label_array(labels[rows])
+            frame, labels = frame[rows], labels[rows]
     elif classes:
-        fitting = _find_known_classes(frame, expected, classes)
+        fitting = _find_known_classes(raw, frame, expected, classes)
         # Of two such columns, nobody knows which one is meant.
         if len(fitting) == 1:
             ((target, labels),) = fitting.items()
             notes.append(f"Column {quote(target)} holds classes: the accuracy is measured on it.")
     used = {*expected.names, target}
-    identifier, ids = _name_rows(frame, options, used, path.name, notes)
+    identifier, ids = _name_rows(raw, frame, options, used, path.name, notes)
     notes += _compare_columns(path, frame, expected, used | {identifier})
     # The model does not look at the values of other columns.
     live, unread = set(expected.live), np.zeros(len(frame))
+    named = _keep_names(raw, frame, [*options.by, *(live & set(expected.categories))])
     columns = {
-        name: _read_expected(frame[name], name, expected, path.name, ids, notes)
+        name: _read_expected(frame[name], named[name], name, expected, path.name, ids, notes)
         if name in live
         else unread
         for name in expected.names
@@ -189,7 +198,7 @@ def read_new_file(
         ids,
         target,
         tuple(notes),
-        subgroups=_read_subgroups(frame, options.by, path.name),
+        subgroups=_read_subgroups(named, options.by, path.name),
         style=raw.style,
     )
 
@@ -214,7 +223,7 @@ def open_on_disk(
         return None
     target = options.target or next((n for n in names if n.lower() in roles.TARGET_NAMES), None)
     kept = features or [name for name in names if name not in {target, *options.drop}]
-    if not set(kept) <= set(names):
+    if len(set(names)) < len(names) or not set(kept) <= set(names):
         return None
     kinds = [file.schema_arrow.field(name).type for name in kept]
     if not all(types.is_integer(kind) or types.is_floating(kind) for kind in kinds):
@@ -329,6 +338,29 @@ def _empty_cells(frame: Any, codes: tuple[str, ...]) -> Any:
     return frame.apply(lambda cells: cells.mask(roles.find_codes(cells, wanted)))
 
 
+def _keep_names(raw: RawFile, frame: Any, names: Iterable[Any]) -> Any:
+    """The table with the characters of the file in columns that name something."""
+    given = [name for name in dict.fromkeys(names) if name in frame.columns]
+    wanted = [name for name in given if not roles.find_other_kind(frame[name])]
+    if not wanted or raw.read_exact is None:
+        return frame
+    exact, frame = raw.read_exact(wanted).loc[frame.index], frame.copy(deep=False)
+    for name in wanted:
+        frame[name] = roles.keep_names(frame[name], exact[name])
+    return frame
+
+
+def _match(names: Any, column: Any, known: Iterable[Any]) -> Any:
+    """What is known under the name of each cell, else under its number, else the name itself."""
+    called = {str(one): one for one in known}
+    is_text = bool(called) and all(isinstance(one, str) for one in called.values())
+    found = [
+        None if name is None else called.get(str(name), called.get(number, name))
+        for name, number in zip(names.tolist(), roles.as_texts(column), strict=True)
+    ]
+    return np.array([str(one) if is_text and one is not None else one for one in found], object)
+
+
 def _rows_with_class(labels: Any, notes: list[str]) -> Any:
     has_class = np.array([label is not None for label in labels], dtype=bool)
     if not has_class.all():
@@ -337,7 +369,7 @@ def _rows_with_class(labels: Any, notes: list[str]) -> Any:
 
 
 def _name_rows(
-    frame: Any, options: ReadOptions, others: set[Any], file: str, notes: list[str]
+    raw: RawFile, frame: Any, options: ReadOptions, others: set[Any], file: str, notes: list[str]
 ) -> tuple[str | None, Any]:
     """The column of row names, if there is one, and the names."""
     identifier = roles.find_identifier(frame, options.id_column, others, file)
@@ -345,11 +377,12 @@ def _name_rows(
         return None, frame.index.to_numpy() + 1
     if options.id_column is None:
         notes.append(f"Column {quote(identifier)} names the rows: all values differ.")
-    return identifier, roles.read_identifiers(frame[identifier], identifier)
+    names = _keep_names(raw, frame, [identifier])[identifier]
+    return identifier, roles.read_identifiers(names, identifier)
 
 
 def _keep_columns(
-    frame: Any, file: str, options: ReadOptions
+    raw: RawFile, frame: Any, file: str, options: ReadOptions
 ) -> tuple[dict[str, Any], dict[str, str], list[Finding]]:
     """Columns to learn from, reasons for dropping others, and what was guessed about cells."""
     kinds = {
@@ -358,9 +391,15 @@ def _keep_columns(
     }
     kept, dropped = {}, {}
     findings: list[Finding] = []
-    for name, cells in frame.items():
-        column = roles.read_column(cells, name, kinds.get(name))
+    columns = {name: roles.read_column(frame[name], name, kinds.get(name)) for name in frame}
+    numbers = {name: column.values for name, column in columns.items() if not column.is_text}
+    large = [name for name, cells in numbers.items() if (np.abs(cells) >= roles.INEXACT).any()]
+    exact = raw.read_exact(large).loc[frame.index] if large and raw.read_exact else {}
+    for name, column in columns.items():
         reason = roles.find_reason_to_drop(column, is_wanted=name in kinds)
+        if name in exact and roles.are_merged(exact[name]):
+            reason = roles.TOO_LONG
+        cells = frame[name]
         if not reason and name not in kinds and roles.looks_like_identifier(cells, name):
             reason = roles.IDENTIFIER
         if reason:
@@ -373,28 +412,31 @@ def _keep_columns(
 
 
 def _find_known_classes(
-    frame: Any, expected: ExpectedColumns, classes: Sequence[Any]
+    raw: RawFile, frame: Any, expected: ExpectedColumns, classes: Sequence[Any]
 ) -> dict[str, Any]:
     """Columns that hold nothing but classes of the model, and these."""
-    others = [name for name in frame.columns if name not in expected.names]
+    known = set(expected.names)
+    others = [name for name in frame.columns if name not in known]
     # Numbers are classes in a column with a usual name alone.
     if not all(isinstance(label, str) for label in classes):
         others = [name for name in others if name.lower() in roles.TARGET_NAMES]
-    found = {name: _as_known_classes(frame[name], classes) for name in others}
+    # Most columns show with their first cells that they hold something else.
+    # TRUE is parsed as True.
+    codes = {None, *map(str, classes), *(str(label).capitalize() for label in classes)}
+    heads = {name: frame[name].head(LOOKED_AT) for name in others}
+    others = [
+        n for n, cells in heads.items() if (roles.find_codes(cells, codes) | cells.isna()).all()
+    ]
+    named = _keep_names(raw, frame, others)
+    found = {name: _as_known_classes(named[name], frame[name], classes) for name in others}
     return {name: labels for name, labels in found.items() if labels is not None}
 
 
-def _as_known_classes(column: Any, classes: Sequence[Any]) -> Any:
+def _as_known_classes(names: Any, column: Any, classes: Sequence[Any]) -> Any:
     """The cells of a column as classes, or None if it holds anything else."""
-    known = {str(label): label for label in classes}
-    # Most columns show with their first cells that they hold something else.
-    for cells in (column.head(LOOKED_AT), column):
-        texts = roles.as_texts(cells)
-        if not {text for text in texts if text is not None} <= set(known):
-            return None
-    if not any(text is not None for text in texts):
-        return None
-    return np.array([known.get(text) for text in texts], dtype=object)
+    labels = _match(roles.as_texts(names), column, classes)
+    present = {label for label in labels.tolist() if label is not None}
+    return labels if present and present <= set(classes) else None
 
 
 def _compare_columns(
@@ -424,16 +466,22 @@ def _compare_columns(
 
 
 def _read_expected(
-    column: Any, name: str, expected: ExpectedColumns, file: str, ids: Any, notes: list[str]
+    column: Any,
+    names: Any,
+    name: str,
+    expected: ExpectedColumns,
+    file: str,
+    ids: Any,
+    notes: list[str],
 ) -> Any:
     """The cells of a column that the model reads, as numbers or as categories."""
     if name in expected.categories:
-        known = {str(category): category for category in expected.categories[name]}
-        texts = roles.as_texts(column)
-        new = list(dict.fromkeys(text for text in texts if text is not None and text not in known))
+        known = {None, *expected.categories[name]}
+        cells = _match(roles.as_texts(names), column, expected.categories[name])
+        new = list(dict.fromkeys(cell for cell in cells.tolist() if cell not in known))
         if new:
             notes.append(f"Column {quote(name)}: {list_names(new)} not seen in training.")
-        return np.array([known.get(text, text) for text in texts], dtype=object)
+        return cells
     read = roles.as_numbers(column, name, file)
     roles.refuse_infinite(read.values, name, file)
     notes += [finding.text for finding in read.findings]

@@ -62,6 +62,13 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
         raise InputError(
             f"{path.name} has only blank lines, expected rows of data. Check how it was made."
         )
+    no_rows = InputError(
+        f"{path.name} has a header and no rows, expected rows of data below it. Check how it was "
+        "made."
+    )
+    # A single line may be very long.
+    if len(lines) == 1:
+        raise no_rows
     with _cells_of_any_size(content):
         separator = _find_separator(lines, options.separator, path)
         titles = _find_titles(lines, separator)
@@ -73,8 +80,9 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     decimal = _find_decimal(inspected, separator)
     is_headed = _has_header(inspected, options)
     names, more = _name_columns(inspected[0], width, is_headed=is_headed)
-    try:
-        frame = pd.read_csv(
+
+    def read_table(**more: Any) -> Any:
+        return pd.read_csv(
             io.StringIO(content),
             sep=r"\s+" if separator == " " else separator,
             decimal=decimal,
@@ -85,7 +93,11 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
             keep_default_na=False,
             skipinitialspace=True,
             low_memory=False,
+            **more,
         )
+
+    try:
+        frame = read_table()
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         if "out of memory" in str(error):
             raise MemoryError from error
@@ -94,13 +106,15 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
             "and separators, or save it as CSV again."
         ) from error
     if len(frame) == 0:
-        raise InputError(
-            f"{path.name} has a header and no rows, expected rows of data below it. Check how it "
-            "was made."
-        )
+        raise no_rows
     if decimal == ",":
         frame = _read_commas(frame)
-    return RawFile(frame, notes=(*notes, *more), style=(separator, decimal))
+    return RawFile(
+        frame,
+        notes=(*notes, *more),
+        style=(separator, decimal),
+        read_exact=lambda wanted: read_table(usecols=wanted, dtype=str),
+    )
 
 
 @contextmanager

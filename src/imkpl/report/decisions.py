@@ -40,11 +40,10 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     # The most frequent class, of the training data if known.
     known = Counter((subject.train and subject.train.labels) or labels)
     usual = max(known, key=lambda one: (known[one], str(one)))
-    pairs = Counter(
-        (str(label), label, found)
-        for label, found in zip(labels, subject.predicted, strict=True)
-        if label != found
-    )
+    answers = zip(labels, subject.predicted, strict=True)
+    pairs = Counter((str(label), label, found) for label, found in answers if label != found)
+    confused = sorted(pairs.items(), key=lambda item: (-item[1], item[0][0]))
+    by_class = zip(rows, sizes.tolist(), hits.tolist(), n_predicted, strict=True)
     return {
         "n": n,
         "n_right": n_right,
@@ -64,16 +63,11 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
                 "interval": wilson_interval(hit / size, size) if size else None,
                 "precision": hit / n_found if n_found else None,
             }
-            for label, size, hit, n_found in zip(
-                rows, sizes.tolist(), hits.tolist(), n_predicted, strict=True
-            )
+            for label, size, hit, n_found in by_class
         ],
         "confusion": counts.tolist(),
         "confused": [
-            {"true": label, "predicted": found, "n": count}
-            for (_, label, found), count in sorted(
-                pairs.items(), key=lambda item: (-item[1], item[0][0])
-            )
+            {"true": label, "predicted": found, "n": count} for (_, label, found), count in confused
         ],
     }
 
@@ -83,11 +77,8 @@ def describe_measures(subject: Subject) -> dict[str, Any]:
     explanation, labels = subject.explanation, subject.held_out.labels
     discrimination = None
     if labels is not None:
-        known = {label: place for place, label in enumerate(subject.classes)}
-        truth = np.array([known.get(label, -1) for label in labels])
-        discrimination = discrimination_score(
-            explanation.evidence.encoding.codes, truth, subject.predictor.encoder.classes
-        )
+        codes, owners = explanation.evidence.encoding.codes, subject.predictor.encoder.classes
+        discrimination = discrimination_score(codes, subject.find_places(labels), owners)
     return {
         "interpretability": interpretability_score(
             subject.model.class_shares_, np.arange(len(explanation.classes))

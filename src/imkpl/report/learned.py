@@ -64,19 +64,18 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     parts = interpretability_score(
         subject.model.class_shares_, np.arange(len(explanation.classes)), return_parts=True
     )
-    use = _count_use(subject)
     duplicates, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
-    names = [
-        to_label(explanation.support_ids[explanation.samples_behind(index)[0][0]])
-        for index in range(len(classes))
-    ]
-    places, found = _place_in_classes(subject, classes), []
+    behind = [explanation.samples_behind(index) for index in range(len(classes))]
+    mains = [samples[0][0] for samples in behind]
+    use, places, found = _count_use(subject), _place_in_classes(subject, classes, mains), []
     for index, label in enumerate(classes):
         purity = float(parts.purity[index])
-        warnings = _find_weaknesses(label, purity, use[index], subject.voting_word)
+        word = "votes" if explanation.decision == "votes" else "code"
+        warnings = _find_weaknesses(label, purity, use[index], word)
         for other, cosine in duplicates[index]:
-            same, name = label == classes[other], isolate(names[other])
+            same = label == classes[other]
+            name = isolate(to_label(explanation.support_ids[mains[other]]))
             whose = "the same class" if same else f"another class, {isolate(classes[other])}"
             warnings.append(
                 {
@@ -100,7 +99,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
                         "share": share,
                         "cells": features.support_cells(place) if features.has_cells else None,
                     }
-                    for place, share in explanation.samples_behind(index)
+                    for place, share in behind[index]
                 ],
                 "features": places[index],
                 "bonus": float(bonuses[index]),
@@ -111,17 +110,18 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     return found
 
 
-def _place_in_classes(subject: Subject, labels: list[Any]) -> list[list[dict[str, Any]]]:
+def _place_in_classes(
+    subject: Subject, labels: list[Any], mains: list[int]
+) -> list[list[dict[str, Any]]]:
     """Where the largest part of each prototype lies among the samples of its class."""
     values, features = subject.values, subject.features
     found: list[list[dict[str, Any]]] = [[] for _ in labels]
     if values is None:
         return found
-    parts = [subject.explanation.samples_behind(index)[0][0] for index in range(len(labels))]
     for feature in np.argsort(-features.weights, kind="stable")[:MOST_PLACED].tolist():
         by_class = {label: values.of_class(feature, label) for label in subject.classes}
         for index, label in enumerate(labels):
-            value, others = features.support_cells(parts[index])[feature], by_class[label]
+            value, others = features.support_cells(mains[index])[feature], by_class[label]
             one = {"feature": feature, "value": value, "distinctive": False}
             if is_number(value) and others and all(map(is_number, others)):
                 below, equal = sum(v < value for v in others), sum(v == value for v in others)
@@ -254,8 +254,7 @@ def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
     if len(truth) < FEWEST_POINTS:
         return {}
     rows = choose_evenly(truth, MOST_SERIES if subject.kind == "series" else MOST_SHUFFLED)
-    known = {label: place for place, label in enumerate(subject.classes)}
-    labels = np.array([known.get(truth[row], -1) for row in rows])
+    labels = subject.find_places([truth[row] for row in rows])
     part, rng = subject.explanation.evidence.take(rows), np.random.default_rng(0)
     orders = [rng.permutation(rows.size) for _ in range(N_SHUFFLES)]
 
@@ -312,17 +311,9 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
     found = []
     for prototype in range(predictor.mixes.shape[0]):
         place, share = explanation.samples_behind(prototype)[0]
-        series = predictor.kernels.sample(place)
-        found.append(
-            {
-                "prototype": prototype,
-                "sample": to_label(explanation.support_ids[place]),
-                "share": share,
-                "channels": [
-                    {"name": name, **thin_out(series[channel])} for name, channel in channels
-                ],
-            }
-        )
+        series, name = predictor.kernels.sample(place), to_label(explanation.support_ids[place])
+        lines = [{"name": label, **thin_out(series[channel])} for label, channel in channels]
+        found.append({"prototype": prototype, "sample": name, "share": share, "channels": lines})
     return found
 
 
@@ -366,7 +357,7 @@ def describe_map(subject: Subject) -> dict[str, Any]:
     kernel = learned_kernel(subject.model, *((samples.given, rows) for samples, rows in parts))
     # A step of t-SNE takes a millisecond, less than threads need to synchronize.
     with threadpool_limits(1):
-        places = embed_kernel(kernel, None, 0).tolist()
+        places = embed_kernel(kernel, 0).tolist()
     return {
         "points": [{**one, "at": at} for one, at in zip(points, places, strict=False)],
         "prototypes": places[len(points) :],

@@ -208,7 +208,9 @@ def render_report(found: dict[str, Any]) -> str:
     from markupsafe import Markup
 
     static = files("imkpl.report") / "static"
-    scripts = [(static / name).read_text("utf-8") for name in ("predictor.js", "page.js")]
+    style, *scripts = (
+        (static / name).read_text("utf-8") for name in ("page.css", "predictor.js", "page.js")
+    )
     page: str = environment.get_template("page.html").render(
         report=found,
         views=build_views(found),
@@ -224,9 +226,11 @@ def render_report(found: dict[str, Any]) -> str:
             "legend": MOST_IN_LEGEND,
         },
         markers=MARKERS,
+        ring=RING,
+        star=STAR,
         n_colors=len(COLORS),
-        style=Markup((static / "page.css").read_text("utf-8")),
-        scripts=[Markup(script) for script in scripts],
+        style=Markup(style),
+        scripts=map(Markup, scripts),
         # The content security policy allows these scripts only.
         hashes=[
             base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -350,23 +354,21 @@ def view_feature(feature: dict[str, Any], classes: list[Any]) -> dict[str, Any]:
             text = ", ".join(f"{name} {share:.0%}" for name, share in parts)
             rows.append({"label": one["label"], "parts": parts, "text": text or "no values"})
         return {"kind": "category", "rows": rows}
-    quantiles = {
-        str(one["label"]): one["quantiles"]
-        for one in shown
-        if all(map(is_number, one["quantiles"] or [None]))
-    }
-    low = min((values[1] for values in quantiles.values()), default=0.0)
-    high = max((values[5] for values in quantiles.values()), default=1.0)
+    known_quantiles = [
+        values if all(map(is_number, values)) else None
+        for values in (one["quantiles"] or [None] for one in shown)
+    ]
+    low = min((values[1] for values in known_quantiles if values), default=0.0)
+    high = max((values[5] for values in known_quantiles if values), default=1.0)
     rows = []
-    for one in shown:
-        values = quantiles.get(str(one["label"]))
-        text = "no values"
-        if values is not None:
+    for one, values in zip(shown, known_quantiles, strict=True):
+        at, text = None, "no values"
+        if values:
+            at = [place_value(value, low, high) for value in values[1:6]]
             text = (
                 f"median {values[3]:.4g}, half between {values[2]:.4g} and {values[4]:.4g}, nine "
                 f"tenths between {values[1]:.4g} and {values[5]:.4g}"
             )
-        at = None if values is None else [place_value(v, low, high) for v in values[1:6]]
         rows.append({"label": one["label"], "at": at, "text": text})
     return {"kind": "number", "low": low, "high": high, "rows": rows}
 
@@ -415,43 +417,41 @@ def draw_map(found: dict[str, Any]) -> dict[str, Any]:
     classes, embedding = found["classes"], found["map"]
     wrong = {row["row"] for row in found["samples"]["rows"] if row["right"] is False}
     points, stars = place_map(embedding)
-    paths: dict[tuple[str, int], str] = {}
+    # Last on top.
+    paths: dict[str, dict[int, str]] = {"trained": {}, "held-out": {}, "star": {}, "wrong": {}}
     texts, colors = [], {str(label): place for place, label in enumerate(classes)}
-    for (x, y), one in zip(points, embedding["points"], strict=True):
+
+    def add(style: str, place: int, at: list[float], marker: str) -> None:
+        paths[style][place] = paths[style].get(place, "") + f"M{at[0]} {at[1]}{marker}"
+
+    by_class: dict[int, list[Any]] = {}
+    for at, one in zip(points, embedding["points"], strict=True):
         place = colors.get(str(one["label"]), -1)
+        by_class.setdefault(place, []).append(at)
         style = "trained" if one["row"] is None else "held-out"
-        marker = MARKERS[place % len(MARKERS)]
-        paths[style, place] = paths.get((style, place), "") + f"M{x} {y}{marker}"
+        add(style, place, at, MARKERS[place % len(MARKERS)])
         if one["row"] in wrong:
-            paths["wrong", -1] = paths.get(("wrong", -1), "") + f"M{x} {y}{RING}"
-    star = STAR if len(stars) <= 30 else SMALL_STAR
-    for (x, y), one in zip(stars, found["prototypes"], strict=True):
-        place = colors[str(one["class"])]
-        paths["star", place] = paths.get(("star", place), "") + f"M{x} {y}{star}"
-    if len(classes) > MOST_IN_LEGEND:
-        for label in classes:
-            own = [
-                at
-                for at, one in zip(points, embedding["points"], strict=True)
-                if str(one["label"]) == str(label)
-            ]
-            if own:
-                x, y = (sorted(axis)[len(own) // 2] for axis in zip(*own, strict=True))
-                # Names stay within the map.
-                across = min(max(x, 56), MAP_WIDTH - 56)
-                texts.append((across, y, "middle", shorten(label, 17)))
-    order = ("trained", "held-out", "star", "wrong")
-    drawn = [
-        (style, None if place < 0 else place, path)
-        for (style, place), path in sorted(paths.items(), key=lambda item: order.index(item[0][0]))
-    ]
+            add("wrong", -1, at, RING)
+    for at, one in zip(stars, found["prototypes"], strict=True):
+        add("star", colors[str(one["class"])], at, STAR if len(stars) <= 30 else SMALL_STAR)
+    for place, label in enumerate(classes):
+        if len(classes) > MOST_IN_LEGEND and place in by_class:
+            own = by_class[place]
+            x, y = (sorted(axis)[len(own) // 2] for axis in zip(*own, strict=True))
+            # Names stay within the map.
+            across = min(max(x, 56), MAP_WIDTH - 56)
+            texts.append((across, y, "middle", shorten(label, 17)))
     n = f"{embedding['n_training']} training cases, {embedding['n_held_out']} held-out cases"
     return {
         "width": MAP_WIDTH,
         "height": MAP_HEIGHT,
         "ticks": [],
         "texts": texts,
-        "paths": drawn,
+        "paths": [
+            (style, None if place < 0 else place, path)
+            for style, of_class in paths.items()
+            for place, path in of_class.items()
+        ],
         "text": f"Map of {n} and {len(stars)} prototypes: similar ones lie near each other.",
     }
 
@@ -459,18 +459,10 @@ def draw_map(found: dict[str, Any]) -> dict[str, Any]:
 def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
     """The main series of a prototype, channel by channel."""
     channels = curve["channels"]
-    chart: dict[str, Any] = {
-        "width": WIDTH,
-        "height": CURVE_STEP * len(channels) + 16,
-        "left": CURVE_LEFT,
-        "ticks": [],
-        "texts": [],
-        "paths": [],
-    }
+    texts: list[tuple[Any, ...]] = []
+    paths: list[tuple[Any, ...]] = []
     end = max(1, *(time for channel in channels for time in channel["times"]))
     x_scale = _scale(0, end, CURVE_LEFT, WIDTH - 6)
-    for tick in find_ticks(0, end):
-        chart["ticks"].append((f"{x_scale(tick):.1f}", f"{tick:.6g}"))
     for place, channel in enumerate(channels):
         top = CURVE_STEP * place + 18
         known = [value for value in channel["values"] if is_number(value)] or [0.0]
@@ -480,13 +472,19 @@ def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
             if is_number(value):
                 path += f"{'L' if is_down else 'M'}{x_scale(time):.1f} {y_scale(value):.1f}"
             is_down = is_number(value)
-        chart["paths"].append(("line", None, path))
-        chart["texts"].append((CURVE_LEFT, top - 5, "start", shorten(channel["name"], 40)))
+        paths.append(("line", None, path))
+        texts.append((CURVE_LEFT, top - 5, "start", shorten(channel["name"], 40)))
         for value in sorted({min(known), max(known)}):
-            text = f"{value:.3g}"
-            chart["texts"].append((CURVE_LEFT - 6, f"{y_scale(value) + 4:.1f}", "end", text))
+            texts.append((CURVE_LEFT - 6, f"{y_scale(value) + 4:.1f}", "end", f"{value:.3g}"))
     names = ", ".join(channel["name"] for channel in channels)
-    return {**chart, "text": f"Sample {curve['sample']} over time in {names}."}
+    return {
+        "width": WIDTH,
+        "height": CURVE_STEP * len(channels) + 16,
+        "ticks": [(f"{x_scale(tick):.1f}", f"{tick:.6g}") for tick in find_ticks(0, end)],
+        "texts": texts,
+        "paths": paths,
+        "text": f"Sample {curve['sample']} over time in {names}.",
+    }
 
 
 def find_ticks(low: float, high: float, most: int = 5) -> list[float]:

@@ -97,9 +97,8 @@ class Subject:
         """Whether each held-out sample is classified correctly; None without labels."""
         if self.held_out.labels is None:
             return None
-        return np.array(
-            [a == b for a, b in zip(self.predicted, self.held_out.labels, strict=True)], dtype=bool
-        )
+        pairs = zip(self.predicted, self.held_out.labels, strict=True)
+        return np.array([found == label for found, label in pairs], dtype=bool)
 
     @property
     def features(self) -> Comparison:
@@ -121,10 +120,10 @@ class Subject:
         cells = [self.features.cells(samples.kernels, int(row)) for row in rows]
         return Values(whose, [labels[row] for row in rows], cells)
 
-    @property
-    def voting_word(self) -> str:
-        """What prototypes have shares in."""
-        return "votes" if self.explanation.decision == "votes" else "code"
+    def find_places(self, labels: list[Any]) -> IntArray:
+        """The index of every label in the classes; -1 for one that the model does not know."""
+        known = {label: place for place, label in enumerate(self.classes)}
+        return np.array([known.get(label, -1) for label in labels])
 
 
 def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> Subject:
@@ -246,15 +245,17 @@ def describe_repeats(subject: Subject) -> dict[str, Any] | None:
 def describe_provenance(subject: Subject, created: datetime | None) -> dict[str, Any]:
     """Settings, versions, fingerprints of the data and the time."""
     when = (created or datetime.now(UTC)).astimezone(UTC)
-    settings = sorted(subject.model.get_params(deep=False).items())
-    texts = [(name, repr(value)) for name, value in settings]
+    settings = subject.model.get_params(deep=False)
     parts = (("held-out", subject.held_out), ("training", subject.train))
     return {
         "created": when.strftime("%Y-%m-%d %H:%M UTC"),
         "estimator": type(subject.model).__name__,
         "settings": [
-            {"name": name, "value": text if len(text) <= 300 else f"{text[:297]}..."}
-            for name, text in texts
+            {
+                "name": name,
+                "value": text if len(text := repr(settings[name])) <= 300 else f"{text[:297]}...",
+            }
+            for name in sorted(settings)
         ],
         "versions": find_versions(),
         "data": [
@@ -283,7 +284,7 @@ def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
         keys = [np.ascontiguousarray(samples.given, dtype="<f8").tobytes()]
     elif keys is None:
         covers = "the columns that the model reads"
-        keys = kernels.keys(getattr(kernels, "samples", None))
+        keys = kernels.keys()
     if keys is None:
         covers = "nothing: the samples are objects"
         return {"shape": [len(samples.given)], "sha256": None, "covers": covers}

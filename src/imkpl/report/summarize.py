@@ -142,9 +142,8 @@ def write_verdict(found: dict[str, Any]) -> dict[str, str]:
             text = "This says nothing about new cases: hold some back to measure on."
             return {"level": "unclear", "headline": headline, "text": text}
     best = accuracy if folds is None else folds
-    rule = (
-        f"than always saying {isolate(baseline['label'])} ({_percent(baseline['accuracy'])} right)"
-    )
+    usual = f"{isolate(baseline['label'])} ({100 * baseline['accuracy']:.1f} % right)"
+    rule = f"than always saying {usual}"
     if best["interval"][0] > baseline["accuracy"]:
         level, text = "better", f"Clearly better {rule}."
     elif best["accuracy"] > baseline["accuracy"]:
@@ -200,10 +199,6 @@ def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
             if number < warning.get("other", len(found["prototypes"])):
                 look(warning["text"], prototype=number)
     return looks
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _count(number: int, word: str) -> str:

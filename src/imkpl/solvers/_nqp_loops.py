@@ -118,33 +118,15 @@ def _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y
 
 
 @inner_loop(error_model="numpy")
-def _pursue(  # type: ignore[no-untyped-def]
-    H,
-    scale,
-    c,
-    sparsity,
-    constant,
-    residual_tol,
-    min_decrease,
-    max_steps,
-    gradient_tol,
-    dependence_tol,
-    x,
-    active,
-    kept_x,
-    kept_active,
-    y,
-    z,
-    factor,
-    gradient,
-    mark,
-):
+def _pursue(H, c, scale, constant, residual_tol, limits, x, active, work):  # type: ignore[no-untyped-def]
     """Pursue one problem; returns (n_active, value, n_steps, status).
 
     The solution is left in ``x[:n_active]`` at the columns ``active[:n_active]``. Work arrays:
     ``x, kept_x, y, z`` and the integers ``active, kept_active`` hold min(sparsity, n) entries,
     ``factor`` is square of that size, ``gradient`` and the int8 array ``mark`` hold n.
     """
+    sparsity, min_decrease, max_steps, gradient_tol, dependence_tol = limits
+    kept_x, kept_active, y, z, factor, gradient, mark = work
     if constant <= residual_tol:
         return 0, 0.0, 0, _RESIDUAL
     n = gradient.size
@@ -222,20 +204,16 @@ def _pursue(  # type: ignore[no-untyped-def]
     return n_active, scale * value, n_steps, status
 
 
-@ParallelLoop(lambda H, scale, C, *_: C.shape[0])
+@ParallelLoop(lambda H, C, *_: C.shape[0])
 def _pursue_batch(  # type: ignore[no-untyped-def]
     first,
     last,
     H,
-    scale,
     C,
-    sparsity,
+    scale,
     constant,
     residual_tol,
-    min_decrease,
-    max_steps,
-    gradient_tol,
-    dependence_tol,
+    limits,
     x,
     active,
     n_active,
@@ -249,32 +227,11 @@ def _pursue_batch(  # type: ignore[no-untyped-def]
     number of threads.
     """
     n, width = C.shape[1], x.shape[1]
-    kept_active = np.empty(width, np.int64)
-    kept_x = np.empty(width, H.dtype)
-    y = np.empty(width, H.dtype)
-    z = np.empty(width, H.dtype)
+    kept_x, kept_active = np.empty(width, H.dtype), np.empty(width, np.int64)
+    y, z = np.empty(width, H.dtype), np.empty(width, H.dtype)
     factor = np.empty((width, width), H.dtype)
-    gradient = np.empty(n, H.dtype)
-    mark = np.empty(n, np.int8)
+    work = kept_x, kept_active, y, z, factor, np.empty(n, H.dtype), np.empty(n, np.int8)
     for i in range(first, last):
         n_active[i], value[i], n_steps[i], status[i] = _pursue(
-            H,
-            scale[i],
-            C[i],
-            sparsity,
-            constant[i],
-            residual_tol[i],
-            min_decrease,
-            max_steps,
-            gradient_tol,
-            dependence_tol,
-            x[i],
-            active[i],
-            kept_x,
-            kept_active,
-            y,
-            z,
-            factor,
-            gradient,
-            mark,
+            H, C[i], scale[i], constant[i], residual_tol[i], limits, x[i], active[i], work
         )

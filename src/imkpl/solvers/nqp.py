@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from imkpl._threads import Loops, limited_threads
-from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl._typing import FloatArray, IntArray
 
 loops = Loops("imkpl.solvers._nqp_loops")
 
 # Up to this number of problems are solved in NumPy, some milliseconds: nothing is compiled.
 FEW_PROBLEMS = 16
+# Relative round-off of a gradient, and of a Schur complement.
+TOLERANCES = {
+    np.dtype(np.float32): (1e-6, 100 * float(np.finfo(np.float32).eps)),
+    np.dtype(np.float64): (1e-12, 100 * float(np.finfo(np.float64).eps)),
+}
 
 
 class Status(IntEnum):
@@ -185,16 +190,15 @@ def solve_nqp(
     'the budget of non-zero entries is used up'
     """
     H, c = _check_problem(H, c, "c")
-    n = H.shape[0]
-    sparsity, limit = _check_limits(sparsity, n, max_steps, scale, constant, min_decrease)
-    residual_limit = -np.inf if residual_tol is None else float(residual_tol)
-    active, x, value, n_steps, status = _pursue_one(
-        H, c, sparsity, scale, constant, residual_limit, min_decrease, limit
-    )
-    dense = np.zeros(n, H.dtype)
-    dense[active] = x
+    _check_limits(sparsity, max_steps, scale, constant, min_decrease)
+    limits = scale, constant, -np.inf if residual_tol is None else residual_tol
+    rows = _pursue_rows(H, c[np.newaxis], sparsity, *limits, min_decrease, max_steps, few=1)
+    (x,), (active,), (k,), (value,), (n_steps,), (status,) = rows
+    dense = np.zeros(c.size, H.dtype)
+    dense[active[:k]] = x[:k]
     _check_solution(dense, value)
-    return SolverResult(dense, np.array(active, dtype=np.intp), value, n_steps, status)
+    why = Status(status)  # type: ignore[call-arg]
+    return SolverResult(dense, active[:k].astype(np.intp), float(value), int(n_steps), why)
 
 
 # An overflow is reported at the end, by _check_solution.
@@ -203,16 +207,16 @@ def _pursue_one(
     H: FloatArray,
     c: FloatArray,
     sparsity: int,
+    min_decrease: float,
+    max_steps: int,
     scale: float,
     constant: float,
     residual_limit: float,
-    min_decrease: float,
-    max_steps: int,
 ) -> tuple[list[int], FloatArray, float, int, Status]:
     """The pursuit of `solve_nqp`: indices in order of entry, their values, and how it went."""
     # f = scale * (1/2 x'Hx + (c / scale)'x): the pursuit only ever sees H itself.
     c = (c / scale).astype(c.dtype)
-    gradient_tol, dependence_tol = _tolerances(H.dtype)
+    gradient_tol, dependence_tol = TOLERANCES[H.dtype]
     threshold = -gradient_tol * float(np.abs(c).max())
 
     active: list[int] = []
@@ -223,8 +227,10 @@ def _pursue_one(
 
     while status is None:
         gradient = c + x @ H[active]
-        j = _steepest(gradient, threshold, active, is_dependent | is_useless)
-        if j is None:
+        candidates = np.where(is_dependent | is_useless, np.inf, gradient)
+        candidates[active] = np.inf
+        j = int(np.argmin(candidates))
+        if not candidates[j] < threshold:
             helps = (gradient < threshold) & is_dependent
             status = Status.DEPENDENT if helps.any() else Status.STATIONARY
         elif n_steps == max_steps:
@@ -308,25 +314,43 @@ def solve_nqp_batch(
     array([ True,  True])
     """
     H, C = _check_problem(H, C, "C")
-    n_problems, n = C.shape
-    sparsity, limit = _check_limits(sparsity, n, max_steps, scale, constant, min_decrease)
+    _check_limits(sparsity, max_steps, scale, constant, min_decrease)
     n_jobs = -1 if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs (or -1)")
-
-    scales = _per_problem(scale, n_problems, "scale")
-    constants = _per_problem(constant, n_problems, "constant")
-    residual_limits = _per_problem(
-        -np.inf if residual_tol is None else residual_tol, n_problems, "residual_tol"
-    )
-    pursue_all = _pursue_few if n_problems <= FEW_PROBLEMS else _pursue_rows
+    residual_tol = -np.inf if residual_tol is None else residual_tol
+    limits = {"scale": scale, "constant": constant, "residual_tol": residual_tol}
+    for name, values in limits.items():
+        if np.shape(values) not in {(), (len(C),)}:
+            raise ValueError(
+                f"{name} has shape {np.shape(values)}, but a number or one value for each of the "
+                f"{len(C)} problems (rows of C) was expected."
+            )
     with limited_threads(n_jobs):
-        x, active, n_active, value, n_steps, status = pursue_all(
-            H, C, sparsity, scales, constants, residual_limits, min_decrease, limit
+        found = pursue_batch(
+            H, C, sparsity, **limits, min_decrease=min_decrease, max_steps=max_steps
         )
+    _check_solution(found.x.data, found.value)
+    return found
+
+
+def pursue_batch(
+    H: FloatArray,
+    C: FloatArray,
+    sparsity: int,
+    *,
+    scale: ArrayLike = 1.0,
+    constant: ArrayLike = 0.0,
+    residual_tol: ArrayLike = -np.inf,
+    min_decrease: float = 0.0,
+    max_steps: int | None = None,
+) -> BatchResult:
+    """`solve_nqp_batch` for arrays of floats that are known to be valid."""
+    limits = scale, constant, residual_tol, min_decrease, max_steps
+    rows = _pursue_rows(H, C, sparsity, *limits, few=FEW_PROBLEMS)
+    x, active, n_active, value, n_steps, status = rows
     is_filled = np.arange(x.shape[1]) < n_active[:, None]
     indptr = np.concatenate(([0], np.cumsum(n_active)))
-    solutions = sp.csr_array((x[is_filled], active[is_filled], indptr), shape=(n_problems, n))
+    solutions = sp.csr_array((x[is_filled], active[is_filled], indptr), shape=C.shape)
     solutions.sort_indices()
-    _check_solution(solutions.data, value)
     return BatchResult(solutions, value, n_steps, status)
 
 
@@ -372,89 +396,56 @@ def pursue(
     >>> indices, values, value
     (array([1, 0]), array([2. , 0.5]), -4.25)
     """
-    x, active, (n_active,), value, _, _ = _pursue_rows(
-        H,
-        c[np.newaxis],
-        sparsity,
-        np.array([float(scale)]),
-        np.array([float(constant)]),
-        np.array([float(residual_tol)]),
-        min_decrease,
-        _default_max_steps(sparsity, c.size),
-    )
-    return active[0, :n_active], x[0, :n_active], float(value[0])
+    limits = scale, constant, residual_tol, min_decrease, None
+    rows = _pursue_rows(H, c[np.newaxis], sparsity, *limits, few=0)
+    (x,), (active,), (k,), (value,), _, _ = rows
+    return active[:k], x[:k], float(value)
 
 
 def _pursue_rows(
     H: FloatArray,
     C: FloatArray,
     sparsity: int,
-    scales: FloatArray,
-    constants: FloatArray,
-    residual_limits: FloatArray,
+    scale: ArrayLike,
+    constant: ArrayLike,
+    residual_limit: ArrayLike,
     min_decrease: float,
-    max_steps: int,
+    max_steps: int | None,
+    *,
+    few: int,
 ) -> tuple[Any, ...]:
-    """Padded values and indices, and their number, values, numbers of steps and statuses."""
-    n_problems, width = C.shape[0], min(sparsity, C.shape[1])
-    x = np.empty((n_problems, width), H.dtype)
-    active = np.empty((n_problems, width), np.int64)
+    """Padded values and indices, and their number, values, numbers of steps and statuses.
+
+    Up to so few problems are solved without compiled loops, the same to rounding.
+    """
+    dtype, n_problems, width = np.result_type(H, C), len(C), min(int(sparsity), C.shape[1])
+    # The default is enough for every active entry to leave and return several times.
+    most = 10 * width + 20 if max_steps is None else int(max_steps)
+    terms = [
+        np.broadcast_to(np.asarray(term, dtype=np.float64), (n_problems,))
+        for term in (scale, constant, residual_limit)
+    ]
+    x, active = np.empty((n_problems, width), dtype), np.empty((n_problems, width), np.int64)
     n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
     value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
-    if n_problems:
-        loops._pursue_batch(
-            _frozen(H),
-            _frozen(scales),
-            _frozen(C),
-            sparsity,
-            _frozen(constants),
-            _frozen(residual_limits),
-            float(min_decrease),
-            max_steps,
-            *_tolerances(H.dtype),
-            x,
-            active,
-            n_active,
-            value,
-            n_steps,
-            status,
-        )
-    return x, active, n_active, value, n_steps, status
-
-
-def _pursue_few(
-    H: FloatArray,
-    C: FloatArray,
-    sparsity: int,
-    scales: FloatArray,
-    constants: FloatArray,
-    residual_limits: FloatArray,
-    min_decrease: float,
-    max_steps: int,
-) -> tuple[Any, ...]:
-    """`_pursue_rows` without compiled loops; the same to rounding."""
-    n_problems, width = C.shape[0], min(sparsity, C.shape[1])
-    x, active = np.zeros((n_problems, width), H.dtype), np.zeros((n_problems, width), np.int64)
-    n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
-    value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
-    for i in range(n_problems):
-        terms = float(scales[i]), float(constants[i]), float(residual_limits[i])
-        indices, values, value[i], n_steps[i], status[i] = _pursue_one(
-            H, C[i], sparsity, *terms, min_decrease, max_steps
-        )
-        n_active[i] = k = len(indices)
-        active[i, :k], x[i, :k] = indices, values
-    return x, active, n_active, value, n_steps, status
-
-
-def _steepest(
-    gradient: FloatArray, threshold: float, active: list[int], is_skipped: BoolArray
-) -> int | None:
-    """The index with the most negative gradient that may enter, or None."""
-    candidates = np.where(is_skipped, np.inf, gradient)
-    candidates[active] = np.inf
-    j = int(np.argmin(candidates))
-    return j if candidates[j] < threshold else None
+    found = x, active, n_active, value, n_steps, status
+    if n_problems <= few:
+        for i in range(n_problems):
+            own = (float(term[i]) for term in terms)
+            indices, values, value[i], n_steps[i], status[i] = _pursue_one(
+                H, C[i], int(sparsity), min_decrease, most, *own
+            )
+            n_active[i] = k = len(indices)
+            active[i, :k], x[i, :k] = indices, values
+        return found
+    # Contiguous read-only views, so that each loop is compiled for one kind of array only.
+    arrays = H.astype(dtype, copy=False), C.astype(dtype, copy=False), *terms
+    given = [np.ascontiguousarray(array).view(np.ndarray) for array in arrays]
+    for view in given:
+        view.flags.writeable = False
+    limits = int(sparsity), float(min_decrease), most, *TOLERANCES[dtype]
+    loops._pursue_batch(*given, limits, *found)
+    return found
 
 
 def _grow_factor(
@@ -497,26 +488,12 @@ def _solve_on_active(
         p = int(np.argmin(ratio))
         x = np.delete(np.maximum(x + z.dtype.type(ratio[p]) * (z - x), 0), p)
         active = [*active[:p], *active[p + 1 :]]
-        L, y = _refactor(H, c, active, L[:p, :p], y[:p])
-
-
-def _refactor(
-    H: FloatArray, c: FloatArray, active: list[int], L: FloatArray, y: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Extend the factor and the forward solution, known for the first rows, to the active set."""
-    for k in range(len(y), len(active)):
-        # Schur complements only grow when a column leaves, so no column is dependent now.
-        grown = _grow_factor(H, c, active[:k], active[k], L, y, -np.inf)
-        assert grown is not None
-        L, y = grown
-    return L, y
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    """A contiguous read-only view, so that each loop is compiled for one kind of array only."""
-    view = np.ascontiguousarray(array).view(np.ndarray)
-    view.flags.writeable = False
-    return view
+        L, y = L[:p, :p], y[:p]
+        for k in range(p, len(active)):
+            # Schur complements only grow when a column leaves, so no column is dependent now.
+            grown = _grow_factor(H, c, active[:k], active[k], L, y, -np.inf)
+            assert grown is not None
+            L, y = grown
 
 
 def _check_problem(H: ArrayLike, c: ArrayLike, name: str) -> tuple[FloatArray, FloatArray]:
@@ -526,37 +503,19 @@ def _check_problem(H: ArrayLike, c: ArrayLike, name: str) -> tuple[FloatArray, F
         raise ValueError("H and c must be real, but one is complex; pass their real parts.")
     dtype = np.float32 if H.dtype == c.dtype == np.float32 else np.float64
     H, c = H.astype(dtype, copy=False), c.astype(dtype, copy=False)
-    _check_quadratic(H)
-    n, shape = H.shape[0], "(n,)" if name == "c" else "(n_problems, n)"
-    if c.ndim != (1 if name == "c" else 2) or c.shape[-1] != n:
-        raise ValueError(
-            f"{name} has shape {c.shape}, but {shape} with n = {n} was expected; "
-            "it needs one entry per column of H."
-        )
-    if not np.isfinite(c).all():
-        raise ValueError(f"{name} contains NaN or infinite entries; remove or impute them first.")
-    return H, c
-
-
-def _check_quadratic(H: FloatArray) -> None:
-    """Raise unless H is square, finite and symmetric with a non-negative diagonal.
-
-    Comparing ``H v`` and ``H' v`` for one fixed vector v costs two products and no transposed copy.
-    """
     if H.ndim != 2 or H.shape[0] != H.shape[1] or H.shape[0] == 0:
         raise ValueError(
             f"H has shape {H.shape}, but a square matrix (n, n) with n >= 1 was expected; "
             "pass the Gram matrix of the columns."
         )
-    n = H.shape[0]
-    v = np.random.default_rng(0).uniform(0.5, 1.5, size=(n,)).astype(H.dtype)
+    n, shape = H.shape[0], "(n,)" if name == "c" else "(n_problems, n)"
+    # Comparing H v and H' v for a fixed vector costs two products and no transposed copy.
+    v = np.random.default_rng(0).uniform(0.5, 1.5, size=(n,)).astype(dtype)
     with np.errstate(all="ignore"):
-        right, left = H @ v, v @ H
-        gap = np.max(np.abs(right - left))
+        gap = np.max(np.abs(H @ v - v @ H))
     if not np.isfinite(gap) and not np.isfinite(H).all():
         raise ValueError("H contains NaN or infinite entries; remove or impute them first.")
-    largest = max(float(H.max()), -float(H.min()))
-    tolerance = float(np.sqrt(np.finfo(H.dtype).eps)) * largest
+    tolerance = float(np.sqrt(np.finfo(dtype).eps)) * max(float(H.max()), -float(H.min()))
     if gap > tolerance * np.sqrt(n):
         raise ValueError(
             "H is not symmetric, but a symmetric matrix was expected; use (H + H.T)/2."
@@ -566,6 +525,14 @@ def _check_quadratic(H: FloatArray) -> None:
             "H has a negative diagonal entry, so it is not positive semi-definite and the "
             "problem has no minimum; pass a Gram or kernel matrix."
         )
+    if c.ndim != (1 if name == "c" else 2) or c.shape[-1] != n:
+        raise ValueError(
+            f"{name} has shape {c.shape}, but {shape} with n = {n} was expected; "
+            "it needs one entry per column of H."
+        )
+    if not np.isfinite(c).all():
+        raise ValueError(f"{name} contains NaN or infinite entries; remove or impute them first.")
+    return H, c
 
 
 def _check_solution(x: FloatArray, value: ArrayLike) -> None:
@@ -587,47 +554,25 @@ def check_count(value: Any, name: str) -> int:
 
 def _check_limits(
     sparsity: int,
-    n: int,
     max_steps: int | None,
     scale: ArrayLike,
     constant: ArrayLike,
     min_decrease: float,
-) -> tuple[int, int]:
-    """The sparsity and the maximum number of steps; raise unless all options are valid."""
-    sparsity = check_count(sparsity, "sparsity")
-    scale, constant = np.asarray(scale), np.asarray(constant)
+) -> None:
+    """Raise unless all options are valid."""
+    check_count(sparsity, "sparsity")
+    scale = np.asarray(scale)
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise ValueError(
             "scale must be positive and finite, because scale * H has to stay positive "
             "semi-definite; leave out problems whose scale is 0."
         )
-    if not np.isfinite(constant).all():
+    if not np.all(np.isfinite(constant)):
         raise ValueError("constant must be finite; it is added to the objective as it is.")
     if not min_decrease >= 0:
         raise ValueError(
             f"min_decrease is {min_decrease!r}, but a non-negative fraction was expected; "
             "use 0 to go on as long as the objective falls."
         )
-    limit = _default_max_steps(sparsity, n) if max_steps is None else max_steps
-    return sparsity, check_count(limit, "max_steps")
-
-
-def _default_max_steps(sparsity: int, n: int) -> int:
-    """Enough for every active entry to leave and return several times."""
-    return 10 * min(sparsity, n) + 20
-
-
-def _tolerances(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Relative round-off of a gradient, and of a Schur complement, in this type."""
-    return (1e-6 if dtype == np.float32 else 1e-12), 100 * float(np.finfo(dtype).eps)
-
-
-def _per_problem(value: ArrayLike, n_problems: int, name: str) -> NDArray[np.float64]:
-    """The value as an array with one float64 per problem."""
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape not in {(), (n_problems,)}:
-        raise ValueError(
-            f"{name} has shape {array.shape}, but a number or one value for each of the "
-            f"{n_problems} problems (rows of C) was expected."
-        )
-    return np.ascontiguousarray(np.broadcast_to(array, (n_problems,)))
+    if max_steps is not None:
+        check_count(max_steps, "max_steps")

@@ -11,6 +11,8 @@ from imkpl.solvers.nqp import SolverResult, Status, check_count
 # Upper bound of the first Lipschitz constant, so that it can still be doubled.
 _HUGE = 1e300
 _EPS = float(np.finfo(np.float64).eps)
+# From a point to the value and the gradient there.
+Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
@@ -41,9 +43,7 @@ def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
         raise ValueError(
             f"total is {total!r}, but a positive number was expected; use 1 for weights."
         )
-    e = v.max() - v
-    b: FloatArray = np.maximum(_threshold(e, total) - e, 0)
-    return b
+    return _fill(v.max() - v, total)
 
 
 def minimize_linear_on_simplex(e: ArrayLike) -> FloatArray:
@@ -103,12 +103,11 @@ def minimize_ridge_on_simplex(e: ArrayLike, rho: float) -> FloatArray:
     if rho == 0:
         return minimize_linear_on_simplex(e)
     # Shifted costs move no minimiser.
-    shifted = e - e.min()
-    return np.asarray(np.maximum(_threshold(shifted, rho) - shifted, 0) / rho)
+    return _fill(e - e.min(), rho) / rho
 
 
 def minimize_on_simplex(
-    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
+    value_and_gradient: Function,
     start: ArrayLike,
     *,
     lipschitz: float | None = None,
@@ -160,10 +159,34 @@ def minimize_on_simplex(
     max_iter = check_count(max_iter, "max_iter")
     if lipschitz is not None and not (np.isfinite(lipschitz) and lipschitz > 0):
         raise ValueError(f"lipschitz is {lipschitz!r}, but a positive number was expected.")
-    value, gradient = _evaluate(value_and_gradient, x)
+
+    def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = value_and_gradient(x)
+        gradient = np.asarray(gradient, dtype=np.float64)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()) or gradient.shape != x.shape:
+            raise ValueError(
+                "value_and_gradient returned a value or gradient that is not finite or not of the "
+                f"shape {x.shape} of its argument; check the function near the simplex."
+            )
+        return float(value), gradient
+
+    return descend_on_simplex(evaluate, x, lipschitz=lipschitz, max_iter=max_iter, tol=tol)
+
+
+def descend_on_simplex(
+    evaluate: Function,
+    x: FloatArray,
+    *,
+    lipschitz: float | None = None,
+    max_iter: int = 500,
+    tol: float = 1e-8,
+) -> SolverResult:
+    """`minimize_on_simplex` for a function and a start that are known to be valid."""
+    value, gradient = evaluate(x)
     start_value, spread = value, float(np.ptp(gradient))
-    gap = _duality_gap(x, gradient)
-    L = lipschitz or _first_lipschitz(value_and_gradient, x, gradient)
+    # The largest decrease that the linear model promises.
+    gap = float((gradient - gradient.min()) @ x)
+    L = lipschitz or _first_lipschitz(evaluate, x, gradient)
     ahead, value_ahead, gradient_ahead = x, value, gradient
     momentum, n_steps, status = 1.0, 0, Status.MAX_STEPS
 
@@ -174,10 +197,10 @@ def minimize_on_simplex(
         if n_steps == max_iter:
             break
         L, new, new_value, new_gradient = _backtrack(
-            value_and_gradient, ahead, value_ahead, gradient_ahead, L
+            evaluate, ahead, value_ahead, gradient_ahead, L
         )
         n_steps += 1
-        new_gap = _duality_gap(new, new_gradient)
+        new_gap = float((new_gradient - new_gradient.min()) @ new)
         # Near an inner minimum f is flat up to round-off long before the gap is closed.
         is_level = new_value <= min(start_value, value + 8 * _EPS * abs(value)) and new_gap < gap
         if not (new_value < value or is_level):
@@ -190,27 +213,19 @@ def minimize_on_simplex(
         next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = new + (momentum - 1) / next_momentum * (new - x)
         x, value, gradient, gap, momentum = new, new_value, new_gradient, new_gap, next_momentum
-        value_ahead, gradient_ahead = _evaluate(value_and_gradient, ahead)
+        value_ahead, gradient_ahead = evaluate(ahead)
 
     return SolverResult(x, np.flatnonzero(x > 0), value, n_steps, status)
 
 
-def _duality_gap(x: FloatArray, gradient: FloatArray) -> float:
-    """The largest decrease that the linear model promises: ``g'x - min(g)``."""
-    return float((gradient - gradient.min()) @ x)
-
-
 def _backtrack(
-    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
-    y: FloatArray,
-    value: float,
-    gradient: FloatArray,
-    L: float,
+    evaluate: Function, y: FloatArray, value: float, gradient: FloatArray, L: float
 ) -> tuple[float, FloatArray, float, FloatArray]:
     """A projected gradient step from y with an L whose parabola lies above the function."""
     while True:
-        new = project_onto_simplex(y - gradient / L)
-        new_value, new_gradient = _evaluate(value_and_gradient, new)
+        point = y - gradient / L
+        new = _fill(point.max() - point, 1.0)
+        new_value, new_gradient = evaluate(new)
         step = new - y
         bend = 0.5 * L * float(step @ step)
         # f(new) - f(y) - g(y)'step <= (g(new) - g(y))'step for convex f: the second test needs
@@ -226,44 +241,27 @@ def _backtrack(
         L *= 2
 
 
-def _first_lipschitz(
-    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
-    x: FloatArray,
-    gradient: FloatArray,
-) -> float:
+def _first_lipschitz(evaluate: Function, x: FloatArray, gradient: FloatArray) -> float:
     """How fast the gradient changes on the way to the best vertex: a lower bound of L."""
-    vertex = minimize_linear_on_simplex(gradient)
+    vertex = np.zeros_like(gradient)
+    vertex[np.argmin(gradient)] = 1
     length = float(np.linalg.norm(vertex - x))
     spread = float(np.ptp(gradient))
     if length == 0 or spread == 0:
         return spread or 1.0
-    _, there = _evaluate(value_and_gradient, vertex)
+    _, there = evaluate(vertex)
     # With an L below spread / 1000 every step ends at a vertex.
     with np.errstate(over="ignore"):
         turn = min(float(np.linalg.norm(there - gradient)), _HUGE)
     return max(turn / length, 1e-3 * spread)
 
 
-def _evaluate(
-    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]], x: FloatArray
-) -> tuple[float, FloatArray]:
-    """Value and gradient; raise if they are not finite."""
-    value, gradient = value_and_gradient(x)
-    gradient = np.asarray(gradient, dtype=np.float64)
-    if not (np.isfinite(value) and np.isfinite(gradient).all()) or gradient.shape != x.shape:
-        raise ValueError(
-            "value_and_gradient returned a value or gradient that is not finite or not of the "
-            f"shape {x.shape} of its argument; check the function near the simplex."
-        )
-    return float(value), gradient
-
-
-def _threshold(e: FloatArray, mass: float) -> float:
-    """The theta with ``sum(max(theta - e, 0)) = mass``, for costs that start at 0."""
-    e = np.sort(e)
-    theta = (mass + np.cumsum(e)) / np.arange(1, e.size + 1)
+def _fill(e: FloatArray, mass: float) -> FloatArray:
+    """``max(theta - e, 0)`` that sum to the mass, for costs that start at 0."""
+    ordered = np.sort(e)
+    theta = (mass + np.cumsum(ordered)) / np.arange(1, e.size + 1)
     # Entries are positive up to the last cost that is still below its own theta.
-    return float(theta[np.flatnonzero(theta > e)[-1]])
+    return np.asarray(np.maximum(theta[np.flatnonzero(theta > ordered)[-1]] - e, 0))
 
 
 def _as_vector(v: ArrayLike, name: str) -> FloatArray:

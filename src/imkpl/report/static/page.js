@@ -7,14 +7,15 @@
   const places = new Map(rows.map((row, place) => [row.key, place]));
   const PAGE = 100;
 
-  const make = (tag, attributes, ...children) => {
-    const element = document.createElement(tag);
+  const fill = (element, attributes, children = []) => {
     for (const [name, value] of Object.entries(attributes)) {
       if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
     }
     element.append(...children.filter((child) => child !== null && child !== undefined));
     return element;
   };
+  const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const draw = (tag, attributes) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
   const isolate = (text) => make("bdi", {}, String(text));
   // Names in a sentence that would turn the words around them are isolated from these.
   const TURNING = /[\u0590-\u08ff\u200e\u200f\u2028-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/;
@@ -42,7 +43,7 @@
   const linkTo = (key) => `#case-${encodeURIComponent(key)}`;
 
   // The list.
-  const state = { query: "", filter: "all", order: "row", size: PAGE };
+  const state = { search: "", filter: "all", order: "row", size: PAGE };
   const isUnsure = (row) => (row.card ? row.card.doubt !== "clear" : row.is_novel);
   const FILTERS = new Map([
     ["all", () => true],
@@ -58,7 +59,7 @@
   ]);
   let chosen = null;
   const showList = () => {
-    const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (row) => {
       const text = `${row.sample} ${row.true ?? ""} ${row.predicted}`.toLowerCase();
       return words.every((word) => text.includes(word));
@@ -72,8 +73,8 @@
           row.right === false ? make("span", { class: "hidden" }, " (wrong)") : null),
         make("span", { class: isUnsure(row) ? "p unsure" : "p" }, percent(row.probability), isUnsure(row) ? " ?" : "")),
     )));
-    find("more").hidden = found.length <= state.size;
     const n = found.length;
+    find("more").hidden = n <= state.size;
     find("status").textContent = n === rows.length ? `${n} cases` : `${n} of ${rows.length} cases`;
   };
 
@@ -152,12 +153,6 @@
     ...features.flatMap((one, place) => [place ? " and " : "", isolate(one.name), " ", make("strong", {}, isolate(cellText(one.to))),
       " instead of ", make("span", { class: "joined" }, isolate(cellText(one.from)), place + 1 < features.length ? "" : ".")]));
 
-  const SVG = "http://www.w3.org/2000/svg";
-  const draw = (tag, attributes) => {
-    const element = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    return element;
-  };
   // A value between two points of a line.
   const between = ({ times, values }, at) => {
     const after = times.findIndex((time) => time >= at);
@@ -202,14 +197,8 @@
 
   const showCard = (card, row) => {
     const [kind, badge] = DOUBTS.get(card.doubt);
-    const parts = [];
-    const truth = row?.right === true ? [make("span", { class: "truth ok" }, "right")]
-      : row?.right === false ? [make("span", { class: "truth" }, "wrong: it is ", isolate(row.true))] : [];
-    parts.push(odds(card), make("p", { class: "doubt" }, ...say(card.doubt_text, card)));
-    parts.push(speakers(card), compare(card));
-    if (card.change) parts.push(change(card.change));
-    if (card.notes.length) parts.push(make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", {}, ...say(note, card)))));
-    if (card.series) parts.push(overTime(card));
+    const truth = row?.right === true ? [", ", make("span", { class: "truth ok" }, "right")]
+      : row?.right === false ? [", ", make("span", { class: "truth" }, "wrong: it is ", isolate(row.true))] : [];
     const novelty = row ? row.novelty : card.novelty;
     const foot = make("div", { class: "foot" }, make("span", {}, `Novelty ${novelty.toFixed(2)}, usually at most ${data.novelty_threshold.toFixed(2)}`));
     if (row && starts.has(row.row)) {
@@ -217,12 +206,15 @@
       edit.addEventListener("click", () => go("#own"));
       foot.append(edit);
     }
-    parts.push(foot);
     find("card").className = `card ${kind}`;
     find("card").replaceChildren(
-      make("p", { class: "of" }, row ? "Case " : "", isolate(row ? row.sample : "Your own case"), ...(truth.length ? [", ", ...truth] : [])),
+      make("p", { class: "of" }, row ? "Case " : "", isolate(row ? row.sample : "Your own case"), ...truth),
       make("h3", { id: "card-title" }, isolate(card.answer), card.doubt === "clear" ? " " : "? ", make("span", { class: "badge" }, badge)),
-      ...parts,
+      odds(card), make("p", { class: "doubt" }, ...say(card.doubt_text, card)), speakers(card), compare(card),
+      ...(card.change ? [change(card.change)] : []),
+      ...(card.notes.length ? [make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", {}, ...say(note, card))))] : []),
+      ...(card.series ? [overTime(card)] : []),
+      foot,
     );
   };
   const showAbsent = (row) => {
@@ -247,10 +239,6 @@
   const starts = new Map((form.cases ?? []).map((one) => [one.row, one.cells]));
   let started = null;
   const fields = [];
-  const parseNumber = (text) => {
-    const trimmed = text.trim().replace(",", ".");
-    return trimmed === "" ? null : Number(trimmed);
-  };
   const buildForm = () => {
     const order = form.features.map((_, place) => place).sort((a, b) => data.features[b].weight - data.features[a].weight);
     const boxes = order.map((place) => {
@@ -297,8 +285,9 @@
     answer();
   };
   const readForm = () => fields.map((input) => {
-    if (!input.choices) return parseNumber(input.value);
-    return input.value === "" ? null : input.choices[Number(input.value)];
+    const text = input.value.trim().replace(",", ".");
+    if (text === "") return null;
+    return input.choices ? input.choices[Number(text)] : Number(text);
   });
   const answer = () => {
     const cells = readForm();
@@ -333,14 +322,9 @@
   let ring = null;
   const markPoint = (place = data.map.findIndex((one) => one[2] !== null && rows[places.get(chosen)]?.row === one[2])) => {
     if (!plot) return;
-    if (!ring) {
-      ring = draw("circle", { class: "at", r: 9 });
-      plot.append(ring);
-    }
-    ring.setAttribute("visibility", place < 0 ? "hidden" : "visible");
-    if (place < 0) return;
-    ring.setAttribute("cx", data.map[place][0]);
-    ring.setAttribute("cy", data.map[place][1]);
+    ring ??= plot.appendChild(draw("circle", { class: "at", r: 9 }));
+    const [cx, cy] = data.map[place] ?? [];
+    fill(ring, { cx, cy, visibility: place < 0 ? "hidden" : "visible" });
   };
   const byRow = new Map(rows.map((row) => [row.row, row]));
   const pointAt = (event) => {
@@ -368,7 +352,7 @@
     const isCase = place >= 0 && byRow.has(data.map[place][2]);
     plot.classList.toggle("over", isCase);
     if (place < 0) {
-      find("tip").hidden = true;
+      hideTip();
       find("pointed").replaceChildren();
       markPoint();
       return;
@@ -381,7 +365,7 @@
   if (plot) {
     plot.addEventListener("pointermove", point);
     plot.addEventListener("click", point);
-    plot.addEventListener("pointerleave", () => { find("tip").hidden = true; markPoint(); });
+    plot.addEventListener("pointerleave", () => { hideTip(); markPoint(); });
   }
 
   // Words that are explained where they stand.
@@ -448,14 +432,12 @@
   }, { rootMargin: "-60px 0px -60% 0px", threshold: [0, 0.1, 0.5, 1] });
   sections.forEach((section) => watch.observe(section));
 
-  const restart = (change_) => (event) => {
-    change_(event.target.value);
-    state.size = PAGE;
-    showList();
-  };
-  find("search").addEventListener("input", restart((value) => { state.query = value; }));
-  find("filter").addEventListener("change", restart((value) => { state.filter = value; }));
-  find("order").addEventListener("change", restart((value) => { state.order = value; }));
+  for (const id of ["search", "filter", "order"]) {
+    find(id).addEventListener("input", ({ target }) => {
+      Object.assign(state, { [id]: target.value, size: PAGE });
+      showList();
+    });
+  }
   find("more").addEventListener("click", () => { state.size += PAGE; showList(); });
   document.querySelector("form.controls").addEventListener("submit", (event) => event.preventDefault());
   if (!form.why_absent) {

@@ -16,7 +16,6 @@ const imkplPredictor = (() => {
   const zeros = (n) => new Float64Array(n);
   const range = (n) => Array.from({ length: n }, (_, place) => place);
   const largestAt = (values) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
-  const smallestAt = (values) => values.reduce((best, value, i) => (value < values[best] ? i : best), 0);
   // Places of the largest values first; equal ones in their order.
   const orderDown = (values) => range(values.length).sort((a, b) => values[b] - values[a]);
 
@@ -24,9 +23,8 @@ const imkplPredictor = (() => {
   const prepared = new WeakMap();
   const prepare = (model) => {
     if (prepared.has(model)) return prepared.get(model);
-    const weights = zeros(model.features.length);
-    for (const kernel of model.kernels) weights[kernel.feature] += kernel.weight;
-    const found = { weights, tried: null };
+    const found = { weights: zeros(model.features.length), tried: null };
+    for (const kernel of model.kernels) found.weights[kernel.feature] += kernel.weight;
     prepared.set(model, found);
     return found;
   };
@@ -115,22 +113,19 @@ const imkplPredictor = (() => {
     return code;
   };
   const encode = (model, similarities) => {
-    const all = range(similarities.length);
     const code = rebuild(model, similarities);
-    let explained = 0;
-    all.filter((j) => code[j] > 0).forEach((j, _, used) => {
-      explained += code[j] * (2 * similarities[j] - sum(used.map((i) => inner(model, i, j) * code[i])));
-    });
-    return { code, novelty: Math.max(0, 1 - explained) };
+    const used = range(code.length).filter((j) => code[j] > 0);
+    const explained = used.map((j) => code[j] * (2 * similarities[j] - sum(used.map((i) => inner(model, i, j) * code[i]))));
+    return { code, novelty: Math.max(0, 1 - sum(explained)) };
   };
 
   // Numbers and values as Python writes them.
-  const general = (value, digits = 4) => {
+  const general = (value) => {
     if (value === 0) return "0";
-    const [mantissa, power] = value.toExponential(digits - 1).split("e");
+    const [mantissa, power] = value.toExponential(3).split("e");
     const trim = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
     const exponent = Number(power);
-    if (exponent >= -4 && exponent < digits) return trim(value.toFixed(digits - 1 - exponent));
+    if (exponent >= -4 && exponent < 4) return trim(value.toFixed(3 - exponent));
     return `${trim(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
   };
   const show = (value) => {
@@ -167,7 +162,7 @@ const imkplPredictor = (() => {
       const text = `Unlike the training data: novelty ${novelty.toFixed(2)}, usually at most ${model.novelty_threshold.toFixed(2)}.`;
       return ["novel", `${text} Do not rely on the answer.`];
     }
-    const other = `${write(runnerUp.label)}`;
+    const other = write(runnerUp.label);
     if (answer.probability < UNSURE || runnerUp.probability >= CLOSE * answer.probability) {
       return ["close", `Close: ${other} is possible as well (${percent(runnerUp.probability)}).`];
     }
@@ -196,7 +191,7 @@ const imkplPredictor = (() => {
     const total = sum(amounts);
     const most = largestAt(amounts);
     if (doubt !== "no evidence" && total > 0 && amounts[winner] < amounts[most]) {
-      const [first, own] = [most, winner].map((c) => `${percent(amounts[c] / total, 1)}`);
+      const [first, own] = [most, winner].map((c) => percent(amounts[c] / total, 1));
       notes.push(`The code disagrees: ${first} of it is ${write(model.classes[most])}, ${own} ${write(model.classes[winner])}.`);
     }
     return notes;
@@ -268,7 +263,7 @@ const imkplPredictor = (() => {
     });
     const flips = options.filter((option) => option.gain > LEAST_LEAD);
     if (flips.length > 0) {
-      const best = flips[smallestAt(flips.map((option) => option.size))];
+      const best = flips[largestAt(flips.map((option) => -option.size))];
       return answer([best], best.to);
     }
     const kept = keepEfficient(options);
@@ -306,14 +301,12 @@ const imkplPredictor = (() => {
     const strongest = (label) => {
       const own = range(model.prototypes.length).filter((j) => model.prototypes[j].class === label);
       const shares = own.map((j) => votes[j] * probabilities[label]);
-      const said = shares.some((share) => share > 0) ? shares : own.map((j) => similarities[j]);
-      const prototype = own[largestAt(said)];
+      const best = largestAt(shares.some((share) => share > 0) ? shares : own.map((j) => similarities[j]));
+      const [prototype, share] = [own[best], shares[best]];
       const { samples, parts: mixed } = model.prototypes[prototype];
       const place = samples[largestAt(mixed)];
       const { case: id, label: owner } = model.support[place];
-      const share = votes[prototype] * probabilities[label];
-      const shown = { case: id, label: owner, prototype, n_cases: samples.length, similarity: similarities[prototype], share };
-      return { place, shown };
+      return { place, shown: { case: id, label: owner, prototype, n_cases: samples.length, similarity: similarities[prototype], share } };
     };
     const [supporting, opposing] = [winner, runnerUp].map(strongest);
 
