@@ -515,7 +515,7 @@ class ColumnwiseKernels(SampleKernels):
     rates: FloatArray  # the factor on its numbers; 0 where they do not vary or do not occur
     inputs: IntArray | None = None  # the input columns that the samples have; all when None
 
-    per_kernel = ("columns", "rates")
+    per_kernel: ClassVar[tuple[str, ...]] = ("columns", "rates")
     # What a column is called in messages.
     column_word: ClassVar[str] = "column"
 

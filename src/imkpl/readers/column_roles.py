@@ -303,7 +303,9 @@ def find_identifier(frame: Any, given: str | None, others: set[Any], file: str) 
     if given is not None:
         require_column(list(frame.columns), given, file, "--id")
         return given
-    free = (name for name in frame.columns if name not in others)
+    # Most columns of a wide table are not even selected.
+    kinds = zip(frame.columns, (dtype.kind for dtype in frame.dtypes), strict=True)
+    free = (name for name, kind in kinds if name not in others and kind not in "fb")
     found = [name for name in free if looks_like_identifier(frame[name], name)]
     # Text says more than a number.
     found.sort(key=lambda name: frame[name].dtype.kind in "iu")
