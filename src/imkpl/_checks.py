@@ -96,10 +96,10 @@ def quote(value: Any) -> str:
 
 def printable(text: Any) -> str:
     """Text in one line, without characters that a terminal would obey: these are escaped."""
-    text = str(text)
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
 def describe_lookalikes(labels: Any) -> str:

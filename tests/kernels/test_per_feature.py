@@ -303,3 +303,13 @@ def test_blocks_and_threads_in_single_precision_give_the_same_bits():
     for working_memory in (1e-6, 16 * 220 * 33 / 2**20):
         with config_context(working_memory=working_memory):
             assert_array_equal(single.combine(weights), expected)
+
+
+def test_chosen_columns_alone_get_kernels(rng):
+    X = rng.standard_normal((9, 5))
+    some = PerFeatureGaussian(features=[4, 1]).on(X)
+    whole = PerFeatureGaussian().on(X)
+    assert some.kernel_names() == ["x4", "x1"]
+    assert_array_equal(some.combine([0.25, 0.5]), whole.combine([0.0, 0.5, 0.0, 0.0, 0.25]))
+    with pytest.raises(ValueError, match="must list columns of X, 0 to 4"):
+        PerFeatureGaussian(features=[9]).on(X)

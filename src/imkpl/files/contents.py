@@ -60,6 +60,7 @@ HINTS: Mapping[tuple[type, str], Any] = {
     (kernels.KernelStack, "kernels"): tuple[kernels.Gaussian | kernels.NamedKernel, ...],
     (kernels.PerFeatureGaussian, "bandwidth"): Bandwidth,
     (kernels.PerFeatureGaussian, "dtype"): str,
+    (kernels.PerFeatureGaussian, "features"): IntArray | Sequence[int] | None,
     (AveragedKernels, "shares"): sp.csr_array,
     (Form, "names"): Labels | None,
     (Predictor, "ranges"): Numbers | None,

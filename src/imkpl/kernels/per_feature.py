@@ -273,9 +273,11 @@ class PerFeatureGaussian(BaseKernelBank):
     ----------
     bandwidth : float or array of shape (n_features,), optional
         Squared width, in squared units of the features; learned from the training part when
-        None. An array has one entry per feature.
+        None. An array has one entry per feature (per entry of `features`, where that is given).
     scales : tuple of float
         One kernel per feature and scale, all scales of a feature side by side.
+    features : array of shape (n_used,), optional
+        The columns that get kernels; all when None.
     tolerance : float, optional
         The largest error of a kernel value in `contract_rows`, between 0 and 1, where that is
         faster than the exact sum. None, 0 and anything below 1e-13 mean exact sums only.
@@ -297,6 +299,7 @@ class PerFeatureGaussian(BaseKernelBank):
 
     bandwidth: float | FloatArray | None = None
     scales: tuple[float, ...] = (1.0,)
+    features: IntArray | None = None
     tolerance: float | None = 1e-6
     dtype: DTypeLike = "float64"
 
@@ -317,14 +320,24 @@ class PerFeatureGaussian(BaseKernelBank):
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FeatureKernels:
         samples = check_vectors(X)
         n_features, n_scales = samples.shape[1], len(self.scales)
+        used = np.arange(n_features) if self.features is None else np.asarray(self.features)
+        if (
+            used.ndim != 1
+            or used.dtype.kind not in "iu"
+            or not np.isin(used, range(n_features)).all()
+        ):
+            raise ValueError(
+                f"PerFeatureGaussian(features={self.features}) must list columns of X, 0 to "
+                f"{n_features - 1}. Leave it out to use them all."
+            )
         if self.bandwidth is None:
-            roots = root_mean_squared_difference(samples, sample_weight)
+            roots = root_mean_squared_difference(samples, sample_weight)[used]
         else:
-            roots = read_roots("PerFeatureGaussian", self.bandwidth, n_features, "feature")
-        scales = np.tile(np.asarray(self.scales, dtype=np.float64), n_features)
+            roots = read_roots("PerFeatureGaussian", self.bandwidth, used.size, "feature")
+        scales = np.tile(np.asarray(self.scales, dtype=np.float64), used.size)
         return FeatureKernels(
             samples=samples,
-            columns=np.repeat(np.arange(n_features), n_scales),
+            columns=np.repeat(used, n_scales),
             rates=invert_roots(np.sqrt(scales) * np.repeat(roots, n_scales)),
             scales=scales,
             has_scales=n_scales > 1,
