@@ -69,12 +69,12 @@ class VectorInput:
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
         """Rows of numbers; large ones on disk stay there if kernels read single columns."""
+        few = read_few(X, form)
+        if few is not None:
+            return few, form
         X = open_source(X) if cls.input_kind == "columns" else X
         if not isinstance(X, ColumnSource):
             with ordered_records(X, form, None) as rows:
-                few = read_few(rows, form)
-                if few is not None:
-                    return few, form
                 return validate_numbers(rows, form, order=cls.order)
         samples = RowBlocks.of(X) if has_row_blocks(X) else X
         if form.n_features is None:
