@@ -16,14 +16,14 @@ SETTINGS = {
 }  # fmt: skip
 # The tasks of every stage that reads partitions, in their order ...
 DATA_STAGES = [
-    "summarize", "columns_of", "take_all", "find_largest", "sum_moments", "similarities",
+    "summarize", "columns_of", "asarray", "find_largest", "sum_moments", "similarities",
     "LabelledPursuit",
 ]  # fmt: skip
 # ... and of those that compute kernels of the landmarks.
 KERNEL_STAGES = ["pairs", "contract_pairs", "contract_rows", "combine_band"]
 # One is always tested, while landmarks are drawn; all of them by `make faults`.
 STAGES = [
-    pytest.param(stage, marks=[] if stage == "take_all" else pytest.mark.faults)
+    pytest.param(stage, marks=[] if stage == "asarray" else pytest.mark.faults)
     for stage in DATA_STAGES + KERNEL_STAGES
 ]
 

@@ -50,7 +50,7 @@ def open_copies(n_copies):
     # Without forgeries that load, the reader would not have been tested.
     for name in ("damage: refused", "forge_array: refused", "forge_document: refused"):
         assert outcomes[name] > 0
-    assert outcomes["forge_array: another model"] > 0
+    assert any(name.startswith("forge") and name.endswith(" model") for name in outcomes)
 
 
 @ON_LINUX
