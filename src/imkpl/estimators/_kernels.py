@@ -100,10 +100,10 @@ def bind_kernels(
     samples = given.samples
     if in_blocks and given.bank.kind.input_kind == "columns" and isinstance(samples, np.ndarray):
         samples = RowBlocks.of(ArrayColumns(samples))
-    kernels = normalized(given.bank.on_rows(samples, data.rows, data.sample_weight))
     each = given.bank.by_channel(given.form.n_channels or 0)
     if each is not None:
         return weigh_channels(data, each, settings, constraints)
+    kernels = normalized(given.bank.on_rows(samples, data.rows, data.sample_weight))
     limit = None if settings.weight_rule == "lp" else settings.max_kernels
     return BoundData(data, kernels, constraints.find(kernels, given.form, limit))
 
