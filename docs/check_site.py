@@ -137,7 +137,8 @@ def look_at_pages(folder: pathlib.Path, pictures: pathlib.Path | None) -> list[s
             name = path.relative_to(folder).as_posix()
             tab.goto(f"{home}/{name}", wait_until="load")
             screens = tab.evaluate(STRETCH)
-            if screens > MOST_SCREENS:
+            # Pages of the reference are looked up, not read.
+            if screens > MOST_SCREENS and not name.startswith("api/generated/"):
                 wrong.append(f"{name} has {screens:.1f} screens without a picture or table")
         browser.close()
     server.shutdown()
