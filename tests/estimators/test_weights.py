@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 
 from imkpl import IMKPL, ISKPL
 
@@ -159,3 +160,9 @@ def test_huge_weights_give_the_model_of_the_same_weights_divided(wine, factor):
     plain = IMKPL(**SMALL).fit(wine.X, wine.y, sample_weight=shares)
     huge = IMKPL(**SMALL).fit(wine.X, wine.y, sample_weight=shares * factor)
     assert_equal_models(huge, plain, wine.new)
+
+
+def test_true_is_the_number_one():
+    X, y = load_iris(return_X_y=True)
+    models = [IMKPL(n_neighbors=one, n_prototypes=3).fit(X, y) for one in (True, 1)]
+    assert_array_equal(models[0].kernel_weights_, models[1].kernel_weights_)

@@ -151,7 +151,7 @@ class BasePrototypeClassifier(
             interpretability=self.interpretability,
             sparsity=self.sparsity,
             code_sparsity=min(self.learning_code_sparsity, self.code_sparsity),
-            n_neighbors=self.n_neighbors,
+            n_neighbors=int(self.n_neighbors),
             weight_rule=self.weight_rule,
             decision=self.decision,
             max_kernels=self.max_kernels,
