@@ -13,7 +13,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from imkpl import IMKPL
-from imkpl.plots import PrototypesDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -35,12 +34,15 @@ print(f"50 random images: {np.mean(scores):.3f} +- {np.std(scores):.3f}")
 # %%
 # The prototypes of each digit, as the weighted means of their training images. The digits 1 and 7
 # have most of them, 0 and 6 fewest.
-display = PrototypesDisplay.compute(model, X_train, image_shape=(8, 8))
-figure, axes = plt.subplots(display.n_of_class.max(), 10, figsize=(7, 4.7), layout="constrained")
+mixes = model.prototypes_.toarray()
+images = (mixes / mixes.sum(axis=1, keepdims=True) @ X_train).reshape(-1, 8, 8)
+n_rows = np.bincount(model.prototype_classes_).max()
+figure, axes = plt.subplots(n_rows, 10, figsize=(7, 4.7), layout="constrained")
 for axis in axes.flat:
     axis.axis("off")
 for digit in range(10):
-    for axis, image in zip(axes[:, digit], display.values[display.owners == digit], strict=False):
+    own = images[model.prototype_classes_ == digit]
+    for axis, image in zip(axes[:, digit], own, strict=False):
         axis.imshow(image, cmap="Greys")
     axes[0, digit].set_title(digit)
 plt.show()

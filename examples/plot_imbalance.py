@@ -51,7 +51,7 @@ figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), sharey=True, layout="constra
 for axis, name in zip(axes, ["IMKPL", "IMKPL, balanced"], strict=True):
     model = models[name]
     chance = model.predict_proba(grid)[:, 0]
-    chance[model.reconstruction_error(grid) > model.novelty_threshold_] = np.nan
+    chance[model.novelty(grid) > model.novelty_threshold_] = np.nan
     chance = chance.reshape(160, 160)
     shades = axis.contourf(side, side, chance, levels=np.linspace(0, 1, 11), cmap="Oranges")
     axis.contour(side, side, chance, levels=[0.5], colors="black", linewidths=1.5)

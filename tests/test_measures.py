@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.measures import (
-    DiscriminationParts,
-    InterpretabilityParts,
     discrimination_score,
     interpretability_score,
     n_selected_kernels,
@@ -17,7 +15,6 @@ from reference import measures as slow
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
-ABSOLUTE = {"absolute": True}
 
 
 # IP
@@ -51,27 +48,16 @@ def test_ip_equals_the_formula(seed, has_unit_norm):
 
 
 @laws
-@given(seeds)
-def test_unit_norms_need_no_kernel(seed):
-    U, labels, K = make_model(seed)
-    without = interpretability_score(U, labels, return_parts=True)
-    given_ = interpretability_score(U, labels, K, return_parts=True)
-    assert without.score == pytest.approx(given_.score, rel=1e-8)
-    assert_allclose(without.compactness, given_.compactness, rtol=1e-8)
-
-
-@laws
 @given(seeds, st.booleans())
-def test_ip_lies_between_0_and_100(seed, is_pure):
+def test_ip_lies_between_0_and_100_and_unit_norms_need_no_kernel(seed, is_pure):
     U, labels, K = make_model(seed, n_prototypes=30)
     labels = np.zeros(9) if is_pure else labels
-    for parts in (
-        interpretability_score(U, labels, K, return_parts=True),
-        interpretability_score(U, labels, return_parts=True),
-    ):
+    given_ = interpretability_score(U, labels, K, return_parts=True)
+    without = interpretability_score(U, labels, return_parts=True)
+    assert_allclose(without.compactness, given_.compactness, rtol=1e-8)
+    for parts in (given_, without):
         assert 0 < parts.score <= 100
-        assert parts.purity.max() <= 1
-        assert parts.compactness.max() <= 1
+        assert max(*parts.purity, *parts.compactness) <= 1
 
 
 @laws
@@ -102,31 +88,15 @@ def test_mixed_and_spread_out_prototypes_lose():
     assert mixed == pytest.approx(pure * 0.8 / 1.4)
 
 
-@pytest.mark.parametrize("options", [{}, {"kernel": np.eye(2)}, {"kernel": np.eye(2), **ABSOLUTE}])
-def test_an_empty_prototype_scores_zero(options):
-    parts = interpretability_score(np.diag([0.0, 1.0]), [0, 1], return_parts=True, **options)
+@pytest.mark.parametrize("kernel", [None, np.eye(2)])
+def test_an_empty_prototype_scores_zero(kernel):
+    parts = interpretability_score(np.diag([0.0, 1.0]), [0, 1], kernel, return_parts=True)
     assert parts.purity.tolist() == [0, 1]
     assert parts.score == 50
 
 
-@laws
-@given(seeds)
-def test_absolute_takes_sizes_at_unit_norm(seed):
-    U, labels, K = make_model(seed, has_unit_norm=False)
-    rng = np.random.default_rng(seed)
-    signed = 7 * U * rng.choice([-1.0, 1.0], U.shape)
-    scaled = U / np.sqrt(np.einsum("is,st,it->i", U, K, U))[:, None]
-    expected = interpretability_score(scaled, labels, K)
-    assert_allclose(interpretability_score(signed, labels, K, absolute=True), expected)
-    # The value does not depend on the size of the kernel either.
-    assert_allclose(interpretability_score(signed, labels, 3 * K, absolute=True), expected)
-
-
 def test_no_prototypes_score_zero():
-    parts = interpretability_score(np.zeros((0, 3)), [0, 1, 1], return_parts=True)
-    assert isinstance(parts, InterpretabilityParts)
-    assert parts.score == 0
-    assert parts.purity.shape == parts.compactness.shape == (0,)
+    assert interpretability_score(np.zeros((0, 3)), [0, 1, 1]) == 0
 
 
 def test_inputs_stay_untouched():
@@ -146,25 +116,22 @@ def test_a_tuple_of_three_rows_is_a_matrix_of_three_rows():
 
 
 @pytest.mark.parametrize(
-    ("prototypes", "labels", "kernel", "options", "sentence"),
+    ("prototypes", "labels", "kernel", "sentence"),
     [
-        (np.eye(3), [0, 1], None, {}, "There are 3 columns of prototypes but 2 labels"),
-        (np.eye(3), [0, 1, 1], np.eye(2), {}, "There are 2 rows of kernel but 3 labels"),
-        ([[1.0, -1.0]], [0, 1], None, {}, "Some prototypes are negative"),
-        ([[1.0, np.nan]], [0, 1], None, {}, "NaN or infinite"),
-        ([[1.0, np.inf]], [0, 1], None, {}, "Some prototypes are negative"),
-        ([[1.0, -1.0]], [0, 1], None, ABSOLUTE, "absolute=True got no kernel, expected the comb"),
-        ([[1.0, -1.0]], [0, 1], np.eye(3), ABSOLUTE, "There are 3 rows of kernel but 2 labels"),
-        ([[1.0], [1.0, 2.0]], [], None, {}, "of type list cannot be read as numbers, expected"),
-        (np.array([[1j, 2.0]]), [], None, {}, "of type ndarray cannot be read as numbers"),
-        ([1.0, 2.0], [], None, {}, r"prototypes have shape \(2,\), expected two axes"),
-        ([[1e200, 2.0]], [], None, {}, r"prototypes have entries beyond 1e\+150"),
-        (np.empty((2, 0)), [], None, {}, "prototypes have no columns, expected one per training"),
+        (np.eye(3), [0, 1], None, "There are 3 columns of prototypes but 2 labels"),
+        (np.eye(3), [0, 1, 1], np.eye(2), "There are 2 rows of kernel but 3 labels"),
+        ([[1.0, -1.0]], [0, 1], None, "Some prototypes are negative"),
+        ([[1.0, np.nan]], [0, 1], None, "NaN or infinite"),
+        ([[1.0, np.inf]], [0, 1], None, "Some prototypes are negative"),
+        ([[1.0], [1.0, 2.0]], [], None, "of type list cannot be read as numbers, expected"),
+        ([1.0, 2.0], [], None, r"prototypes have shape \(2,\), expected two axes"),
+        ([[1e200, 2.0]], [], None, r"prototypes have entries beyond 1e\+150"),
+        (np.empty((2, 0)), [], None, "prototypes have no columns, expected one per training"),
     ],
 )
-def test_bad_prototypes_are_refused_with_a_sentence(prototypes, labels, kernel, options, sentence):
+def test_bad_prototypes_are_refused_with_a_sentence(prototypes, labels, kernel, sentence):
     with pytest.raises(ValueError, match=sentence):
-        interpretability_score(prototypes, labels, kernel, **options)
+        interpretability_score(prototypes, labels, kernel)
 
 
 # DR
@@ -183,12 +150,11 @@ def make_codes(seed, n_samples=10, n_prototypes=5, density=0.3):
 @given(seeds, st.sampled_from([0.1, 0.3, 0.9]))
 def test_dr_equals_the_formula(seed, density):
     codes, labels, classes = make_codes(seed, density=density)
-    parts = discrimination_score(codes, labels, classes, return_parts=True)
-    expected = slow.exclusiveness(codes, labels, classes)
-    assert_allclose(parts.exclusiveness, np.array(expected, dtype=float))
-    assert parts.score == pytest.approx(slow.discrimination(codes, labels, classes))
-    assert parts.used_share == np.mean([share is not None for share in expected])
-    assert discrimination_score(codes, labels, classes) == parts.score
+    expected = slow.discrimination(codes, labels, classes)
+    assert discrimination_score(codes, labels, classes) == pytest.approx(expected)
+    # The size of a prototype's codes does not matter.
+    factors = np.random.default_rng(seed).uniform(0.1, 9, classes.size)
+    assert discrimination_score(codes * factors, labels, classes) == pytest.approx(expected)
 
 
 @laws
@@ -217,48 +183,21 @@ def test_dr_depends_on_no_order_name_or_form(seed):
         )
 
 
-@laws
-@given(seeds)
-def test_the_size_of_a_prototypes_codes_does_not_matter(seed):
-    codes, labels, classes = make_codes(seed)
-    factors = np.random.default_rng(seed).uniform(0.1, 9, classes.size)
-    assert discrimination_score(codes * factors, labels, classes) == pytest.approx(
-        discrimination_score(codes, labels, classes)
-    )
-
-
-def test_unused_prototypes_are_left_out_of_the_mean():
-    parts = discrimination_score(
-        [[1.0, 0.0], [3.0, 0.0]], ["a", "b"], ["b", "a"], return_parts=True
-    )
-    assert isinstance(parts, DiscriminationParts)
-    assert parts.score == 75
-    assert parts.used_share == 0.5
-    assert_array_equal(parts.exclusiveness, [0.75, np.nan])
-
-
-@pytest.mark.parametrize("n_prototypes", [0, 2])
-def test_without_any_code_the_score_is_zero(n_prototypes):
-    empty = np.zeros((3, n_prototypes))
-    parts = discrimination_score(empty, [0, 1, 1], [0] * n_prototypes, return_parts=True)
-    assert parts.score == 0
-    assert parts.used_share == 0
-    assert np.isnan(parts.exclusiveness).all()
-
-
-def test_a_class_that_no_sample_has_is_never_right():
-    assert discrimination_score([[1.0, 1.0]], ["a"], ["a", "z"]) == 50
-
-
-def test_absolute_takes_the_sizes_of_codes():
-    codes = sp.csr_array([[1.0, 0.0], [-1.0, -3.0]])
-    assert discrimination_score(codes, ["a", "b"], ["a", "b"], absolute=True) == 75
-    assert codes.min() == -3
-
-
-def test_stored_zeros_are_no_use():
-    codes = sp.csr_array(([0.0, 1.0], ([0, 0], [0, 1])), shape=(1, 2))
-    assert discrimination_score(codes, ["a"], ["b", "a"], return_parts=True).used_share == 0.5
+@pytest.mark.parametrize(
+    ("codes", "labels", "classes", "score"),
+    [
+        # Unused prototypes are left out of the mean, those with stored zeros too.
+        ([[1.0, 0.0], [3.0, 0.0]], ["a", "b"], ["b", "a"], 75),
+        (sp.csr_array(([0.0, 1.0], ([0, 0], [0, 1])), shape=(1, 2)), ["a"], ["b", "a"], 100),
+        # Without any code the score is zero.
+        (np.zeros((3, 0)), [0, 1, 1], [], 0),
+        (np.zeros((3, 2)), [0, 1, 1], [0, 0], 0),
+        # A class that no sample has is never right.
+        ([[1.0, 1.0]], ["a"], ["a", "z"], 50),
+    ],
+)
+def test_dr_of_special_codes(codes, labels, classes, score):
+    assert discrimination_score(codes, labels, classes) == score
 
 
 @pytest.mark.parametrize(
@@ -280,15 +219,7 @@ def test_bad_codes_are_refused_with_a_sentence(arguments, sentence):
 
 @pytest.mark.parametrize(
     ("weights", "threshold", "expected"),
-    [
-        ([0.0, 0.5, 0.5], 0.0, 2),
-        ([0.1, 0.2, 0.7], 0.1, 2),
-        ([1.0], 0.0, 1),
-        ([0.0, 0.0], 0.0, 0),
-        ([], 0.0, 0),
-        ([1e-300, 1.0], 0.0, 2),
-        ([1, 0, 2], 0.0, 2),
-    ],
+    [([0.1, 0.2, 0.7], 0.1, 2), ([0, 0], 0, 0), ([], 0, 0), ([1e-300, 1.0], 0, 2)],
 )
 def test_kernels_above_the_threshold_are_counted(weights, threshold, expected):
     found = n_selected_kernels(weights, threshold=threshold)
@@ -317,7 +248,7 @@ def draw_choices(seed, n_choices=8, n_features=12):
 @given(seeds)
 def test_nogueiras_index_equals_the_mean_over_pairs(seed):
     chosen = draw_choices(seed)
-    assert selection_stability(chosen).score == pytest.approx(slow.selection_stability(chosen))
+    assert selection_stability(chosen)[0] == pytest.approx(slow.selection_stability(chosen))
     assert selection_stability(0.3 * chosen) == selection_stability(chosen)
 
 
@@ -328,27 +259,23 @@ def test_neither_the_order_of_features_nor_that_of_choices_counts(seed):
     expected = selection_stability(chosen)
     mixed = chosen[rng.permutation(8)][:, rng.permutation(12)]
     for found in (selection_stability(mixed), selection_stability(~chosen)):
-        assert found.score == pytest.approx(expected.score)
         # What is left out is as stable as what is chosen.
-        assert found.interval == pytest.approx(expected.interval)
+        assert found[0] == pytest.approx(expected[0])
+        assert found[1] == pytest.approx(expected[1])
 
 
-def test_equal_choices_have_index_one():
-    found = selection_stability(np.tile([1, 0, 0, 1, 0], (6, 1)))
-    assert found.score == pytest.approx(1)
-    assert found.interval == pytest.approx((1, 1))
-
-
-def test_no_interval_exceeds_one():
+def test_equal_choices_have_index_one_and_no_interval_exceeds_it():
     chosen = np.tile([1, 1, 1, 1, 0], (10, 1))
+    score, interval = selection_stability(chosen)
+    assert [score, *interval] == pytest.approx([1, 1, 1])
     chosen[0] = [1, 1, 1, 0, 1]
-    low, high = selection_stability(chosen).interval
-    assert low < selection_stability(chosen).score < high == 1
+    score, (low, high) = selection_stability(chosen)
+    assert low < score < high == 1
 
 
 def test_the_index_of_random_choices_is_zero_on_average():
     rng = np.random.default_rng(0)
-    scores = [selection_stability(rng.random((5, 40)) < 0.3).score for _ in range(300)]
+    scores = [selection_stability(rng.random((5, 40)) < 0.3)[0] for _ in range(300)]
     assert abs(np.mean(scores)) < 4 * np.std(scores) / np.sqrt(300)
 
 
@@ -356,7 +283,7 @@ def test_the_interval_is_as_wide_as_the_index_moves_with_each_choice():
     rng = np.random.default_rng(2)
     # Choices of different sizes.
     chosen = rng.random((300, 10)) < rng.random(10) * rng.random((300, 1))
-    low, high = selection_stability(chosen).interval
+    _, (low, high) = selection_stability(chosen)
     deviation = slow.selection_deviation(chosen.tolist())
     assert (high - low) / 2 == pytest.approx(1.959964 * deviation, rel=0.02)
 
@@ -367,7 +294,7 @@ def test_the_interval_holds_the_index_of_endless_choices():
     share = probabilities.mean()
     expected = 1 - np.mean(probabilities * (1 - probabilities)) / (share * (1 - share))
     intervals = np.array(
-        [selection_stability(rng.random((40, 60)) < probabilities).interval for _ in range(400)]
+        [selection_stability(rng.random((40, 60)) < probabilities)[1] for _ in range(400)]
     )
     covered = np.mean((intervals[:, 0] <= expected) & (expected <= intervals[:, 1]))
     assert 0.91 <= covered <= 0.98
@@ -375,8 +302,8 @@ def test_the_interval_holds_the_index_of_endless_choices():
 
 def test_without_a_choice_there_is_no_index():
     for chosen in (np.ones((3, 4)), np.zeros((3, 4))):
-        found = selection_stability(chosen)
-        assert np.isnan([found.score, *found.interval]).all()
+        score, interval = selection_stability(chosen)
+        assert np.isnan([score, *interval]).all()
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,7 @@ def pandas_frame(**dtypes):
 FRAMES = {
     "pandas": pandas_frame(age=float, sex=object, smokes=object, visits=float),
     "pandas text": pandas_frame(age="Float64", sex="string", smokes="boolean", visits="Int64"),
-    "pandas categories": pandas_frame(
-        age="Float32", sex="category", smokes="category", visits="Int8"
-    ),
+    "categories": pandas_frame(age="Float32", sex="category", smokes="category", visits="Int8"),
     "pandas objects": pandas_frame(age=object, sex=object, smokes=object, visits=object),
     "pandas arrow": pandas_frame(
         age="double[pyarrow]",
@@ -72,30 +70,13 @@ ARRAYS = {
 }
 
 
-@pytest.mark.parametrize("form", FRAMES)
-def test_frames_are_read_alike(form):
-    table = read_table(FRAMES[form])
+@pytest.mark.parametrize("form", [*FRAMES, *ARRAYS])
+def test_frames_arrays_and_lists_are_read_alike(form):
+    table = read_table(FRAMES[form] if form in FRAMES else ARRAYS[form])
     assert shown(table) == ROWS
-    assert table.names == tuple(CELLS)
-    assert [column.categories for column in table.columns] == [
-        None,
-        ("f", "m"),
-        (False, True),
-        None,
-    ]
-
-
-@pytest.mark.parametrize("form", ARRAYS)
-def test_arrays_and_lists_are_read_alike(form):
-    table = read_table(ARRAYS[form])
-    assert shown(table) == ROWS
-    assert table.names == ("x0", "x1", "x2", "x3")
-    assert [column.categories for column in table.columns] == [
-        None,
-        ("f", "m"),
-        (False, True),
-        None,
-    ]
+    assert table.names == (tuple(CELLS) if form in FRAMES else ("x0", "x1", "x2", "x3"))
+    categories = [column.categories for column in table.columns]
+    assert categories == [None, ("f", "m"), (False, True), None]
 
 
 def test_a_table_is_returned_itself():
@@ -120,15 +101,12 @@ def test_what_a_mask_hides_is_missing(dtype):
     assert shown(table) == [[kind(1), None], [kind(3), kind(4)]]
 
 
-def test_rows_may_be_arrays():
-    assert shown(read_table([np.array([1.0, NAN]), np.array([3.0, 4.0])])) == [[1, None], [3, 4]]
-
-
-def test_the_callers_array_is_untouched():
+def test_rows_may_be_arrays_and_the_callers_array_is_untouched():
     X = np.array([[1.0, NAN], [3.0, 4.0]])
-    table = read_table(X)
+    tables = read_table(X), read_table(list(X))
     X[0, 0] = 7.0
-    assert table.display_values(0) == [1.0, None]
+    for table in tables:
+        assert shown(table) == [[1, None], [3, 4]]
 
 
 def test_arrays_of_text_and_of_truth_values_are_categories():
@@ -189,13 +167,10 @@ def test_the_order_of_categories_does_not_depend_on_rows_or_on_the_frame():
         assert read_table(frame[::-1]).columns[0].categories == ("a", "b", "c")
 
 
-def test_the_index_of_a_frame_is_not_looked_at():
-    frame = FRAMES["pandas"].set_index(np.array([7, 7, 0, 1]))
+def test_the_index_of_a_frame_is_not_looked_at_and_columns_without_names_are_numbered():
+    frame = FRAMES["pandas"].set_index(np.array([7, 7, 0, 1])).set_axis(range(4), axis=1)
     assert shown(read_table(frame)) == ROWS
-
-
-def test_columns_without_names_of_text_are_numbered():
-    assert read_table(pd.DataFrame([[1.0, 2.0]])).names == ("x0", "x1")
+    assert read_table(frame).names == ("x0", "x1", "x2", "x3")
 
 
 @pytest.mark.parametrize(
@@ -203,6 +178,7 @@ def test_columns_without_names_of_text_are_numbered():
     [
         pd.to_datetime(["2020-01-01", None]),
         pd.to_timedelta(["1 day", None]),
+        np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"),
         pd.Series([datetime.date(2020, 1, 1), None], dtype=object),
         pl.Series([datetime.date(2020, 1, 1), None]),
         pl.Series([datetime.time(1), None]),
@@ -211,27 +187,12 @@ def test_columns_without_names_of_text_are_numbered():
         pd.Series(pd.period_range("2020-01", periods=2, freq="M")).astype("category"),
         pd.arrays.SparseArray(pd.to_datetime(["2020-01-01", "2020-01-02"])),
     ],
-    ids=[
-        "dates",
-        "durations",
-        "objects",
-        "polars",
-        "times",
-        "periods",
-        "objects",
-        "categories",
-        "sparse",
-    ],
+    ids=str,
 )
 def test_dates_are_refused_with_a_sentence(column):
     frame = (pl if isinstance(column, pl.Series) else pd).DataFrame({"when": column})
     with pytest.raises(TypeError, match=r"Column 'when' holds dates, .* Convert it to"):
         read_table(frame)
-
-
-def test_an_array_of_dates_is_refused():
-    with pytest.raises(TypeError, match="Column 'x0' holds dates"):
-        read_table(np.array([["2020-01-01"]], dtype="datetime64[D]"))
 
 
 @pytest.mark.parametrize("cell", [{"a": 1}, [1], (1, 2), ([1],), 1j], ids=repr)
@@ -243,50 +204,41 @@ def test_cells_that_hold_other_things_are_refused(cell):
         read_table(frame)
 
 
-def test_an_infinite_number_is_refused_by_the_name_of_its_column():
-    with pytest.raises(ValueError, match="Column 'b' has an infinite number in row 1, expected"):
-        read_table(pd.DataFrame({"a": [1.0, 2.0], "b": [NAN, -np.inf]}))
+REPEATED = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+UNEVEN = [[1, 2], [3, 4], [5]]
 
 
-def test_columns_of_the_same_name_are_refused():
-    frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
-    arrow = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    for X in (frame, arrow):
-        with pytest.raises(ValueError, match="two columns named 'a', expected unique names"):
-            read_table(X)
-
-
-def test_a_lazy_frame_is_refused():
-    with pytest.raises(TypeError, match=r"lazy frame, .* Use X.collect\(\)"):
-        read_table(pl.LazyFrame({"a": [1]}))
-
-
-def test_rows_of_unequal_length_are_refused():
-    with pytest.raises(ValueError, match="Row 2 has 1 cells, expected 2 as in the first row"):
-        read_table([[1, 2], [3, 4], [5]])
-
-
-@pytest.mark.parametrize("X", [pd.DataFrame({"a": []}), np.zeros((3, 0)), pl.DataFrame()])
-def test_a_table_without_cells_is_refused(X):
-    with pytest.raises(ValueError, match=r"X has \d rows and \d columns, expected at least one of"):
-        read_table(X)
-
-
-@pytest.mark.parametrize("X", [np.zeros(3), np.zeros((2, 2, 2))], ids=["line", "cube"])
-def test_arrays_of_other_shapes_are_refused(X):
-    with pytest.raises(ValueError, match=r"X has shape .*, expected rows and columns"):
-        read_table(X)
-
-
-@pytest.mark.parametrize("X", [5, "table.csv", [1, 2], sp.eye_array(3), [], [{"a": 1}]], ids=repr)
-def test_other_things_are_refused(X):
-    with pytest.raises(TypeError, match=f"X is of type {type(X).__name__}, expected a frame"):
+@pytest.mark.parametrize(
+    ("X", "error", "sentence"),
+    [
+        (pd.DataFrame({"b": [NAN, -np.inf]}), ValueError, "'b' has an infinite number in row 1, e"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "Expected unique column names"),
+        (REPEATED, ValueError, "Expected unique column names"),
+        (pl.LazyFrame({"a": [1]}), TypeError, r"lazy frame, .* Use X.collect\(\)"),
+        (UNEVEN, ValueError, "Row 2 has 1 cells, expected 2 as in the first row"),
+        (pd.DataFrame({"a": []}), ValueError, r"X has 0 rows and 1 columns, expected at least one"),
+        (np.zeros((3, 0)), ValueError, r"X has 3 rows and 0 columns, expected at least one of"),
+        (np.zeros(3), ValueError, r"X has shape .*, expected rows and columns"),
+        (np.zeros((2, 2, 2)), ValueError, r"X has shape .*, expected rows and columns"),
+        *(
+            (X, TypeError, f"X is of type {type(X).__name__}, expected a frame")
+            for X in (5, "table.csv", [1, 2], sp.eye_array(3), [], [{"a": 1}])
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_things_are_refused_with_a_sentence(X, error, sentence):
+    with pytest.raises(error, match=sentence):
         read_table(X)
 
 
 @pytest.mark.parametrize(
     ("X", "size"),
-    [([[10**400], [1]], "401 digits"), ([[1.0], [-2e150]], r"2e\+150"), ([[NAN], [1e300]], "1e")],
+    [
+        ([[10**400], [1]], "hundreds of digits"),
+        ([[1.0], [-2e150]], r"2e\+150"),
+        ([[NAN], [1e300]], "1e"),
+    ],
     ids=str,
 )
 def test_numbers_whose_squares_overflow_are_refused_by_name(X, size):
@@ -330,9 +282,7 @@ def test_shape_and_names(table):
 )
 def test_rows_are_chosen_as_those_of_an_array(table, key, rows):
     expected = [MIXED[row] for row in rows]
-    assert shown(table[key]) == expected
-    assert shown(table[key, ...]) == expected
-    assert shown(table[key, :]) == expected
+    assert shown(table[key]) == shown(table[key, :]) == expected
 
 
 def test_columns_are_chosen_with_their_names_and_categories(table):
@@ -356,22 +306,14 @@ def test_copies_are_equal_and_none_can_be_written_to(table):
         assert twin[-2:] == table[-2:]
         with pytest.raises(ValueError, match="read-only"):
             twin.values[0, 0] = 1.0
-
-
-def test_a_table_has_no_hash(table):
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(table)
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(twin)
 
 
 @pytest.mark.parametrize("key", [0, (0, 1), (slice(None), 1)])
 def test_single_rows_and_columns_are_refused_with_a_sentence(table, key):
     with pytest.raises(IndexError, match=r"not by single numbers. Use display_values\(row\)"):
         table[key]
-
-
-def test_a_third_axis_is_refused(table):
-    with pytest.raises(IndexError, match="along 3 axes, expected rows and columns only"):
-        table[0, 0, 0]
 
 
 def test_values_and_columns_must_fit():
@@ -391,11 +333,10 @@ def test_sparse_columns_of_pandas_are_read_like_others(kind):
     ("X", "error"),
     [
         (pd.DataFrame({"n" * 10_000: [datetime.date(2020, 1, 1)]}), TypeError),
-        (pd.DataFrame([[1, 2]], columns=["n" * 10_000] * 2), ValueError),
         ([[10**10_000], [1]], ValueError),
         ([[Fraction(10**400)], [1]], ValueError),
     ],
-    ids=["dates", "repeated", "digits", "fraction"],
+    ids=["dates", "digits", "fraction"],
 )
 def test_messages_about_long_names_and_numbers_are_short(X, error):
     with pytest.raises(error) as caught:

@@ -29,7 +29,8 @@ def make_state(X, n_prototypes, sparsity, code_sparsity, n_classes=3, seed=0):
     codes = _random_rows(rng, n_samples, n_prototypes, code_sparsity)
     # The sums do not read the combined kernel, which would not fit into memory for large N.
     weights = np.full(kernels.n_kernels, 1 / kernels.n_kernels)
-    return problem, State(prototypes, codes, weights, None, np.zeros(n_prototypes))
+    strengths, contrasts = np.zeros(n_prototypes), sp.csr_array(prototypes.shape)
+    return problem, State(prototypes, codes, weights, None, strengths, contrasts, 1.0)
 
 
 def contract_directly(problem, state, rows=32):

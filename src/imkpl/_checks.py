@@ -6,7 +6,6 @@ import unicodedata
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from imkpl._typing import FloatArray
 
@@ -20,41 +19,6 @@ def require(is_right: Any, problem: str) -> None:
     """Raise a ValueError unless something holds."""
     if not is_right:
         raise ValueError(problem)
-
-
-def as_rows(values: Any, name: str) -> sp.csr_array:
-    """A matrix of numbers as a sparse one."""
-    if not sp.issparse(values):
-        # A tuple of three rows would be taken for the parts of a sparse matrix.
-        try:
-            values = np.asarray(values, dtype=np.float64 if np.isrealobj(values) else str)
-            values = values.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{name} of type {type(values).__name__} cannot be read as numbers, expected an "
-                "array or a sparse array of two axes. Convert them first."
-            ) from error
-    if values.ndim != 2:
-        raise ValueError(
-            f"{name} have shape {values.shape}, expected two axes. Use reshape(1, -1) for a single "
-            "row."
-        )
-    rows = sp.csr_array(values, dtype=np.float64)
-    if np.abs(rows.data[np.isfinite(rows.data)]).max(initial=0.0) > LARGEST:
-        raise ValueError(
-            f"{name} have entries beyond {LARGEST:.0e}, expected values that can be squared. "
-            "Divide them, or take them from a fitted model as they are."
-        )
-    return rows
-
-
-def check_lengths(found: int, expected: int, what: str, other: str) -> None:
-    """Raise unless two counts agree."""
-    if found != expected:
-        raise ValueError(
-            f"There are {found} {what} but {expected} {other}, expected as many of each. Pass "
-            "arrays that belong to the same samples."
-        )
 
 
 def check_nonnegative(values: FloatArray, name: str) -> None:

@@ -118,10 +118,47 @@ def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[i
     count = before if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, before))
     _LIMIT.n_threads = count
     try:
-        with _blas_libraries().limit(limits=1, user_api="blas") if pin_blas else nullcontext():
+        with _PINNED if pin_blas else nullcontext():
             yield count
     finally:
         _LIMIT.n_threads = before
+
+
+class PinnedBlas:
+    """BLAS with one thread while any Python thread fits.
+
+    The limit is global, and only the thread that has set it can lift it: a thread of its own does.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        """Limit BLAS, if this is the first fit."""
+        with self._lock:
+            if self._n_inside == 0:
+                limit = _blas_libraries().limit
+                self._limiter = (
+                    _keeper().submit(lambda: limit(limits=1, user_api="blas").__enter__()).result()
+                )
+            self._n_inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        """Lift the limit, if this was the last fit."""
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                _keeper().submit(self._limiter.__exit__, None, None, None).result()
+
+
+@cache
+def _keeper() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="imkpl-blas")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keeper.cache_clear)
+_PINNED = PinnedBlas()
 
 
 def watch_compiler(tell: Callable[[int], None]) -> AbstractContextManager[None]:

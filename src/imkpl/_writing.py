@@ -1,9 +1,10 @@
-"""The one way to write an output file: completely or not at all."""
+"""The one way to write an output file, completely or not at all, and the one digest of data."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import pathlib
 import secrets
@@ -103,15 +104,18 @@ REMEDIES: Mapping[int | None, str] = {
 def _explained(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """The error with a text that names the file and says what to do."""
     remedy = REMEDIES.get(error.errno, "Check the disk or choose another folder")
-    return rephrase(
-        error,
+    explained = type(error)(
         f"{os.fspath(path)} could not be written: {error.strerror or error}. It is as it was. "
-        f"{remedy}, and try again.",
+        f"{remedy}, and try again."
     )
+    explained.errno = error.errno
+    return explained
 
 
-def rephrase(error: OSError, sentence: str) -> OSError:
-    """An error of the same class and number with another text."""
-    other = type(error)(sentence)
-    other.errno = error.errno
-    return other
+def digest(*parts: bytes, size: int = 16) -> bytes:
+    """A digest of byte strings and of where one ends and the next begins."""
+    found = hashlib.blake2b(digest_size=size)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()

@@ -1,4 +1,4 @@
-"""Measures of a prototype model: interpretability (IP), discrimination (DR), kernels, stability."""
+"""Measures of a prototype model: interpretability (IP), discrimination (DR), stability."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from imkpl._checks import as_rows, check_lengths, check_nonnegative
+from imkpl._checks import LARGEST, check_nonnegative, require
 from imkpl._typing import FloatArray
 
 __all__ = [
-    "DiscriminationParts",
     "InterpretabilityParts",
-    "SelectionStability",
     "discrimination_score",
     "interpretability_score",
     "n_selected_kernels",
@@ -54,7 +52,6 @@ def interpretability_score(
     labels: ArrayLike,
     kernel: ArrayLike | None = None,
     *,
-    absolute: bool = False,
     return_parts: bool = False,
 ) -> Any:
     """Compute IP: the mean over prototypes of purity times compactness, in percent.
@@ -68,16 +65,13 @@ def interpretability_score(
     Parameters
     ----------
     prototypes : array or sparse array of shape (n_prototypes, n_samples)
-        Coefficients of the samples, non-negative unless `absolute` is set.
+        Coefficients of the samples, not negative.
     labels : array of shape (n_samples,)
         Class of each sample.
     kernel : array of shape (n_samples, n_samples), optional
         The combined kernel. When None, the prototypes have unit norm in a kernel of unit diagonal,
         as those of a fitted estimator do; the sum in the exponent is then
         ``2 (sum_s u_s)^2 - 2``.
-    absolute : bool
-        Take the absolute values of the coefficients, scaled to unit norm, for methods whose
-        coefficients have any sign. Needs the kernel.
     return_parts : bool
         Whether to return the parts as well.
 
@@ -93,28 +87,14 @@ def interpretability_score(
     >>> interpretability_score([[0.5, 0.5]], ["a", "b"], [[1.0, 1.0], [1.0, 1.0]])
     50.0
     """
-    rows = as_rows(prototypes, "prototypes")
+    rows = _as_rows(prototypes, "prototypes")
     classes, codes = np.unique(np.asarray(labels), return_inverse=True)
-    check_lengths(rows.shape[1], codes.size, "columns of prototypes", "labels")
-    if codes.size == 0:
-        raise ValueError(
-            "prototypes have no columns, expected one per training sample. Pass prototypes_ of a "
-            "fitted model."
-        )
-    if absolute and kernel is None:
-        raise ValueError(
-            "absolute=True got no kernel, expected the combined kernel of the samples: absolute "
-            "values change the norm of a prototype. Pass kernel=."
-        )
-    rows = abs(rows) if absolute else rows
-    check_nonnegative(rows.data, "sizes of prototypes" if absolute else "prototypes")
-    K = None if kernel is None else np.asarray(kernel, dtype=np.float64)
-    if K is not None:
-        check_lengths(K.shape[0], codes.size, "rows of kernel", "labels")
-        if absolute:
-            norms = np.sqrt(rows.multiply(rows @ K).sum(axis=1))
-            factors = 1 / np.where(norms > 0, norms, 1.0)
-            rows = sp.csr_array(rows.multiply(factors[:, np.newaxis]))
+    _check_lengths(rows.shape[1], codes.size, "columns of prototypes", "labels")
+    require(
+        codes.size,
+        "prototypes have no columns, expected one per training sample. Pass prototypes_ of a "
+        "fitted model.",
+    )
     indicator = sp.csr_array(
         (np.ones(codes.size), (np.arange(codes.size), codes)), shape=(codes.size, classes.size)
     )
@@ -124,9 +104,11 @@ def interpretability_score(
     is_empty = sizes == 0
     largest = held.max(axis=1).toarray().ravel()
     purity = np.where(is_empty, 0.0, largest / np.where(is_empty, 1.0, sizes))
-    if K is None:
+    if kernel is None:
         spread = 2 * sizes**2 - 2
     else:
+        K = np.asarray(kernel, dtype=np.float64)
+        _check_lengths(K.shape[0], codes.size, "rows of kernel", "labels")
         # sum_st u_s u_t (K_ss + K_tt - 2 K_st) = 2 (sum_s u_s)(sum_s u_s K_ss) - 2 u'Ku.
         norms = np.asarray((rows.multiply(rows @ K)).sum(axis=1)).ravel()
         spread = 2 * sizes * (rows @ np.diagonal(K)) - 2 * norms
@@ -135,89 +117,45 @@ def interpretability_score(
     return InterpretabilityParts(score, purity, compactness) if return_parts else score
 
 
-class DiscriminationParts(NamedTuple):
-    """DR and its parts.
-
-    Parameters
-    ----------
-    score : float
-        DR of the used prototypes, between 0 and 100.
-    exclusiveness : array of shape (n_prototypes,)
-        Share of each prototype's codes that belongs to samples of its own class; NaN for unused
-        prototypes.
-    used_share : float
-        Share of prototypes used by at least one code.
-
-    Examples
-    --------
-    >>> parts = discrimination_score(
-    ...     [[1.0, 0.0], [1.0, 3.0]], ["a", "b"], ["a", "b"], return_parts=True
-    ... )
-    >>> parts.score, parts.exclusiveness, parts.used_share
-    (75.0, array([0.5, 1. ]), 1.0)
-    """
-
-    score: float
-    exclusiveness: FloatArray
-    used_share: float
-
-
-def discrimination_score(
-    codes: Any,
-    labels: ArrayLike,
-    prototype_classes: ArrayLike,
-    *,
-    absolute: bool = False,
-    return_parts: bool = False,
-) -> Any:
+def discrimination_score(codes: Any, labels: ArrayLike, prototype_classes: ArrayLike) -> float:
     """Compute DR: the mean share of a prototype's codes that goes to its own class, in percent.
 
     DR is high if each prototype represents its own class alone:
     ``DR = 100 / c * sum_i sum_{s: y_s = q_i} gamma_is / ||gamma^i||_1``. Unused prototypes are left
-    out of the mean; ``used_share`` counts the others. With labels at random, the expected share of
-    a prototype is that of its class among the samples.
+    out of the mean. With labels at random, the expected share of a prototype is that of its class
+    among the samples.
 
     Parameters
     ----------
     codes : array or sparse array of shape (n_samples, n_prototypes)
-        Codes in which the prototypes of all classes compete, of test samples in the paper;
-        non-negative unless `absolute` is set. Codes limited to the prototypes of a predicted class
-        say only how accurate the predictions are.
+        Codes in which the prototypes of all classes compete, of test samples in the paper; not
+        negative. Codes limited to the prototypes of a predicted class say only how accurate the
+        predictions are.
     labels : array of shape (n_samples,)
         Class of each sample.
     prototype_classes : array of shape (n_prototypes,)
         Class of each prototype.
-    absolute : bool
-        Take the absolute values of the codes, for methods whose codes have any sign.
-    return_parts : bool
-        Whether to return the parts as well.
 
     Returns
     -------
-    float or DiscriminationParts
-        DR between 0 and 100, or its parts.
+    float
+        DR between 0 and 100.
 
     Examples
     --------
     >>> discrimination_score([[1.0, 0.0], [1.0, 3.0]], ["a", "b"], ["a", "b"])
     75.0
     """
-    given = as_rows(codes, "codes")
-    amounts = sp.coo_array(abs(given) if absolute else given)
+    amounts = sp.coo_array(_as_rows(codes, "codes"))
     y, owners = np.asarray(labels), np.asarray(prototype_classes)
-    check_lengths(amounts.shape[0], y.size, "rows of codes", "labels")
-    check_lengths(amounts.shape[1], owners.size, "columns of codes", "prototype_classes")
-    check_nonnegative(amounts.data, "codes")
+    _check_lengths(amounts.shape[0], y.size, "rows of codes", "labels")
+    _check_lengths(amounts.shape[1], owners.size, "columns of codes", "prototype_classes")
     rows, columns = amounts.coords
     is_own = y[rows] == owners[columns]
     totals = np.bincount(columns, amounts.data, minlength=owners.size)
     own = np.bincount(columns[is_own], amounts.data[is_own], minlength=owners.size)
     is_used = totals > 0
-    exclusiveness = np.full(owners.size, np.nan)
-    exclusiveness[is_used] = own[is_used] / totals[is_used]
-    score = float(100 * exclusiveness[is_used].mean()) if is_used.any() else 0.0
-    used_share = float(is_used.mean()) if owners.size else 0.0
-    return DiscriminationParts(score, exclusiveness, used_share) if return_parts else score
+    return float(100 * np.mean(own[is_used] / totals[is_used])) if is_used.any() else 0.0
 
 
 def n_selected_kernels(weights: ArrayLike, *, threshold: float = 0.0) -> int:
@@ -245,28 +183,7 @@ def n_selected_kernels(weights: ArrayLike, *, threshold: float = 0.0) -> int:
     return int(np.count_nonzero(array > threshold))
 
 
-class SelectionStability(NamedTuple):
-    """How alike several choices of features are.
-
-    Parameters
-    ----------
-    score : float
-        Nogueira's index: 1 for equal choices, about 0 for random ones; NaN where every choice takes
-        all features, or none.
-    interval : tuple (float, float)
-        Its 95 % confidence interval, cut off at 1.
-
-    Examples
-    --------
-    >>> selection_stability([[1, 1, 0], [1, 1, 0]])
-    SelectionStability(score=1.0, interval=(1.0, 1.0))
-    """
-
-    score: float
-    interval: tuple[float, float]
-
-
-def selection_stability(chosen: ArrayLike) -> SelectionStability:
+def selection_stability(chosen: ArrayLike) -> tuple[float, tuple[float, float]]:
     """Compute how alike several choices of features are, corrected for chance.
 
     Nogueira's index compares the variance of each feature's choice with that of features drawn at
@@ -282,8 +199,11 @@ def selection_stability(chosen: ArrayLike) -> SelectionStability:
 
     Returns
     -------
-    SelectionStability
-        Nogueira's index and its interval.
+    score : float
+        Nogueira's index: 1 for equal choices, about 0 for random ones; NaN where every choice takes
+        all features, or none.
+    interval : tuple (float, float)
+        Its 95 % confidence interval, cut off at 1.
 
     References
     ----------
@@ -292,24 +212,23 @@ def selection_stability(chosen: ArrayLike) -> SelectionStability:
 
     Examples
     --------
-    >>> selection_stability([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]).score
+    >>> selection_stability([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]])[0]
     0.333...
     """
-    rows = as_rows(chosen, "choices")
+    rows = _as_rows(chosen, "choices")
     n_choices, n_features = rows.shape
-    if n_choices < 2 or n_features < 1:
-        raise ValueError(
-            f"choices have shape {rows.shape}, expected (n_choices, n_features) with at least 2 "
-            "choices to compare. Pass one row of zeros and ones for each choice."
-        )
-    check_nonnegative(rows.data, "choices")
+    require(
+        n_choices >= 2 and n_features,
+        f"choices have shape {rows.shape}, expected (n_choices, n_features) with at least 2 "
+        "choices to compare. Pass one row of zeros and ones for each choice.",
+    )
     taken = (rows.toarray() > 0).astype(np.float64)
     # Means over features: of each choice, and of all.
     shares, frequencies = taken.mean(axis=1), taken.mean(axis=0)
     share = shares.mean()
     by_chance = share * (1 - share)
     if by_chance == 0:
-        return SelectionStability(np.nan, (np.nan, np.nan))
+        return np.nan, (np.nan, np.nan)
     variances = frequencies * (1 - frequencies) * n_choices / (n_choices - 1)
     score = 1 - variances.mean() / by_chance
     # The influence of each choice on the index.
@@ -317,9 +236,7 @@ def selection_stability(chosen: ArrayLike) -> SelectionStability:
     influences = taken @ frequencies / n_features - shares * share + score / 2 * slope
     influences /= by_chance
     margin = NORMAL_95 * 2 * influences.std() / np.sqrt(n_choices)
-    return SelectionStability(
-        float(score), (float(score - margin), min(1.0, float(score + margin)))
-    )
+    return float(score), (float(score - margin), min(1.0, float(score + margin)))
 
 
 def wilson_interval(share: float, n: float) -> list[float]:
@@ -327,3 +244,37 @@ def wilson_interval(share: float, n: float) -> list[float]:
     squared = NORMAL_95**2 / n
     center, width = share + squared / 2, (squared * (share * (1 - share) + squared / 4)) ** 0.5
     return [float((center + side * width) / (1 + squared)) for side in (-1, 1)]
+
+
+def _as_rows(values: Any, name: str) -> sp.csr_array:
+    """A matrix of finite numbers that are not negative, as a sparse one."""
+    if not sp.issparse(values):
+        # A tuple of three rows would be taken for the parts of a sparse matrix.
+        try:
+            values = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} of type {type(values).__name__} cannot be read as numbers, expected an "
+                "array or a sparse array of two axes. Convert them first."
+            ) from error
+    require(
+        values.ndim == 2,
+        f"{name} have shape {values.shape}, expected two axes. Use reshape(1, -1) for one row.",
+    )
+    rows = sp.csr_array(values, dtype=np.float64)
+    check_nonnegative(rows.data, name)
+    require(
+        rows.data.max(initial=0.0) <= LARGEST,
+        f"{name} have entries beyond {LARGEST:.0e}, expected values that can be squared. Divide "
+        "them, or take them from a fitted model as they are.",
+    )
+    return rows
+
+
+def _check_lengths(found: int, expected: int, what: str, other: str) -> None:
+    """Raise unless two counts agree."""
+    require(
+        found == expected,
+        f"There are {found} {what} but {expected} {other}, expected as many of each. Pass arrays "
+        "that belong to the same samples.",
+    )

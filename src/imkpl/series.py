@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._checks import LARGEST, as_index, quote, shorten
+from imkpl._checks import LARGEST, as_index, quote
 from imkpl._typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -19,11 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SeriesSet", "align", "difference", "read_series", "resample"]
 
-NO_SERIES = "X has no series, expected at least one. Check how X was selected."
-OBJECTS = np.dtype(object)
 FORMS = (
     "an array (n_series, n_channels, n_steps), a list of arrays (n_channels, length), a SeriesSet, "
-    "a pandas frame or the path of a .ts file"
+    "or a pandas frame with the index levels series and time"
 )
 
 
@@ -58,6 +54,8 @@ class SeriesSet:
     values: FloatArray
     starts: IntArray
     channel_names: tuple[str, ...] | None = None
+
+    ndim = 3
 
     def __post_init__(self) -> None:
         values, starts = _as_floats(self.values), np.ascontiguousarray(self.starts, dtype=np.intp)
@@ -142,11 +140,6 @@ class SeriesSet:
         """(n_series, n_channels, longest length): the shape of `to_padded`."""
         return len(self), self.n_channels, int(self.lengths.max(initial=0))
 
-    @property
-    def ndim(self) -> int:
-        """Always 3."""
-        return 3
-
     def to_padded(self) -> FloatArray:
         """Return one array, padded with NaN after the end of shorter series.
 
@@ -186,14 +179,13 @@ class SeriesSet:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
-            parts = tuple(part for part in key if part is not Ellipsis)
-            if len(parts) > 2:
+            rows, *channels = (part for part in key if part is not Ellipsis)
+            if len(channels) > 1:
                 raise IndexError(
-                    f"A SeriesSet was indexed along {len(parts)} axes, expected series and "
+                    f"A SeriesSet was indexed along {len(channels) + 1} axes, expected series and "
                     "channels only. Index a single series along time."
                 )
-            series = self.channels(parts[1]) if len(parts) == 2 else self
-            return series[parts[0]] if parts else series
+            return (self.channels(channels[0]) if channels else self)[rows]
         if isinstance(key, int | np.integer):
             first = range(len(self))[int(key)]
             return self.values[:, self.starts[first] : self.starts[first + 1]]
@@ -210,8 +202,6 @@ class SeriesSet:
         return SeriesSet(self.values[:, np.arange(starts[-1]) + shifts], starts, self.channel_names)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
-        if copy is False:
-            raise ValueError("A SeriesSet is always copied to an array. Use copy=None.")
         return self.to_padded().astype(self.dtype if dtype is None else dtype, copy=False)
 
     def __eq__(self, other: object) -> bool:
@@ -256,30 +246,24 @@ def _as_floats(values: ArrayLike) -> FloatArray:
     return np.ascontiguousarray(array, dtype=kind)
 
 
-def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
+def read_series(X: Any) -> SeriesSet:
     """Read series into a :class:`SeriesSet`; a set is checked and returned unchanged.
 
     Time steps at the end of a series at which all channels are NaN do not belong to it; other NaN
     are missing values. X may be
 
     * an array of shape (n_series, n_channels, n_steps), with NaN after the end of shorter series;
-    * a list, or an array of objects, of arrays of shape (n_channels, length);
+    * a list, or an array of objects, of arrays of shape (n_channels, length); or
     * a pandas frame with the two index levels series and time and one column per channel; rows are
-      sorted by time, and the gaps between times are ignored;
-    * a pandas frame with a series in every cell, one row per series, one column per channel;
-    * a list of pandas frames with one row per time step;
-    * the path of a ``.ts`` file; the labels in the file are not returned.
+      sorted by time, and the gaps between times are ignored.
 
     The order of the axes is never guessed from the values, because two parts of one data set could
     then be read differently. An order that cannot be right raises an error.
 
     Parameters
     ----------
-    X : array, list, SeriesSet, pandas frame or path
+    X : array, list, SeriesSet or pandas frame
         The series.
-    axes : {"nct", "ntc"}, default="nct"
-        ``"ntc"`` if time comes before channels, as in tslearn: arrays of shape (n_series, n_steps,
-        n_channels), lists of arrays of shape (length, n_channels). Ignored for frames and files.
 
     Returns
     -------
@@ -290,26 +274,17 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
     --------
     >>> read_series(np.zeros((5, 3, 20)))
     SeriesSet(5 series of 3 channels, length 20, float64)
-    >>> read_series([np.zeros((20, 3)), np.zeros((15, 3))], axes="ntc")
+    >>> read_series([np.zeros((3, 20)), np.zeros((3, 15))])
     SeriesSet(2 series of 3 channels, length 15 to 20, float64)
     """
-    if axes not in ("nct", "ntc"):
-        raise ValueError(
-            f"axes is {quote(axes)}, expected 'nct' or 'ntc': series, then channels and time or "
-            "time and channels. Use 'ntc' for arrays from tslearn."
-        )
-    if isinstance(X, str | pathlib.Path):
-        X, axes = read_ts(pathlib.Path(X))[0], "nct"
-    if _is_from("pandas", X, "Series"):
-        X = X.to_list()
     if isinstance(X, SeriesSet):
         series = X
-    elif _is_from("pandas", X, "DataFrame"):
+    elif hasattr(X, "columns") and hasattr(X, "index"):
         series = _read_frame(X)
-    elif isinstance(X, list | tuple) or getattr(X, "dtype", None) == OBJECTS:
-        series = _read_list(X, axes)
+    elif isinstance(X, list | tuple) or (np.ndim(X) == 1 and X.dtype == object):
+        series = _read_list(X)
     elif hasattr(X, "__array__"):
-        series = _read_array(_as_numbers(X, "X"), axes)
+        series = _read_array(_as_numbers(X, "X"))
     else:
         raise TypeError(
             f"X is of type {type(X).__name__}, expected {FORMS}. Collect series in a list."
@@ -318,76 +293,32 @@ def read_series(X: Any, *, axes: str = "nct") -> SeriesSet:
     return series
 
 
-def _is_from(library: str, X: Any, kind: str | None = None) -> bool:
-    """Whether X is of this class of a library, or of any; imports nothing."""
-    return type(X).__module__.split(".")[0] == library and kind in (None, type(X).__name__)
-
-
-def _read_array(array: FloatArray, axes: str) -> SeriesSet:
+def _read_array(array: FloatArray) -> SeriesSet:
     """Series from a padded array."""
-    if array.ndim == 2:
-        raise ValueError(
-            f"X has shape {array.shape}, expected three axes: series, channels and time. Use "
-            "X[:, None, :] for series of one channel, X[None] for a single series."
-        )
     if array.ndim != 3:
-        raise ValueError(f"X has {array.ndim} axes, expected {FORMS}. Collect series in a list.")
-    if axes == "ntc":
-        array = np.moveaxis(array, 2, 1)
-    if array.shape[0] == 0:
-        raise ValueError(NO_SERIES)
+        raise ValueError(
+            f"X has shape {array.shape}, expected {FORMS}. Use X[:, None, :] for series of one "
+            "channel, X[None] for a single series."
+        )
     is_seen = ~np.isnan(array)
-    if axes == "nct":
-        # The second axis must be time if some series end there, and all have values throughout.
-        ends = _count_steps(np.any(is_seen, axis=2))
-        has_all_channels = np.all(np.any(is_seen, axis=1))
-        if np.any(ends < array.shape[1]) and np.all(ends > 0) and has_all_channels:
-            first = int(np.argmax(ends < array.shape[1]))
-            raise ValueError(
-                f"Series {first} is NaN in channels {int(ends[first])} to {array.shape[1] - 1} at "
-                "all time steps, expected (n_series, n_channels, n_steps) with NaN at the end of "
-                "time. Time seems to be the second axis: pass axes='ntc', or X.transpose(0, 2, 1)."
-            )
+    # The second axis must be time if some series end there, and all have values throughout.
+    ends = _count_steps(np.any(is_seen, axis=2))
+    has_all_channels = np.all(np.any(is_seen, axis=1))
+    if np.any(ends < array.shape[1]) and np.all(ends > 0) and has_all_channels:
+        first = int(np.argmax(ends < array.shape[1]))
+        raise ValueError(
+            f"Series {first} is NaN in channels {int(ends[first])} to {array.shape[1] - 1} at "
+            "all time steps, expected (n_series, n_channels, n_steps) with NaN at the end of "
+            "time. Time seems to be the second axis: pass X.transpose(0, 2, 1)."
+        )
     lengths = _count_steps(np.any(is_seen, axis=1))
     is_inside = np.arange(array.shape[2]) < lengths[:, None]
     return SeriesSet(np.moveaxis(array, 1, 0)[:, is_inside], _add_up(lengths))
 
 
-def _read_list(X: Any, axes: str) -> SeriesSet:
+def _read_list(X: Any, names: Sequence[str] | None = None) -> SeriesSet:
     """Series from a list or an array of objects."""
-    if isinstance(X, np.ndarray) and X.ndim != 1:
-        # Series of equal length become such an array if one of the numbers is an object.
-        return _read_array(_as_numbers(X, "X"), axes)
-    if len(X) == 0:
-        raise ValueError(NO_SERIES)
-    names: list[str] | None = None
-    arrays = []
-    for index, one in enumerate(X):
-        if not _is_from("pandas", one, "DataFrame"):
-            array = _read_one(one, index)
-            arrays.append(array.T if axes == "ntc" else array)
-            continue
-        found = [str(name) for name in one.columns]
-        names = names or found
-        if found != names:
-            raise ValueError(
-                f"Series {index} has columns {quote(list(one.columns))}, expected {quote(names)} "
-                "as in the first. Select the same columns in every frame."
-            )
-        arrays.append(_frame_values(one, f" of series {index}").T)
-    counts = [array.shape[0] for array in arrays]
-    if len(set(counts)) > 1:
-        other = next(index for index, count in enumerate(counts) if count != counts[0])
-        advice = "Leave out channels that some series do not have."
-        if axes == "nct" and len({array.shape[1] for array in arrays}) == 1:
-            advice = (
-                "All series agree in their second axis, so time seems to come first: pass "
-                "axes='ntc', or transpose every series."
-            )
-        raise ValueError(
-            f"Series {other} has {counts[other]} channels, expected {counts[0]} as in the first. "
-            f"{advice}"
-        )
+    arrays = [_read_one(one, index) for index, one in enumerate(X)]
     # A series that is all NaN keeps no step, and is refused by _check_values.
     ends = [int(_count_steps(~np.all(np.isnan(array), axis=0))) for array in arrays]
     cut = [array[:, :end] for array, end in zip(arrays, ends, strict=True)]
@@ -396,60 +327,28 @@ def _read_list(X: Any, axes: str) -> SeriesSet:
 
 def _read_one(one: Any, index: int) -> FloatArray:
     """One series of a list as an array of two axes."""
-    if isinstance(one, list | tuple) or getattr(one, "dtype", None) == OBJECTS:
-        lengths = [np.size(channel) for channel in one]
-        if len(set(lengths)) > 1:
-            raise ValueError(
-                f"The channels of series {index} have lengths {quote(lengths)}, expected one "
-                "length for all channels of a series. Cut or resample them, or fill the shorter "
-                "ones with NaN."
-            )
-    array = _as_numbers(one, f"Series {index}")
-    if array.ndim == 0:
+    is_ragged = isinstance(one, list | tuple) and len({np.size(channel) for channel in one}) > 1
+    shape = "channels of several lengths" if is_ragged else f"shape {np.shape(one)}"
+    if is_ragged or hasattr(one, "columns") or np.ndim(one) != 2:
         raise ValueError(
-            f"Entry {index} of X is a number, not a series, expected {FORMS}. Use "
-            "numpy.reshape(X, (1, 1, -1)) for a single series of one channel."
+            f"Series {index} is of type {type(one).__name__} and has {shape}, expected an array "
+            "(n_channels, length). Use reshape(1, -1) for one channel, frame.to_numpy().T for a "
+            "frame with a row per time step, NaN after the end of shorter channels."
         )
-    if array.ndim != 2:
-        raise ValueError(
-            f"Series {index} has shape {array.shape}, expected (n_channels, length). Use "
-            "reshape(1, -1) for series of one channel."
-        )
-    return array
+    return _as_numbers(one, f"Series {index}")
 
 
 def _read_frame(frame: Any) -> SeriesSet:
-    """Series from a pandas frame with two levels of rows, or with series in its cells."""
-    if frame.shape[0] == 0 or frame.shape[1] == 0:
-        raise ValueError(
-            f"The frame has shape {frame.shape} and so no series, expected at least one row and "
-            "one column. Check how X was selected."
-        )
-    if frame.index.nlevels == 2:
-        series = _read_levels(frame)
-    elif frame.index.nlevels == 1 and np.ndim(frame.iloc[0, 0]) == 1:
-        columns = [frame.iloc[:, position].to_numpy() for position in range(frame.shape[1])]
-        rows = [list(cells) for cells in zip(*columns, strict=True)]
-        for index, cells in enumerate(rows):
-            if any(np.ndim(cell) != 1 for cell in cells):
-                raise ValueError(
-                    f"Row {index} of the frame has a cell that holds no series, expected one in "
-                    "every cell. Leave out rows, or columns, in which a series is missing."
-                )
-        series = _read_list(rows, "nct")
-    else:
-        raise ValueError(
-            f"The frame's index has {frame.index.nlevels} levels and its first cell holds "
-            f"{type(frame.iloc[0, 0]).__name__}, expected the two levels series and time, or a "
-            "series in every cell. Use set_index([series, time]); a frame with a row per series "
-            "and a column per time step is X.to_numpy()[:, None, :]."
-        )
-    return replace(series, channel_names=tuple(frame.columns))
-
-
-def _read_levels(frame: Any) -> SeriesSet:
+    """Series from a pandas frame with two levels of rows."""
     import pandas as pd
 
+    if frame.index.nlevels != 2 or 0 in frame.shape:
+        raise ValueError(
+            f"The frame has shape {frame.shape} and an index of {frame.index.nlevels} levels, "
+            "expected the two levels series and time, and at least one row and column. Use "
+            "set_index([series, time]); a frame with a row per series and a column per time step "
+            "is X.to_numpy()[:, None, :]."
+        )
     owners, _ = pd.factorize(frame.index.get_level_values(0))
     times, _ = pd.factorize(frame.index.get_level_values(1), sort=True)
     if owners.min() < 0 or times.min() < 0:
@@ -467,105 +366,33 @@ def _read_levels(frame: Any) -> SeriesSet:
             f"The frame has two rows for series {quote(row[0])} at time {quote(row[1])}, expected "
             "one. Drop duplicates, or take the mean of them with groupby(level=[0, 1])."
         )
-    values = _frame_values(frame)[order].T
-    bounds = np.concatenate(([0], np.flatnonzero(is_new) + 1, [len(owners)]))
-    return _read_list([values[:, first:last] for first, last in pairwise(bounds)], "nct")
-
-
-def _frame_values(frame: Any, where: str = "") -> FloatArray:
-    """The numbers of a frame, time by channels."""
     columns = [
-        _as_numbers(frame.iloc[:, position], f"Column {quote(name)}{where}")
-        for position, name in enumerate(frame.columns)
+        _as_numbers(frame.iloc[:, place].to_numpy(), f"Column {quote(name)}")
+        for place, name in enumerate(frame.columns)
     ]
-    return np.stack(columns, axis=1)
-
-
-def read_ts(path: pathlib.Path) -> tuple[list[FloatArray], list[str] | None]:
-    """The series in a .ts file of the UEA and UCR archives, and their labels if it has any."""
-    if path.suffix.lower() != ".ts":
-        raise ValueError(
-            f"X is the path {quote(path.name)}, expected one that ends in .ts. Read other files "
-            "with the package that wrote them, and pass the arrays."
-        )
-    series: list[FloatArray] = []
-    labels: list[str] = []
-    is_data = is_labelled = False
-    number = 0
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for number, given in enumerate(lines, start=1):  # noqa: B007
-                line = given.strip()
-                if not line or line[0] in "#%":
-                    continue
-                if is_data:
-                    *channels, last = line.split(":")
-                    series.append(_read_channels(channels if is_labelled else [*channels, last]))
-                    labels.append(last.strip())
-                    continue
-                tag, *values = line.lower().split()
-                is_true = values[:1] == ["true"]
-                if tag[0] != "@" or (tag == "@timestamps" and is_true):
-                    raise ValueError("expected a header up to @data, and no time stamps")
-                is_labelled |= tag in ("@classlabel", "@targetlabel") and is_true
-                is_data = tag == "@data"
-    except ValueError as error:
-        raise ValueError(
-            f"{path.name} cannot be read as a .ts file (line {number}: {shorten(str(error))}). "
-            "Check its header and its rows."
-        ) from error
-    return series, labels if is_labelled else None
-
-
-def as_number(text: str) -> float:
-    """The number in a text; unlike in Python, 1_0 is none."""
-    if "_" in text:
-        raise ValueError(f"could not convert string to float: {text.strip()!r}")
-    return float(text)
-
-
-def _read_channels(texts: list[str]) -> FloatArray:
-    """The channels of a series; question marks are missing values."""
-    channels = [
-        [np.nan if cell.strip() == "?" else as_number(cell) for cell in text.split(",")]
-        for text in texts
-    ]
-    lengths = sorted({len(channel) for channel in channels})
-    if len(lengths) != 1:
-        found = " to ".join(map(str, lengths)) or "no"
-        raise ValueError(f"channels of {found} time steps, expected the same number in each")
-    return np.array(channels)
+    values = np.stack(columns)[:, order]
+    return _read_list(np.split(values, np.flatnonzero(is_new) + 1, axis=1), tuple(frame.columns))
 
 
 def _as_numbers(values: Any, name: str) -> FloatArray:
     """Values as floats; masked and missing values become NaN."""
-    if _is_from("polars", values):
-        # Frames look like arrays of shape (time, channels), and would be read transposed.
-        raise TypeError(
-            f"{name} is a {type(values).__name__} of polars, which has no index of series and "
-            f"time, expected {FORMS}. Use X.to_pandas().set_index([series, time])."
-        )
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
     if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
-        kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
-        values = np.ma.filled(values.astype(kind), np.nan)
+        values = np.ma.filled(values.astype(np.result_type(values.dtype, np.float16)), np.nan)
     try:
         array = np.asarray(values)
-        if array.dtype == OBJECTS:
-            # pandas.NA cannot be converted to a number.
-            is_mark = [type(value).__name__ == "NAType" for value in array.ravel()]
-            array = np.where(np.array(is_mark, dtype=bool).reshape(array.shape), np.nan, array)
+        if array.dtype == object:
             is_text = any(isinstance(value, str | bytes) for value in array.ravel())
-            array = array if is_text else array.astype(np.float64)
+            # pandas.NA cannot be converted to a number.
+            is_mark = np.frompyfunc(lambda value: type(value).__name__ == "NAType", 1, 1)(array)
+            array = array if is_text else np.where(is_mark, np.nan, array).astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        array = np.asarray(["not numbers"])
+        array = np.asarray("not numbers")
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} holds values that are not real numbers, expected numbers or NaN. Convert text "
             "and categories first, and leave out channels that are neither."
         )
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+    return _as_floats(array)
 
 
 def _count_steps(is_seen: Any) -> Any:
@@ -576,7 +403,7 @@ def _count_steps(is_seen: Any) -> Any:
 def _check_values(series: SeriesSet) -> None:
     """Raise for series or channels without values, and for infinite and huge numbers."""
     if len(series) == 0:
-        raise ValueError(NO_SERIES)
+        raise ValueError("X has no series, expected at least one. Check how X was selected.")
     if series.n_channels == 0:
         raise ValueError("The series have no channels, expected at least one. Check the axes of X.")
     if np.any(series.lengths == 0):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import re
 import warnings
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,10 +28,6 @@ MISSING_TEXTS = frozenset(
 # A cell as a Python object; None if it is missing.
 Cell: TypeAlias = str | bool | int | float | None
 
-FORMS = (
-    "a frame of pandas, polars or pyarrow, an array (n_rows, n_columns), or a list of rows of "
-    "equal length"
-)
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 # The period of pandas, a span of time, which is not a date to Python.
 PERIOD = "Period"
@@ -41,7 +36,7 @@ BOOLS = (bool, np.bool_)
 # Text in so many rows is looked at for numbers. More numbers than a few, or one with a decimal
 # point, are no categories; zeros before a number are those of a code.
 LOOKED_AT, FEW = 1000, 10
-NUMBER_TEXT = re.compile(r"\s*[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?\s*", re.ASCII)
+NUMBER_TEXT = re.compile(r"(?=.*\d)[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 NO_CELLS = MISSING_TEXTS | {"None", "<NA>"}
 # How the warning about such text begins.
 NUMBERS_AS_TEXT = "Text that looks like numbers"
@@ -121,6 +116,8 @@ class Table:
     values: FloatArray
     columns: tuple[Column, ...]
 
+    ndim = 2
+
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64).view()
         if values.ndim != 2 or values.shape[1] != len(self.columns):
@@ -136,11 +133,6 @@ class Table:
     def shape(self) -> tuple[int, int]:
         """The number of rows and of columns."""
         return int(self.values.shape[0]), int(self.values.shape[1])
-
-    @property
-    def ndim(self) -> int:
-        """Always 2."""
-        return 2
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -167,13 +159,7 @@ class Table:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> Table:
-        parts = key if isinstance(key, tuple) else (key,)
-        parts = tuple(part for part in parts if part is not Ellipsis)
-        if len(parts) > 2:
-            raise IndexError(
-                f"A Table was indexed along {len(parts)} axes, expected rows and columns only."
-            )
-        rows, columns = (*parts, slice(None), slice(None))[:2]
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
         # NumPy raises for indices outside the table.
         chosen_rows = np.arange(self.shape[0])[as_index(rows)]
         chosen_columns = np.arange(self.shape[1])[as_index(columns)]
@@ -256,7 +242,10 @@ def read_table(X: Any) -> Table:
         return _collect(read, len(frame))
     array = as_cells(X)
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"X is of type {type(X).__name__}, expected {FORMS}. Convert it first.")
+        raise TypeError(
+            f"X is of type {type(X).__name__}, expected a frame of pandas, polars or pyarrow, an "
+            "array (n_rows, n_columns), or a list of rows of equal length. Convert it first."
+        )
     if array.ndim != 2:
         raise ValueError(
             f"X has shape {array.shape}, expected rows and columns. Use X.reshape(-1, 1) for a "
@@ -275,17 +264,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """The frame wrapped by narwhals; None if X is not a frame."""
-    package = type(X).__module__.split(".")[0]
-    # Polars does not allow repeated names.
-    attribute = {"pandas": "columns", "pyarrow": "column_names"}.get(package, "")
-    names = list(getattr(X, attribute, ()))
-    if len(set(names)) < len(names):
-        repeated = next(name for name, times in Counter(names).items() if times > 1)
-        raise ValueError(
-            f"The frame has two columns named {quote(repeated)}, expected unique names. Rename one "
-            "of them."
-        )
+    """The frame wrapped by narwhals, which refuses repeated names; None if X is not a frame."""
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame, expected a frame in memory. Use X.collect().")
@@ -318,11 +297,11 @@ def warn_of_text(X: Any) -> None:
 
 
 def _is_text_of_numbers(cells: list[Any]) -> bool:
+    """Whether a column is text, and each of it is a number."""
     if not all(isinstance(cell, str) or is_missing(cell) for cell in cells):
         return False
     texts = {cell.strip() for cell in cells if isinstance(cell, str)} - NO_CELLS
-    # A number has a digit, which the pattern does not ask for.
-    is_number = all(NUMBER_TEXT.fullmatch(text) and re.search(r"\d", text) for text in texts)
+    is_number = all(map(NUMBER_TEXT.fullmatch, texts))
     return is_number and (len(texts) > FEW or any("." in text for text in texts))
 
 
@@ -400,11 +379,14 @@ def _read_cells(
     cells: Sequence[Any], name: str, *, may_be_numbers: bool = True
 ) -> tuple[FloatArray, Column]:
     """A column of objects: numeric if all of them are numbers, otherwise of categories."""
-    try:
-        # Every NaN is a key of its own, found by identity.
-        given = dict.fromkeys(cells)
-    except TypeError as error:
-        raise _refuse_object(name, next(c for c in cells if not _is_hashable(c))) from error
+    for cell in cells:
+        if isinstance(cell, REFUSED):
+            raise TypeError(
+                f"Column {quote(name)} holds a cell of type {type(cell).__name__}, expected "
+                "numbers, text, booleans, or None for a missing cell. Split it into columns."
+            )
+    # Every NaN is a key of its own, found by identity.
+    given = dict.fromkeys(cells)
     converted = {cell: None if is_missing(cell) else _as_python(cell, name) for cell in given}
     seen = {cell for cell in converted.values() if cell is not None}
     is_other = any(isinstance(c, str) for c in seen) or any(isinstance(c, BOOLS) for c in given)
@@ -426,31 +408,17 @@ def _as_python(cell: Any, name: str) -> Any:
         return str(cell)
     if isinstance(cell, BOOLS):
         return bool(cell)
-    if isinstance(cell, Integral):
-        if abs(int(cell)) > LARGEST:
-            # Python does not write numbers of thousands of digits.
-            n_digits = int(int(cell).bit_length() * np.log10(2)) + 1
-            raise _refuse_huge(name, f"{n_digits} digits")
-        return int(cell)
     if isinstance(cell, Real | Decimal):
         try:
             number = float(cell)
         except OverflowError as error:
             raise _refuse_huge(name, "hundreds of digits") from error
+        if isinstance(cell, Integral):
+            return int(cell)
         return int(number) if number.is_integer() else number
     if isinstance(cell, DATES) or type(cell).__name__ == PERIOD:
         raise _refuse_date(name)
-    if isinstance(cell, REFUSED):
-        raise _refuse_object(name, cell)
     return str(cell)
-
-
-def _is_hashable(cell: Any) -> bool:
-    try:
-        hash(cell)
-    except TypeError:
-        return False
-    return True
 
 
 def _refuse_huge(name: str, size: str) -> ValueError:
@@ -465,11 +433,4 @@ def _refuse_date(name: str) -> TypeError:
         f"Column {quote(name)} holds dates, times or durations, expected numbers or categories. "
         "Convert it to what matters (days since a start, the month, the weekday or the hour), as a "
         "column of numbers or of text."
-    )
-
-
-def _refuse_object(name: str, cell: Any) -> TypeError:
-    return TypeError(
-        f"Column {quote(name)} holds a cell of type {type(cell).__name__}, expected numbers, text, "
-        "booleans, or None for a missing cell. Split it into several columns."
     )

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
-from imkpl.cli.app import app
+from imkpl.cli import build_app
 
 
 class Shell:
@@ -17,7 +17,7 @@ class Shell:
         self.runner = CliRunner()
 
     def __call__(self, *arguments):
-        return self.runner.invoke(app, [str(one) for one in arguments])
+        return self.runner.invoke(build_app(), [str(one) for one in arguments])
 
     def ask(self, *arguments):
         """The answer to a command with --json, which must be all that it prints."""

@@ -44,7 +44,7 @@ REFUSED = [
     (("--eligible", "konsent"), "no column 'konsent' (--eligible)"),
     (("--eligible", "ash"), "(--eligible) has '2.43' in row 1, expected yes or no"),
     (("--eligible", "cultivar"), "is both --target and --eligible"),
-    (("--eligible", "textbook", "--drop", "textbook"), "is to be dropped"),
+    (("--eligible", "textbook", "--drop", "textbook"), "is both --eligible and --drop"),
     (("--eligible", "textbook"), "has no eligible sample"),
     (("--eligible", "consent", "--stability", 2), "fits without constraints on rows"),
 ]
@@ -57,7 +57,7 @@ def test_constraints_that_cannot_be_are_refused(options, sentence, shell, table)
 
 def test_accuracy_in_folds_is_measured_under_constraints_or_a_note_says_why_not(shell, table):
     base = ("fit", table, *FIT, "--repeats", 1, "--eligible")
-    assert shell.ask(*base, "consent")["folds"]["repeats"] == 1
+    assert shell.ask(*base, "consent")["provenance"]["folds"]["repeats"] == 1
     result = shell(*base, "few")
     assert result.exit_code == 0
     assert "not measured in folds: Class" in result.stderr

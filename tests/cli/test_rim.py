@@ -11,8 +11,9 @@ from sklearn.datasets import load_wine
 
 from imkpl import IMKPL
 from imkpl._progress import announce, listening
+from imkpl.cli import command, measure
 from imkpl.cli import fit as fitting
-from imkpl.cli import measure, output
+from imkpl.readers import InputError
 from imkpl.report import write_report
 
 FAKE = "imkpl: fake error"
@@ -99,7 +100,7 @@ def test_controls_in_progress_are_shown_escaped(control, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
-    with output.progress_bar("fitting"):
+    with command.progress_bar("fitting"):
         announce("a", hostile(control))
     assert hostile(control) not in terminal.getvalue()
     assert hostile(control.encode("unicode_escape").decode()) in terminal.getvalue()
@@ -107,23 +108,22 @@ def test_controls_in_progress_are_shown_escaped(control, monkeypatch):
 
 def test_a_long_fit_says_so_before_it_starts(shell, folder, monkeypatch):
     typed = ("fit", folder / "wine.csv", "--target", "cultivar", "--prototypes", 3)
-    assert "takes about" not in shell(*typed).stderr
-    monkeypatch.setattr(fitting, "SECONDS_PER_ROW", 1.0)
-    said = "note: Fitting to 48 rows with 6 columns takes about 48 s on a usual computer.\n"
-    assert said in shell(*typed).stderr
+    assert " s on a usual computer" not in shell(*typed).stderr
+    monkeypatch.setattr(fitting, "SECONDS_PER_COLUMN", 2.0)
+    said = "note: 6 fits to 48 rows with 6 columns: about 72 s on a usual computer.\n"
+    seen = []
+    with listening(seen.append):
+        assert said in shell(*typed, "--repeats", 1).stderr
+    # Folds are announced one by one.
+    folds = [(one.done, one.total) for one in seen if one.source == "folds"]
+    assert folds == [(fold, 5) for fold in range(5)]
 
 
 def test_folds_that_would_take_long_are_not_started(monkeypatch):
-    def refuse(*parts):
-        raise AssertionError
-
     monkeypatch.setattr(measure, "MAX_FOLD_ROWS", 100)
     monkeypatch.setattr(measure, "split_folds", lambda data, seed: [None] * 5)
-    found, reason = measure.measure_folds(refuse, [0] * 60, seed=0, repeats=None, seconds=60)
-    assert found is None
-    assert reason == (
-        "The accuracy is not measured in folds, which would take about 300 s; --repeats 1 does it."
-    )
+    with pytest.raises(InputError, match="that would take about 300 s; --repeats 1 does it"):
+        measure.measure_folds(None, [0] * 60, seed=0, repeats=None, seconds=60)
 
 
 def test_the_choice_of_the_number_of_prototypes_is_announced():

@@ -12,7 +12,7 @@ import sys
 import pytest
 from typer.main import get_command
 
-from imkpl.cli.app import app
+from imkpl.cli import build_app
 
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
 README = DOCUMENT.parents[1] / "README.md"
@@ -32,7 +32,7 @@ def test_the_module_is_the_command(folder):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from imkpl.cli import app; "
+        "import sys; from imkpl.cli import build_app; build_app(); "
         "sys.exit(any(name in sys.modules for name in ('sklearn', 'numba', 'pandas')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -126,7 +126,7 @@ def shown_commands():
     found = []
     for path in (DOCUMENT, DEPLOYMENT, README):
         found += re.findall(r"^(?:    |\$ )?(imkpl [a-z].*)$", path.read_text(), re.MULTILINE)
-    for command in get_command(app).commands.values():
+    for command in get_command(build_app()).commands.values():
         found += re.findall(r"^\s+(imkpl .*)$", command.help, re.MULTILINE)
     return sorted({re.sub(r"\s+#.*", "", line) for line in found})
 
@@ -134,21 +134,21 @@ def shown_commands():
 @pytest.mark.parametrize("line", shown_commands())
 def test_commands_that_are_shown_have_the_options_they_show(line):
     _, name, *arguments = shlex.split(line)
-    command = get_command(app).commands[name]
+    command = get_command(build_app()).commands[name]
     context = command.make_context(name, arguments)
     assert context.params
 
 
 def test_the_documentation_shows_every_command_and_option():
     text = DOCUMENT.read_text()
-    for name, command in get_command(app).commands.items():
+    for name, command in get_command(build_app()).commands.items():
         assert f"imkpl {name}" in text
         for parameter in command.params:
             options = [option for option in parameter.opts if option.startswith("--")]
             assert not options or any(f"`{option}" in text for option in options), options
 
 
-@pytest.mark.parametrize("name", get_command(app).commands)
+@pytest.mark.parametrize("name", get_command(build_app()).commands)
 def test_help_shows_examples(name, shell):
     result = shell(name, "--help")
     assert result.exit_code == 0

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl import ISKPL
+from reference import votes as slow_votes
 
 TERMS = {
     "reconstruction",
@@ -24,6 +25,7 @@ def check_prototype_estimator(model, X, y, new, combined):
     """
     check_weights(model)
     check_prototypes(model, X, y, combined)
+    check_contrasts(model, y)
     check_codes(model, X)
     check_history(model)
     for samples in (X, new):
@@ -65,7 +67,8 @@ def check_prototypes(model, X, y, combined):
     assert_allclose(model.class_shares_, shares, rtol=1e-12)
     assert_array_equal(model.prototype_classes_, model.classes_[np.argmax(shares, axis=1)])
     assert_array_equal(np.unique(model.prototype_classes_), model.classes_)
-    assert_array_equal(model.support_, np.flatnonzero(dense.sum(axis=0)))
+    is_used = dense.any(axis=0) | model.contrasts_.toarray().any(axis=0)
+    assert_array_equal(model.support_, np.flatnonzero(is_used))
     assert_array_equal(model.support_ids_, model.support_)
     assert_array_equal(model.support_classes_, np.asarray(y)[model.support_])
     check_support_values(model, X)
@@ -76,6 +79,20 @@ def check_prototypes(model, X, y, combined):
         limit = limit or max(len(y) / 2, model.classes_.size)
     assert model.classes_.size <= prototypes.shape[0]
     assert prototypes.shape[0] <= (limit or model.classes_.size * model.sparsity)
+
+
+def check_contrasts(model, y):
+    """Non-negative mixes of few samples of other classes, with votes, and if they are wanted."""
+    contrasts, n_classes = model.contrasts_, model.classes_.size
+    assert isinstance(contrasts, sp.csr_array)
+    assert contrasts.shape == model.prototypes_.shape
+    assert np.all(contrasts.data > 0)
+    limit = max(model.sparsity, model.n_neighbors * (n_classes - 1))
+    assert np.diff(contrasts.indptr).max() <= limit
+    for label, contrast in zip(model.prototype_classes_, contrasts.toarray(), strict=True):
+        assert label not in np.asarray(y)[contrast > 0]
+    if model.contrast is not None or model.decision == "share":
+        assert (contrasts.nnz > 0) == bool(model.contrast and model.decision == "votes")
 
 
 def check_support_values(model, X):
@@ -144,17 +161,10 @@ def check_errors(model, X, samples, combined):
 
 
 def check_decision(model, X, samples, combined):
-    """Scores are the smooth maximum of similarities, or shares of the code, by the definition."""
-    scores, owners = model.decision_function(samples), model.prototype_classes_
+    """Scores are the smooth maximum of resemblances, or shares of the code, by the definition."""
+    scores = model.decision_function(samples)
     if model.decision == "votes":
-        votes = model._predictor.votes
-        assert votes.bonuses.min() == 0
-        assert votes.sharpness > 0
-        similarities = combined(samples, X) @ model.prototypes_.toarray().T
-        said = np.exp(votes.sharpness * (similarities + votes.bonuses))
-        classes = [said[:, owners == label].sum(axis=1) for label in model.classes_]
-        totals = np.log(np.stack(classes, axis=1)) / votes.sharpness
-        expected = totals - np.sort(totals, axis=1)[:, [-2]]
+        expected = slow_scores(model, combined(samples, X))
     else:
         amounts = model.transform(samples) @ model.class_shares_
         totals = amounts.sum(axis=1, keepdims=True)
@@ -163,6 +173,22 @@ def check_decision(model, X, samples, combined):
     if expected.shape[1] == 2:
         expected = expected[:, 1] - expected[:, 0]
     assert_allclose(scores, expected, atol=1e-8)
+
+
+def slow_scores(model, kernel):
+    """Class scores from the kernel between new and training samples, vote by vote."""
+    votes, expected = model._predictor.votes, []
+    assert votes.bonuses.min() == 0
+    assert votes.sharpness > 0
+    owners = np.searchsorted(model.classes_, model.prototype_classes_)
+    mixes = (model.prototypes_ - model.contrasts_).toarray()
+    for row in slow_votes.resemblances_to(kernel, mixes):
+        said = slow_votes.class_votes(
+            row, owners, model.classes_.size, votes.sharpness, votes.sharpness * votes.bonuses
+        )
+        totals = np.log(said) / votes.sharpness
+        expected.append(totals - np.sort(totals)[-2])
+    return np.array(expected)
 
 
 def check_names(model, new):

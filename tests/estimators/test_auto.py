@@ -6,11 +6,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
 
-from imkpl import IMKPL, ISKPL, load, save
+from imkpl import IMKPL
 from imkpl._progress import listening
-from imkpl.estimators._auto import look_at
+from imkpl.estimators._input import look_at
 from imkpl.kernels import ArrayColumns, GlobalAlignment, PerColumn, PerFeatureGaussian, PerWord
 from imkpl.series import read_series
 from imkpl.tables import read_table
@@ -78,22 +77,17 @@ def test_a_fit_takes_these_kernels_and_says_so(case):
     X, expected = CASES[case]
     y, heard = np.arange(30) % 2, []
     with listening(heard.append):
-        model = IMKPL(sparsity=2, n_prototypes=6).fit(X, y)
+        model = IMKPL(sparsity=2, n_prototypes=6, contrast=False).fit(X, y)
     assert type(model._predictor.kernels) is expected().kind
     said = [one.message for one in heard if one.message.startswith("kernels=")]
     assert said == [f"kernels='{look_at(X)[0]}' for {look_at(X)[1]}"]
     assert model.predict(X).shape == (30,)
 
 
-@pytest.mark.parametrize("kind", [IMKPL, ISKPL])
-def test_it_is_the_default(kind):
-    assert kind().kernels == "auto"
-
-
 def test_an_explicit_choice_is_obeyed_and_not_announced():
     heard = []
     with listening(heard.append):
-        model = IMKPL("per_feature_gaussian", sparsity=2, n_prototypes=6).fit(
+        model = IMKPL("per_feature_gaussian", sparsity=2, n_prototypes=6, contrast=False).fit(
             COUNTS, np.arange(30) % 2
         )
     assert type(model._predictor.kernels) is PerFeatureGaussian().kind
@@ -120,15 +114,6 @@ def test_texts_are_to_be_counted_first():
 
 def test_kernel_values_are_not_taken_for_series():
     K = np.exp(-np.abs(NUMBERS[:, np.newaxis] - NUMBERS))
-    with pytest.raises(ValueError, match=r"symmetric in its first two axes.*kernels='precomputed'"):
-        IMKPL().fit(K, np.arange(30) % 2)
-    with pytest.warns(UserWarning, match=r"is symmetric, like kernel values.*'precomputed'"):
-        ISKPL(sparsity=2, n_prototypes=6).fit(K[:, :, 0], np.arange(30) % 2)
-
-
-def test_a_model_keeps_its_choice_in_a_file(tmp_path):
-    model = IMKPL(sparsity=2, n_prototypes=6, max_iter=2).fit(GAPS, np.arange(30) % 2)
-    save(model, tmp_path / "m.imkpl")
-    again = load(tmp_path / "m.imkpl")
-    assert again.kernels == "auto"
-    assert_array_equal(again.predict_proba(GAPS), model.predict_proba(GAPS))
+    for values in (K, K[:, :, 0]):
+        with pytest.raises(ValueError, match=r"is symmetric, like kernel values.*'precomputed'"):
+            IMKPL().fit(values, np.arange(30) % 2)

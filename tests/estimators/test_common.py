@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:No kernel tells the classes apar
 ESTIMATORS = [
     IMKPL(),
     ISKPL(),
-    IMKPL(solver="landmarks", n_landmarks=20, decision="share"),
+    IMKPL(solver="landmarks", n_landmarks=45, decision="share"),
     IMKPL(kernels="per_column", decision="share"),
 ]
 

@@ -22,6 +22,7 @@ from imkpl import IMKPL, ISKPL
 from imkpl.estimators import _kernels
 
 FAST = {"sparsity": 3, "max_iter": 3}
+SIX = {"n_prototypes": 6, "contrast": False}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,8 @@ def measured(wine):
 def is_obeyed(model, eligible=None):
     """Whether a fitted model does what it was asked for."""
     assert eligible is None or eligible[model.support_].all()
-    assert_array_equal(np.flatnonzero(model.prototypes_.sum(axis=0)), model.support_)
+    used = (model.prototypes_ + model.contrasts_).sum(axis=0)
+    assert_array_equal(np.flatnonzero(used), model.support_)
     number = {name: place for place, name in enumerate(model.kernel_names_)}
     has_weight = model.kernel_weights_ > 0
 
@@ -69,6 +71,7 @@ CONSTRAINTS = {
     "max_kernels": st.sampled_from([None, 2, 6]),
     "n_prototypes": st.sampled_from([3, 6]),
     "decision": st.sampled_from(["votes", "votes", "share"]),
+    "contrast": st.sampled_from([False, True]),
     "solver": st.sampled_from(["auto", "auto", "landmarks"]),
 }
 
@@ -129,8 +132,8 @@ def test_series_and_words_take_constraints(rng):
 
 def test_a_model_that_excludes_a_feature_equals_one_without_it(measured):
     X, y = measured
-    excluded = IMKPL(n_prototypes=6, exclude=["f6"]).fit(X, y)
-    without = IMKPL(n_prototypes=6).fit(X.drop(columns="f6"), y)
+    excluded = IMKPL(**SIX, exclude=["f6"]).fit(X, y)
+    without = IMKPL(**SIX).fit(X.drop(columns="f6"), y)
     found = without.predict_proba(X.drop(columns="f6"))
     assert_allclose(excluded.predict_proba(X), found, atol=1e-6)
 
@@ -138,8 +141,8 @@ def test_a_model_that_excludes_a_feature_equals_one_without_it(measured):
 @pytest.mark.parametrize("decision", ["votes", "share"])
 def test_constraints_that_ask_for_nothing_change_nothing(measured, decision):
     X, y = measured
-    free = IMKPL(n_prototypes=6, decision=decision).fit(X, y)
-    bound = IMKPL(n_prototypes=6, decision=decision, require=[], exclude=[])
+    free = IMKPL(**SIX, decision=decision).fit(X, y)
+    bound = IMKPL(**SIX, decision=decision, require=[], exclude=[])
     bound.fit(X, y, eligible=np.ones(len(y), bool))
     assert_allclose(bound.predict_proba(X), free.predict_proba(X), atol=1e-6)
     assert_array_equal(bound.support_, free.support_)
@@ -179,15 +182,15 @@ def test_an_eligible_sample_of_every_class_is_a_landmark(measured, monkeypatch):
 
 def test_names_and_numbers_mean_the_same(measured):
     X, y = measured
-    by_name = IMKPL(**FAST, require=["f2"], exclude=("f6",), n_prototypes=6)
-    by_number = IMKPL(**FAST, require=[2], exclude=np.array([6]), n_prototypes=6)
+    by_name = IMKPL(**FAST, require=["f2"], exclude=("f6",), **SIX)
+    by_number = IMKPL(**FAST, require=[2], exclude=np.array([6]), **SIX)
     assert_array_equal(*(model.fit(X, y).predict_proba(X) for model in (by_name, by_number)))
 
 
 def test_a_file_keeps_the_constraints(measured, tmp_path):
     X, y = measured
     eligible = np.arange(len(y)) % 2 == 0
-    model = IMKPL(**FAST, require=["f2"], n_prototypes=6).fit(X, y, eligible=eligible)
+    model = IMKPL(**FAST, require=["f2"], **SIX).fit(X, y, eligible=eligible)
     imkpl.save(model, tmp_path / "m.imkpl")
     twin = imkpl.load(tmp_path / "m.imkpl")
     assert clone(twin).get_params() == model.get_params()
@@ -200,7 +203,7 @@ ROWS = np.arange(60)
 CONTRADICTIONS = [
     ({"require": ["f1"], "exclude": [1]}, {}, "'f1' is required and excluded"),
     ({"require": ["f_2"]}, {}, "lists 'f_2'.*Did you mean 'f2'"),
-    ({"exclude": [13]}, {}, "the number 13, expected 0 to 12"),
+    ({"exclude": [13]}, {}, "exclude lists 13, expected .* or numbers from 0 to 12"),
     ({"exclude": [True]}, {}, "lists True"),
     ({"require": "f1"}, {}, "must be an array-like or None"),
     ({"exclude": list(range(13))}, {}, "exclude names every feature"),
@@ -222,7 +225,7 @@ def test_contradictions_get_a_sentence(parameters, metadata, sentence, measured)
 def test_what_looks_like_chance_enters_if_it_is_required(measured, rng):
     X, y = measured
     X = X.assign(**{f"noise {i}": rng.standard_normal(len(y)) for i in range(20)})
-    model = IMKPL(**FAST, n_prototypes=3, require=["noise 3", "noise 4"])
+    model = IMKPL(**FAST, n_prototypes=3, contrast=False, require=["noise 3", "noise 4"])
     model.fit(X, y)
     has_weight = dict(zip(model.kernel_names_, model.kernel_weights_ > 0, strict=True))
     assert has_weight["noise 3"]

@@ -11,10 +11,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from imkpl import IMKPL, ISKPL
 from imkpl.kernels import FunctionKernel
 
-SMALL = {"sparsity": 3, "n_prototypes": 9}
+SMALL = {"sparsity": 3, "n_prototypes": 9, "contrast": False}
 
 KINDS = pytest.mark.parametrize("kind", [IMKPL, ISKPL])
-PRECOMPUTED = {"kernels": "precomputed", "sparsity": 3, "n_prototypes": 9}
+PRECOMPUTED = {"kernels": "precomputed", "sparsity": 3, "n_prototypes": 9, "contrast": False}
 
 
 @KINDS
@@ -41,9 +41,12 @@ LABELS_AND_WEIGHTS = [
     (lambda y: (["a" * 10_000] * 50, None), r"one class only, 'aaa.*aaa\.\.\.', expected"),
     (lambda y: (ALONE, None), r"Class 'alone' has one sample, expected at least 2.*Add"),
     (lambda y: (y, keep_one(y, 2)), "Class 2 has one sample, expected at least 2"),
-    (lambda y: (y, np.where(y, 1.0, -2)), "negative values, the smallest is -2, expected 0 or mo"),
+    (
+        lambda y: (y, np.where(y, 1.0, -2)),
+        r"Negative values in data passed to .sample_weight.*expected one finite number of 0 or",
+    ),
     # scikit-learn 1.9 refuses them before we do.
-    (lambda y: (y, 0.0 * y), r"at least one non-zero|All sample weights are zero"),
+    (lambda y: (y, 0.0 * y), r"at least one non-zero|samples of no class"),
 ]
 
 
@@ -136,7 +139,7 @@ def test_precomputed_kernel_that_is_none(kind, stacks):
     K, y = stacks
     skewed = K.copy()
     skewed[0, 1, 2] += 0.1
-    with pytest.raises(ValueError, match=r"kernel 2 is not symmetric, expected .*Take \(K \+ K"):
+    with pytest.raises(ValueError, match=r"kernel 2 is not symmetric"):
         kind(**PRECOMPUTED).fit(skewed, y)
     with pytest.raises(ValueError, match=r"ones on its diagonal, expected .*normalize_stack"):
         kind(**PRECOMPUTED).fit(2 * K, y)
@@ -181,16 +184,6 @@ def test_constant_kernels(model, iris):
 def test_class_weights_that_are_not_positive(weight, iris):
     with pytest.raises(ValueError, match=r"class_weight gives class 1 the weight .*, expected pos"):
         IMKPL(class_weight={1: weight}).fit(iris.X, iris.y)
-
-
-@KINDS
-def test_other_columns_at_predict(kind, iris):
-    frame = pd.DataFrame(iris.X, columns=list("abcd"))
-    model = kind(**SMALL).fit(frame, iris.y)
-    with pytest.raises(ValueError, match=r"(?s)feature names should match.*unseen at fit .*- z"):
-        model.predict(frame.rename(columns={"a": "z"}))
-    with pytest.raises(ValueError, match="same order as they were in fit"):
-        model.predict(frame[["b", "a", "c", "d"]])
 
 
 @KINDS

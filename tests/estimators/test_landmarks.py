@@ -9,16 +9,21 @@ from sklearn.datasets import make_classification
 
 from imkpl import IMKPL, ISKPL
 from imkpl.estimators import _fitted, _kernels
-from imkpl.estimators._constraints import Constraints
 from imkpl.estimators._kernels import count_landmarks, learn_kernels
-from imkpl.estimators._training import read_training
-from imkpl.kernels import FunctionKernel, PerFeatureGaussian, resolve_bank
+from imkpl.estimators._training import Constraints, read_training
+from imkpl.kernels import PerFeatureGaussian, resolve_bank
 from imkpl.solvers import solve_nqp_batch
 from reference.kernels import gaussian_stack
 
-SMALL = {"sparsity": 3, "n_prototypes": 9}
+SMALL = {"sparsity": 3, "n_prototypes": 9, "contrast": False}
 
-FEW = {"solver": "landmarks", "n_landmarks": 24, "sparsity": 3, "n_prototypes": 9}
+FEW = {
+    "solver": "landmarks",
+    "n_landmarks": 24,
+    "sparsity": 3,
+    "n_prototypes": 9,
+    "contrast": False,
+}
 # The shares of the three classes of wine are rounded down.
 N_FEW = 23
 MODELS = [IMKPL(**FEW), ISKPL(**FEW), IMKPL(**FEW, class_weight="balanced")]
@@ -72,17 +77,6 @@ def test_repeated_samples_equal_integer_weights(model, wine, rng):
     assert not weighted.codes_.toarray()[counts == 0].any()
 
 
-def test_names_of_classes_do_not_matter(wine):
-    names, model = np.array(["c", "a", "b"]), IMKPL(**FEW | {"n_prototypes": None})
-    plain = clone(model).fit(wine.X, wine.y)
-    named = clone(model).fit(wine.X, names[wine.y])
-    assert_array_equal(named.support_, plain.support_)
-    assert_allclose(named.kernel_weights_, plain.kernel_weights_, atol=1e-4)
-    proba = named.predict_proba(wine.new)[:, np.argsort(np.argsort(names))]
-    # The search stops early, and sums over classes are rounded differently.
-    assert_allclose(proba, plain.predict_proba(wine.new), atol=1e-2)
-
-
 def test_attributes_have_a_place_for_every_given_row(wine):
     model = IMKPL(**FEW).fit(wine.X, wine.y)
     exact = IMKPL(**SMALL).fit(wine.X, wine.y)
@@ -115,7 +109,7 @@ def test_bandwidths_are_those_of_all_samples(wine):
     model = IMKPL(**FEW).fit(wine.X, wine.y)
     everyone = PerFeatureGaussian().on(wine.X)
     live = np.flatnonzero(model.kernel_weights_)
-    assert_allclose(model._predictor.kernels.widths, everyone.widths[live])
+    assert_allclose(model._predictor.kernels.rates, everyone.rates[live])
     kernel = everyone.take(model.support_).combine(model.kernel_weights_)
     U = model.prototypes_.toarray()[:, model.support_]
     assert_allclose(np.einsum("is,st,it->i", U, kernel, U), 1.0, rtol=1e-10)
@@ -126,10 +120,14 @@ def test_accuracy_is_close_to_that_of_the_exact_solver():
         5000, 10, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0
     )
     train, test = slice(0, 1500), slice(1500, None)
-    exact = IMKPL(sparsity=5, n_prototypes=15).fit(X[train], y[train]).score(X[test], y[test])
-    model = IMKPL(sparsity=5, n_prototypes=15, solver="landmarks", n_landmarks=300).fit(
-        X[train], y[train]
+    exact = (
+        IMKPL(sparsity=5, n_prototypes=15, contrast=False)
+        .fit(X[train], y[train])
+        .score(X[test], y[test])
     )
+    model = IMKPL(
+        sparsity=5, n_prototypes=15, contrast=False, solver="landmarks", n_landmarks=300
+    ).fit(X[train], y[train])
     assert model.score(X[test], y[test]) > exact - 0.015
 
 
@@ -166,17 +164,17 @@ def test_the_seed_decides_and_none_is_a_seed(wine):
     models = [IMKPL(**FEW, random_state=seed).fit(wine.X, wine.y) for seed in (None, 0, 1)]
     assert_equal_models(models[0], models[1], wine.new)
     assert not np.array_equal(models[0].support_, models[2].support_)
-    source = np.random.RandomState(0)
-    assert_equal_models(models[0], IMKPL(**FEW, random_state=source).fit(wine.X, wine.y), wine.new)
 
 
+@pytest.mark.filterwarnings("ignore:No kernel tells the classes apart")
 def test_data_of_few_distinct_rows(rng):
     y = rng.integers(0, 2, 3000)
     X = (rng.random((3000, 6)) < 0.3 + 0.4 * y[:, None]).astype(float)
     exact = IMKPL(**SMALL).fit(X, y)
     model = IMKPL(**SMALL, solver="landmarks", n_landmarks=60).fit(X, y)
     part = landmarks_of(model, X, y)
-    assert_allclose(part.sample_weight.sum(), 3000)
+    counted = np.bincount(part.labels, part.sample_weight)
+    assert_allclose(counted / counted.sum(), np.bincount(y) / 3000)
     assert part.labels.size <= 60
     assert model.score(X, y) > exact.score(X, y) - 0.03
 
@@ -213,9 +211,6 @@ def test_calibration_keeps_the_shares_of_classes(rng, monkeypatch):
     # Landmarks count as the samples that they are, one of many.
     scale = samples.sample_weight.sum() / weight.sum()
     assert_allclose(samples.sample_weight[100:], weight[part.rows] * scale)
-    # What was no landmark has no part in the prototypes to take out.
-    assert_array_equal(samples.similarities[:100], samples.left_out[:100])
-    assert np.any(samples.similarities[100:] != samples.left_out[100:])
 
 
 def test_precomputed_kernels_have_landmarks(wine):
@@ -229,22 +224,9 @@ def test_precomputed_kernels_have_landmarks(wine):
     assert model.score(cross, wine.new_y) > 0.8
 
 
-def test_objects_have_landmarks(rng):
-    y = np.repeat([0, 1], 40)
-    texts = ["".join(rng.choice(list("abcd" if label else "cdef"), 8)) for label in y]
-
-    def overlap(x, z):
-        return len(set(x) & set(z))
-
-    kernel = FunctionKernel(overlap, pairwise=True, vector_input=False)
-    model = ISKPL(kernel, **FEW).fit(texts, y)
-    assert model.codes_.shape[0] == 80
-    assert model.score(texts, y) > 0.8
-
-
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_fewer_than_two_landmarks_per_class(kind, wine):
     sentence = r"n_landmarks=5, expected at least 6, 2 for each of the 3 classes. Raise it, or"
     with pytest.raises(ValueError, match=sentence):
         kind(solver="landmarks", n_landmarks=5).fit(wine.X, wine.y)
-    kind(solver="exact", n_landmarks=5, n_prototypes=3).fit(wine.X, wine.y)
+    kind(solver="exact", n_landmarks=5, n_prototypes=3, contrast=False).fit(wine.X, wine.y)

@@ -11,7 +11,7 @@ from imkpl import IMKPL, ISKPL
 from imkpl.estimators import _kernels
 from imkpl.kernels import ArrayColumns, ParquetColumns, sources
 
-SMALL = {"sparsity": 3, "n_prototypes": 9}
+SMALL = {"sparsity": 3, "n_prototypes": 9, "contrast": False}
 
 
 @pytest.mark.parametrize("model", [IMKPL(**SMALL), ISKPL(**SMALL)], ids=repr)
@@ -71,7 +71,7 @@ def test_many_rows_of_a_file_give_the_model_of_the_array(n_landmarks, tall, tmp_
     tall.to_parquet(tmp_path / "x.parquet", row_group_size=120)
     X, y = ParquetColumns(tmp_path / "x.parquet").split("kind")
     frame, weight = tall.drop(columns="kind"), np.arange(400) % 3
-    settings = {"n_landmarks": n_landmarks, "n_prototypes": 9, "sparsity": 3}
+    settings = {"n_landmarks": n_landmarks, "n_prototypes": 9, "contrast": False, "sparsity": 3}
     expected = IMKPL(**settings).fit(frame, y, sample_weight=weight)
     stored = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=frame.shape)
     stored[:] = frame
@@ -135,11 +135,11 @@ def test_data_sets_in_files(library, wine, tmp_path):
 
 def test_a_parquet_file_that_is_not_there(wine, tmp_path):
     pytest.importorskip("pyarrow")
-    with pytest.raises(FileNotFoundError, match=r"no file '.*gone.parquet'.*Check the path"):
+    with pytest.raises(FileNotFoundError, match=r"gone\.parquet"):
         IMKPL().fit(tmp_path / "gone.parquet", wine.y)
 
 
-def test_pandas_sparse_columns_are_read_or_get_our_sentence(wine):
+def test_pandas_sparse_columns_are_read(wine):
     frame = pd.DataFrame(np.where(np.median(wine.X, axis=0) < wine.X, wine.X, 0.0))
     frame.columns = [f"f{j}" for j in range(frame.shape[1])]
     sparse = frame.astype({"f1": "Sparse[float64]", "f2": pd.SparseDtype("float64", 0.0)})
@@ -147,12 +147,3 @@ def test_pandas_sparse_columns_are_read_or_get_our_sentence(wine):
     # Warnings are errors here: scikit-learn's about sparse columns must not show.
     model = IMKPL(**SMALL).fit(sparse, wine.y)
     assert_array_equal(model.predict_proba(sparse), dense.predict_proba(frame))
-    sentence = r"2 sparse columns and would take .*expected a sparse matrix\. Pass scipy"
-    with config_context(working_memory=1e-3), pytest.raises(ValueError, match=sentence):
-        IMKPL().fit(sparse, wine.y)
-
-
-def test_long_texts_of_cells_are_cut():
-    with pytest.raises(ValueError, match="could not convert string") as caught:
-        IMKPL("per_feature_gaussian").fit([["a" * 100_000], ["b"], ["c"], ["d"]], [0, 0, 1, 1])
-    assert len(str(caught.value)) < 2000

@@ -20,9 +20,10 @@ def wine():
 
 @pytest.fixture(scope="session", params=DECISIONS)
 def fitted(request, wine):
-    """A model of three classes, and samples that it has not seen."""
+    """A model of three classes, with contrasts if it votes, and samples that it has not seen."""
     X, y = wine
-    model = IMKPL(sparsity=3, max_kernels=5, n_prototypes=9, decision=request.param)
+    settings = {"decision": request.param, "contrast": request.param == "votes"}
+    model = IMKPL(sparsity=3, max_kernels=5, n_prototypes=9, **settings)
     model.fit(X[::2], y[::2])
     return model, X[1::2]
 
@@ -42,20 +43,15 @@ def voters(request):
     X, y = load_wine(return_X_y=True)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     K = np.stack([rbf_kernel(Z[:, cols], gamma=0.3) for cols in ([0, 1], [6], [9, 12])], axis=-1)
-    train, new = np.arange(0, 178, 2), np.arange(1, 178, 2)
     cells = [[*row, "low" if row[0] < 0 else None] for row in Z[:, :5].tolist()]
-    series = Z[:, :12].reshape(-1, 2, 6)
-    estimator, data = [
-        (IMKPL(n_prototypes=7), Z),
-        (IMKPL(n_prototypes=40), Z),
-        (IMKPL(["linear", "rbf"], n_prototypes=9), Z),
-        (IMKPL("precomputed", n_prototypes=6), K),
-        (IMKPL("per_column", n_prototypes=12), cells),
-        (IMKPL("global_alignment", n_prototypes=6), series),
-        (IMKPL("per_word", n_prototypes=6), sp.csr_array(np.maximum(Z, 0).round())),
+    series, words = Z[:, :12].reshape(-1, 2, 6), sp.csr_array(np.maximum(Z, 0).round())
+    model, X, new = [
+        (IMKPL(n_prototypes=7, contrast=True), Z[::2], Z[1::2]),
+        (IMKPL(n_prototypes=40), Z[::2], Z[1::2]),
+        (IMKPL(["linear", "rbf"], n_prototypes=9), Z[::2], Z[1::2]),
+        (IMKPL("precomputed", n_prototypes=6), K[::2, ::2], K[1::2, ::2]),
+        (IMKPL("per_column", n_prototypes=12, contrast=True), cells[::2], cells[1::2]),
+        (IMKPL("global_alignment", n_prototypes=6, contrast=True), series[::2], series[1::2]),
+        (IMKPL("per_word", n_prototypes=6, contrast=True), words[::2], words[1::2]),
     ][request.param]
-    if data is K:
-        return estimator.fit(K[np.ix_(train, train)], y[train]), K[np.ix_(new, train)]
-    if data is cells:
-        return estimator.fit([cells[i] for i in train], y[train]), [cells[i] for i in new]
-    return estimator.fit(data[train], y[train]), data[new]
+    return model.fit(X, y[::2]), new

@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,9 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
 from imkpl import IMKPL
-from imkpl.explanations.case_card import ALIKE, MOST_FEATURES, find_doubts
+from imkpl.explanations.case_card import ALIKE, MOST_FEATURES, _find_span, find_doubts
+from imkpl.explanations.show import percent, show_cell
+from imkpl.kernels import GlobalAlignment
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +29,7 @@ def patients():
     frame.loc[rng.random(120) < 0.15, "marker"] = np.nan
     frame.loc[rng.random(120) < 0.1, "smoker"] = None
     y = np.where(ill, "ill", "healthy")
-    model = IMKPL(n_prototypes=8, sparsity=3).fit(frame[::2], y[::2])
+    model = IMKPL(n_prototypes=8, sparsity=3, contrast=True).fit(frame[::2], y[::2])
     return model, frame[1::2]
 
 
@@ -43,7 +46,9 @@ def test_what_is_shown_adds_up_to_the_lead(voters, patients, fitted_two):
             card = json.loads(json.dumps(explanation.card(row).to_dict()))
             parts = [feature["for"] for feature in card["features"]]
             assert card["lead"] == pytest.approx(scores[row, -1] - scores[row, -2], abs=1e-12)
-            assert sum(parts) + card["rest"] == pytest.approx(card["lead"], abs=1e-10)
+            total = sum(parts) + card["bonus"] + card["rest"]
+            assert total == pytest.approx(card["lead"], abs=1e-10)
+            assert_told_alike(explanation, row, card)
             assert parts == sorted(parts, key=lambda part: -abs(part))
             assert len(parts) <= MOST_FEATURES
             assert card["answer"] == explanation.predicted[row]
@@ -51,16 +56,50 @@ def test_what_is_shown_adds_up_to_the_lead(voters, patients, fitted_two):
             assert card["supporting"]["prototype"] == explanation.main_prototypes[row]
 
 
-def test_the_cases_beside_it_are_real_training_cases(patients):
+def assert_told_alike(explanation, row, card):
+    """A card says of the lead what the table of contributions says."""
+    winner, runner_up = explanation.winners[row], explanation.runners_up[row]
+    table = explanation.feature_contributions()[row]
+    by_kernel = table[:, winner] - table[:, runner_up]
+    assert card["bonus"] == pytest.approx(by_kernel[-2], abs=1e-10)
+    by_feature = dict(
+        zip(
+            explanation.comparison.names,
+            by_kernel[:-2] @ explanation.comparison.owners,
+            strict=True,
+        )
+    )
+    for feature in card["features"]:
+        assert feature["for"] == pytest.approx(by_feature[feature["name"]], abs=1e-10)
+
+
+def test_the_cases_beside_it_are_the_nearest_of_their_prototypes(patients):
     model, X = patients
-    for card in read(model, X, range(0, 60, 7)):
+    nearness = model.predictor_.kernel(model.read_new(X))
+    places = {name: place for place, name in enumerate(model.explain(X[:1]).support_ids)}
+    rows, unlike = range(0, 60, 7), 0
+    for row, card in zip(rows, read(model, X, rows), strict=True):
         for side, label in (("supporting", card["answer"]), ("opposing", card["runner_up"])):
             one = card[side]
             place = model.support_ids_.tolist().index(one["case"])
             assert one["label"] == label == model.support_classes_[place]
-            mix = model.prototypes_[[one["prototype"]]].toarray().ravel()
-            assert model.support_[place] == np.argmax(mix)
+            mix = model.prototypes_[[one["prototype"]]]
+            assert one["n_cases"] == mix.nnz
+            part = mix[[0], [model.support_[place]]][0] / mix.sum()
+            assert one["part"] == pytest.approx(part)
+            behind = model.predictor_.mixes[[one["prototype"]]].indices
+            assert nearness[row, places[one["case"]]] >= nearness[row, behind].max() - 1e-9
             assert 0 < one["share"] <= 1
+            contrast = model.predictor_.contrasts[[one["prototype"]]]
+            assert (one["unlike"] is None) == (contrast.nnz == 0)
+            if one["unlike"] is not None:
+                other, unlike = one["unlike"], unlike + 1
+                assert other["label"] != label
+                assert other["n_cases"] == contrast.nnz
+                found = nearness[row, places[other["case"]]]
+                assert found >= nearness[row, contrast.indices].max() - 1e-9
+                total = contrast.data @ nearness[row, contrast.indices]
+                assert other["similarity"] == pytest.approx(total)
             for feature in card["features"]:
                 shown, value = feature[side], feature["value"]
                 if isinstance(shown, str):
@@ -69,6 +108,7 @@ def test_the_cases_beside_it_are_real_training_cases(patients):
                     ages = [X[:1].assign(age=age) for age in (value, shown)]
                     (alike,) = 1 - measure(model, *ages)[:, 0]
                     assert feature[f"near_{side}"] == (alike >= ALIKE)
+    assert unlike > 3
 
 
 def apply(X, row, change):
@@ -151,9 +191,9 @@ def test_values_that_training_does_not_have_are_named(patients):
     odd["age"], odd["smoker"] = 500.0, "pipe"
     (card,) = read(model, odd, [0])
     outside = {feature["name"]: feature["outside"] for feature in card["features"]}
-    assert outside == {"age": "above", "smoker": "unseen", "marker": None}
+    assert outside == {"age": "far above", "smoker": "unseen", "marker": None}
     low, high = model.predictor_.ranges[0]
-    assert f"age = 500 is above all training values ({low:.4g} to {high:.4g})." in card["notes"]
+    assert f"age = 500 is far above all training values ({low:.4g} to {high:.4g})." in card["notes"]
     assert "smoker = pipe did not occur in training." in card["notes"]
     odd["marker"] = np.nan
     (card,) = read(model, odd, [0])
@@ -166,8 +206,18 @@ def test_words_name_the_cases_and_mark_differences(patients):
     text, lines = str(card), str(card).splitlines()
     assert lines[0].startswith(f"Sample {card.case} is {card.answer} (")
     for side, label in ((card.supporting, card.answer), (card.opposing, card.runner_up)):
-        assert f"  For {label}: case {side['case']}, similarity {side['similarity']:.2f}" in text
-        assert f"{side['share']:.0%} of the votes" in text
+        assert f"  For {label}: like case {side['case']}, " in text
+        assert f"similarity {side['similarity']:.2f}, {percent(side['share'])} of the votes" in text
+        if side["n_cases"] > 1:
+            assert f"1 of {side['n_cases']} ({percent(side['part'])} of the prototype)" in text
+        other = side["unlike"]
+        if other is not None:
+            assert f"\n    unlike case {other['case']} ({other['label']})" in text
+            assert f"less {other['similarity']:.2f}\n" in text
+    favoured = card.answer if card.bonus > 0 else card.runner_up
+    has_row = abs(card.bonus) >= 0.0005
+    assert (f"head start of {favoured}" in text) == has_row
+    assert (f"head start of {favoured}" in card._repr_html_()) == has_row
     for feature in card.features:
         line = next(line for line in lines if line.startswith(f"  {feature['name']} "))
         assert f"{abs(feature['for']):.3f}" in line
@@ -221,9 +271,24 @@ def test_a_series_says_when_it_decides():
     assert "nan" not in card._repr_html_()
 
 
-class Drawing:
-    def _repr_svg_(self):
-        return "<svg></svg>"
+def test_a_summary_says_what():
+    rng = np.random.default_rng(0)
+    X, y = 0.3 * rng.standard_normal((30, 2, 20)), np.repeat([0, 1], 15)
+    X[15:, 1] += 3
+    level = IMKPL(GlobalAlignment(views=("level",)), n_prototypes=4).fit(X, y)
+    card = level.explain(X[20:21]).card(0)
+    assert card.series["summary"] == "level"
+    assert (card.series["from"], card.series["to"]) == (0, 19)
+    assert "alike in level" in str(card)
+    assert "the same part of the time" in card._repr_html_()
+    assert _find_span(np.array([0.0, 0.1, 0.5, 0.4, 0.0, 0.1])) == (2, 3)
+
+
+def test_numbers_are_written_as_people_read_them():
+    cells = [show_cell(value) for value in (15.1412, 12345.6, "f", True, None)]
+    assert cells == ["15.14", "12346", "f", "yes", "missing"]
+    shares = [percent(share) for share in (0.0, 0.001, 0.62, 0.998)]
+    assert shares == ["0%", "less than 1%", "62%", "over 99%"]
 
 
 def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
@@ -236,7 +301,8 @@ def test_samples_are_shown_by_a_function_of_the_user(patients, voters):
     assert shown[2].replace("<", "&lt;").replace(">", "&gt;") in card._repr_html_()
     image = model.explain(X, render=lambda row: b"\x89PNG123").card()
     assert 'src="data:image/png;base64,iVBORzEyMw=="' in image._repr_html_()
-    assert "<svg></svg>" in model.explain(X, render=lambda row: Drawing()).card()._repr_html_()
+    drawing = SimpleNamespace(_repr_svg_=lambda: "<svg></svg>")
+    assert "<svg></svg>" in model.explain(X, render=lambda row: drawing).card()._repr_html_()
     assert "<i>" in model.explain(X, render=lambda row: "<i>drawn</i>").card()._repr_html_()
     # Samples of other kinds are given as they are, and by name if only similarities are known.
     model, X = voters

@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 
@@ -12,6 +15,9 @@ import imkpl
 from imkpl import IMKPL, ISKPL
 from imkpl.explanations.explanation import write_chance
 from imkpl.kernels import PerFeatureGaussian
+from imkpl.model.evidence import collect_evidence
+from imkpl.model.predictor import Encoder, Predictor
+from imkpl.model.votes import Votes
 
 
 def test_the_table_adds_up_to_the_decision(fitted, fitted_two):
@@ -24,28 +30,29 @@ def test_the_table_adds_up_to_the_decision(fitted, fitted_two):
 
 
 def test_the_table_is_the_obvious_formula():
-    """Similarities by the definition of the kernels, split over prototypes and features."""
+    """Resemblances by the definition of the kernels, split over prototypes and features."""
     X, y = load_iris(return_X_y=True)
     train, new = X[::3], X[1::3]
-    model = IMKPL(sparsity=3, max_kernels=3, n_prototypes=6).fit(train, y[::3])
+    model = IMKPL(sparsity=3, max_kernels=3, n_prototypes=6, contrast=True).fit(train, y[::3])
+    assert model.contrasts_.nnz
     explanation = model.explain(new)
     table, votes = explanation.contributions(7), model.predictor_.votes
     live = np.flatnonzero(model.kernel_weights_)
     weights = model.kernel_weights_[live]
     widths = ((train[:, np.newaxis] - train) ** 2).mean(axis=(0, 1))[live]
     kernels = np.exp(-((new[7, live] - train[:, live]) ** 2) / widths)
-    parts = weights * (model.prototypes_ @ kernels)
+    parts = weights * ((model.prototypes_ - model.contrasts_) @ kernels)
     logs = votes.sharpness * (parts.sum(axis=1) + votes.bonuses)
     totals = [np.log(np.exp(logs[votes.classes == label]).sum()) for label in range(3)]
+    shares = np.exp(logs - np.array(totals)[votes.classes])
+    # Its parts, its bonus, and the logarithm of its share: their sum is the same in a class.
+    terms = np.column_stack([parts, votes.bonuses, -np.log(shares) / votes.sharpness])
+    second = votes.classes == np.argsort(totals)[-2]
     for label in range(3):
         own = votes.classes == label
-        strengths = np.exp(logs[own])
         score = (totals[label] - sorted(totals)[-2]) / votes.sharpness
-        # Each prototype has the share of its votes in the score of its class; beyond the
-        # similarity, which is a sum over kernels, the rest goes to kernels by their weights.
-        rest = score - parts[own].sum(axis=1)
-        said = parts[own] + rest[:, np.newaxis] * weights
-        expected = (strengths / strengths.sum())[:, np.newaxis] * said
+        # Each prototype has the share of its votes in the score of its class.
+        expected = shares[own, np.newaxis] * (terms[own] - shares[second] @ terms[second])
         assert_allclose(table[own, :, label], expected, atol=1e-12)
         assert np.all(table[~own, :, label] == 0)
         assert explanation.scores[7, label] == pytest.approx(score)
@@ -91,14 +98,15 @@ def test_features_come_with_their_evidence_and_answers_are_those_of_predict(fitt
     plain = explanation.to_dict()
     assert [one["evidence"] for one in plain["features"]] == pytest.approx(evidence)
     assert plain["expected_false_features"] == pytest.approx(model.expected_false_kernels_)
-    assert_allclose(explanation.to_frame("features")["evidence"], np.tile(evidence, 2))
+    told = explanation.to_frame("features").dropna()
+    assert_allclose(told["evidence"], np.tile(evidence, 2))
 
     explanation = model.explain(X)
     assert explanation.decision == model.decision
     assert_allclose(explanation.shares.sum(axis=1), 1.0)
     assert_array_equal(explanation.predicted, model.predict(X))
     assert_allclose(explanation.probabilities, model.predict_proba(X), rtol=1e-12)
-    assert_allclose(explanation.novelty, model.reconstruction_error(X), atol=1e-12)
+    assert_allclose(explanation.novelty, model.novelty(X), atol=1e-12)
 
 
 def test_where_the_code_disagrees_it_is_said(fitted):
@@ -134,6 +142,10 @@ def test_the_samples_behind_a_prototype_are_those_of_the_mix(fitted):
         expected = {f"bottle {2 * i}": row[i] / row.sum() for i in np.flatnonzero(row)}
         found = {explanation.support_ids[place]: share for place, share in behind}
         assert found == pytest.approx(expected)
+        unlike = {
+            explanation.support_ids[place] for place, _ in explanation.samples_unlike(prototype)
+        }
+        assert unlike == {f"bottle {2 * i}" for i in model.contrasts_[[prototype]].indices}
 
 
 def test_samples_are_called_by_the_index_of_their_frame(wine):
@@ -156,7 +168,8 @@ def test_a_dict_is_ready_for_json_and_says_the_same(fitted):
         assert sample["sample"] == X.index[index]
         assert sample["prediction"] == model.predict(X[:4])[index]
         total = np.sum([f["contributions"] for f in sample["features"]], axis=0)
-        assert_allclose(total + sample["base_scores"], sample["scores"], atol=1e-10)
+        total += np.sum([sample[key] for key in ("bonus", "rest", "base_scores")], axis=0)
+        assert_allclose(total, sample["scores"], atol=1e-10)
         assert sum(p["share"] for p in sample["prototypes"]) == pytest.approx(1, abs=9e-3)
         second = model.classes_[explanation.runners_up[index]]
         assert any(p["class"] == second for p in sample["prototypes"]) or model.decision == "share"
@@ -164,8 +177,9 @@ def test_a_dict_is_ready_for_json_and_says_the_same(fitted):
         shares = [p["share"] for p in sample["prototypes"]]
         assert shares == sorted(shares, reverse=True)
         for prototype in sample["prototypes"]:
-            assert sum(prototype["feature_shares"]) == pytest.approx(1)
+            assert sum(prototype["feature_parts"]) == pytest.approx(prototype["resemblance"])
             assert sum(s["share"] for s in prototype["samples"]) == pytest.approx(1)
+            assert {s["class"] for s in prototype["unlike"]}.isdisjoint({prototype["class"]})
         for feature in sample["features"]:
             assert feature["value"] == X[feature["name"]].iloc[index]
 
@@ -215,3 +229,33 @@ def test_classes_of_whole_floats_are_called_without_a_point(wine):
     explanation = model.explain(X[:1])
     assert explanation.predicted.dtype.kind == "i"
     assert ".0 (" not in str(explanation)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.5, 200.0), st.integers(1, 4), st.integers(2, 4))
+def test_scores_are_features_and_bonus_and_rest_whatever_votes(seed, sharpness, n_each, n_classes):
+    rng = np.random.default_rng(seed)
+    n_prototypes, n_support = n_each * n_classes, 12
+    samples = rng.normal(size=(n_support, 3))
+    mixes, contrasts = (
+        sp.csr_array(rng.exponential(size=shape) * (rng.random(shape) < 0.4))
+        for shape in [(n_prototypes, n_support)] * 2
+    )
+    votes = Votes(
+        np.repeat(np.arange(n_classes), n_each), rng.exponential(0.1, n_prototypes), sharpness
+    )
+    encoder = Encoder(np.eye(n_prototypes), np.eye(n_classes)[votes.classes], 2)
+    kernels = PerFeatureGaussian().on(samples)
+    weights, rows = rng.dirichlet(np.ones(3)), np.arange(n_support)
+    predictor = Predictor(kernels, weights, rows, mixes, contrasts, encoder, votes)
+    evidence = collect_evidence(predictor, rng.normal(size=(4, 3)))
+    resemblances, scores = evidence.compared.resemblances, evidence.encoding.scores
+    for row, total in enumerate(evidence.by_kernel()):
+        table, factors = evidence.table(row), evidence.factors(row)
+        assert_allclose(total.sum(axis=0), scores[row], rtol=0, atol=1e-9)
+        assert_allclose(table.sum(axis=0), total, rtol=0, atol=1e-9)
+        assert_allclose(table.sum(axis=1), evidence.by_prototype(row), rtol=0, atol=1e-9)
+        # Differences between classes: features are resemblances, and the bonus is bonuses alone.
+        shares = factors - factors[:, np.argsort(-scores[row], kind="stable")[1], None]
+        assert_allclose(total[:-2].sum(axis=0), resemblances[row] @ shares, atol=1e-9)
+        assert_allclose(total[-2], votes.bonuses @ shares, atol=1e-9)

@@ -1,5 +1,4 @@
-import sys
-
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -9,20 +8,15 @@ from numpy.testing import assert_allclose
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_contributions_sum_to_the_predicted_score_in_every_frame(fitted, backend):
     model, X = fitted
-    frame = model.explain(X[:3]).to_frame(backend=backend)
-    table = frame if backend == "polars" else pl.DataFrame(_columns(frame))
+    table = nw.from_native(model.explain(X[:3]).to_frame(backend=backend)).to_polars()
     totals = table.group_by("sample", maintain_order=True).agg(pl.col("contribution").sum())
     expected = model.decision_function(X[:3]).max(axis=1)
     assert_allclose(totals["contribution"].to_numpy(), expected, atol=1e-10)
     assert totals["sample"].to_list() == X.index[:3].tolist()
-    n_rows = 3 * model.prototypes_.shape[0] * np.count_nonzero(model.kernel_weights_)
+    n_rows = 3 * model.prototypes_.shape[0] * (np.count_nonzero(model.kernel_weights_) + 2)
+    assert table["feature"].to_list()[-2:] == ["bonus", "everything else"]
     assert table.height == n_rows
     assert set(table["class"]) <= set(model.classes_)
-
-
-def _columns(frame):
-    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
-    return {name: np.asarray(frame[name]).tolist() for name in names}
 
 
 def test_a_label_chooses_the_class_that_is_shared_out(fitted):
@@ -44,24 +38,15 @@ def test_views_have_a_row_for_each_thing(fitted):
     prototypes = explanation.to_frame("prototypes")
     assert_allclose(prototypes.groupby("sample")["share"].sum(), 1.0)
     assert len(prototypes) == explanation.shares.nnz
-    samples = explanation.to_frame("samples")
-    assert_allclose(samples.groupby("sample")["share"].sum(), 1.0)
-    assert_allclose(samples.groupby(["sample", "prototype"])["weight"].sum(), 1.0)
-    assert set(samples["training_sample"]) <= set(model.support_ids_)
 
 
-def test_wrong_names_get_a_sentence(fitted, monkeypatch):
+def test_wrong_names_get_a_sentence(fitted):
     model, X = fitted
     explanation = model.explain(X[:1])
     with pytest.raises(ValueError, match="part='reasons' is unknown, expected one of 'contri"):
         explanation.to_frame("reasons")
-    with pytest.raises(ValueError, match="backend='excel' is unknown, expected 'pandas'"):
-        explanation.to_frame(backend="excel")
     with pytest.raises(ValueError, match="label='Merlot' is not a class, expected one of Barbera"):
         explanation.to_frame(label="Merlot")
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ModuleNotFoundError, match="needs polars, which is not installed"):
-        explanation.to_frame(backend="polars")
 
 
 def test_shap_reads_the_contributions(fitted):

@@ -55,12 +55,13 @@ def draw_new(seed):
 
 @pytest.fixture(scope="module")
 def patients():
-    return IMKPL("per_column", n_prototypes=9, sparsity=3).fit(*draw_table(0))
+    return IMKPL("per_column", n_prototypes=9, sparsity=3, contrast=True).fit(*draw_table(0))
 
 
 def test_the_file_describes_the_model(patients, tmp_path):
     found = json.loads(export(patients, tmp_path / "m.json").read_text())
-    assert (found["format"], found["version"]) == ("imkpl portable model", 1)
+    assert (found["format"], found["version"]) == ("imkpl portable model", 2)
+    assert any(one["contrast_samples"] for one in found["prototypes"])
     assert set(found["missing_texts"]) == MISSING_TEXTS
     X, _ = draw_table(0)
     for place, feature in enumerate(found["features"]):
@@ -90,12 +91,14 @@ def run_graph(path, X):
     return dict(zip(names, outputs, strict=True)), meta
 
 
+@pytest.mark.parametrize("contrast", [False, True])
 @pytest.mark.parametrize("columns", [["far", "age"], ["crp", "far", "age", "dose"]])
-def test_a_graph_predicts_and_explains_numbers_as_the_library_does(columns, tmp_path):
+def test_a_graph_predicts_and_explains_numbers_as_the_library_does(columns, contrast, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed")
     X, y = draw_table(0)
     labels = y if len(columns) > 2 else np.unique(y, return_inverse=True)[1]
-    model = IMKPL(n_prototypes=7, sparsity=3).fit(X[columns], labels)
+    model = IMKPL(n_prototypes=7, sparsity=3, contrast=contrast).fit(X[columns], labels)
+    assert (model.contrasts_.nnz > 0) == contrast
     new = draw_new(1)[columns].astype(float)
     new = new.dropna() if len(columns) == 2 else new
     found, meta = run_graph(export(model, tmp_path / "m.onnx"), new)
@@ -104,13 +107,15 @@ def test_a_graph_predicts_and_explains_numbers_as_the_library_does(columns, tmp_
     explanation = model.explain(new)
     assert np.abs(found["scores"] - explanation.scores).max() < 1e-9
     assert meta["prototypes"] == explanation.prototype_classes.tolist()
-    assert meta["features"] == explanation.comparison.names
+    assert meta["features"] == [*explanation.comparison.names, "bonus", "everything else"]
+    owners = explanation.comparison.owners
     places = [meta["classes"].index(label) for label in meta["prototypes"]]
     for row, table in enumerate(found["contributions"]):
         # A prototype adds to the score of its own class only.
         whole = explanation.contributions(row)
-        expected = whole[np.arange(len(places)), :, places] @ explanation.comparison.owners
-        assert np.abs(table - expected).max() < 1e-9
+        expected = whole[np.arange(len(places)), :, places]
+        assert np.abs(table[:, :-2] - expected[:, :-2] @ owners).max() < 1e-9
+        assert np.abs(table[:, -2:] - expected[:, -2:]).max() < 1e-9
 
 
 def test_graphs_have_no_categories(patients, tmp_path, monkeypatch):

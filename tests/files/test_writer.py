@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from imkpl._writing import write_file, write_files
+from imkpl._writing import digest, write_file, write_files
 
 
 def mode_of(path):
@@ -140,3 +140,9 @@ def test_nothing_is_renamed_before_all_is_written(tmp_path, monkeypatch):
         write_files({model: b"2", page: b"2"})
     assert [model.read_bytes(), page.read_bytes()] == [b"1", b"1"]
     assert sorted(tmp_path.iterdir()) == [model, page]
+
+
+def test_a_digest_depends_on_where_parts_end():
+    found = [digest(b"ab", b"c"), digest(b"a", b"bc"), digest(b"abc"), digest()]
+    assert len(set(found)) == 4
+    assert len(digest(b"a", size=32)) == 32

@@ -13,31 +13,14 @@ from sklearn.base import clone
 
 import imkpl
 from fuzz import oracle
-from fuzz.inputs import (
-    BROKEN,
-    COLUMNS,
-    HOSTILE,
-    MARKUP,
-    SAME,
-    draw_labels,
-    draw_matrix,
-    wrap,
-)
+from fuzz.inputs import BROKEN, COLUMNS, HOSTILE, MARKUP, SAME, draw_labels, draw_matrix, wrap
 from imkpl import IMKPL, ISKPL
 from imkpl.kernels import FunctionKernel, Gaussian, PerFeatureGaussian
-from imkpl.measures import discrimination_score, interpretability_score, n_selected_kernels
 from imkpl.readers import ReadOptions, read_training_file
-from imkpl.solvers import minimize_on_simplex, project_onto_simplex, solve_nqp, solve_nqp_batch
+from imkpl.solvers import solve_nqp, solve_nqp_batch
 
 FITTED, REFUSED = "fitted", "refused"
-VECTOR_KERNELS = (
-    "per_feature_gaussian",
-    "per_column",
-    "rbf",
-    "linear",
-    "laplacian",
-    ["rbf", "linear"],
-)
+VECTOR_KERNELS = ("per_feature_gaussian", "per_column", "rbf", "laplacian", ["rbf", "linear"])
 DECISIONS = ("votes", "share")
 RULES = ("margin", "lp")
 SETTINGS = {
@@ -119,10 +102,8 @@ def path_case(source):
     sizes, cv = source.pick([(1, 2), [2], None]), source.pick([2, 3, 1])
     X = draw_matrix(source)
     wrapped = wrap(source, X)[1]
-    places, y, weight = draw_labels(source, len(X))
-    found, error = oracle.attempt(
-        lambda: imkpl.path(model, wrapped, y, sizes, cv, sample_weight=weight), wrapped, y, weight
-    )
+    places, y, _ = draw_labels(source, len(X))
+    found, error = oracle.attempt(lambda: imkpl.path(model, wrapped, y, sizes, cv), wrapped, y)
     if error is not None:
         return REFUSED
     scores = found.split_scores
@@ -255,14 +236,8 @@ def series_case(source):
         "ragged": lambda s: [[[1.0], [1.0, 2.0]] for _ in s],
     }
     X = changes["list" if source.chance(30) else source.pick(changes)](series)
-    model = IMKPL(
-        "per_view",
-        sparsity=2,
-        n_neighbors=1,
-        decision=source.pick(DECISIONS),
-        weight_rule=source.pick(RULES),
-        tol=source.pick(SETTINGS["tol"]),
-    )
+    drawn = {name: source.pick(SETTINGS[name]) for name in ("decision", "weight_rule", "tol")}
+    model = IMKPL("per_view", sparsity=2, n_neighbors=1, **drawn)
     places, y, weight = draw_labels(source, n)
     return judge_fit(model, X, y, weight, places, n)
 
@@ -361,62 +336,6 @@ def solver_case(source):
     return FITTED
 
 
-def simplex_case(source):
-    """Minima and projections on the simplex, or a sentence."""
-    H, c = _draw_gram(source)
-    total = source.pick([1.0, 2.0, 1e-300, 1e300, 0.0, -1.0, np.nan])
-    points, error = oracle.attempt(lambda: project_onto_simplex(c, total), c)
-    if error is None:
-        x = np.asarray(points)
-        oracle.require(np.isfinite(x).all() and np.all(x >= 0), "not on the simplex")
-        oracle.require(np.isclose(x.sum(), total, rtol=1e-9), f"sums to {x.sum()}, not {total}")
-    if H.shape[0] == H.shape[1]:
-        found, other = oracle.attempt(
-            lambda: minimize_on_simplex(lambda x: (0.5 * x @ H @ x + c @ x, H @ x + c), c.size), H
-        )
-        if other is None:
-            x = np.asarray(found.x)
-            oracle.require(np.isfinite(x).all() and np.all(x >= 0), "not on the simplex")
-    return REFUSED if error is not None else FITTED
-
-
-def measure_case(source):
-    """IP, DR and counts within their bounds, or a sentence."""
-    rng = source.generator()
-    mixes = draw_matrix(source, smallest=1, largest=8)
-    if source.chance(70):
-        mixes = np.abs(np.clip(mixes, -1e100, 1e100))
-    n = mixes.shape[1]
-    labels, owners = rng.integers(0, 3, n), rng.integers(0, 3, n)
-    wrapped = sp.csr_array(mixes) if source.chance(30) else wrap(source, mixes)[1]
-    K = None
-    if source.chance(60):
-        X = rng.standard_normal((n, 2))
-        K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-    absolute = source.chance(30)
-    ip, error = oracle.attempt(
-        lambda: interpretability_score(wrapped, labels, K, absolute=absolute), wrapped, labels, K
-    )
-    oracle.require(ip is None or 0 <= ip <= 100, f"IP is {ip}")
-    dr, other = oracle.attempt(
-        lambda: discrimination_score(wrapped, rng.integers(0, 3, len(mixes)), owners), wrapped
-    )
-    oracle.require(dr is None or 0 <= dr <= 100, f"DR is {dr}")
-    weights = mixes[:1].ravel()
-    count, _ = oracle.attempt(lambda: n_selected_kernels(weights), weights)
-    oracle.require(count is None or 0 <= count <= weights.size, "a wrong count")
-    return REFUSED if error is not None and other is not None else FITTED
-
-
-ARFF = """@relation a
-@attribute a numeric
-@attribute colour {red, blue}
-@attribute kind {cat, dog}
-@data
-""" + "".join(f"{i}.5,{'red' if i % 2 else '?'},{'cat' if i % 3 else 'dog'}\n" for i in range(12))
-TS = "@classLabel true cat dog\n@data\n" + "".join(
-    f"{i}.5,?,3:{i},-1e3,2:{'cat' if i % 3 else 'dog'}\n" for i in range(12)
-)
 # What often stands at a border of what is allowed.
 EDGES = [b"\x00", b"\xff", b"\x7f", b"\x80", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x00" * 8]
 WORDS = [b"nan", b"inf", b"1e999", b'"', b"'", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b"?", b"@",
@@ -438,8 +357,6 @@ def data_files():
     for ending, write in {
         "csv": lambda f: f.write(frame.to_csv(index=False).encode()),
         "tsv": lambda f: f.write(frame.to_csv(index=False, sep="\t").encode()),
-        "arff": lambda f: f.write(ARFF.encode()),
-        "ts": lambda f: f.write(TS.encode()),
         "xlsx": lambda f: frame.to_excel(f, index=False),
         "parquet": frame.to_parquet,
         "feather": frame.to_feather,
@@ -477,10 +394,9 @@ def mutate(source, content):
         elif kind == "repeat":
             data[place:place] = data[place : place + source.whole(1, 64)] * source.whole(1, 4)
         elif kind == "swap":
-            data[place : place + 4], data[other : other + 4] = (
-                data[other : other + 4],
-                data[place : place + 4],
-            )
+            kept = data[place : place + 4]
+            data[place : place + 4] = data[other : other + 4]
+            data[other : other + 4] = kept
     return bytes(data)
 
 
@@ -490,8 +406,7 @@ def reader_case(source):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"a.{ending}"
         path.write_bytes(mutate(source, data_files()[ending]))
-        options = ReadOptions(target=None if ending in ("arff", "ts") else "kind")
-        data, error = oracle.attempt(lambda: read_training_file(path, options))
+        data, error = oracle.attempt(lambda: read_training_file(path, ReadOptions(target="kind")))
     if error is not None:
         return REFUSED
     oracle.require(len(data) > 0, "no rows")
@@ -556,11 +471,8 @@ KINDS = {
     "parameters": parameter_case,
     "saving": saving_case,
     "solvers": solver_case,
-    "simplex": simplex_case,
-    "measures": measure_case,
     "readers": reader_case,
     "laws": law_case,
 }
 # Cases of a kind that `make fuzz` runs for one of the others: slow ones fewer.
-SHARES = {"paths": 0.3, "series": 0.5, "readers": 6, "solvers": 4, "simplex": 4}
-SHARES |= {"measures": 4, "vectors": 3}
+SHARES = {"paths": 0.3, "series": 0.5, "readers": 6, "solvers": 4, "vectors": 3}

@@ -12,25 +12,11 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 DOCUMENTED = (ValueError, TypeError, OSError)
 # What numpy, scipy and pandas say to programmers, not to users.
 INNARDS = (
-    "broadcast",
-    "not aligned",
-    "matmul",
-    "ufunc",
-    "truth value",
-    "not supported between instances",
-    "out of bounds",
-    "unhashable",
-    "has no attribute",
-    "object is not",
-    "cannot reshape",
-    "dimension mismatch",
-    "zero-size",
-    "SVD",
-    "singular",
-    "'NoneType' object",
-    "inhomogeneous",
+    "broadcast", "not aligned", "matmul", "ufunc", "truth value", "not supported between instances",
+    "out of bounds", "unhashable", "has no attribute", "object is not", "cannot reshape",
+    "dimension mismatch", "zero-size", "SVD", "singular", "'NoneType' object", "inhomogeneous",
     "Traceback",
-)
+)  # fmt: skip
 SHORTEST = 20
 MOST_WARNINGS = 3
 QUIET = (ConvergenceWarning, DataConversionWarning, FutureWarning)
@@ -47,13 +33,14 @@ def require(claim, sentence):
 
 
 def is_raised(error):
-    """Whether a line of imkpl or scikit-learn raised it, and not an accident in another library."""
+    """Whether a line that checks input raised it, and not an accident in another library."""
     trace = error.__traceback__
     while trace.tb_next is not None:
         trace = trace.tb_next
     name = trace.tb_frame.f_code.co_filename
     line = linecache.getline(name, trace.tb_lineno).strip()
-    return line.startswith("raise") and ("/imkpl/" in name or "/sklearn/" in name)
+    ours = ("imkpl", "sklearn", "narwhals")
+    return line.startswith("raise") and any(f"/{package}/" in name for package in ours)
 
 
 def check_error(error):
@@ -82,13 +69,8 @@ def snapshot(value):
     if isinstance(value, dict):
         return [(repr(key), snapshot(one)) for key, one in value.items()]
     if hasattr(value, "to_numpy") and hasattr(value, "columns"):
-        names, index = list(value.columns), getattr(value, "index", None)
-        return (
-            repr(names),
-            repr(list(getattr(value, "dtypes", ()))),
-            snapshot(value.to_numpy()),
-            repr(index),
-        )
+        seen = [list(value.columns), list(getattr(value, "dtypes", ()))]
+        return repr([*seen, getattr(value, "index", None)]), snapshot(value.to_numpy())
     if hasattr(value, "to_numpy"):
         return snapshot(value.to_numpy()), repr(getattr(value, "index", None))
     return repr(value) if not hasattr(value, "__next__") else None
@@ -163,7 +145,7 @@ def check_measures(model, labels):
 
     places = np.unique(np.asarray(model.classes_, dtype=object).astype(str), return_inverse=True)[1]
     owners = places[np.argmax(model.class_shares_, axis=1)]
-    ip = interpretability_score(model.class_shares_, places, absolute=False)
+    ip = interpretability_score(model.class_shares_, places)
     require(0 <= ip <= 100, f"IP is {ip}")
     if hasattr(model, "codes_"):
         dr = discrimination_score(model.codes_, labels, owners)

@@ -9,10 +9,9 @@ from contracts.bank import check_bank
 from imkpl._progress import listening
 from imkpl._threads import limited_threads
 from imkpl.kernels import GlobalAlignment, align, expected_alignment
-from imkpl.kernels.align import align_cross, align_pairs, find_self_similarities
-from imkpl.kernels.alignment import SeriesKernels, split_losses
+from imkpl.kernels.align import align_cross, align_pairs, find_self_similarities, split_losses
+from imkpl.kernels.alignment import VIEWS, SeriesKernels
 from imkpl.kernels.forms import Form
-from imkpl.kernels.views import VIEWS
 from imkpl.series import SeriesSet
 from reference.alignment import (
     alignment_kernel,
@@ -38,6 +37,10 @@ def random_series(rng, lengths, n_channels=3, missing=0.1):
     return SeriesSet.from_list(arrays)
 
 
+def widths_of(kernels):
+    return [kernel.rate**-2 for kernel in kernels.each]
+
+
 def scaled(*arrays):
     """One channel, local kernel exp(-(x - y)**2)."""
     return SeriesSet.from_list([np.asarray(a, dtype=np.float64)[np.newaxis] for a in arrays])
@@ -51,9 +54,8 @@ def scaled(*arrays):
         {"length": 7, "views": ("values", "differences")},
         {"length": None, "scales": (0.1, 1.0), "views": ("values", "differences")},
         {"length": None, "groups": {"a": [0, 2], "b": [1]}},
-        {"length": None, "triangular": 6},
-        {"length": None, "views": ("level", "patterns"), "windows": (2,), "groups": {"a": [1]}},
-        {"length": 9, "views": ("spectrum", "trend"), "groups": {"a": [0, 2]}, "windows": (4,)},
+        {"length": None, "views": ("level", "patterns"), "groups": {"a": [1]}},
+        {"length": 9, "views": ("spectrum", "trend"), "groups": {"a": [0, 2]}},
         {"length": 9, "views": ("values", "spread"), "groups": "weighed", "scales": (0.5, 2.0)},
     ],
 )
@@ -132,7 +134,7 @@ def test_the_recursion_sums_over_all_alignments(rng):
 
     expected = kernel(x, y) / np.sqrt(kernel(x, x) * kernel(y, y))
     pair = SeriesSet.from_list([x, y])
-    assert_allclose(align_cross(pair, pair, 0)[0, 1], expected, rtol=1e-13)
+    assert_allclose(align_cross(pair, pair)[0, 1], expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("bandwidth", [0.1, 30.0, 4000.0])
@@ -151,7 +153,7 @@ def test_long_series_agree_with_log_space(rng, bandwidth):
         [0.5],
     ]
     series = scaled(*(np.asarray(a) / np.sqrt(bandwidth) for a in arrays))
-    found = align_cross(series, series, 0)
+    found = align_cross(series, series)
     assert np.all((found >= 0) & (found <= 1))
     assert_allclose(np.diag(found), 1.0, rtol=1e-15)
     norms = [log_alignment(log_local(one, one, 1.0)) for one in series]
@@ -167,15 +169,15 @@ def test_every_level_and_reach_agrees_with_log_space(rng, size, monkeypatch):
     series = scaled(*arrays, 3 * size * rng.standard_normal(150))
     pairs = np.arange(6).repeat(6), np.tile(np.arange(6), 6)
     assert np.ptp(align._find_levels(series, series, *pairs)) > 0
-    norms = find_self_similarities(series, 0)
+    norms = find_self_similarities(series)
     assert np.any(norms.reaches > 0)
     assert norms.reaches[4] == 0
-    found = align_cross(series, series, 0)
+    found = align_cross(series, series)
     expected = [[alignment_kernel(x, y, 1.0) for y in series] for x in series]
     assert_allclose(found, expected, rtol=0, atol=1e-12)
     # Without a reach: what is beyond it is less than 1e-13.
     monkeypatch.setattr(align, "MOST_BELOW", 1e9)
-    assert_allclose(found, align_cross(series, series, 0), rtol=0, atol=2e-13)
+    assert_allclose(found, align_cross(series, series), rtol=0, atol=2e-13)
 
 
 def test_few_alignments_touch_a_far_diagonal():
@@ -196,36 +198,15 @@ def log_constant_alignment(n, m, log_kernel):
     return logsumexp(ways + (n_steps + 1) * log_kernel)
 
 
-def test_five_thousand_steps_neither_overflow_nor_vanish(rng):
-    noise = rng.standard_normal(5000).cumsum() / 5000
-    level = 0.5 / np.sqrt(5000)
-    series = scaled(
-        np.zeros(5000), np.full(5000, level), np.zeros(4900), noise, noise, rng.permutation(noise)
-    )
-    norms = find_self_similarities(series, 0)
-    rows, columns = np.array([0, 0, 3, 3]), np.array([1, 2, 4, 5])
-    found = align_pairs(series, series, rows, columns, 0, (norms, norms))
-    assert_allclose(found[2], 1.0, rtol=1e-14)
-    assert 0.1 < found[3] < 1
-    norm = log_constant_alignment(5000, 5000, 0.0)
-    e = np.exp(-(level**2))
-    unlike = np.exp(log_constant_alignment(5000, 5000, np.log(e / (2 - e))) - norm)
-    assert_allclose(found[0], unlike, rtol=0, atol=1e-9)
-    shorter = log_constant_alignment(5000, 4900, 0.0)
-    expected = np.exp(shorter - (norm + log_constant_alignment(4900, 4900, 0.0)) / 2)
-    assert 0.1 < expected < 0.9
-    assert_allclose(found[1], expected, rtol=0, atol=1e-9)
-
-
 def test_two_thousand_steps_agree_with_log_space(rng):
     walk = rng.standard_normal(2000).cumsum() / 1200
     noise = rng.standard_normal(2000) / 60
     arrays = [np.zeros(2000), np.full(2000, 0.01), noise, walk, walk[600:1800]]
     series = scaled(*arrays)
-    norms = find_self_similarities(series, 0)
+    norms = find_self_similarities(series)
     # Identical, constant, unrelated, and of unequal lengths.
     rows, columns = np.array([3, 0, 2, 3]), np.array([3, 1, 3, 4])
-    found = align_pairs(series, series, rows, columns, 0, (norms, norms))
+    found = align_pairs(series, series, rows, columns, (norms, norms))
     assert np.all((found >= 0) & (found <= 1))
     own = {i: log_long_alignment(arrays[i], arrays[i]) for i in (0, 2, 3, 4)}
     # All constant series have the same local kernels with themselves.
@@ -245,32 +226,14 @@ def test_results_do_not_depend_on_threads_or_on_the_grouping_of_pairs(rng):
     # Some pairs are near and some are not; some have a reach.
     sizes = np.repeat(rng.choice([0.01, 0.2], n), series.lengths)
     series = SeriesSet(series.values * sizes, series.starts)
-    norms = find_self_similarities(series, 0)
+    norms = find_self_similarities(series)
     rows, columns = (part.ravel() for part in np.mgrid[:n, :n])
-    whole = align_pairs(series, series, rows, columns, 0, (norms, norms))
+    whole = align_pairs(series, series, rows, columns, (norms, norms))
     few = rng.permutation(n * n)[:40]
-    part = align_pairs(series, series, rows[few], columns[few], 0, (norms, norms))
+    part = align_pairs(series, series, rows[few], columns[few], (norms, norms))
     assert_array_equal(part, whole[few])
     with limited_threads(1):
-        assert_array_equal(align_cross(series, series, 0).ravel(), whole)
-
-
-@pytest.mark.parametrize("width", [0, 5])
-def test_single_precision_is_right_to_six_digits(rng, width):
-    series = random_series(rng, LENGTHS, 2, 0.0)
-    single = SeriesSet(series.values.astype(np.float32) / 8, series.starts)
-    double = SeriesSet(series.values / 8, series.starts)
-    assert_allclose(
-        align_cross(single, single, width), align_cross(double, double, width), atol=2e-6
-    )
-
-
-def test_single_precision_of_the_bank_keeps_channels_far_from_zero(rng):
-    X = random_series(rng, [20] * 6, 1, 0.0)
-    far = SeriesSet(X.values + 1e5, X.starts)
-    expected = GlobalAlignment().on(X).evaluate(0)
-    found = GlobalAlignment(dtype="float32").on(far).evaluate(0)
-    assert_allclose(found, expected, atol=1e-5)
+        assert_array_equal(align_cross(series, series).ravel(), whole)
 
 
 def test_a_missing_step_is_left_out():
@@ -285,18 +248,16 @@ def test_bandwidth_is_the_mean_squared_difference_times_the_length(rng):
     kernels = GlobalAlignment(scales=(1.0, 0.5)).on(X)
     steps = X.values[0]
     expected = 6 * np.mean((steps[:, None] - steps) ** 2)
-    assert_allclose(kernels.widths[:2], [expected, expected / 2], rtol=1e-12)
+    assert_allclose(widths_of(kernels)[:2], [expected, expected / 2], rtol=1e-12)
     group = GlobalAlignment(groups={"g": [0, 1]}).on(X)
-    assert_allclose(group.widths[0], kernels.widths[0] + kernels.widths[2], rtol=1e-12)
-    given = GlobalAlignment(bandwidth=[1.0, 4.0], scales=(1.0, 2.0)).on(X)
-    assert_allclose(given.widths, [1.0, 2.0, 4.0, 8.0])
+    assert_allclose(widths_of(group)[0], widths_of(kernels)[0] + widths_of(kernels)[2], rtol=1e-12)
 
 
 def test_integer_weights_are_copies(rng):
     X = random_series(rng, [5, 9, 14, 6], 2)
     counts, bank = np.array([1, 3, 0, 2]), GlobalAlignment(views=("values", "differences"))
     weighted, copied = bank.on(X, counts), bank.on(X[np.repeat(np.arange(4), counts)])
-    assert_allclose(weighted.widths, copied.widths, rtol=1e-12)
+    assert_allclose(widths_of(weighted), widths_of(copied), rtol=1e-12)
     assert weighted.length == copied.length == 7
     assert weighted.shape == (4, 4)
 
@@ -307,7 +268,7 @@ def test_a_constant_channel_is_the_constant_kernel(rng):
     kernels = GlobalAlignment(length=None, views=("values", "differences")).on(flat)
     assert_array_equal(kernels.evaluate(1), 1.0)
     assert_array_equal(kernels.cross(X).evaluate(3), 1.0)
-    assert np.isinf(kernels.widths[1])
+    assert kernels.each[1].rate == 0
 
 
 def test_lengths_are_made_equal_where_they_differ_much(rng):
@@ -318,24 +279,7 @@ def test_lengths_are_made_equal_where_they_differ_much(rng):
     assert GlobalAlignment(length=30).on(X).length == 30
 
 
-def test_a_triangular_kernel_ends_at_its_width():
-    series = scaled(np.zeros(10), np.zeros(13), np.zeros(14), np.zeros(400))
-    found = align_cross(series, series, 4)
-    assert found[0, 1] > 0
-    assert_array_equal(found[0, 2:], 0.0)
-    assert_array_equal(np.diag(found), 1.0)
-
-
-@pytest.mark.parametrize("width", [2, 18])
-def test_a_band_may_touch_no_more_than_a_corner_of_a_tile(rng, width):
-    # Tiles of 16 by 32 cells: at these widths one cell of a tile is inside.
-    series = scaled(rng.standard_normal(64), rng.standard_normal(64))
-    expected = alignment_kernel(series[0], series[1], 1.0, width)
-    assert expected > 0
-    assert_allclose(align_cross(series, series, width)[0, 1], expected, rtol=1e-12)
-
-
-def test_names_tell_channel_view_window_and_width(rng):
+def test_names_tell_channel_view_and_width(rng):
     X = random_series(rng, [4, 5], 2)
     named = SeriesSet(X.values, X.starts, ("u", "v"))
     kernels = GlobalAlignment(scales=(1.0, 0.5), views=("values", "differences")).on(named)
@@ -346,10 +290,6 @@ def test_names_tell_channel_view_window_and_width(rng):
     assert group.kernel_names(["a", "b"]) == ["hand"]
     assert group.kernel_columns is None
     assert_array_equal(kernels.kernel_columns, [0, 0, 1, 1, 0, 0, 1, 1])
-    bank = GlobalAlignment(views=("values", "level"), windows=(1, 2), groups={"left": [0]})
-    names, halves = bank.on(X).kernel_names(), ("0-50", "25-75", "50-100")
-    assert names[:4] == ["left", *(f"left ({half} % of time)" for half in halves)]
-    assert names[4:] == ["left (level)", *(f"left (level, {half} % of time)" for half in halves)]
 
 
 def test_kept_kernels_know_their_channels_among_all(rng):
@@ -374,21 +314,12 @@ def test_kept_kernels_know_their_channels_among_all(rng):
         ({"length": 0}, "positive whole"),
         ({"length": "always"}, "'auto'"),
         ({"length": True}, "positive whole"),
-        ({"triangular": 2.5}, "whole number of time steps"),
-        ({"bandwidth": -1.0}, "must be positive"),
-        ({"groups": {}}, "no groups"),
-        ({"dtype": "float16"}, "float64"),
+        ({"groups": {}}, "with at least one"),
         ({"views": "values"}, "must be a tuple of different names among values, differences"),
         ({"views": ("values", "mood")}, "must be a tuple of different names"),
         ({"views": ()}, "must be a tuple of different names"),
-        ({"windows": (2, 2)}, r"positive whole numbers, such as \(1, 2, 4\)"),
-        ({"windows": (0,)}, "positive whole numbers"),
-        ({"windows": (None,)}, "positive whole numbers"),
         ({"groups": "all"}, "must be 'weighed' or a mapping"),
-        ({"groups": "weighed", "bandwidth": 2.0}, "two rules for widths"),
-        ({"channel_weights": [1.0, 1.0]}, "numbers of at least 0, not all of them 0"),
-        ({"groups": "weighed", "channel_weights": [1, -1]}, "numbers of at least 0"),
-        ({"groups": "weighed", "channel_weights": [0, 0]}, "not all of them 0"),
+        ({"channel_weights": [1.0, 1.0]}, "need groups='weighed'"),
     ],
 )
 def test_bad_settings_are_explained(settings, message):
@@ -402,12 +333,11 @@ def test_bad_samples_are_explained(rng):
         GlobalAlignment(groups={"a": [0, 2]}).on(X)
     with pytest.raises(ValueError, match="Group 'a'"):
         GlobalAlignment(groups={"a": ["u"]}).on(X)
-    with pytest.raises(ValueError, match="has shape \\(3,\\)"):
-        GlobalAlignment(bandwidth=[1.0, 2.0, 3.0]).on(X)
     with pytest.raises(ValueError, match=r"values up to .* expected at most 1e\+150"):
         GlobalAlignment().on(SeriesSet(X.values * 1e200, X.starts))
-    with pytest.raises(ValueError, match=r"has shape \(3,\), expected \(2,\): one per channel"):
-        GlobalAlignment(groups="weighed").weighed(np.ones(3)).on(X)
+    for weights in ([1, 1, 1], [1, -1], [0, 0]):
+        with pytest.raises(ValueError, match="must be 2 numbers of at least 0, one per channel"):
+            GlobalAlignment(groups="weighed").weighed(np.array(weights)).on(X)
     kernels = GlobalAlignment().on(X)
     for some in (kernels, kernels.select([1]).narrowed()):
         with pytest.raises(ValueError, match="reads channel 1"):
@@ -467,21 +397,17 @@ def pair(rng):
     return rng.standard_normal((2, 6)), rng.standard_normal((2, 8))
 
 
-@pytest.mark.parametrize("triangular", [None, 4])
-def test_visits_are_the_gradient_by_finite_differences(pair, triangular):
+def test_visits_are_the_gradient_by_finite_differences(pair):
     x, y = pair
-    bank = GlobalAlignment(
-        length=None, triangular=triangular, groups={"both": [0, 1]}, bandwidth=2.0
-    )
-    kernels = bank.on([x, y])
-    local = log_local(x, y, 2.0, triangular)
+    kernels = GlobalAlignment(length=None, groups={"both": [0, 1]}).on([x, y])
+    local = log_local(x, y, widths_of(kernels)[0])
     gradient, step = np.zeros(local.shape), 1e-5
     for cell in np.ndindex(local.shape):
         change = np.zeros(local.shape)
         change[cell] = step
         rise = log_alignment(local + change) - log_alignment(local - change)
         gradient[cell] = rise / (2 * step)
-    found = expected_alignment(kernels, "both", x, y)
+    found = expected_alignment(kernels, 0, x, y)
     assert_allclose(found.visits, gradient, atol=1e-8)
     assert_allclose(found.similarity, kernels.evaluate(0)[0, 1], rtol=1e-14)
 
@@ -500,12 +426,11 @@ def test_every_step_is_aligned_at_least_once(pair):
 
 def test_two_thousand_unlike_steps_are_safe(rng):
     x, y = rng.standard_normal((1, 2000)), rng.standard_normal((1, 1500)) + 30
-    kernels = GlobalAlignment(length=None, bandwidth=1.0).on([x, y])
+    kernels = GlobalAlignment(scales=(1e-4,), length=None).on([x, y])
     found = expected_alignment(kernels, 0, x, y)
     assert np.all(np.isfinite(found.visits))
     assert_allclose(found.visits[-1, -1], 1.0)
     assert found.visits.sum(axis=1).min() > 1 - 1e-9
-    assert_allclose(found.x_shares.sum(), 1.0)
 
 
 def test_agreement_shows_where_series_differ(rng):
@@ -515,7 +440,6 @@ def test_agreement_shows_where_series_differ(rng):
     kernels = GlobalAlignment().on([x, y, rng.standard_normal((1, 40))])
     found = expected_alignment(kernels, 0, x, y)
     assert 20 <= np.argmin(found.y_agreement) < 25
-    assert_allclose(found.y_shares.sum(), 1.0)
     assert found.x_agreement[:10].min() > found.y_agreement[20:25].max()
     assert np.all((found.x_agreement >= 0) & (found.x_agreement <= 1))
 
@@ -532,39 +456,26 @@ def test_times_are_those_of_the_given_series():
     assert_array_equal(expected_alignment(one, 0, x, y).y_times, [3])
 
 
-def test_series_out_of_reach_have_no_alignment():
-    x, y = np.zeros((1, 3)), np.ones((1, 9))
-    kernels = GlobalAlignment(length=None, triangular=2).on([x, y])
-    found = expected_alignment(kernels, 0, x, y)
-    assert found.similarity == 0
-    assert_array_equal(found.visits, 0.0)
-    assert_allclose(found.x_shares, 1 / 3)
-
-
 def test_a_bad_pair_is_explained(pair):
     x, y = pair
     kernels = GlobalAlignment().on([x, y])
-    with pytest.raises(ValueError, match="none of the kernels channel 0, channel 1"):
-        expected_alignment(kernels, "u", x, y)
-    with pytest.raises(ValueError, match="kernel indices"):
+    with pytest.raises(IndexError, match="out of bounds"):
         expected_alignment(kernels, 2, x, y)
-    with pytest.raises(ValueError, match="x has shape \\(6,\\)"):
+    with pytest.raises(ValueError, match=r"Series 0 .* has shape \(6,\)"):
         expected_alignment(kernels, 0, x[0], y)
-    with pytest.raises(ValueError, match="y has 2 series"):
-        expected_alignment(kernels, 0, x, SeriesSet.from_list([y, y]))
     with pytest.raises(ValueError, match="1 channels, but a kernel reads channel 1"):
-        expected_alignment(kernels, 1, x[:1], y)
+        expected_alignment(kernels, 1, x[:1], y[:1])
 
 
 def test_no_view_depends_on_the_units_of_a_channel(rng):
     X = rng.standard_normal((9, 2, 30)).cumsum(axis=2)
-    bank = GlobalAlignment(views=VIEWS, windows=(1, 4))
+    bank = GlobalAlignment(views=VIEWS)
     here, there = bank.on(X), bank.on(1000 * X + 5)
     for index in range(here.n_kernels):
         assert_allclose(here.evaluate(index), there.evaluate(index), rtol=1e-6, atol=1e-9)
 
 
-def test_windows_of_a_single_step_keep_it():
+def test_series_of_a_single_step_have_all_views():
     single = SeriesSet.from_list([[[3.0]], [[5.0]]])
-    values = GlobalAlignment(length=None, views=VIEWS, windows=(4,)).on(single).pairs([0], [1])
+    values = GlobalAlignment(length=None, views=VIEWS).on(single).pairs([0], [1])
     assert np.all((values > 0) & (values <= 1))

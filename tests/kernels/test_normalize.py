@@ -12,12 +12,10 @@ from imkpl.kernels import (
     FunctionKernel,
     GlobalAlignment,
     KernelStack,
-    Normalized,
     PerFeatureGaussian,
     Precomputed,
 )
 from imkpl.kernels.normalize import AveragedKernels, divide_by_variance, normalized
-from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.series import SeriesSet
 from reference.kernels import feature_space_variance, normalized_stack, per_feature_stack
 
@@ -51,14 +49,11 @@ def test_laws_of_unit_diagonals_with_samples_of_zero_norm():
         Y = X if Y is None else Y
         return normalized_stack(linear_and_squares(X, Y), norms(X), norms(Y))
 
-    kernels = check_bank(Normalized(KernelStack(["linear", squares])), X, Y, dense, rtol=1e-12)
+    kernels = normalized(KernelStack(["linear", squares]).on(X))
+    check_kernels(kernels, dense(X, None), Y, dense(Y, X), rtol=1e-12)
     K = kernels.evaluate(0)
     assert K[4, 4] == 1
     assert K[4, 0] == 0
-
-
-def test_unit_diagonals_are_left_alone():
-    assert isinstance(Normalized(PerFeatureGaussian()).on(make_data()[0]), FeatureKernels)
 
 
 def test_a_fit_normalizes_what_has_no_unit_norms_on_average():
@@ -66,12 +61,6 @@ def test_a_fit_normalizes_what_has_no_unit_norms_on_average():
     features, linear = PerFeatureGaussian().on(X), KernelStack(["linear"]).on(X)
     assert normalized(features) is features
     assert_array_equal(normalized(linear).diagonal(), 1.0)
-
-
-def test_normalized_kernels_are_not_linear():
-    kernels = Normalized(KernelStack(["linear"])).on(make_data()[0])
-    with pytest.raises(ValueError, match="NormalizedKernels are not linear in the samples"):
-        kernels.with_mixes(np.ones((1, 29)) / 29)
 
 
 @pytest.mark.parametrize("has_unit_diagonal", [True, False])
@@ -118,22 +107,15 @@ def test_constant_kernels_get_factor_zero():
 
 
 def test_kernels_that_are_no_inner_products_are_refused():
-    kernels = Normalized(KernelStack([lambda X, Y: -X @ Y.T])).on(make_data()[0])
+    kernels = normalized(KernelStack([lambda X, Y: -X @ Y.T]).on(make_data()[0]))
     with pytest.raises(ValueError, match="0 or more"):
         kernels.evaluate(0)
 
 
 def test_samples_of_vanishing_norm_are_one_point():
     X = np.array([[1e-160], [2e-160], [1.0]])
-    found = Normalized(KernelStack(["linear"])).on(X).evaluate(0)
+    found = normalized(KernelStack(["linear"]).on(X)).evaluate(0)
     assert_array_equal(found, [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-
-
-def test_wrappers_of_precomputed_kernels_take_rows_and_columns():
-    X, _ = make_data()
-    stack, rows = per_feature_stack(X, X, X), np.array([3, 9, 1])
-    kernels = Normalized(Precomputed()).on_rows(stack, rows)
-    assert_array_equal(kernels.evaluate(2), stack[np.ix_(rows, rows)][:, :, 2])
 
 
 def mean_of(stack, groups):
@@ -162,18 +144,15 @@ def test_laws_of_means_of_kernels_per_feature():
     kernels = check_bank(Averaged(PerFeatureGaussian(), GROUPS), X, Y, dense, rtol=1e-11)
     assert kernels.kernel_columns is None
     assert kernels.input_columns.tolist() == [0, 1, 2, 3]
-    assert kernels.cells(0) is None
 
 
-def test_groups_of_one_column_each_show_its_value():
+def test_groups_of_one_column_each_know_it():
     X, _ = make_columns()
     bank = Averaged(PerFeatureGaussian(scales=(0.5, 2.0)), {"last": [4], "first": [0]})
     kernels = bank.on(X)
     assert kernels.kernel_columns.tolist() == [4, 0]
-    assert kernels.cells(3) == [X[3, 4], X[3, 0]]
     kept = kernels.take([3]).narrowed()
     assert kept.kernel_columns.tolist() == [4, 0]
-    assert kept.cells(0) == [X[3, 4], X[3, 0]]
 
 
 def test_laws_of_means_of_alignment_kernels_and_of_their_tables():
@@ -208,7 +187,9 @@ def test_a_weight_is_the_weight_of_a_group():
     X = rng.standard_normal((40, 6))
     X[:, [1, 4]] += 8 * y[:, np.newaxis]
     groups = {"noise": [0, 2], "signal": [1, 4], "more noise": [3, 5]}
-    model = IMKPL(Averaged(PerFeatureGaussian(), groups), max_kernels=1, n_prototypes=2)
+    model = IMKPL(
+        Averaged(PerFeatureGaussian(), groups), max_kernels=1, n_prototypes=2, contrast=False
+    )
     model.fit(X[::2], y[::2])
     assert model.kernel_names_ == ["noise", "signal", "more noise"]
     assert model.kernel_weights_.tolist() == [0, 1, 0]

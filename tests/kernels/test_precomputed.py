@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank, check_kernels
 from imkpl.kernels import GlobalAlignment, PerFeatureGaussian, Precomputed, normalize_stack
+from imkpl.kernels.custom import StackKernels
 from imkpl.kernels.forms import Form
-from imkpl.kernels.normalize import divide_by_variance
-from imkpl.kernels.precomputed import StackKernels, Tabulated
+from imkpl.kernels.normalize import Tabulated, divide_by_variance
 from imkpl.series import SeriesSet
 from reference.kernels import gaussian_stack
 
@@ -114,7 +114,6 @@ def changed(index, value):
             "kernel 4 does not.*normalize_stack",
         ),
         (lambda: normalize_stack(changed((3, 3, 4), 0.0)), "Kernel 4 has diagonal entries"),
-        (lambda: Precomputed().on(make_stack()).cross(np.ones((2, 27))), "kernel 4 is used"),
     ],
 )
 def test_bad_input_is_explained(call, sentence):
@@ -155,7 +154,7 @@ def test_wrappers_pass_tables_on(series):
 
 def test_tables_hold_no_samples(series):
     table = GlobalAlignment().on(series).tabulated()
-    with pytest.raises(ValueError, match="hold no samples, so that others cannot be compared"):
+    with pytest.raises(ValueError, match="A table holds no samples"):
         table.cross(series)
-    with pytest.raises(ValueError, match="hold no samples, and read none"):
+    with pytest.raises(ValueError, match="A table holds no samples"):
         table.read(series, Form())

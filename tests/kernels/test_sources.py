@@ -8,13 +8,13 @@ from sklearn import config_context
 
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels import sources as module
-from imkpl.kernels.blocks import RowBlocks
 from imkpl.kernels.forms import Form
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.sources import (
     LARGEST_GAP,
     ArrayColumns,
     ParquetColumns,
+    RowBlocks,
     SparseColumns,
     as_source,
     has_row_blocks,
@@ -85,7 +85,7 @@ def test_a_view_reads_its_rows_only(source, table):
 def test_banks_take_a_source_for_an_array(source, table, rng):
     X = table.astype(np.float64)
     plain, other = PerFeatureGaussian().on(X), PerFeatureGaussian().on(source)
-    assert_allclose(other.widths, plain.widths)
+    assert_allclose(other.rates, plain.rates)
     weights, M = rng.random(90), rng.standard_normal((12, 12))
     assert_allclose(other.combine(weights), plain.combine(weights))
     assert_allclose(other.contract(M), plain.contract(M))
@@ -105,7 +105,8 @@ def test_banks_take_a_source_for_an_array(source, table, rng):
 
 def test_blocks_of_a_source_are_read_one_at_a_time(table):
     data = Dataset(table)
-    kernels = PerFeatureGaussian(bandwidth=1.0).on(ArrayColumns(data))
+    kernels = PerFeatureGaussian().on(ArrayColumns(data))
+    data.reads.clear()
     with config_context(working_memory=16 * 12 * 10 / 2**20):
         kernels.combine(np.ones(90))
     assert max(stop - start for start, stop in data.reads) <= 10

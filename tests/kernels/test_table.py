@@ -1,7 +1,5 @@
 """Kernels on columns of tables against the sentences of their rule."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,7 +31,7 @@ def make_rows(seed=0, n=41, n_words=4, missing=0.2):
         words,
         some(words[::-1]),
         some(rng.standard_normal(n).tolist()),
-        rng.integers(0, 3, n).tolist(),
+        [f"code {code}" for code in rng.integers(0, 3, n)],
     )
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -67,13 +65,13 @@ def tables():
 
 @pytest.fixture
 def kernels(tables):
-    return PerColumn(categorical=[4]).on(tables[1])
+    return PerColumn().on(tables[1])
 
 
 def test_laws(tables):
     train, X, Y = tables
     assert any("pink" in row for row in cells_of(Y))
-    check_bank(PerColumn(categorical=[4]), X, Y, dense_twin(train), rtol=1e-12)
+    check_bank(PerColumn(), X, Y, dense_twin(train), rtol=1e-12)
 
 
 @settings(max_examples=20, deadline=None)
@@ -89,7 +87,7 @@ def test_laws_for_any_shape(n, m, missing, seed):
     # A column of missing words is numeric to the reader.
     new = read_table(new)[:, [0, 1, 3, 4]]
     X, train = X[:, [0, 1, 3, 4]], [[*row[:2], *row[3:]] for row in train]
-    check_bank(PerColumn(categorical=[3]), X, new, dense_twin(train, (1, 3)), rtol=1e-11)
+    check_bank(PerColumn(), X, new, dense_twin(train, (1, 3)), rtol=1e-11)
 
 
 def test_samples_may_be_given_in_any_form(tables, kernels):
@@ -97,7 +95,7 @@ def test_samples_may_be_given_in_any_form(tables, kernels):
     weights = np.arange(1.0, 1 + kernels.n_kernels)
     frame = pd.DataFrame(train, columns=["x0", "x1", "x2", "x3", "x4"])
     for given_as in (train, frame, np.array(train, dtype=object)):
-        again = PerColumn(categorical=[4]).on(given_as)
+        again = PerColumn().on(given_as)
         assert_array_equal(again.combine(weights), kernels.combine(weights))
 
 
@@ -124,8 +122,6 @@ def test_every_path_is_right_for_many_categories():
     assert_allclose(found, exact, rtol=0, atol=bound)
     # Other than the exact sum: the grid was used.
     assert np.all(found != exact)
-    narrow = replace(kernels, tolerance=None).contract_rows(rows, signs)
-    assert_allclose(narrow, exact, rtol=1e-9)
 
 
 def test_tables_of_numbers_have_the_kernels_of_features_to_the_last_bit():
@@ -158,8 +154,8 @@ def test_an_integer_weight_is_so_many_copies(seed):
     rows, counts = make_rows(seed, 12), rng.integers(0, 4, 12)
     counts[0] = 2
     repeated = [row for row, count in zip(rows, counts, strict=True) for _ in range(count)]
-    weighted = PerColumn(categorical=[4]).on(rows, counts)
-    copied = PerColumn(categorical=[4]).on(repeated)
+    weighted = PerColumn().on(rows, counts)
+    copied = PerColumn().on(repeated)
     assert weighted.vocabularies() == copied.vocabularies()
     assert weighted.kernel_names() == copied.kernel_names()
     assert_allclose(weighted.fills, copied.fills, rtol=1e-14)
@@ -171,32 +167,22 @@ def test_kernels_do_not_depend_on_the_order_of_rows_or_on_names_of_categories(ta
     weights = np.arange(1.0, 1 + kernels.n_kernels)
     K = kernels.combine(weights)
     order = np.random.default_rng(0).permutation(len(train))
-    shuffled = PerColumn(categorical=[4]).on([train[i] for i in order])
+    shuffled = PerColumn().on([train[i] for i in order])
     assert_allclose(shuffled.combine(weights), K[np.ix_(order, order)], rtol=1e-13)
     other = dict(zip(WORDS, ("z", "a", "q", "b", "c"), strict=True))
     renamed = [
         [other.get(cell, cell) if isinstance(cell, str) else cell for cell in r] for r in train
     ]
-    assert_allclose(PerColumn(categorical=[4]).on(renamed).combine(weights), K, rtol=1e-13)
-
-
-def test_numbers_listed_as_categorical_are_compared_as_categories():
-    X = pd.DataFrame({"code": [1, 2, 10], "size": [1.0, 2.0, 10.0]})
-    for listed in (["code"], [0], np.array([0])):
-        kernels = PerColumn(categorical=listed).on(X)
-        assert_allclose(kernels.evaluate(0), np.eye(3), atol=1e-200)
-    # The same codes in a column that became one of floats because a cell is missing.
-    new = pd.DataFrame({"code": [10.0, np.nan], "size": [1.0, 1.0]})
-    assert_allclose(evaluate(kernels, 0, new), [[0, 0, 1], [0, 0, 0]], atol=1e-200)
+    assert_allclose(PerColumn().on(renamed).combine(weights), K, rtol=1e-13)
 
 
 def test_what_is_shown_of_a_row():
-    frame = pd.DataFrame({"age": [31, None, 54], "sex": ["f", "m", None], "id": [1, 2, 3]})
-    kernels = PerColumn(categorical=["id"]).on(frame)
-    assert kernels.kernel_names() == ["age", "sex", "id", "age is missing", "sex is missing"]
-    assert kernels.cells(1) == [None, "m", 2, True, False]
-    assert kernels.values(2, ["age", "sex", "id"]) == {"age": 54.0, "sex": None, "id": 3}
-    assert kernels.vocabularies() == (None, ("f", "m", None), (1, 2, 3), None, None)
+    frame = pd.DataFrame({"age": [31, None, 54], "sex": ["f", "m", None], "size": [1, 2, 3]})
+    kernels = PerColumn().on(frame)
+    assert kernels.kernel_names() == ["age", "sex", "size", "age is missing", "sex is missing"]
+    assert kernels.cells(1) == [None, "m", 2.0, True, False]
+    assert kernels.values(2, ["age", "sex", "size"]) == {"age": 54.0, "sex": None, "size": 3}
+    assert kernels.vocabularies() == (None, ("f", "m", None), None, None, None)
     assert_array_equal(kernels.ranges(), [[31, 54], [np.nan, np.nan], [1, 3]])
     narrow = kernels.select([4, 2]).narrowed()
     assert narrow.samples.shape == (3, 2)
@@ -230,21 +216,6 @@ def test_tables_are_read_in_the_form_of_the_training_part():
         TableKernels.read(frame.rename(columns={"sex": "gender"}), form)
     with pytest.raises(ValueError, match="X has 1 row, expected at least 2 to learn from"):
         TableKernels.read(frame[:1], Form())
-
-
-@pytest.mark.parametrize("listed", ["code", [1.5], [True], 3, [["a"]]], ids=repr)
-def test_a_list_of_categorical_columns_is_names_or_places(listed):
-    with pytest.raises(ValueError, match="must be a list of names or places of columns"):
-        PerColumn(categorical=listed)
-
-
-@pytest.mark.parametrize("key", ["size", 2, -1])
-def test_an_unknown_categorical_column_is_named(key):
-    X = pd.DataFrame({"code": [1, 2], "age": [1.0, 2.0]})
-    with pytest.raises(
-        ValueError, match=f"lists {key!r}, expected .* 0 to 1. The columns are code, age"
-    ):
-        PerColumn(categorical=["code", key]).on(X)
 
 
 @pytest.mark.parametrize(

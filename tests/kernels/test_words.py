@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.kernels import Averaged, Normalized, PerWord
+from imkpl.kernels import Averaged, PerWord
 from imkpl.kernels.forms import Form
 from imkpl.kernels.words import Documents, WordKernels
 from reference.kernels import word_stack
@@ -62,7 +62,6 @@ def test_norms_are_one_on_average_over_the_training_part():
     assert_allclose(shares @ kernels.diagonal(), occurs)
     assert kernels.has_unit_norms
     assert not kernels.has_unit_diagonal
-    assert Normalized(PerWord()).on(X).has_unit_diagonal
 
 
 def test_negative_weights_of_words_keep_their_sign():

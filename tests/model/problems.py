@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from imkpl.kernels import KernelStack, Normalized, PerFeatureGaussian
-from imkpl.kernels.normalize import divide_by_variance
+from imkpl.kernels import KernelStack, PerFeatureGaussian
+from imkpl.kernels.normalize import divide_by_variance, normalized
 from imkpl.model.cover import cover
 from imkpl.model.kernel_choice import start_as_printed
 from imkpl.model.margin_choice import MarginStart
@@ -44,7 +44,7 @@ def make_data(seed, n_samples=14, n_classes=3, n_features=4):
     return X, labels, rng.uniform(0.2, 3.0, n_samples)
 
 
-def pose(kernels, labels, sample_weight=None, multiplicity=None, sharpness=0.0, **chosen):
+def pose(kernels, labels, sample_weight=None, multiplicity=None, **chosen):
     """A problem before kernels are chosen; samples count once, unless weights are given."""
     ones, n_kernels = np.ones(labels.size), kernels.n_kernels
     return Problem(
@@ -55,13 +55,15 @@ def pose(kernels, labels, sample_weight=None, multiplicity=None, sharpness=0.0, 
         settings=Settings(**chosen),
         kernel_indices=np.arange(n_kernels),
         separation_loss=LinearSeparation(np.zeros(n_kernels)),
-        sharpness=sharpness,
     )
 
 
-def make_problem(X, labels, sample_weight, rule="margin", n_neighbors=2, max_kernels=None, **terms):
-    """Problem, neighbourhoods and first weights, as in IMKPL."""
+def make_problem(
+    X, labels, sample_weight, rule="margin", n_neighbors=2, max_kernels=None, ridge=0.0, **terms
+):
+    """Problem, neighbourhoods and first weights, as in IMKPL; contrasts if there is a ridge."""
     chosen = {
+        "decision": "share",
         "discrimination": 0.3,
         "separation": 1.0,
         "interpretability": 0.2,
@@ -69,7 +71,7 @@ def make_problem(X, labels, sample_weight, rule="margin", n_neighbors=2, max_ker
         "code_sparsity": 2,
     }
     kernels = PerFeatureGaussian().on(X, sample_weight)
-    problem = pose(kernels, labels, sample_weight, **(chosen | terms))
+    problem = replace(pose(kernels, labels, sample_weight, **(chosen | terms)), ridge=ridge)
     if rule == "margin":
         problem = scale_kernels(problem)
     n_kernels = problem.kernels.n_kernels
@@ -94,7 +96,7 @@ def with_settings(problem, **chosen):
 
 def first_state(problem, weights, n_prototypes):
     """Prototypes on the samples that cover the classes, without codes."""
-    return cover(problem, weights, n_prototypes, problem.combine(weights))[1]
+    return cover(problem, weights, n_prototypes, problem.combine(weights))
 
 
 def total(problem, state):
@@ -102,29 +104,46 @@ def total(problem, state):
 
 
 def make_case(
-    seed=0, rule="margin", n_samples=14, n_classes=3, n_features=4, n_prototypes=5, **settings
+    seed=0,
+    rule="margin",
+    n_samples=14,
+    n_classes=3,
+    n_features=4,
+    n_prototypes=5,
+    sharpness=0.0,
+    **settings,
 ):
+    """A case of votes if there is a sharpness, else of shares."""
     data = make_data(seed, n_samples, n_classes, n_features)
+    settings["decision"] = "votes" if sharpness else "share"
     problem, neighborhoods, weights = make_problem(*data, rule, **settings)
-    state = first_state(problem, weights, n_prototypes)
+    state = replace(first_state(problem, weights, n_prototypes), sharpness=sharpness)
     return Case(problem, neighborhoods, rule, freeze(state))
 
 
 def make_random_case(seed=0, n_prototypes=4, **settings):
     """A case whose state is no start but any sparse feasible point.
 
-    With votes, prototypes are pure and sorted, every class has one, and strengths differ.
+    With votes, prototypes are pure and sorted, every class has one, and strengths differ. With a
+    ridge they have contrasts.
     """
     case = make_case(seed, n_prototypes=n_prototypes, **settings)
     rng = np.random.default_rng(seed + 1)
     problem, n_samples = case.problem, case.problem.labels.size
     prototypes = sparse_rows(rng, n_prototypes, n_samples, problem.sparsity, at_least=1)
-    if problem.sharpness > 0:
+    if problem.settings.has_votes:
         prototypes = pure_rows(rng, problem, n_prototypes)
     codes = sparse_rows(rng, n_samples, prototypes.shape[0], problem.settings.code_sparsity)
     weights = rng.dirichlet(np.ones(problem.kernels.n_kernels))
     log_strengths = rng.standard_normal(prototypes.shape[0])
-    state = State(prototypes, codes, weights, problem.combine(weights), log_strengths)
+    sharpness, contrasts = case.state.sharpness, sp.csr_array(prototypes.shape)
+    state = State(
+        prototypes, codes, weights, problem.combine(weights), log_strengths, contrasts, sharpness
+    )
+    if problem.ridge > 0:
+        is_other = problem.prototype_classes(state)[:, None] != problem.labels
+        rows = rows_among(rng, is_other, problem.contrast_sparsity, at_least=0)
+        state = replace(state, contrasts=sp.csr_array(0.2 * rows))
     return replace(case, state=freeze(rescale(state)))
 
 
@@ -132,11 +151,15 @@ def pure_rows(rng, problem, n_rows):
     """Mixes of samples of one class each, at least one for every class, sorted by class."""
     n_classes = len(problem.members)
     owners = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_rows)])
-    dense = np.zeros((max(n_rows, n_classes), problem.labels.size))
-    for row, owner in zip(dense, np.sort(owners[: len(dense)]), strict=True):
-        own = problem.members[owner]
-        mixes = sparse_rows(rng, 1, own.size, problem.sparsity, at_least=1)
-        row[own] = mixes.toarray()[0]
+    owners = np.sort(owners[: max(n_rows, n_classes)])
+    return rows_among(rng, owners[:, None] == problem.labels, problem.sparsity, at_least=1)
+
+
+def rows_among(rng, may_be, n_entries, at_least):
+    """Sparse rows of the entries that may be."""
+    dense = np.zeros(may_be.shape)
+    for row, places in zip(dense, map(np.flatnonzero, may_be), strict=True):
+        row[places] = sparse_rows(rng, 1, places.size, n_entries, at_least).toarray()[0]
     return sp.csr_array(dense)
 
 
@@ -153,9 +176,8 @@ def freeze(state):
     """The same state in arrays that raise when written to."""
     for field in fields(state):
         part = getattr(state, field.name)
-        is_dense = isinstance(part, np.ndarray)
-        arrays = [part] if is_dense else [part.data, part.indices, part.indptr]
-        for array in arrays:
+        is_sparse = sp.issparse(part)
+        for array in [part.data, part.indices, part.indptr] if is_sparse else [np.asarray(part)]:
             array.flags.writeable = False
     return state
 
@@ -163,7 +185,7 @@ def freeze(state):
 def linear_kernels(case):
     """One kernel on the centred samples of a case, negative somewhere."""
     X = case.problem.kernels.samples
-    return Normalized(KernelStack(["linear"])).on(X - X.mean(axis=0))
+    return normalized(KernelStack(["linear"]).on(X - X.mean(axis=0)))
 
 
 def pairs(listed):
@@ -189,29 +211,32 @@ def slow_terms(case, state, weights=None):
         "lp": lambda: slow.local_separation(combined, same, other, a),
         "margin": lambda: slow.hinge_loss(combined, same, other, a, loss.target),
         # Margins that no weights can raise: the rule leaves them aside.
-        "alike": lambda: 0.0,
-    }[case.rule if case.rule != "margin" or hasattr(loss, "target") else "alike"]()
+        "none": lambda: 0.0,
+    }[case.rule if case.rule != "margin" or hasattr(loss, "target") else "none"]()
     return {
         "reconstruction": scale * slow.reconstruction(K, U, G, a),
         "discrimination": scale * terms.discrimination * slow.discrimination(K, U, G, labels, a),
         "interpretability": scale * terms.interpretability * slow.interpretability(U, labels),
         "separation": terms.separation * separation,
         "regularization": loss.ridge / 2 * sum(w**2 for w in weights),
-        "votes": VOTE_WEIGHT * slow_vote_term(problem, state, K) if problem.sharpness > 0 else 0.0,
+        "votes": VOTE_WEIGHT * slow_vote_term(problem, state, K) if terms.has_votes else 0.0,
     }
 
 
 def slow_vote_term(problem, state, K):
-    """J_vote of prototypes scaled to unit norm under the kernel K, with its ridge."""
+    """J_vote of prototypes scaled to unit norm under the kernel K, with its ridges."""
     owners = [int(problem.labels[np.flatnonzero(u)[0]]) for u in state.prototypes.toarray()]
-    return slow_votes.cross_entropy(
-        slow_votes.similarities_to(K, state.prototypes.toarray()),
+    mixes = slow_votes.voting_mixes(K, state.prototypes.toarray(), state.contrasts.toarray())
+    loss = slow_votes.cross_entropy(
+        slow_votes.resemblances_to(K, mixes),
         owners,
         problem.labels.tolist(),
         problem.sample_weight,
-        problem.sharpness,
+        state.sharpness,
         state.log_strengths,
-    ) + slow_votes.strength_penalty(problem.sample_weight, state.log_strengths, STRENGTH_RIDGE)
+    )
+    loss += slow_votes.strength_penalty(problem.sample_weight, state.log_strengths, STRENGTH_RIDGE)
+    return loss + slow_votes.mix_penalty(K, mixes, owners, state.sharpness, problem.ridge)
 
 
 rules = st.sampled_from(["lp", "margin"])
@@ -219,6 +244,8 @@ seeds = st.integers(0, 10_000)
 strengths = st.sampled_from([0.0, 0.2, 1.0, 5.0])
 # 0 without votes; from a whisper to nearly the nearest prototype alone.
 sharpnesses = st.sampled_from([0.0, 1.0, 8.0, 80.0])
+# 0 without contrasts.
+ridges = st.sampled_from([0.0, 0.03, 0.3])
 all_settings = st.fixed_dictionaries(
     {
         "seed": seeds,
@@ -235,5 +262,6 @@ all_settings = st.fixed_dictionaries(
         "sparsity": st.integers(1, 5),
         "code_sparsity": st.integers(1, 4),
         "sharpness": sharpnesses,
+        "ridge": ridges,
     }
 )

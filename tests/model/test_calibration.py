@@ -1,18 +1,17 @@
 """Probabilities: similarities without the sample itself, and one temperature."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 from imkpl.model.calibration import (
     LOG_RANGE,
     CalibrationSamples,
-    calibrate,
-    leave_one_out_similarities,
+    find_temperature,
+    leave_out,
+    leave_out_contrasts,
 )
 from imkpl.model.predictor import FORBIDDEN
 
@@ -31,13 +30,8 @@ def prototypes(kernel):
     return mixes / np.sqrt(np.einsum("is,st,it->i", mixes, kernel, mixes))[:, None]
 
 
-def leave_one_out(kernel, prototypes, counts):
-    mixes, squares = sp.csr_array(prototypes), np.diagonal(kernel)
-    return leave_one_out_similarities(kernel @ prototypes.T, mixes, squares, counts)
-
-
 def test_left_out_similarity_is_that_to_the_prototype_without_the_sample(kernel, prototypes):
-    found = leave_one_out(kernel, prototypes, np.ones(8))
+    found = leave_out(sp.csr_array(prototypes), kernel)
     for sample in range(8):
         for owner in range(3):
             rest = prototypes[owner].copy()
@@ -49,19 +43,22 @@ def test_left_out_similarity_is_that_to_the_prototype_without_the_sample(kernel,
             assert found[sample, owner] == pytest.approx(expected, rel=1e-10)
 
 
-def test_a_sample_that_stands_for_two_stays_when_one_is_left_out(kernel, prototypes):
-    counts = np.ones(8)
-    counts[[0, 6]] = 2.0
-    found = leave_one_out(kernel, prototypes, counts)
-    assert_allclose(found[[0, 6]], (kernel @ prototypes.T)[[0, 6]])
-    single = leave_one_out(kernel, prototypes, np.ones(8))
-    others = [1, 2, 3, 4, 5, 7]
-    assert_allclose(found[others], single[others])
+def test_a_contrast_without_the_sample_keeps_its_other_coefficients(kernel, prototypes):
+    contrasts = 0.3 * prototypes[:2]
+    found = leave_out_contrasts(sp.csr_array(contrasts), kernel)
+    for sample in range(8):
+        rest = contrasts * (np.arange(8) != sample)
+        assert_allclose(found[sample], rest @ kernel[sample], atol=1e-12)
 
 
-def find_temperature(scores, labels, weight):
-    predictor = SimpleNamespace(score=lambda similarities: similarities)
-    return calibrate(predictor, CalibrationSamples(scores, scores, labels, weight))
+def test_samples_are_usable_if_their_class_has_a_prototype_without_them(kernel, prototypes):
+    left_out = leave_out(sp.csr_array(prototypes), kernel)
+    labels = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    samples = CalibrationSamples(left_out, left_out - 1, labels, np.arange(8.0))
+    kept = samples.usable(np.array([0, 1, 2]))
+    # Sample 6 is the only prototype of its class.
+    assert_array_equal(kept.sample_weight, [0, 1, 2, 3, 4, 5, 7])
+    assert_array_equal(kept.resemblances, kept.similarities - 1)
 
 
 def test_temperature_has_the_smallest_smoothed_log_loss_on_a_grid(rng):

@@ -14,6 +14,7 @@ from model.problems import (
     make_data,
     make_problem,
     make_random_case,
+    ridges,
     rules,
     seeds,
     total,
@@ -22,7 +23,7 @@ from reference import objective as slow
 
 
 def one_round(problem, state):
-    learn = update_voters if problem.sharpness > 0 else update_prototypes
+    learn = update_voters if problem.settings.has_votes else update_prototypes
     for update in (update_codes, learn, update_weights):
         state = update(problem, state)
     return state
@@ -67,12 +68,13 @@ def test_names_of_classes_permute_the_result(seed, rule):
 
 
 @laws
-@given(seeds, rules)
-def test_a_round_of_votes_permutes_with_samples_and_classes(seed, rule):
-    # L-BFGS adds up in the order of samples: equal up to where its rounding errors lead.
+@given(seeds, rules, ridges)
+def test_a_round_of_votes_permutes_with_samples_and_classes(seed, rule, ridge):
+    # L-BFGS adds up in the order of samples: equal up to where its rounding errors lead, with
+    # contrasts to others among samples that matter little.
     X, labels, weight = make_data(seed, n_samples=20)
     order, names = np.random.default_rng(seed).permutation(20), np.array([2, 0, 1])
-    settings = {"sharpness": 6.0, "code_sparsity": 1}
+    settings = {"decision": "votes", "code_sparsity": 1, "ridge": ridge}
     problem, _, weights = make_problem(X, labels, weight, rule, **settings)
     start = first_state(problem, weights, 6)
     plain = one_round(problem, start)
@@ -82,7 +84,8 @@ def test_a_round_of_votes_permutes_with_samples_and_classes(seed, rule):
     other_start = first_state(other_problem, weights, 6)
     other = one_round(other_problem, other_start)
     assert total(other_problem, other_start) == pytest.approx(total(problem, start), rel=1e-6)
-    assert total(other_problem, other) == pytest.approx(total(problem, plain), rel=1e-3)
+    limit = 1e-2 if ridge else 1e-6
+    assert total(other_problem, other) == pytest.approx(total(problem, plain), rel=limit)
     owners, new_owners = problem.prototype_classes(plain), other_problem.prototype_classes(other)
     assert_array_equal(np.sort(names[owners]), new_owners)
 
@@ -93,13 +96,13 @@ def test_the_votes_of_an_integer_weight_are_those_of_so_many_copies(seed, rule):
     case = make_random_case(seed, rule=rule, n_samples=8, sharpness=5.0)
     problem, state = case.problem, case.state
     counts = np.random.default_rng(seed).integers(1, 4, 8)
-    similarities = (state.prototypes @ state.kernel).T
+    resemblances = (state.mixes @ state.kernel).T
     owners = problem.prototype_classes(state)
     weighted = replace(problem, sample_weight=counts.astype(float))
-    loss, slopes = weighted.vote_term(similarities, state.log_strengths, owners)
+    loss, slopes = weighted.vote_term(state.mixes, resemblances, state, owners)
     twice = np.repeat(np.arange(8), counts)
     copied = replace(problem, labels=problem.labels[twice], sample_weight=np.ones(twice.size))
-    expected, parts = copied.vote_term(similarities[twice], state.log_strengths, owners)
+    expected, parts = copied.vote_term(state.mixes, resemblances[twice], state, owners)
     assert loss == pytest.approx(expected, rel=1e-12)
     summed = np.zeros(slopes.shape)
     np.add.at(summed, twice, parts)

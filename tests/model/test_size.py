@@ -1,6 +1,7 @@
-"""How many prototypes the data need."""
+"""How many prototypes the data need, and whether they need contrasts."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,19 +11,36 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import size as module
-from imkpl.model.size import MORE_FOLDS, PER_CLASS, Fold, choose_size, first_as_good, split
+from imkpl.model.kernel_choice import compare_kernels
+from imkpl.model.size import (
+    DRAWS,
+    MORE_FOLDS,
+    PER_CLASS,
+    RIDGES,
+    Fold,
+    choose_size,
+    first_as_good,
+    judge,
+    split,
+)
 from imkpl.model.voters import count_votes
-from model.problems import laws, make_data, make_random_case, pose, seeds
+from model.problems import laws, make_data, make_random_case, pose, seeds, with_settings
 
 
-def make_even(seed=0, **settings):
+def make_even(seed=0, contrast=None, **settings):
     """A problem in which every sample counts once, and every kernel has the same weight."""
     X, labels, _ = make_data(seed, **settings)
-    return pose(PerFeatureGaussian().on(X), labels, sparsity=3, weight_rule="equal")
+    kernels = PerFeatureGaussian().on(X)
+    return pose(kernels, labels, sparsity=3, weight_rule="equal", contrast=contrast)
 
 
-def choose(problem):
-    return choose_size(problem, problem.kernels.n_kernels)
+def choose(problem, n_prototypes=None):
+    n_kernels, ranked = problem.kernels.n_kernels, compare_kernels(problem).ranked
+    return choose_size(problem, n_kernels, ranked, n_prototypes, seed=0)
+
+
+def folds_of(problem):
+    return list(split(problem, compare_kernels(problem).ranked))
 
 
 def make_fold(problem, is_left):
@@ -32,40 +50,24 @@ def make_fold(problem, is_left):
 # The first that is as good as the best
 
 
-def first_by_chance(rows, weight):
-    """Of sizes that err the less the larger they are."""
-    hits = np.zeros(rows.shape)
-    hits[:, 0] = np.arange(len(rows))
-    return first_as_good(rows, hits, weight)
-
-
-def test_a_size_within_the_error_of_the_best_is_good_enough():
-    # The best has the mean 0 and the standard error sqrt(1 / 4).
-    best = np.array([1.0, -1.0, 1.0, -1.0])
-    rows = np.array([np.full(4, -0.6), np.full(4, -0.4), best, np.full(4, -0.1)])
-    assert first_by_chance(rows, np.ones(4)) == 1
-    rows[1] = -0.55
-    assert first_by_chance(rows, np.ones(4)) == 2
+def test_what_is_within_the_error_of_the_difference_to_the_best_is_good_enough():
+    # The last is the best; the first falls behind by 0.4 on average, with the error 0.5 or less.
+    best, swing = np.zeros(4), np.array([1.0, -1.0, 1.0, -1.0])
+    assert first_as_good([best - 0.4 - swing, best], np.ones(4)) == 0
+    assert first_as_good([best - 0.6 - swing, best], np.ones(4)) == 1
+    # Differences are paired: what is worse for every sample is worse.
+    assert first_as_good([swing - 0.4, swing], np.ones(4)) == 1
     # Weights are numbers of samples: nine times as many, a third of the error.
-    rows[1] = -0.2
-    assert first_by_chance(rows, np.ones(4)) == 1
-    assert first_by_chance(rows, np.full(4, 9.0)) == 2
+    assert first_as_good([best - 0.4 - swing, best], np.full(4, 9.0)) == 1
     # Weights below one do not make fewer samples.
-    assert first_by_chance(rows, np.full(4, 0.01)) == 1
+    assert first_as_good([best - 0.4 - swing, best], np.full(4, 0.01)) == 0
 
 
-def test_of_equally_good_sizes_the_smallest_is_taken():
-    assert first_by_chance(np.ones((4, 5)), np.ones(5)) == 0
+def test_of_equally_good_ones_the_first_is_taken():
+    assert first_as_good([np.ones(5)] * 4, np.ones(5)) == 0
     # A chance of 0.999 is as good as one of 1, however small the error.
-    assert first_by_chance(np.array([np.full(5, np.log(0.999)), np.zeros(5)]), np.ones(5)) == 0
-    assert first_by_chance(np.array([np.full(5, np.log(0.9)), np.zeros(5)]), np.ones(5)) == 1
-
-
-def test_more_prototypes_must_correct_errors():
-    surer = np.array([np.full(5, np.log(0.6)), np.zeros(5)])
-    as_right = np.array([[1.0, 1, 1, 1, 0], [1, 1, 1, 0, 1]])
-    assert first_as_good(surer, as_right, np.ones(5)) == 0
-    assert first_as_good(surer, as_right, np.array([1.0, 1, 1, 1, 2])) == 1
+    assert first_as_good([np.full(5, np.log(0.999)), np.zeros(5)], np.ones(5)) == 0
+    assert first_as_good([np.full(5, np.log(0.9)), np.zeros(5)], np.ones(5)) == 1
 
 
 # Folds
@@ -73,12 +75,12 @@ def test_more_prototypes_must_correct_errors():
 
 @laws
 @given(seeds, st.integers(8, 30), st.integers(2, 5))
-def test_folds_leave_every_sample_out_once_and_every_class_a_sample(seed, n_samples, n_classes):
+def test_draws_leave_every_sample_out_once_and_every_class_a_sample(seed, n_samples, n_classes):
     problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)
-    folds = list(split(problem))
+    folds = folds_of(problem)
     n_left = np.sum(folds, axis=0)
     sizes = np.bincount(problem.labels)[problem.labels]
-    assert_array_equal(n_left, (sizes > 1).astype(int))
+    assert_array_equal(n_left, DRAWS * (sizes > 1))
     for is_left in folds:
         assert np.unique(problem.labels[~is_left]).size == n_classes
         per_class = np.bincount(problem.labels[is_left], minlength=n_classes)
@@ -87,7 +89,7 @@ def test_folds_leave_every_sample_out_once_and_every_class_a_sample(seed, n_samp
 
 def test_a_fold_knows_nothing_of_what_is_left_out():
     problem = make_even(n_samples=24)
-    is_left = next(split(problem))
+    is_left = folds_of(problem)[0]
     X = problem.kernels.samples.copy()
     X[is_left] += 5.0
     moved = replace(problem, kernels=replace(problem.kernels, samples=X))
@@ -100,33 +102,14 @@ def test_a_fold_knows_nothing_of_what_is_left_out():
     assert_allclose(plain.left, combined[np.ix_(is_left, ~is_left)])
 
 
-def test_the_copies_of_a_left_out_sample_stay():
-    problem = make_even(n_samples=24)
-    counts = np.ones(24)
-    counts[[3, 8, 11]] = [2.0, 3.0, 1.5]
-    problem = replace(problem, sample_weight=2.0 * counts, multiplicity=counts)
-    is_left = np.zeros(24, dtype=bool)
-    is_left[[3, 8, 11, 12]] = True
-    fold = make_fold(problem, is_left)
-    learned = np.setdiff1d(np.arange(24), [11, 12])
-    assert_array_equal(fold.problem.kernels.samples, problem.kernels.samples[learned])
-    assert_array_equal(fold.problem.multiplicity, counts[learned])
-    # One of two, and one of three, is gone.
-    expected = 2.0 * counts
-    expected[[3, 8]] = 2.0, 4.0
-    assert_allclose(fold.problem.sample_weight, expected[learned])
-    # All copies are scored.
-    assert_array_equal(fold.weight, problem.sample_weight[is_left])
-
-
-def test_no_single_sample_can_decide(rng):
-    problem = make_modes(rng, 1)
-    fold = make_fold(problem, next(split(problem)))
-    # Two clusters far apart, but the labels of those left out are wrong.
-    wrong = replace(fold, labels=1 - fold.labels)
-    log_chances, hits = wrong.score(2)
-    assert_array_equal(log_chances, np.log(module.LEAST_CHANCE))
-    assert_array_equal(hits, 0)
+def test_no_single_sample_can_decide():
+    scores = np.tile([1.0, 0.0], (300, 1))
+    scores[0] = 0.0, 50.0
+    zeros = np.zeros(300, dtype=int)
+    fold = SimpleNamespace(labels=zeros, weight=zeros + 1.0, predict=lambda size, ridge: scores)
+    found = judge([fold], 2, 0.0)
+    assert found[0] == np.log(module.LEAST_CHANCE)
+    assert found[1] > -0.3
 
 
 # The choice
@@ -136,53 +119,85 @@ def test_no_single_sample_can_decide(rng):
 @given(seeds, st.integers(6, 20), st.integers(2, 4))
 def test_every_class_gets_one_and_never_more_than_half_of_the_samples(seed, n_samples, n_classes):
     problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)
-    chosen = choose(problem)
+    chosen, ridge = choose(problem)
     assert chosen >= n_classes
     assert chosen == n_samples // 2 or chosen / n_classes in PER_CLASS
     assert chosen == n_classes or chosen <= n_samples / 2
+    assert ridge in (0.0, *RIDGES)
 
 
-def play(monkeypatch, levels):
-    """Makes the sizes per class score so much, with an error of 0.1; collects those tried."""
+def play(monkeypatch, levels, contrast=False, n_prototypes=None):
+    """Makes sizes per class, and ridges, score so much; returns the choice and those tried."""
     tried = []
 
-    def score(fold, size):
-        tried.append(size)
-        # The larger, the fewer errors.
-        return np.array([levels[size // 3] + np.tile([-0.5, 0.5], 13)[:25], np.arange(25) < size])
+    def score(folds, size, ridge):
+        tried.append((size // 3, ridge))
+        # All have the error 0.1 in their means, and about 0.01 in their differences.
+        swing = 0.1 * (1 + 0.1 * len(tried)) * np.tile([-1, 1], 50)
+        return np.asarray(levels[tried[-1] if ridge else size // 3] + 10 * swing)
 
-    monkeypatch.setattr(module, "split", lambda problem: iter([np.arange(180) < 25]))
-    monkeypatch.setattr(Fold, "score", score)
-    return choose(make_even(n_samples=180)), tried
+    monkeypatch.setattr(module, "split", lambda *_: iter([np.arange(180) < 100]))
+    monkeypatch.setattr(module, "judge", score)
+    return choose(make_even(n_samples=180, contrast=contrast), n_prototypes), tried
 
 
 @pytest.mark.parametrize(
     ("levels", "n_tried", "expected"),
     [
-        ({1: -2.0, 3: -1.0, 10: -0.5, 30: -0.6}, 4, 30),  # until more do not help
-        ({1: -2.0, 3: -2.1, 10: -0.5, 30: -0.5}, 4, 30),  # three are always tried
-        # The error is 0.1, and the third size would have to gain 0.05 * 10 errors.
-        ({1: -0.5, 3: -0.495, 10: -0.46}, 3, 3),
-        ({1: -0.1, 3: -0.1, 10: -0.1}, 3, 3),
+        ({1: -2.0, 2: -1.0, 4: -0.3, 8: -0.4}, 4, 12),  # until more do not help
+        ({1: -2.0, 2: -2.1}, 2, 3),
+        # The error is 0.1, and the third size would have to gain 0.05 * 4 errors.
+        ({1: -1.0, 2: -0.5, 4: -0.495}, 3, 6),
+        ({1: -0.1, 2: -0.1}, 2, 3),
     ],
 )
 def test_sizes_grow_until_more_do_not_help(monkeypatch, levels, n_tried, expected):
-    chosen, tried = play(monkeypatch, levels)
-    assert tried == [3, 9, 30, 90][:n_tried]
-    assert chosen == expected
+    (chosen, ridge), tried = play(monkeypatch, levels)
+    assert tried == [(size, 0.0) for size in PER_CLASS[:n_tried]]
+    assert (chosen, ridge) == (expected, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("contrast", "without", "with_ridges", "expected"),
+    [
+        (None, -1.0, [-0.5, -0.6, -0.7], RIDGES[0]),
+        (None, -1.0, [-1.1, -0.9, -0.5], RIDGES[2]),
+        (None, -0.5, [-0.6, -0.7, -0.8], 0.0),
+        (True, 0.0, [-2.0, -1.0, -1.5], RIDGES[1]),
+        (False, -2.0, [0.0, 0.0, 0.0], 0.0),
+    ],
+)
+def test_contrasts_are_learned_if_one_prototype_a_class_gains(
+    monkeypatch, contrast, without, with_ridges, expected
+):
+    levels = {1: without, 2: -3.0, **dict.fromkeys([(2, ridge) for ridge in RIDGES], -3.0)}
+    levels |= {(1, ridge): level for ridge, level in zip(RIDGES, with_ridges, strict=True)}
+    found, tried = play(monkeypatch, levels, contrast)
+    assert found == (3, expected)
+    # Further sizes are tried as was found with the first.
+    assert len(tried) == {None: 4, True: 3, False: 1}[contrast] + 1
+    assert tried[-1] == (2, expected)
+    # A number that is given is not chosen, but whether there are contrasts is.
+    assert play(monkeypatch, levels, contrast, n_prototypes=7)[0] == (7, expected)
 
 
 def make_modes(rng, n_modes, n_samples=90):
     """Two classes that take turns in so many clusters along a line each."""
     cluster = np.arange(n_samples) % (2 * n_modes)
     X = 8.0 * cluster[:, None] + rng.standard_normal((n_samples, 1))
-    kernels = PerFeatureGaussian(bandwidth=8.0).on(X)
-    return pose(kernels, cluster % 2, sparsity=1, weight_rule="equal")
+    kernels = replace(PerFeatureGaussian().on(X), rates=np.array([8.0**-0.5]))
+    return pose(kernels, cluster % 2, sparsity=1, weight_rule="equal", contrast=False)
 
 
-@pytest.mark.parametrize(("n_modes", "expected"), [(1, 2), (3, 6)])
+@pytest.mark.parametrize(("n_modes", "expected"), [(1, 2), (2, 4)])
 def test_as_many_are_chosen_as_a_class_has_clusters(rng, n_modes, expected):
-    assert choose(make_modes(rng, n_modes)) == expected
+    assert choose(make_modes(rng, n_modes)) == (expected, 0.0)
+
+
+def test_without_folds_there_are_no_contrasts_unless_asked_for():
+    problem = make_even(n_samples=3)
+    assert choose(problem) == (3, 0.0)
+    assert choose(with_settings(problem, contrast=True)).ridge > 0
 
 
 # Sharpness and votes of a state

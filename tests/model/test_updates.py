@@ -34,7 +34,7 @@ def updates_of(problem):
     """The steps of a round: by votes, or by the paper's rule."""
     return (
         update_codes,
-        update_voters if problem.sharpness > 0 else update_prototypes,
+        update_voters if problem.settings.has_votes else update_prototypes,
         update_weights,
     )
 
@@ -81,12 +81,19 @@ def test_every_update_is_feasible(chosen):
         for matrix in (U, G):
             assert matrix.has_canonical_format
             assert matrix.dtype == np.float64
-        if problem.sharpness > 0:
+        if problem.settings.has_votes:
             owners = problem.prototype_classes(state)
             assert_array_equal(problem.labels[U.indices], np.repeat(owners, np.diff(U.indptr)))
             assert_array_equal(np.unique(owners), np.arange(len(problem.members)))
             assert np.all(np.isfinite(state.log_strengths))
             assert state.log_strengths.shape == owners.shape
+            assert state.sharpness > 0
+        V = state.contrasts
+        assert V.shape == U.shape
+        assert np.diff(V.indptr).max() <= problem.contrast_sparsity * (problem.ridge > 0)
+        if V.nnz:
+            assert V.data.min() > 0
+            assert np.all(problem.labels[V.indices] != np.repeat(owners, np.diff(V.indptr)))
 
 
 def _dense(U, K):

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.model.separation import LinearSeparation
-from imkpl.model.updates import rescale, update_codes, vote_costs
-from imkpl.model.voters import VoterObjective, keep_largest, update_voters
-from imkpl.model.votes import VOTE_WEIGHT
+from imkpl.model.updates import (
+    interpretability_costs,
+    kernel_costs,
+    rescale,
+    update_codes,
+    vote_costs,
+)
+from imkpl.model.voters import STEPS, VoterObjective, keep_largest, learn_voters, update_voters
 from model.problems import (
     freeze,
     laws,
@@ -20,15 +25,22 @@ from model.problems import (
     make_case,
     make_random_case,
     pure_rows,
+    ridges,
     rules,
     seeds,
-    slow_vote_term,
+    slow_terms,
     total,
 )
 
 sharpnesses = st.sampled_from([1.0, 8.0, 60.0])
 shapes = st.fixed_dictionaries(
-    {"n_classes": st.integers(2, 4), "n_prototypes": st.integers(2, 7), "rule": rules}
+    {
+        "n_classes": st.integers(2, 4),
+        "n_prototypes": st.integers(2, 7),
+        "rule": rules,
+        "sharpness": sharpnesses,
+        "ridge": ridges,
+    }
 )
 
 
@@ -36,39 +48,48 @@ def is_own(problem, state):
     return problem.prototype_classes(state)[:, None] == problem.labels
 
 
-def some_candidates(rng, problem, state):
-    """Samples of the class of each prototype: those in it, and about half of the others."""
-    is_in = state.prototypes.toarray() > 0
-    return is_in | (is_own(problem, state) & (rng.random(is_in.shape) < 0.5))
+def candidates_of(problem, state):
+    """The samples that prototypes, and contrasts, can be made of."""
+    own = is_own(problem, state)
+    return own, ~own & (problem.ridge > 0)
 
 
-def parameters_of(state, candidates):
-    return np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
+def parameters_of(state, own, other):
+    return np.concatenate(
+        [
+            state.prototypes.toarray()[own],
+            state.contrasts.toarray()[other],
+            state.log_strengths,
+            [np.log(state.sharpness)] if other.any() else [],
+        ]
+    )
 
 
-def objective_over(problem, state, candidates):
-    """The objective of prototypes that are made of candidates."""
+def objective_over(problem, state, own, other):
+    """The objective of prototypes and contrasts that are made of candidates."""
     objective = VoterObjective(problem, state)
     # A search sets the candidates, and they stay.
-    objective.minimize(state, candidates, 1)
+    objective.minimize(state, own, other, 1)
     return objective
 
 
 @laws
-@given(seeds, shapes, sharpnesses)
-def test_the_value_is_the_objective_but_for_what_prototypes_cannot_change(seed, shape, sharpness):
-    case = make_random_case(seed, n_samples=12, sharpness=sharpness, **shape)
+@given(seeds, shapes)
+def test_the_value_is_the_objective_but_for_what_voters_cannot_change(seed, shape):
+    case = make_random_case(seed, n_samples=12, **shape)
     problem, first = case.problem, case.state
     rng = np.random.default_rng(seed)
-    owners = problem.prototype_classes(first)
-    mixed = first.prototypes.toarray()
-    for row, owner in zip(mixed, owners, strict=True):
-        row[problem.members[owner]] += rng.random(problem.members[owner].size)
-    moved = replace(first, prototypes=sp.csr_array(mixed), log_strengths=rng.random(owners.size))
-    candidates = is_own(problem, first)
-    objective = objective_over(problem, first, candidates)
-    change = objective(parameters_of(moved, candidates))[0]
-    change -= objective(parameters_of(first, candidates))[0]
+    own, other = candidates_of(problem, first)
+    moved = replace(
+        first,
+        prototypes=sp.csr_array(first.prototypes + own * rng.random(own.shape)),
+        contrasts=sp.csr_array(first.contrasts + 0.1 * other * rng.random(own.shape)),
+        log_strengths=rng.random(len(own)),
+        sharpness=first.sharpness * (1.3 if other.any() else 1.0),
+    )
+    objective = objective_over(problem, first, own, other)
+    change = objective(parameters_of(moved, own, other))[0]
+    change -= objective(parameters_of(first, own, other))[0]
     # Codes stay as they are, while prototypes are scaled to unit norm.
     unit = replace(rescale(moved), codes=first.codes)
     expected = total(problem, unit) - total(problem, first)
@@ -76,18 +97,26 @@ def test_the_value_is_the_objective_but_for_what_prototypes_cannot_change(seed, 
 
 
 @laws
-@given(seeds, shapes, sharpnesses)
-def test_the_gradient_is_that_of_the_value(seed, shape, sharpness):
-    case = make_random_case(seed, n_samples=12, sharpness=sharpness, **shape)
+@given(seeds, shapes)
+def test_the_gradient_is_that_of_the_value(seed, shape):
+    case = make_random_case(seed, n_samples=12, **shape)
     problem, state = case.problem, case.state
     rng = np.random.default_rng(seed)
-    candidates = some_candidates(rng, problem, state)
-    objective = objective_over(problem, state, candidates)
-    start = parameters_of(state, candidates)
-    start[: -state.log_strengths.size] += 0.1
+    # Those in use, and about half of the others.
+    own, other = (
+        (used.toarray() > 0) | (may_be & (rng.random(may_be.shape) < 0.5))
+        for used, may_be in zip(
+            (state.prototypes, state.contrasts), candidates_of(problem, state), strict=True
+        )
+    )
+    objective = objective_over(problem, state, own, other)
+    start = parameters_of(state, own, other)
+    start[: own.sum()] += 0.1
     value, gradient = objective(start)
     step = 1e-6
-    for place in rng.choice(start.size, min(start.size, 12), replace=False):
+    # Some of all, and of the strengths and the sharpness, which come last.
+    places = rng.choice(start.size, min(start.size, 12), replace=False)
+    for place in {*places.tolist(), start.size - 1, start.size - 2}:
         move = np.zeros(start.size)
         move[place] = step
         slope = (objective(start + move)[0] - objective(start - move)[0]) / (2 * step)
@@ -95,14 +124,17 @@ def test_the_gradient_is_that_of_the_value(seed, shape, sharpness):
 
 
 @laws
-@given(seeds, rules, sharpnesses)
-def test_vote_costs_are_the_tangent_in_the_kernel_weights(seed, rule, sharpness):
-    case = make_random_case(seed, rule=rule, sharpness=sharpness, n_samples=9)
+@given(seeds, shapes)
+def test_costs_are_the_tangent_of_the_objective_in_the_kernel_weights(seed, shape):
+    case = make_random_case(seed, n_samples=9, **shape)
     problem, state = case.problem, case.state
-    costs = vote_costs(problem, state)
+    costs = kernel_costs(problem, state) + interpretability_costs(problem, state)
+    costs += vote_costs(problem, state)
 
     def value(weights):
-        return VOTE_WEIGHT * slow_vote_term(problem, state, problem.combine(weights))
+        moved = rescale(replace(state, weights=weights, kernel=problem.combine(weights)))
+        terms = slow_terms(replace(case, rule="none"), moved)
+        return sum(terms.values()) - terms["regularization"]
 
     step = 1e-5
     for direction in np.eye(state.weights.size):
@@ -120,20 +152,39 @@ def test_the_largest_entries_of_a_row_are_kept_and_of_equal_ones_the_first():
 
 
 @laws
-@given(seeds, st.integers(1, 4), sharpnesses)
-def test_voters_are_few_samples_of_one_class_and_of_unit_norm(seed, sparsity, sharpness):
-    case = make_case(seed, n_samples=20, n_prototypes=6, sparsity=sparsity, sharpness=sharpness)
-    problem = case.problem
+@given(seeds, shapes, st.integers(1, 4), st.booleans())
+def test_voters_are_few_samples_of_one_class_against_few_of_others(seed, shape, sparsity, is_all):
+    case = make_case(seed, n_samples=20, sparsity=sparsity, **shape)
+    is_eligible = np.random.default_rng(seed).random(20) < 0.7
+    # What a prototype starts from is eligible.
+    is_eligible[case.state.prototypes.indices] = True
+    problem = replace(case.problem, is_eligible=None if is_all else is_eligible)
     before = freeze(update_codes(problem, case.state))
     after = update_voters(problem, before)
-    U = after.prototypes.toarray()
-    assert U.min() >= 0
+    U, V = after.prototypes.toarray(), after.contrasts.toarray()
+    assert min(U.min(), V.min()) >= 0
     assert np.count_nonzero(U, axis=1).max() <= sparsity
+    assert np.count_nonzero(V, axis=1).max() <= problem.contrast_sparsity
     assert_allclose(np.einsum("is,st,it->i", U, after.kernel, U), 1.0, rtol=1e-10)
     assert_array_equal(problem.prototype_classes(after), problem.prototype_classes(before))
-    assert not U[~is_own(problem, before)].any()
+    own, other = candidates_of(problem, before)
+    assert not U[~own].any()
+    assert not V[~other].any()
+    assert is_all or not (U + V)[:, ~is_eligible].any()
     assert after.codes is before.codes
     assert after.weights is before.weights
+
+
+def test_contrasts_lower_the_objective_that_prototypes_alone_cannot():
+    for seed in range(5):
+        case = make_case(seed, n_samples=30, n_prototypes=3, sharpness=8.0, ridge=0.03)
+        state = update_codes(case.problem, case.state)
+        found = learn_voters(case.problem, state, STEPS)
+        assert found.contrasts.nnz > 0
+        alone = learn_voters(replace(case.problem, ridge=0.0), state, STEPS)
+        assert alone.contrasts.nnz == 0
+        assert alone.sharpness == state.sharpness
+        assert total(case.problem, found) < total(case.problem, alone)
 
 
 def test_strong_terms_leave_every_class_a_voter():
@@ -159,14 +210,19 @@ def test_strong_terms_leave_every_class_a_voter():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_negative_similarities_are_part_of_the_decision(seed):
-    case = make_case(seed, rule="lp", n_samples=16, sharpness=4.0)
+    case = make_case(seed, rule="lp", n_samples=16, sharpness=4.0, ridge=0.03 * (seed % 2))
     kernels = linear_kernels(case)
     kernel = kernels.combine(np.ones(1))
     assert kernel.min() < -0.5
     problem = replace(case.problem, kernels=kernels, separation_loss=LinearSeparation(np.zeros(1)))
     rows = pure_rows(np.random.default_rng(seed), problem, 5)
     state = replace(
-        case.state, prototypes=rows, weights=np.ones(1), kernel=kernel, log_strengths=np.zeros(5)
+        case.state,
+        prototypes=rows,
+        contrasts=sp.csr_array(rows.shape),
+        weights=np.ones(1),
+        kernel=kernel,
+        log_strengths=np.zeros(5),
     )
     state = rescale(replace(state, codes=sp.csr_array((16, 5))))
     state = update_codes(problem, state)
@@ -176,9 +232,10 @@ def test_negative_similarities_are_part_of_the_decision(seed):
     assert_allclose(np.einsum("is,st,it->i", U, kernel, U), 1.0, rtol=1e-8)
 
 
-def test_an_indefinite_kernel_is_no_trouble():
+@pytest.mark.parametrize("ridge", [0.0, 0.03])
+def test_an_indefinite_kernel_is_no_trouble(ridge):
     # Similarities that no vectors have: a sum of samples has a negative square.
-    case = make_case(0, rule="lp", n_samples=19, n_prototypes=4, sharpness=40.0)
+    case = make_case(0, rule="lp", n_samples=19, n_prototypes=4, sharpness=40.0, ridge=ridge)
     kernel = np.full((19, 19), -0.9) + 1.9 * np.eye(19)
     state = update_codes(case.problem, replace(case.state, kernel=kernel))
     found = update_voters(case.problem, state)

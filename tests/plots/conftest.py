@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_wine
 
 from imkpl import IMKPL
 
@@ -34,14 +34,6 @@ def hostile():
 
 
 @pytest.fixture(scope="session")
-def digits():
-    """A model of images of 8 by 8 pixels."""
-    X, y = load_digits(n_class=3, return_X_y=True)
-    X, y = X[:120], y[:120]
-    return IMKPL(sparsity=4, n_prototypes=9).fit(X, y), X, y
-
-
-@pytest.fixture(scope="session")
 def series():
     """A model of two classes that differ by a bump in the middle of channel 1."""
     rng = np.random.default_rng(0)
@@ -51,7 +43,7 @@ def series():
     return IMKPL("global_alignment", sparsity=3, n_prototypes=4).fit(X, y), X, y
 
 
-@pytest.fixture(params=["weights", "prototypes", "embedding", "decision"])
+@pytest.fixture(params=["weights", "prototypes", "embedding"])
 def draw(request):
     """Every display as a function of model, samples and labels."""
     from imkpl import plots
@@ -62,5 +54,4 @@ def draw(request):
         "embedding": lambda m, X, y, **kw: plots.EmbeddingDisplay.from_estimator(
             m, X, y, max_samples=20, **kw
         ),
-        "decision": lambda m, X, y, **kw: plots.DecisionDisplay.from_estimator(m, X, 3, **kw),
     }[request.param]

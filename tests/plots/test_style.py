@@ -12,13 +12,14 @@ from imkpl.plots._style import (
 )
 
 
-def test_the_first_eight_classes_differ_in_colour_and_in_marker():
+def test_88_classes_differ_the_first_eight_in_colour_and_in_marker():
     assert len({class_color(i) for i in range(8)}) == len({class_marker(i) for i in range(8)}) == 8
-
-
-def test_88_classes_differ_and_no_class_is_a_star():
     assert len({(class_color(i), class_marker(i)) for i in range(88)}) == 88
     assert "*" not in MARKERS
+
+
+def test_the_middle_of_long_names_is_cut_out():
+    assert shorten("mean corpuscular haemoglobin concentration", 20) == "mean corpusc…tration"
 
 
 @given(st.text(max_size=60), st.integers(8, 30))

@@ -39,81 +39,6 @@ def test_tables_are_read_alike(tmp_path, frame, ending):
     check_table(read_training_file(path, ReadOptions(target="kind")))
 
 
-ARFF = """% a comment
-@relation animals
-@attribute a numeric
-@attribute b real
-@attribute colour {red, blue}
-@attribute kind {cat, dog}
-@data
-1.5,2.0,red,cat
-1.25,3.5,?,dog
-2.5,2.5,red,cat
-2.25,3.25,blue,dog
-1.0,2.75,blue,cat
-"""
-
-
-def test_arff_brings_its_categories_and_its_target(tmp_path):
-    (tmp_path / "a.arff").write_text(ARFF)
-    data = read_training_file(tmp_path / "a.arff")
-    check_table(data)
-    assert data.target == "kind"
-
-
-def test_arff_with_text_is_refused(tmp_path):
-    (tmp_path / "a.arff").write_text(ARFF.replace("a numeric", "a string"))
-    with pytest.raises(InputError, match=r"Attribute 'a' of a\.arff is of type string"):
-        read_training_file(tmp_path / "a.arff")
-
-
-QUOTED = """@RELATION 'a b'
-@attribute 'body length' real
-@attribute "tail\\'s" {'it\\'s, long', "none", Länge, '', x}
-@attribute born date "yyyyMMdd"
-@attribute kind {cat, dog}
-@DATA
-% a comment
-1.5, 'it\\'s, long',20200101,cat
-? ,  "none", ?,dog,  {3.5}
-2.5,Länge,20200102, cat
-3.5,?,20200103,'dog'
-4.5,none,20200104,cat
-"""
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
-def test_arff_may_have_quotes_accents_dates_and_weights(tmp_path, encoding):
-    (tmp_path / "a.arff").write_bytes(QUOTED.replace("\n", "\r\n").encode(encoding))
-    data = read_training_file(tmp_path / "a.arff")
-    assert list(data.samples.columns) == ["body length", "tail's"]
-    np.testing.assert_array_equal(data.samples["body length"], [1.5, np.nan, 2.5, 3.5, 4.5])
-    assert data.samples["tail's"].tolist()[:3] == ["it's, long", "none", "Länge"]
-    assert data.samples["tail's"].isna().tolist() == [False, False, False, True, False]
-    assert data.dropped["born"].startswith("dates")
-    assert data.y.tolist() == ["cat", "dog", "cat", "dog", "cat"]
-    assert "a.arff: weights of rows ignored." in data.notes
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        ("1.5,", "many,", "line 8: 'many' is not a number"),
-        (",cat", ",cow", "line 8: 'cow' is not among the categories of its attribute"),
-        ("1.5,", "", "line 8: 3 cells, expected 4 cells"),
-        ("1.5,2.0,red,cat", "{0 1.5}", "line 8: a sparse row, expected 4 cells"),
-        (",cat", ",'cat", "line 8: a quote is not closed"),
-        (",cat", ",'c'at", "line 8: 'at' follows a closing quote"),
-        ("a numeric", "a", "line 3: attribute 'a' has the type ''"),
-        ("@data", "", "no line @data"),
-    ],
-)
-def test_arff_errors_name_their_line(tmp_path, old, new, problem):
-    (tmp_path / "a.arff").write_text(ARFF.replace(old, new, 1))
-    with pytest.raises(InputError, match=rf"a\.arff cannot be read as an ARFF file \({problem}"):
-        read_training_file(tmp_path / "a.arff")
-
-
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
 @pytest.mark.parametrize(
     ("values", "reason"),
@@ -156,30 +81,13 @@ def test_parquet_needs_pyarrow(tmp_path, frame, monkeypatch):
         read_training_file(tmp_path / "a.parquet", ReadOptions(target="kind"))
 
 
-TS = "@problemName p\n@timestamps false\n@univariate true\n@equalLength true\n"
-TS += "@classLabel true a b\n@data\n1,2,3:a\n4,5,6:b\n1,2,4:a\n"
-
-
-def test_ts_files_are_read(tmp_path):
-    (tmp_path / "a.ts").write_text(TS)
-    data = read_training_file(tmp_path / "a.ts")
-    assert data.is_series
-    assert data.y.tolist() == ["a", "b", "a"]
-    np.testing.assert_array_equal(data.samples[1], [[4, 5, 6]])
-    np.testing.assert_array_equal(data.take(np.array([2])).samples[0], [[1, 2, 4]])
-    assert data.take(np.array([2])).ids.tolist() == [3]
-    with pytest.raises(InputError, match=r"--drop names a column, but a\.ts holds time series"):
-        read_training_file(tmp_path / "a.ts", ReadOptions(drop=("x",)))
-    (tmp_path / "a.ts").write_text(TS.replace("5", "five"))
-    with pytest.raises(InputError, match=r"a\.ts cannot be read as a \.ts file \(line 8: "):
-        read_training_file(tmp_path / "a.ts")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("a.xls", r"a\.xls ends in \.xls, expected .* Save the sheet as \.xlsx or CSV"),
         ("a.npz", r"a\.npz ends in \.npz, expected .* Read it in Python, and save a table"),
+        ("a.arff", r"a\.arff ends in \.arff, expected .* Read it in Python with scipy\.io\.arff"),
+        ("a.ts", r"a\.ts ends in \.ts, expected .* Read time series in Python with aeon or sktime"),
         ("a.pkl", r"a\.pkl ends in \.pkl, expected .* can run code and are never opened"),
         ("a", "a has no ending, expected"),
     ],
@@ -190,10 +98,10 @@ def test_other_formats_are_refused_with_advice(tmp_path, name, message):
         read_training_file(tmp_path / name)
 
 
-def test_options_of_other_formats_are_refused(tmp_path):
-    (tmp_path / "a.arff").write_text(ARFF)
+def test_options_of_other_formats_are_refused(tmp_path, frame):
+    frame.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match="--separator is for text files"):
-        read_training_file(tmp_path / "a.arff", ReadOptions(separator=";"))
+        read_training_file(tmp_path / "a.parquet", ReadOptions(separator=";"))
 
 
 def write_sheets(path, **sheets):

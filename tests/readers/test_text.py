@@ -163,7 +163,7 @@ def test_a_few_texts_among_numbers_are_missing_and_said(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"a\.csv is empty, expected rows of data"),
+        ("", r"a\.csv has no content, expected rows of data"),
         ("height,kind\n", r"a\.csv has a header and no rows"),
         (";;;;;;", r"has a header and no rows, expected rows of data"),
         ("\n \n", r"a\.csv has only blank lines"),

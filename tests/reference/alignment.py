@@ -1,20 +1,14 @@
 """The global alignment kernel in log space, and by summing over all alignments."""
 
-from fractions import Fraction
 from itertools import combinations, pairwise
-from math import ceil, floor
 
 import numpy as np
 
 
-def log_local(x, y, bandwidth, width=None):
+def log_local(x, y, bandwidth):
     """log of e / (2 - e), shape (length_x, length_y); x and y are (n_channels, length)."""
     squares = ((x[:, :, None] - y[:, None, :]) ** 2).sum(axis=0)
     log_e = -squares / bandwidth
-    if width is not None:
-        apart = np.abs(np.arange(x.shape[1])[:, None] - np.arange(y.shape[1]))
-        with np.errstate(divide="ignore"):
-            log_e = log_e + np.log(np.maximum(0.0, 1 - apart / width))
     return log_e - np.log(2 - np.exp(log_e))
 
 
@@ -59,11 +53,11 @@ def log_long_alignment(x, y):
     return last[n], taken
 
 
-def alignment_kernel(x, y, bandwidth, width=None):
+def alignment_kernel(x, y, bandwidth):
     """The normalised kernel of two series (n_channels, length)."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     cross, left, right = (
-        log_alignment(log_local(a, b, bandwidth, width)) for a, b in ((x, y), (x, x), (y, y))
+        log_alignment(log_local(a, b, bandwidth)) for a, b in ((x, y), (x, x), (y, y))
     )
     return np.exp(cross - (left + right) / 2)
 
@@ -77,8 +71,8 @@ def alignment_stack(kernels, X, Y):
         if kernel.rate == 0:
             layers.append(np.ones((len(left), len(right))))
             continue
-        bandwidth, width = kernel.rate**-2, kernels.triangular or None
-        layers.append([[alignment_kernel(x, y, bandwidth, width) for y in right] for x in left])
+        bandwidth = kernel.rate**-2
+        layers.append([[alignment_kernel(x, y, bandwidth) for y in right] for x in left])
     return np.moveaxis(np.array(layers), 0, -1)
 
 
@@ -94,9 +88,6 @@ def prepared(kernel, length, series):
                 [np.interp(times, s, row[s]) for s, row in zip(seen, part, strict=True)]
             )
         part = part[:, ~np.isnan(part).any(axis=0)]
-        start, stop = (Fraction(edge) * part.shape[1] for edge in kernel.window)
-        first = min(floor(start), part.shape[1] - 1)
-        part = part[:, first : max(ceil(stop), first + 1)]
         is_aligned = kernel.view in ("values", "differences")
         units = np.ones(len(part)) if is_aligned else kernel.units
         rows = [

@@ -25,15 +25,26 @@ def strength_penalty(sample_weight, log_strengths, ridge):
     return ridge * sum(sample_weight) * sum(b**2 for b in log_strengths) / len(log_strengths)
 
 
-def similarities_to(K, prototypes):
-    """``<phi(x_i), u_j> / ||u_j||`` from the definition, for dense prototypes."""
-    n_samples = len(K)
-    found = []
-    for i in range(n_samples):
-        row = []
-        for u in prototypes:
-            inner = sum(u[s] * K[i, s] for s in range(n_samples))
-            square = sum(u[s] * u[t] * K[s, t] for s in range(n_samples) for t in range(n_samples))
-            row.append(inner / math.sqrt(square))
-        found.append(row)
-    return found
+def mix_penalty(K, mixes, owners, sharpness, ridge):
+    """Half the ridge on ``t^2 ||Phi (u_j - v_j)||^2``, summed over classes, a mean over each."""
+    per_class = len(owners) / len(set(owners))
+    return ridge / 2 * sharpness**2 * sum(square(K, mix) for mix in mixes) / per_class
+
+
+def voting_mixes(K, prototypes, contrasts):
+    """What votes compare a sample with: ``u_j / ||u_j|| - v_j``, for dense rows."""
+    return [
+        [a / math.sqrt(square(K, u)) - b for a, b in zip(u, v, strict=True)]
+        for u, v in zip(prototypes, contrasts, strict=True)
+    ]
+
+
+def resemblances_to(K, mixes):
+    """``<phi(x_i), Phi w_j>`` from the definition."""
+    return [[sum(w * k for w, k in zip(mix, row, strict=True)) for mix in mixes] for row in K]
+
+
+def square(K, mix):
+    """``||Phi w||^2`` from the definition."""
+    used = [s for s, w in enumerate(mix) if w != 0]
+    return sum(mix[s] * mix[t] * K[s, t] for s in used for t in used)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.report import form, render_report, summarize
+from imkpl.report import decisions, render_report, summarize
 
 from .conftest import describe, save
 
@@ -51,7 +51,8 @@ def draw_patients(n, seed):
 def patients():
     """A model, its page, and 200 new cases, some of them like nothing in training."""
     X, y = draw_patients(90, 0)
-    model = IMKPL("per_column", n_prototypes=9, sparsity=3).fit(X, y)
+    model = IMKPL("per_column", n_prototypes=9, sparsity=3, contrast=True).fit(X, y)
+    assert model.contrasts_.nnz
     new, truth = draw_patients(200, 1)
     new.iloc[::9, 2] = "moon"
     new.iloc[1::11, 0] = 900.0
@@ -91,6 +92,15 @@ def compare(page, model, X):
         assert_same({**one, "case": str(X.index[row])}, explanation.card(row).to_dict(), str(row))
 
 
+def test_prototypes_name_what_they_are_unlike(patients):
+    model, _, _, text = patients
+    X, _ = draw_patients(90, 0)
+    for prototype in range(model.prototypes_.shape[0]):
+        row = model.contrasts_[[prototype]]
+        for place in row.indices[np.argsort(-row.data)][:5]:
+            assert re.search(rf">unlike: [^.]*<bdi>{X.index[place]}</bdi>", text)
+
+
 def test_it_predicts_tables_as_python_does(open_page, patients, tmp_path):
     model, X, _, text = patients
     page = open_page(save(text, tmp_path))
@@ -99,11 +109,13 @@ def test_it_predicts_tables_as_python_does(open_page, patients, tmp_path):
     assert model.explain(X.iloc[[5]]).card().doubt == "no evidence"
 
 
-def test_it_predicts_numbers_as_python_does(open_page, tmp_path):
+@pytest.mark.parametrize("contrast", [False, True])
+def test_it_predicts_numbers_as_python_does(contrast, open_page, tmp_path):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    model = IMKPL(PerFeatureGaussian(scales=(0.5, 2.0)), n_prototypes=6, max_kernels=12).fit(
-        X[:150], y[:150]
-    )
+    model = IMKPL(
+        PerFeatureGaussian(scales=(0.5, 2.0)), n_prototypes=6, max_kernels=12, contrast=contrast
+    ).fit(X[:150], y[:150])
+    assert (model.contrasts_.nnz > 0) == contrast
     page = open_page(save(render_report(summarize(model, X[150:200])), tmp_path))
     compare(page, model, X[150:350])
 
@@ -157,9 +169,9 @@ def test_what_the_page_needs_has_all_its_digits(wine):
 def test_without_a_form_a_sentence_says_why(two_blobs, wine, monkeypatch):
     X, y = two_blobs
     share = IMKPL(n_prototypes=4, decision="share").fit(X, y)
-    assert "only Python can solve" in describe(form.describe_form, share, X)["why_absent"]
+    assert "only Python can solve" in describe(decisions.describe_form, share, X)["why_absent"]
     words = IMKPL("per_word", n_prototypes=4).fit(csr_array(np.round(np.abs(X))), y)
     counts = csr_array(np.round(np.abs(X)))
-    assert "about words" in describe(form.describe_form, words, counts)["why_absent"]
-    monkeypatch.setattr(form, "MOST_CELLS", 10)
-    assert "too large" in describe(form.describe_form, wine.model, wine.X)["why_absent"]
+    assert "about words" in describe(decisions.describe_form, words, counts)["why_absent"]
+    monkeypatch.setattr(decisions, "MOST_CELLS", 10)
+    assert "too large" in describe(decisions.describe_form, wine.model, wine.X)["why_absent"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from imkpl.report.model_card import build_card
+from imkpl.report.page import build_model_card
 
 from .conftest import HOSTILE, Reader
 
@@ -28,7 +28,6 @@ def describe(name):
             "file": f"d{name}.csv",
             "rows": 60,
             "fingerprint": "0123",
-            "measured_on": None,
             "folds": {**MEASURED, "folds": 5, "repeats": 4, "baseline": baseline},
             "held_out": {**MEASURED, "baseline": baseline},
             "reading": {"id_column": None},
@@ -52,7 +51,7 @@ def read(page):
 def compare(*arguments):
     """The Markdown of a card, after a comparison with its HTML."""
     markdown_it = pytest.importorskip("markdown_it")
-    text, page = build_card(*arguments), build_card(*arguments, html=True)
+    text, page = build_model_card(*arguments), build_model_card(*arguments, html=True)
     main = page[page.index("<main>") :]
     rendered = markdown_it.MarkdownIt("commonmark").enable("table").render(text)
     assert read(rendered) == read(main)

@@ -1,13 +1,55 @@
-"""The page as text: complete, self-contained, and no name in it is markup."""
+"""The page as text and as a file: complete, self-contained, and no name in it is markup."""
 
 import json
+import sys
 from urllib.parse import quote
 
-from imkpl import stability
-from imkpl.report import render_report
-from imkpl.report.page import draw_map
+import pytest
 
-from .conftest import HOSTILE, Reader
+from imkpl import stability
+from imkpl.report import render_report, summarize, write_report
+from imkpl.report.page import draw_map, embed_json, find_ticks, format_percent, place_value
+
+from .conftest import CREATED, HOSTILE, Reader
+
+
+def test_an_estimator_writes_its_report_as_a_page_or_as_numbers(wine, tmp_path):
+    X, y = wine.X.copy(), wine.y.copy()
+    path = wine.model.report(X, y, tmp_path / "report.html", title="Wine")
+    assert path == tmp_path / "report.html"
+    assert "<title>Wine</title>" in path.read_text(encoding="utf-8")
+    path = write_report(wine.model, X, y, tmp_path / "a.json", train=wine.train)
+    found = json.loads(path.read_text(encoding="utf-8"))
+    found["provenance"]["created"] = wine.found["provenance"]["created"]
+    assert found == wine.found
+    # The data of the caller are untouched.
+    assert X.equals(wine.X)
+    assert (y == wine.y).all()
+
+
+def test_the_same_report_twice_is_the_same_page(wine, wine_page):
+    again = summarize(wine.model, wine.X, wine.y, train=wine.train, created=CREATED)
+    assert json.loads(json.dumps(wine.found, allow_nan=False)) == wine.found
+    assert render_report(json.loads(json.dumps(again))) == wine_page
+    assert len(wine_page) < 3_000_000
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_computed(wine, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere of r\.html does not exist"):
+        write_report(None, None, None, tmp_path / "nowhere" / "r.html")
+    with pytest.raises(ValueError, match=r"'report\.pdf', expected a name that ends in \.html"):
+        write_report(None, None, None, tmp_path / "report.pdf")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'imkpl\[report\]'"):
+        render_report(wine.found)
+
+
+def test_numbers_are_written_and_placed():
+    assert embed_json("</script>") == '"\\u003c/script\\u003e"'
+    assert (format_percent(0.974, 1), format_percent(None)) == ("97.4\xa0%", "\N{EN DASH}")
+    assert [place_value(value, 0.0, 10.0) for value in (0.0, 5.0, 99.0)] == [10.0, 50.0, 98.0]
+    assert find_ticks(11.4, 14.9) == [12.0, 13.0, 14.0]
+    assert find_ticks(0, 19) == [0.0, 5.0, 10.0, 15.0]
 
 
 def test_the_page_has_all_sections_and_all_tables_and_pictures_are_named(wine_page):
@@ -32,9 +74,9 @@ def test_a_section_on_stability_is_shown_on_request(hostile):
     text = "".join(reader.text)
     assert all(name in text for name in measured.kernel_frequencies)
     assert "Nogueira's index" in text
-    without_choice = {**measured.to_dict(), "kernels": {**measured.to_dict()["kernels"]}}
-    without_choice["kernels"].update(index=None, interval=[None, None])
-    assert "chosen every time" in render_report({**hostile.found, "stability": without_choice})
+    always = measured.to_dict()
+    always["kernels"].update(index=None, interval=[None, None])
+    assert "chosen every time" in render_report({**hostile.found, "stability": always})
 
 
 def test_the_page_asks_for_nothing(wine_page):
@@ -59,29 +101,19 @@ def test_ids_are_unique_and_links_lead_somewhere(wine, wine_page):
         assert button.get("aria-describedby", "verdict") in ids
 
 
-def test_hostile_names_stay_text(hostile):
+def test_hostile_names_stay_text_and_data_are_those_of_the_dict(hostile):
     reader = Reader(hostile.page)
     assert len(reader.find("script")) == 3
     assert not reader.find("img")
     assert not any(name.startswith("on") for _, one in reader.elements for name in one)
     text = "".join(reader.text)
-    for name in hostile.found["features"]["features"]:
-        assert name["name"] in text
-    for label in HOSTILE[:3]:
-        assert label in text
-    assert "{{ 7 * 7 }}" in text
-
-
-def test_the_data_of_the_page_are_those_of_the_dict(hostile):
-    data, *_ = Reader(hostile.page).scripts
+    names = [one["name"] for one in hostile.found["features"]["features"]]
+    assert all(name in text for name in (*names, *HOSTILE[:3], "{{ 7 * 7 }}"))
+    data = reader.scripts[0]
     assert "<" not in data
     assert data.isascii()
     assert json.loads(data)["samples"] == hostile.found["samples"]
     assert json.loads(data)["form"] == hostile.found["form"]
-
-
-def test_a_page_can_be_made_from_saved_json(wine, wine_page):
-    assert render_report(json.loads(json.dumps(wine.found))) == wine_page
 
 
 def test_a_map_has_a_marker_per_sample_and_a_ring_per_error(wine):

@@ -87,7 +87,7 @@ def assert_same_model(assert_close):
     def check(model, expected, X):
         for name in (
             "classes_", "support_", "support_ids_", "kernel_weights_", "codes_", "prototypes_",
-            "novelty_threshold_", "class_shares_",
+            "contrasts_", "novelty_threshold_", "class_shares_",
         ):  # fmt: skip
             assert_close(getattr(model, name), getattr(expected, name))
         assert_close(model.predict_proba(X), expected.predict_proba(X))

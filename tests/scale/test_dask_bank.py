@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
 from imkpl import IMKPL
-from imkpl.kernels import Averaged, GlobalAlignment, KernelStack, Normalized, PerFeatureGaussian
+from imkpl.kernels import Averaged, GlobalAlignment, KernelStack, PerFeatureGaussian
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.scale import DaskBank
 from imkpl.scale.dask import DaskKernels
@@ -39,11 +39,10 @@ def test_the_laws_of_banks_hold_for_series(local_client, rng):
 
 def test_the_laws_of_banks_hold_for_kernels_of_whole_samples(local_client, rng):
     X, Y = rng.standard_normal((9, 3)), rng.standard_normal((4, 3))
-    inner = Normalized(KernelStack(["rbf", "linear", "laplacian"]))
+    inner = KernelStack(["rbf", "linear", "laplacian"])
 
     def dense(A, B):
-        kernels = inner.on(X)
-        kernels = kernels if B is None and A is X else kernels.cross(A)
+        kernels = inner.on(A) if B is None else inner.on(X).cross(A)
         return np.stack([kernels.evaluate(i) for i in range(3)], axis=2)
 
     check_bank(DaskBank(inner, n_blocks=2, least_values=0), X, Y, dense)
@@ -52,11 +51,11 @@ def test_the_laws_of_banks_hold_for_kernels_of_whole_samples(local_client, rng):
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-13), (np.float32, 1e-6)])
 def test_workers_compute_what_the_kernels_inside_compute(client, rng, dtype, rtol):
     X, Y = rng.standard_normal((60, 20)), rng.standard_normal((7, 20))
-    inner = PerFeatureGaussian(dtype=dtype).on(X)
-    kernels, weights = (
-        DaskBank(PerFeatureGaussian(dtype=dtype), client, 16, 0).on(X),
-        rng.random(20),
-    )
+    banks = PerFeatureGaussian(), DaskBank(PerFeatureGaussian(), client, 16, 0)
+    inner, kernels = (bank.on(X) for bank in banks)
+    if dtype == np.float32:
+        inner, kernels = inner.in_single_precision(), kernels.in_single_precision()
+    weights = rng.random(20)
     combined = kernels.combine(weights)
     assert_array_equal(combined, combined.T)
     assert_allclose(combined, inner.combine(weights), rtol=rtol)
@@ -80,7 +79,7 @@ def test_alignments_are_computed_by_blocks_of_pairs(local_client, rng):
 
 
 def test_kernels_around_others_stay_on_the_cluster(local_client, rng):
-    bank = DaskBank(Normalized(KernelStack(["linear"])), n_blocks=2, least_values=0)
+    bank = DaskBank(KernelStack(["linear"]), n_blocks=2, least_values=0)
     kernels = bank.on(rng.standard_normal((5, 2)))
     assert kernels.tabulated() is kernels
     assert not isinstance(kernels.local(), DaskKernels)
@@ -89,8 +88,8 @@ def test_kernels_around_others_stay_on_the_cluster(local_client, rng):
 def test_a_fit_with_the_bank_is_the_fit_without(local_client, two_blobs, assert_same_model):
     X, y = two_blobs
     bank = DaskBank(PerFeatureGaussian(), least_values=0)
-    model = IMKPL(bank, sparsity=3, n_prototypes=9).fit(X, y)
-    assert_same_model(model, IMKPL(sparsity=3, n_prototypes=9).fit(X, y), X)
+    model = IMKPL(bank, sparsity=3, n_prototypes=9, contrast=False).fit(X, y)
+    assert_same_model(model, IMKPL(sparsity=3, n_prototypes=9, contrast=False).fit(X, y), X)
     # A fitted model needs no cluster.
     assert isinstance(model._predictor.kernels, FeatureKernels)
 
@@ -99,7 +98,7 @@ def test_a_fit_with_the_bank_is_the_fit_without(local_client, two_blobs, assert_
 def test_a_fit_of_series_with_the_bank_is_the_fit_without(local_client, rng, groups):
     y = np.arange(20) % 2
     X = rng.standard_normal((20, 2, 6)) + 2 * np.outer(y, np.arange(6))[:, np.newaxis]
-    options = {"sparsity": 2, "n_neighbors": 2, "n_prototypes": 4}
+    options = {"sparsity": 2, "n_neighbors": 2, "n_prototypes": 4, "contrast": False}
     inner = GlobalAlignment(groups=groups)
     model = IMKPL(DaskBank(inner, least_values=0), **options).fit(X, y)
     expected = IMKPL(inner, **options).fit(X, y)
@@ -134,7 +133,7 @@ def test_a_missing_installation_is_named(monkeypatch, rng):
 
 
 def test_wrong_settings_are_refused():
-    with pytest.raises(ValueError, match="got a str, expected a bank"):
+    with pytest.raises(ValueError, match="got 'per_feature_gaussian', expected a bank"):
         DaskBank("per_feature_gaussian")
     with pytest.raises(ValueError, match=r"n_blocks=0.*at least 1"):
         DaskBank(PerFeatureGaussian(), n_blocks=0)

@@ -20,9 +20,17 @@ from imkpl.model import landmarks
 from imkpl.scale import dask as scale
 
 SETTINGS = {
-    "solver": "landmarks", "n_landmarks": 60, "sparsity": 3, "n_prototypes": 9, "random_state": 0
+    "solver": "landmarks", "n_landmarks": 60, "sparsity": 3, "n_prototypes": 9, "contrast": False,
+    "random_state": 0,
 }  # fmt: skip
-METHODS = ["predict", "predict_proba", "decision_function", "transform", "reconstruction_error"]
+METHODS = [
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "transform",
+    "reconstruction_error",
+    "novelty",
+]
 NAMES = [f"f{i}" for i in range(8)]
 
 
@@ -36,7 +44,7 @@ CASES = {
     "all are landmarks": (IMKPL(**SETTINGS | {"n_landmarks": 5000}, max_iter=2, tol=10.0), {}),
     "whole samples": (IMKPL(["rbf", "linear"], **SETTINGS, max_iter=2, tol=10.0), {}),
     "constraints": (
-        IMKPL(**SETTINGS, require=[7], exclude=[0]),
+        IMKPL(**SETTINGS | {"contrast": True}, require=[7], exclude=[0]),
         {"eligible": np.arange(300) % 2 == 0},
     ),
     "repeated and weighed": (IMKPL(**SETTINGS), {"sample_weight": np.arange(300) % 3}),
@@ -134,7 +142,9 @@ def test_frames_read_from_files_are_answered(fitted, samples, tmp_path, n_files)
     for place, part in enumerate(np.array_split(frame.index, n_files)):
         frame.loc[part].to_parquet(tmp_path / f"{place}.parquet")
     lazy = dd.read_parquet(tmp_path).drop(columns="more")
-    named = IMKPL(sparsity=3, n_prototypes=9).fit(frame.drop(columns="more"), samples[1])
+    named = IMKPL(sparsity=3, n_prototypes=9, contrast=False).fit(
+        frame.drop(columns="more"), samples[1]
+    )
     found = named.predict_proba(lazy).compute(scheduler="synchronous")
     assert_allclose(found, named.predict_proba(frame.drop(columns="more")), atol=1e-12)
 
@@ -156,7 +166,9 @@ def test_scores_are_computed(on_cluster, fitted, samples):
 def test_a_search_runs_on_the_workers(on_cluster, samples):
     X, y = samples[0][:90], samples[1][:90]
     search = GridSearchCV(
-        IMKPL(sparsity=2, n_prototypes=6, max_iter=2, tol=10.0), {"max_kernels": [2, 4]}, cv=2
+        IMKPL(sparsity=2, n_prototypes=6, contrast=False, max_iter=2, tol=10.0),
+        {"max_kernels": [2, 4]},
+        cv=2,
     )
     with joblib.parallel_config("dask"):
         found = clone(search).fit(X, y)
@@ -179,7 +191,13 @@ def test_no_table_of_all_samples_reaches_the_client(local_client, monkeypatch):
     y = np.tile(np.arange(n_rows) % 2, n_parts)
     seen = spy_on(monkeypatch)
     model = IMKPL(
-        n_landmarks=30, sparsity=2, n_prototypes=6, max_kernels=5, max_iter=1, tol=10.0
+        n_landmarks=30,
+        sparsity=2,
+        n_prototypes=6,
+        contrast=False,
+        max_kernels=5,
+        max_iter=1,
+        tol=10.0,
     ).fit(X, y)
     assert model.codes_.shape[0] == n_parts * n_rows
     assert max(n_bytes for _, n_bytes in seen) < 8 * n_parts * n_rows * n_features / 20
@@ -189,7 +207,7 @@ BAD = [
     (lambda X: da.from_array(np.where(X > 2, np.nan, X), chunks=300), "Partition 0 of X has NaN"),
     (lambda X: da.from_array(X * 1e151, chunks=(150, 8)), "X has values up to"),
     (lambda X: da.from_array(X[:, 0]), "1 dimensions, expected 2"),
-    (lambda X: da.from_array(X.astype(str), chunks=(150, 8)), "The array has type <U32, expected"),
+    (lambda X: da.from_array(X.astype(str), chunks=(150, 8)), "Column 'X' has type <U32, expected"),
     (lambda X: da.from_array(X).map_blocks(sp.csr_array), "of type csr_array, expected NumPy"),
     (lambda X: da.from_array(X[:1], chunks=(150, 8)), "X has 1 samples in 1 partitions"),
     (lambda X: da.from_array(X[:299], chunks=(150, 8)), r"inconsistent numbers of samples: \[299"),
@@ -215,7 +233,9 @@ def test_bad_columns_are_named(local_client, samples):
     with pytest.raises(ValueError, match="Partition 0 of X has NaN"):
         IMKPL(**SETTINGS).fit(missing, samples[1])
     frame.loc[250, "f2"] = np.inf
-    with pytest.raises(ValueError, match=r"Partition 1 of X has NaN or infinity in column 'f2'"):
+    with pytest.raises(
+        ValueError, match=r"Partition 1 of X has NaN or infinity in column \['f2'\]"
+    ):
         IMKPL(**SETTINGS).fit(dd.from_pandas(frame, npartitions=2), samples[1])
 
 
@@ -228,7 +248,9 @@ def test_what_a_cluster_cannot_do_is_refused(local_client, samples, fitted):
     with pytest.raises(ValueError, match=r"got a Dask collection.*X\.compute\(\)"):
         fitted.explain(X)
     similar = PerFeatureGaussian().on(samples[0][:40]).combine(np.ones(8) / 8)
-    similarities = IMKPL("precomputed", sparsity=1, n_prototypes=3).fit(similar, y[:40])
+    similarities = IMKPL("precomputed", sparsity=1, n_prototypes=3, contrast=False).fit(
+        similar, y[:40]
+    )
     with pytest.raises(ValueError, match="predict with kernels that do not read vectors"):
         similarities.predict(X)
     with pytest.raises(ValueError, match="X has 5 features"):

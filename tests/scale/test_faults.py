@@ -12,7 +12,8 @@ from imkpl.scale import DaskBank
 from scale.losing import DangerousBank, all_labels, all_rows, arm_at, dangerous_array
 
 SETTINGS = {
-    "solver": "landmarks", "n_landmarks": 36, "sparsity": 2, "n_prototypes": 6, "random_state": 0
+    "solver": "landmarks", "n_landmarks": 36, "sparsity": 2, "n_prototypes": 6, "contrast": False,
+    "random_state": 0,
 }  # fmt: skip
 # The tasks of every stage that reads partitions, in their order ...
 DATA_STAGES = [

@@ -37,7 +37,7 @@ WRONG_VALUES = (
     "\ud800", "x" * 100_000, MARKUP, [], [[]], {}, {"array": "C"}, {"array": "text"},
     {"csr": [2, 2]}, {"float": "nan"}, {"tuple": []}, {"dict": [[[], 1]]},
     {"type": "object"}, {"Gaussian": {}},
-    {"objects": []}, {"scalar": ["str", "a"]},
+    {"objects": []},
 )  # fmt: skip
 WRONG_KEYS = ("__class__", "__dict__", "__reduce__", "fit", "predict", "_predictor", "x_", "class",
               "_doc_link_module", "_doc_link_template", "__doc__", "n_channels_in_")  # fmt: skip

@@ -82,10 +82,6 @@ KINDS = {
         make_vectors,
     ),
     "stack": (lambda: IMKPL("precomputed", sparsity=3, n_prototypes=9), make_stack),
-    "single precision": (
-        lambda: IMKPL(PerFeatureGaussian(dtype="float32"), sparsity=3, n_prototypes=9),
-        make_vectors,
-    ),
 }
 
 

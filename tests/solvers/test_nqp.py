@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from imkpl._threads import count_threads
-from imkpl.solvers import Status, nqp, pursue, solve_nqp, solve_nqp_batch
+from imkpl.solvers import Status, nqp, solve_nqp, solve_nqp_batch
 from reference.nqp import objective, solve_by_enumeration
 
 
@@ -58,9 +58,11 @@ def test_gradient_vanishes_on_the_active_set(seed, n, sparsity):
 @given(seeds, st.integers(2, 25))
 def test_objective_falls_with_every_step(seed, n):
     H, c, *_ = problem(seed, n, n)
-    n_steps = solve_nqp(H, c, n).n_steps
-    values = [0.0] + [solve_nqp(H, c, n, max_steps=k).value for k in range(1, n_steps + 1)]
-    assert (np.diff(values) < 0).all()
+    value = 0.0
+    for n_steps in range(1, solve_nqp(H, c, n).n_steps + 1):
+        result = solve_nqp(H, c, n, residual_tol=np.nextafter(value, -np.inf))
+        assert result.n_steps == n_steps
+        value = result.value
 
 
 @laws
@@ -177,89 +179,57 @@ def test_lowest_index_wins_a_tie():
     assert solve_nqp(np.eye(3), [0.0, -1.0, -1.0], 1).active.tolist() == [1]
 
 
-def test_float32_stays_float32():
-    H, c, *_ = problem(3)
-    single = solve_nqp(H.astype(np.float32), c.astype(np.float32), 4)
-    assert single.x.dtype == np.float32
-    np.testing.assert_allclose(single.x, solve_nqp(H, c, 4).x, rtol=1e-3)
-
-
-def test_read_only_and_strided_inputs_work_and_stay_untouched():
-    H, c, *_ = problem(4, 10)
-    expected = solve_nqp(H[::2, ::2].copy(), c[::2].copy(), 3)
-    before = H.copy(), c.copy()
-    H.flags.writeable = c.flags.writeable = False
-    np.testing.assert_allclose(solve_nqp(H[::2, ::2], c[::2], 3).x, expected.x)
-    np.testing.assert_array_equal(H, before[0])
-    np.testing.assert_array_equal(c, before[1])
-
-
 def test_residual_tolerance_stops_the_pursuit():
     H, c, A, b = problem(5)
-    loose = 0.5 * (b @ b)
-    result = solve_nqp(2 * H, 2 * c, 12, constant=b @ b, residual_tol=loose)
+    result = solve_nqp(2 * H, 2 * c, 12, residual_tol=-0.5 * b @ b)
     assert result.status == Status.RESIDUAL
     distance = np.sum((b - A @ result.x) ** 2)
     assert distance == pytest.approx(b @ b + result.value)
-    assert distance <= loose
-    shorter = solve_nqp(2 * H, 2 * c, 12, constant=b @ b, max_steps=result.n_steps - 1)
-    assert b @ b + shorter.value > loose
+    assert distance <= 0.5 * b @ b
+    assert len(result.active) < len(solve_nqp(2 * H, 2 * c, 12).active)
 
 
-def test_residual_that_is_small_at_once_gives_zero():
-    result = solve_nqp(np.eye(2), [-1.0, 0.0], 1, constant=0.1, residual_tol=0.2)
+def test_a_residual_that_is_small_at_once_takes_no_step():
+    result = solve_nqp(np.eye(2), [-1.0, 0.0], 1, residual_tol=0.0)
     assert result.status == Status.RESIDUAL
     assert not result.x.any()
 
 
-def test_small_decrease_stops_the_pursuit():
-    result = solve_nqp(np.eye(4), [-1.0, -0.9, -0.01, -0.005], 4, min_decrease=0.1)
-    assert result.status == Status.SMALL_DECREASE
-    assert result.active.tolist() == [0, 1, 2]
-    result = solve_nqp(np.eye(4), [-1.0, -0.1, -0.01, -0.001], 4, min_decrease=0.1)
-    assert result.active.tolist() == [0, 1]
-
-
-def test_max_steps_stops_the_pursuit():
+def test_too_many_steps_end_the_pursuit(monkeypatch):
+    monkeypatch.setattr(nqp, "STEPS_PER_ENTRY", 0)
     H, c, *_ = problem(6)
-    result = solve_nqp(H, c, 12, max_steps=2)
-    assert result.status == Status.MAX_STEPS
-    assert result.n_steps == 2
+    assert solve_nqp(H, c, 12).status == Status.MAX_STEPS
+    assert solve_nqp_batch(H, [c], 12).status == Status.MAX_STEPS
+
+
+I2, ONES = np.eye(2), np.ones((4, 2))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "options", "sentence"),
     [
-        ((np.ones((2, 3)), np.ones(2), 1), "square matrix"),
-        ((np.zeros((0, 0)), np.ones(0), 1), "square matrix"),
-        ((np.array([[1.0, 0.5], [0.0, 1.0]]), np.ones(2), 1), "not symmetric"),
-        ((np.array([[1.0, np.nan], [np.nan, 1.0]]), np.ones(2), 1), "H contains NaN"),
-        ((-np.eye(2), np.ones(2), 1), "negative diagonal"),
-        ((np.eye(2), np.ones(3), 1), "one entry per column of H"),
-        ((np.eye(2), np.ones((2, 2)), 1), "one entry per column of H"),
-        ((np.eye(2), np.array([1.0, np.inf]), 1), "c contains NaN or infinite"),
-        ((np.eye(2), np.ones(2), 0), "sparsity is 0"),
-        ((np.eye(2), np.ones(2), 1.5), "positive integer"),
-        ((np.eye(2), np.ones(2) * 1j, 1), "must be real"),
+        ((np.ones((2, 3)), np.ones(2), 1), {}, "square matrix"),
+        ((np.zeros((0, 0)), np.ones(0), 1), {}, "square matrix"),
+        ((np.array([[1.0, 0.5], [0.0, 1.0]]), np.ones(2), 1), {}, "not symmetric"),
+        ((np.array([[1.0, np.nan], [np.nan, 1.0]]), np.ones(2), 1), {}, "H contains NaN"),
+        ((-I2, np.ones(2), 1), {}, "negative diagonal"),
+        ((I2, np.ones(3), 1), {}, "one entry per column of H"),
+        ((I2, ONES, 1), {}, "one entry per column of H"),
+        ((I2, np.array([1.0, np.inf]), 1), {}, "c contains NaN or infinite"),
+        ((I2, np.ones(2), 0), {}, "sparsity is 0"),
+        ((I2, np.ones(2), 1.5), {}, "positive integer"),
+        ((I2, np.ones(2) * 1j, 1), {}, "must be real"),
+        ((I2, np.ones(2), 1), {"scale": 0.0}, "scale must be positive"),
+        # Batches: an option for each problem, or threads.
+        ((I2, np.ones(2), 1), {"n_jobs": 1}, r"\(n_problems, n\) with n = 2"),
+        ((I2, np.full((4, 2), np.nan), 1), {"n_jobs": 1}, "C contains NaN"),
+        ((I2, ONES, 1), {"scale": np.ones(3), "n_jobs": 1}, "scale has shape"),
+        ((I2, ONES, 1), {"n_jobs": 0}, "n_jobs"),
     ],
 )
-def test_bad_problem_is_refused_with_a_sentence(arguments, sentence):
+def test_bad_input_is_refused_with_a_sentence(arguments, options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        solve_nqp(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"scale": 0.0}, "scale must be positive"),
-        ({"constant": np.nan}, "constant must be finite"),
-        ({"min_decrease": -1.0}, "non-negative fraction"),
-        ({"max_steps": 0}, "max_steps is 0"),
-    ],
-)
-def test_bad_option_is_refused_with_a_sentence(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        solve_nqp(np.eye(2), np.ones(2), 1, **options)
+        (solve_nqp_batch if "n_jobs" in options else solve_nqp)(*arguments, **options)
 
 
 @pytest.mark.parametrize("solve", [solve_nqp, lambda H, c, s: solve_nqp_batch(H, [c], s)])
@@ -291,13 +261,16 @@ def assert_equals_single(H, C, sparsity, batch, rtol=1e-7, **options):
 def test_batch_equals_single(seed, n, sparsity):
     H, C = problems(seed, n)
     assert_equals_single(H, C, sparsity, solve_nqp_batch(H, C, sparsity))
+    batch = solve_nqp_batch(H.astype(np.float32), C.astype(np.float32), 3)
+    assert batch.x.dtype == np.float32
+    np.testing.assert_allclose(batch.value, solve_nqp_batch(H, C, 3).value, rtol=1e-3, atol=1e-3)
 
 
 @laws
 @given(seeds, st.integers(0, 16), st.integers(1, 15))
 def test_few_problems_equal_the_same_ones_among_many(seed, n_few, sparsity):
     H, C = problems(seed, n_problems=20)
-    options = {"scale": np.linspace(0.5, 2, 20), "constant": 1.0, "residual_tol": -3.0}
+    options = {"scale": np.linspace(0.5, 2, 20), "residual_tol": -4.0}
     many = solve_nqp_batch(H, C, sparsity, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nqp, "FEW_PROBLEMS", 16)
@@ -333,44 +306,26 @@ def test_low_rank_problems_have_the_value_of_single(seed, n_rows):
 
 
 @laws
-@given(seeds)
-def test_float32_batch_equals_single(seed):
-    H, C = problems(seed, dtype=np.float32)
-    batch = solve_nqp_batch(H, C, 3)
-    assert batch.x.dtype == np.float32
-    assert_equals_single(H, C, 3, batch, rtol=1e-3)
-
-
-@laws
 @given(seeds, st.integers(1, 12))
 def test_pursue_equals_single(seed, sparsity):
     H, C = problems(seed, n_problems=1)
-    indices, values, value = pursue(H, C[0], sparsity, scale=3.0, min_decrease=0.01)
-    single = solve_nqp(H, C[0], sparsity, scale=3.0, min_decrease=0.01)
+    indices, values, value = nqp.pursue(H, C[0], sparsity, scale=3.0)
+    single = solve_nqp(H, C[0], sparsity, scale=3.0)
     np.testing.assert_array_equal(indices, single.active)
     np.testing.assert_allclose(values, single.x[indices], rtol=1e-8)
     assert value == pytest.approx(single.value)
 
 
-def test_stop_tests_equal_single():
+def test_residual_tolerances_equal_single():
     H, C = problems(1)
     rng = np.random.default_rng(1)
-    scale, constant = rng.uniform(0.5, 2, 15), rng.uniform(1, 2, 15)
-    enough = constant - rng.uniform(5, 15, 15)
-    batch = solve_nqp_batch(
-        H, C, 20, scale=scale, constant=constant, residual_tol=enough, min_decrease=0.01
-    )
-    assert {Status.RESIDUAL, Status.SMALL_DECREASE} <= set(batch.status.tolist())
+    scale, enough = rng.uniform(0.5, 2, 15), -rng.uniform(4, 14, 15)
+    batch = solve_nqp_batch(H, C, 20, scale=scale, residual_tol=enough)
+    assert Status.RESIDUAL in batch.status
     for i, c in enumerate(C):
-        own = {"scale": scale[i], "constant": constant[i], "residual_tol": enough[i]}
-        single = solve_nqp(H, c, 20, **own, min_decrease=0.01)
+        single = solve_nqp(H, c, 20, scale=scale[i], residual_tol=enough[i])
         np.testing.assert_allclose(batch.x[[i]].toarray()[0], single.x, rtol=1e-9)
         assert batch.status[i] == single.status
-
-
-def test_max_steps_equals_single():
-    H, C = problems(2)
-    assert_equals_single(H, C, 9, solve_nqp_batch(H, C, 9, max_steps=3), max_steps=3)
 
 
 def test_special_matrices_equal_single():
@@ -421,39 +376,17 @@ def test_zero_problems_give_an_empty_result():
     assert batch.value.shape == batch.n_steps.shape == batch.status.shape == (0,)
 
 
-def test_batch_reads_read_only_strided_and_transposed_inputs_and_leaves_them_untouched():
+def test_read_only_strided_and_transposed_inputs_work_and_stay_untouched():
     H, C = problems(6, 20)
-    expected = solve_nqp_batch(H[::2, ::2].copy(), C[:, ::2].copy(), 3)
+    expected = solve_nqp_batch(H[::2, ::2].copy(), C[:, ::2].copy(), 3).x.toarray()
     before = H.copy(), C.copy()
+    assert nqp.pursue(H, C[0], 2)[2] < 0
+    assert H.flags.writeable
+    assert C.flags.writeable
     H.flags.writeable = C.flags.writeable = False
-    batch = solve_nqp_batch(H[::2, ::2], C[:, ::2], 3)
-    np.testing.assert_array_equal(batch.x.toarray(), expected.x.toarray())
+    np.testing.assert_array_equal(solve_nqp_batch(H[::2, ::2], C[:, ::2], 3).x.toarray(), expected)
+    np.testing.assert_allclose(solve_nqp(H[::2, ::2], C[0, ::2], 3).x, expected[0])
     transposed = solve_nqp_batch(np.asfortranarray(H), np.asfortranarray(C), 3)
     np.testing.assert_array_equal(transposed.x.toarray(), solve_nqp_batch(H, C, 3).x.toarray())
     np.testing.assert_array_equal(H, before[0])
     np.testing.assert_array_equal(C, before[1])
-
-
-def test_compiled_solvers_leave_inputs_writeable():
-    H, C = problems(7)
-    solve_nqp_batch(H, C, 2)
-    pursue(H, C[0], 2)
-    assert H.flags.writeable
-    assert C.flags.writeable
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "sentence"),
-    [
-        ((np.eye(2), np.ones(2), 1), {}, r"\(n_problems, n\) with n = 2"),
-        ((np.eye(2), np.ones((4, 3)), 1), {}, "one entry per column of H"),
-        ((np.eye(2), np.full((4, 2), np.nan), 1), {}, "C contains NaN"),
-        ((np.eye(2), np.ones((4, 2)), 1), {"scale": np.ones(3)}, "scale has shape"),
-        ((np.eye(2), np.ones((4, 2)), 1), {"scale": -1.0}, "scale must be positive"),
-        ((np.eye(2), np.ones((4, 2)), 1), {"n_jobs": 0}, "n_jobs"),
-        ((np.triu(np.ones((3, 3))), np.ones((4, 3)), 1), {}, "not symmetric"),
-    ],
-)
-def test_bad_batch_is_refused_with_a_sentence(arguments, options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        solve_nqp_batch(*arguments, **options)

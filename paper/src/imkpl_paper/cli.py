@@ -7,8 +7,16 @@ from typing import Annotated
 
 import typer
 
-from imkpl.cli.command import INPUT_ERROR, JsonOption, add_command, create_app
-from imkpl.cli.output import echo, echo_error, echo_json, echo_note
+from imkpl.cli.command import (
+    INPUT_ERROR,
+    JsonOption,
+    add_command,
+    create_app,
+    echo,
+    echo_error,
+    echo_json,
+    echo_note,
+)
 
 EXAMPLES = """
 imkpl-paper reproduce all --quick

@@ -153,7 +153,7 @@ def test_maps_are_drawn_from_rows():
         "classes": ["a", "b"],
         "prototypes": [0],
         "prototype_classes": [0],
-        "average_prototypes": None,
+        "average_prototypes": [[0.5, 0.5]],
         "learned_prototypes": [[0.5, 0.5]],
         "n_kernels": [13, 2],
     }

@@ -1,9 +1,8 @@
-"""The command ``imkpl``: `check`, `fit` (with demo), `use` (predict, explain, report, export) and
-`describe` (inspect, card).
+"""The command ``imkpl``: `fit` learns (check, fit, demo), `use` has all other commands.
 
-`command` has what commands share (options, errors and exit codes), `models` what they ask of a
-fitted model, `measure` how accuracy is measured, and `output` what they print and write. This is
-the only home of typer and rich.
+`command` has what commands share (options, printing, errors and exit codes), `models` what they
+ask of a fitted model, and `measure` how accuracy is measured. This is the only home of typer and
+rich.
 """
 
 from __future__ import annotations
@@ -16,10 +15,22 @@ import threading
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
 
 __all__ = ["main"]
 
-NEEDED = ("typer", "rich", "pandas")
+HELP = """Classifiers that show their reasons: prototypes, features, and why for each row.
+
+What is wrong with a table: imkpl check data.csv --target class
+
+A first page from it: imkpl fit data.csv --target class --report page.html
+
+Exit codes: 0 done, 1 invalid input (one sentence says how) or findings of check,
+2 wrong use of options, 3 an internal error of imkpl, 130 stopped with Ctrl-C."""
+NEEDED = ("typer", "rich", "pandas", "jinja2")
 INTERRUPTED = 130
 INTERRUPTION = "Stopped with Ctrl-C. No file is incomplete."
 # Moves to the start of the line, clears a progress bar and shows the cursor again.
@@ -42,9 +53,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     "pip install 'imkpl[cli]'.\n"
                 )
                 raise SystemExit(1)
-        from imkpl.cli.app import app
+        build_app()(args=None if arguments is None else list(arguments), prog_name="imkpl")
 
-        app(args=None if arguments is None else list(arguments), prog_name="imkpl")
+
+def build_app() -> typer.Typer:
+    """All commands together."""
+    from imkpl.cli import fit, use
+    from imkpl.cli.command import add_command, create_app
+
+    app = create_app(HELP)
+    for command, examples in (
+        (fit.demo, fit.DEMO_EXAMPLES),
+        (fit.check, fit.CHECK_EXAMPLES),
+        (fit.fit, fit.FIT_EXAMPLES),
+        (use.predict, use.PREDICT_EXAMPLES),
+        (use.explain, use.EXPLAIN_EXAMPLES),
+        (use.report, use.REPORT_EXAMPLES),
+        (use.export, use.EXPORT_EXAMPLES),
+        (use.inspect, use.INSPECT_EXAMPLES),
+        (use.card, use.CARD_EXAMPLES),
+    ):
+        add_command(app, command, examples)
+    return app
 
 
 @contextlib.contextmanager

@@ -1,26 +1,45 @@
-"""What commands share: options, answers, and errors that become one sentence and an exit code."""
+"""What commands share: options, answers, what is printed, and errors that become one sentence.
+
+Answers go to standard output, everything else to standard error.
+"""
 
 from __future__ import annotations
 
 import inspect
+import io
+import json
+import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
+from rich.table import Table
+from rich.text import Text
 
+from imkpl import __version__
+from imkpl._checks import printable
+from imkpl._json import to_json
+from imkpl._progress import Progress, listening
+from imkpl._writing import check_target
 from imkpl.cli import INTERRUPTED, INTERRUPTION
-from imkpl.cli.output import check_outputs, echo, echo_error, echo_json, echo_note, echo_traceback
 from imkpl.readers import InputError, ReadOptions
-from imkpl.readers.data_file import list_names
-from imkpl.readers.formats import FORMATS
+from imkpl.readers.formats import FORMATS, list_names
 from imkpl.tables import NUMBERS_AS_TEXT
 
 INPUT_ERROR, INTERNAL_ERROR = 1, 3
+# Wider than any table, so that nothing is cut off.
+ENDLESS = 10_000
+# The second has the numbers of the page.
+REPORT_ENDINGS = (".html", ".json")
 
 
 @dataclass(frozen=True)
@@ -79,25 +98,35 @@ NewFile: TypeAlias = Annotated[ReadOptions, NEW]
 JsonOption: TypeAlias = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
 ForceOption: TypeAlias = Annotated[bool, option("--force", "Replace existing files.")]
 DebugOption: TypeAlias = Annotated[bool, option("--debug", "Show the traceback of an error.")]
-SpreadsheetOption: TypeAlias = Annotated[
-    bool,
-    option(
-        "--spreadsheet-safe",
-        "Put an apostrophe before cells of the .csv that a spreadsheet would run.",
-    ),
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"imkpl {__version__}")
+        raise typer.Exit
+
+
+VersionOption: TypeAlias = Annotated[
+    bool, option("--version", "Show the version.", callback=_show_version, is_eager=True)
 ]
 
 
 def create_app(text: str) -> typer.Typer:
     """A command line without commands."""
     # Names in files may look like markup, so no markup is interpreted.
-    return typer.Typer(
+    app = typer.Typer(
         help=text,
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
+
+    @app.callback()
+    def set_up(version: VersionOption = False) -> None:
+        """Options before the command."""
+
+    return app
 
 
 def add_command(app: typer.Typer, function: Callable[..., Answer | None], examples: str) -> None:
@@ -123,7 +152,7 @@ def add_command(app: typer.Typer, function: Callable[..., Answer | None], exampl
         with handle_errors(debug=asked["debug"]):
             paths = {name: one for name, one in given.items() if isinstance(one, Path)}
             written = {one: paths.pop(name) for name, one in outputs.items() if name in paths}
-            check_outputs(written, paths.values(), force=asked.get("force", False))
+            _check_outputs(written, paths.values(), force=asked.get("force", False))
             for name, group in groups.items():
                 if [one.name for one in group] != [name]:
                     said = {one.name: given.pop(one.name) for one in group}
@@ -165,36 +194,70 @@ def _list_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
     hints, known = get_type_hints(kind), {one.name: one for one in fields(kind)}
     found = []
     for name in getattr(parameter.annotation, "__metadata__", [known])[0]:
-        one, flag = known[name], f"--{name.removesuffix('_column').replace('_', '-')}"
+        one = known[name]
         more = dict(one.metadata) or {"help": READING[name]}
         is_list = one.default == ()
-        if name == "target":
+        if hints[name] == str | None:
             # Of several, an option that takes one would keep the last.
-            more["metavar"], is_list = "<str>", True
+            is_list, more["metavar"] = True, "<str>"
         hint: Any = list[str] | None if is_list else hints[name]
         found.append(
             parameter.replace(
                 name=name,
                 kind=parameter.KEYWORD_ONLY,
                 default=None if is_list else one.default,
-                annotation=Annotated[hint, typer.Option(..., flag, **more)],
+                annotation=Annotated[hint, typer.Option(..., _flag(name), **more)],
             )
         )
     return found
 
 
+def _flag(name: str) -> str:
+    """The option for a field of a dataclass."""
+    return f"--{name.removesuffix('_column').replace('_', '-')}"
+
+
 def _build(annotation: Any, asked: dict[str, Any]) -> Any:
     """A dataclass of what the options say; those that can be repeated are tuples."""
-    if "target" in asked:
-        targets = asked["target"] or [None]
-        asked["target"] = targets[0]
-        if len(targets) > 1:
+    kind, given = getattr(annotation, "__origin__", annotation), {}
+    for one in fields(kind):
+        value = asked.get(one.name)
+        if isinstance(value, list) and one.default != ():
+            if len(value) > 1:
+                # The others are columns like any other, of which a model would learn.
+                more = "Fit a model for each, with --drop for the others."
+                raise InputError(
+                    f"{_flag(one.name)} is given {len(value)} times ({list_names(value)}), "
+                    f"expected it once. {more if one.name == 'target' else 'Keep one of them.'}"
+                )
+            value = value[0] if value else None
+        if value is not None:
+            given[one.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**given)
+
+
+def _check_outputs(
+    outputs: Mapping[tuple[str, tuple[str, ...]], Path], inputs: Iterable[Path], *, force: bool
+) -> None:
+    """Raise before a long fit if a result, by its option and endings, could not be written."""
+    taken = {path.resolve() for path in inputs}
+    for (flag, endings), path in outputs.items():
+        if path.resolve() in taken:
             raise InputError(
-                f"--target is given {len(targets)} times ({list_names(targets)}), expected one "
-                "column. Fit a model for each, with --drop for the others."
+                f"{path} is already read or written by this command. Choose another name."
             )
-    kind, given = getattr(annotation, "__origin__", annotation), asked.items()
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given if v is not None})
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, expected a file. Name a file in it.")
+        if path.exists() and not force:
+            raise InputError(
+                f"{path} already exists. Choose another name, or replace it with --force."
+            )
+        check_target(path)
+        taken.add(path.resolve())
+        if endings and path.suffix.lower() not in endings:
+            raise InputError(
+                f"{flag} is {path.name}, expected a name that ends in {' or '.join(endings)}."
+            )
 
 
 @contextmanager
@@ -211,7 +274,7 @@ def handle_errors(*, debug: bool) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         if debug:
-            echo_traceback(traceback.format_exc())
+            _write(sys.stderr, *(f"| {line}" for line in traceback.format_exc().splitlines()))
         message, code = _describe(error, debug=debug)
         echo_error(message)
         raise typer.Exit(code) from None
@@ -245,3 +308,84 @@ def _describe(error: Exception, *, debug: bool) -> tuple[str, int]:
     hint = "" if debug else " Run again with --debug to see where."
     shown = f"{name}: {text}" if text else name
     return f"This is an error in imkpl, not in your data ({shown}).{hint}", INTERNAL_ERROR
+
+
+def echo(*lines: str) -> None:
+    """Print lines of the answer, an empty one by default."""
+    _write(sys.stdout, *(lines or [""]))
+
+
+def echo_note(text: str) -> None:
+    """Print what was guessed or noticed."""
+    _write(sys.stderr, f"note: {text}")
+
+
+def echo_error(text: str) -> None:
+    """Print what went wrong, in one line."""
+    _write(sys.stderr, f"imkpl: {' '.join(text.split())}")
+
+
+def echo_json(answer: dict[str, Any]) -> None:
+    """Print the whole answer as one JSON object."""
+    sys.stdout.write(format_json(answer))
+
+
+def format_json(answer: dict[str, Any]) -> str:
+    """An answer as JSON, in ASCII without control characters."""
+    text = json.dumps(to_json(answer), indent=1, allow_nan=False) + "\n"
+    return text.replace("\x7f", "\\u007f")
+
+
+def _write(stream: Any, *lines: str) -> None:
+    """Write lines; a line break within one, which is part of a name, is escaped."""
+    text = "".join(f"{printable(line)}\n" for line in lines)
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(text.encode(encoding, errors="replace").decode(encoding))
+
+
+def echo_table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    most: int | None = None,
+    more: str = " (see --json)",
+) -> None:
+    """Print the first rows of a table; columns of numbers are aligned to the right."""
+    cells = rows[:most]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for place, name in enumerate(head):
+        is_number = all(not isinstance(row[place], str) for row in cells)
+        table.add_column(Text(printable(name)), justify="right" if is_number else "left")
+    for row in cells:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    # Drawn into a string first: the width of a terminal must not cut names.
+    drawn = io.StringIO()
+    Console(file=drawn, width=ENDLESS, color_system=None, legacy_windows=False).print(table)
+    echo(*(line.rstrip() for line in drawn.getvalue().rstrip().splitlines()))
+    if len(rows) > len(cells):
+        echo(f"... and {len(rows) - len(cells)} more{more}")
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[None]:
+    """Show what the block announces as progress bars, if standard error is a terminal."""
+    console = Console(file=sys.stderr)
+    times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *times)
+    with ProgressBar(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        # One bar per source: the folds, and the fit under way.
+        tasks: dict[str, TaskID] = {}
+
+        def show(progress: Progress) -> None:
+            if progress.source not in tasks:
+                tasks[progress.source] = bar.add_task(title, total=None)
+            bar.update(
+                tasks[progress.source],
+                description=f"{title}: {printable(progress.message)}",
+                total=progress.total,
+                completed=progress.done,
+            )
+
+        with listening(show):
+            yield

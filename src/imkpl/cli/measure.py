@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -11,21 +10,25 @@ from typing import Any
 import numpy as np
 
 from imkpl._progress import announce
-from imkpl.cli.output import echo_note, progress_bar
+from imkpl.cli.command import echo_note, progress_bar
 from imkpl.measures import wilson_interval
 from imkpl.readers import InputError
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
-from imkpl.readers.data_file import DataFile, list_names
+from imkpl.readers.read import DataFile
 
 N_FOLDS, MAX_REPEATS = 5, 5
 # In larger tables, the rows that are held out say enough.
 MAX_FOLD_ROWS = 2000
-# Folds may take so many seconds, unless the user asks for them.
-BUDGET = 20.0
-# A first fold is tried if all of them seem to take less than so many times the budget.
-TRIED = 5
-# Of a file that is read a block at a time, about so many rows are held out at most.
-MAX_HELD_OUT = 100_000
+# Folds are repeated while all of them seem to take fewer seconds, and not measured above the limit,
+# unless the user asks for them.
+BUDGET, LIMIT = 20.0, 100.0
+
+
+def hash_rows(data: DataFile) -> Any:
+    """A number per row, the same for equal ones."""
+    from pandas.util import hash_pandas_object
+
+    return hash_pandas_object(data.samples, index=False).to_numpy()
 
 
 def find_units(data: DataFile) -> Any:
@@ -33,7 +36,7 @@ def find_units(data: DataFile) -> Any:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    keys = [np.unique(data.hash_rows(), return_inverse=True)[1]]
+    keys = [np.unique(hash_rows(data), return_inverse=True)[1]]
     if data.groups is not None:
         keys.append(np.unique(data.groups, return_inverse=True)[1] + len(data))
     # Rows are linked to nodes for their values and for their groups.
@@ -46,31 +49,17 @@ def find_units(data: DataFile) -> Any:
     return first[inverse]
 
 
-def drop_rare(data: DataFile) -> tuple[DataFile, list[Any]]:
-    """The rows of classes that can be learned and measured, and the other classes."""
-    rare = [label for label, n in Counter(data.y.tolist()).items() if n < MIN_CLASS_ROWS]
-    kept = data.take(~np.isin(data.y, rare))
-    if len(set(kept.y.tolist())) < 2:
-        raise InputError(
-            f"Without its rare classes {list_names(rare)}, the file has fewer than two classes, "
-            "expected at least two. Add rows, or leave out --drop-rare."
-        )
-    return kept, rare
-
-
 def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
     """Which rows to measure on: of every class the same share, at least one, in whole units."""
     rng = np.random.default_rng(seed)
-    if data.is_on_disk:
-        return rng.random(len(data)) < min(test_size, MAX_HELD_OUT / len(data))
     classes, labels, counts = np.unique(data.y, return_inverse=True, return_counts=True)
     if counts.min() < MIN_CLASS_ROWS:
         rare = int(np.argmin(counts))
         n_rows = "one row" if counts[rare] == 1 else f"{counts[rare]} rows"
         raise InputError(
             f"Class {str(classes[rare])!r} has {n_rows}, expected at least three: two to learn "
-            "from and one to measure on. Add rows of that class, leave out rare classes with "
-            "--drop-rare, or use --test-size 0."
+            "from and one to measure on. Add rows of that class, leave them out, or use "
+            "--test-size 0."
         )
     members: dict[int, list[int]] = {}
     for row, unit in enumerate(find_units(data).tolist()):
@@ -106,58 +95,40 @@ def measure_folds(
     seed: int,
     repeats: int | None,
     seconds: float = 0.0,
-) -> tuple[dict[str, Any] | None, str]:
-    """Accuracy in folds, repeated while that is quick; None and the reason if there are none.
+) -> dict[str, Any] | None:
+    """Accuracy in folds; None if it is not wanted, an error if it cannot be measured.
 
-    `seconds` is the time of a fit, which tells how long folds take before they start.
+    `seconds` is the time of a fit. By default, folds are repeated as often as that is quick.
     """
     if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
-        return None, ""
-    try:
-        n_folds = len(split_folds(data, seed))
-    except InputError as error:
-        return None, f"The accuracy is not measured in folds: {error}"
+        return None
+    n_folds = len(split_folds(data, seed))
     expected = seconds * n_folds
-    # The first fit of an installation also compiles, so a first fold is tried unless that is long.
-    if repeats is None and expected > TRIED * BUDGET:
-        return None, _say_too_long(expected)
-    if repeats and expected * repeats > BUDGET:
-        echo_note(f"Measuring in folds takes about {expected * repeats:.0f} s.")
-    right: list[Any] = []
-    start = time.perf_counter()
+    if repeats is None:
+        if expected > LIMIT:
+            raise InputError(f"that would take about {expected:.0f} s; --repeats 1 does it.")
+        n_repeats = int(np.clip(BUDGET / max(expected, 1e-3), 1, MAX_REPEATS))
+    else:
+        n_repeats = repeats
+        if expected * repeats > BUDGET:
+            echo_note(f"Measuring in folds takes about {expected * repeats:.0f} s.")
+    right = np.zeros((n_repeats, len(data)), dtype=bool)
     with progress_bar("measuring"), warnings.catch_warnings():
         # What a fold warns of, the fit to all training rows warns of as well.
         warnings.simplefilter("ignore")
-        for repeat in range(MAX_REPEATS if repeats is None else repeats):
-            is_right = np.zeros(len(data), dtype=bool)
+        for repeat, is_right in enumerate(right):
             for fold, (train, test) in enumerate(split_folds(data, seed + repeat)):
-                text = f"repetition {repeat + 1}, fold {fold + 1}"
-                n_done, n_known = repeat * n_folds + fold, n_folds * (repeats or repeat + 1)
-                announce("folds", text, n_done, n_known)
-                if fold == 1 and repeat == 0 and repeats is None:
-                    seconds = (time.perf_counter() - start) * n_folds
-                    if seconds > BUDGET:
-                        return None, _say_too_long(seconds)
+                text, n_done = f"repetition {repeat + 1}, fold {fold + 1}", repeat * n_folds + fold
+                announce("folds", text, n_done, n_repeats * n_folds)
                 try:
                     is_right[test] = _fit_fold(build, data.take(train), data.take(test))
                 except ValueError as error:
                     if data.eligible is None:
                         raise
                     # A fold may have no row that may be shown.
-                    return None, f"The accuracy is not measured in folds: {error}"
-            right.append(is_right)
-            seconds = (time.perf_counter() - start) / (repeat + 1)
-            if repeats is None and seconds * (repeat + 2) > BUDGET:
-                break
-    found = describe_accuracy(np.mean(right, axis=0), data)
-    return {"folds": n_folds, "repeats": len(right), **found}, ""
-
-
-def _say_too_long(seconds: float) -> str:
-    return (
-        f"The accuracy is not measured in folds, which would take about {seconds:.0f} s; "
-        "--repeats 1 does it."
-    )
+                    raise InputError(str(error)) from error
+    found = describe_accuracy(right.mean(axis=0), data)
+    return {"folds": n_folds, "repeats": n_repeats, **found}
 
 
 def split_folds(data: DataFile, seed: int) -> list[Any]:

@@ -1,66 +1,77 @@
-"""Commands for a fitted model: ``predict``, ``explain``, ``report`` and ``export``."""
+"""Commands for a fitted model: predict, explain, report, export, inspect and card."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import typer
 
+from imkpl._checks import quote
+from imkpl._json import to_json
 from imkpl._writing import write_file
 from imkpl.cli import models
 from imkpl.cli.command import (
+    REPORT_ENDINGS,
     Answer,
     DataArgument,
     LabelledFile,
     MeasuredFile,
     ModelArgument,
     NewFile,
-    SpreadsheetOption,
     Written,
+    echo,
+    echo_note,
+    echo_table,
+    format_json,
     option,
+    progress_bar,
 )
 from imkpl.cli.measure import describe_accuracy, say_accuracy
-from imkpl.cli.output import (
-    REPORT_ENDINGS,
-    check_ending,
-    echo,
-    echo_table,
-    format_csv,
-    format_json,
-)
-from imkpl.kernels import ParquetColumns
-from imkpl.readers import InputError
-from imkpl.readers.data_file import DataFile
-from imkpl.readers.read import open_on_disk
+from imkpl.readers import InputError, ReadOptions, read_training_file
+from imkpl.readers.formats import count
+from imkpl.readers.read import DataFile
 
 PREDICT_EXAMPLES = """
 imkpl predict m.imkpl new.csv
 imkpl predict m.imkpl new.csv --id patient --out classes.csv
-imkpl predict m.imkpl new.csv --out classes.csv --spreadsheet-safe
-imkpl predict m.imkpl new.csv --reject --json
+imkpl predict m.imkpl new.csv --json
 imkpl predict m.imkpl labelled.csv --target class
 """
 EXPLAIN_EXAMPLES = """
 imkpl explain m.imkpl new.csv
 imkpl explain m.imkpl new.csv --id patient --row p17 --row p4
 imkpl explain m.imkpl new.csv --out reasons.csv
-imkpl explain m.imkpl new.csv --all --json
+imkpl explain m.imkpl new.csv --row 3 --json
 """
 REPORT_EXAMPLES = """
 imkpl report m.imkpl data.csv --target class --by sex --out page.html
 imkpl report m.imkpl data.csv --target class --id patient --out page.html --title "Trial 2"
 """
 EXPORT_EXAMPLES = """
-imkpl export m.imkpl --to json --output m.json
-imkpl export m.imkpl --to onnx --output m.onnx
+imkpl export m.imkpl --output m.json
+imkpl export m.imkpl --output m.onnx
+"""
+INSPECT_EXAMPLES = """
+imkpl inspect m.imkpl
+imkpl inspect m.imkpl --records
+imkpl inspect m.imkpl --records --json
+"""
+CARD_EXAMPLES = """
+imkpl card m.imkpl
+imkpl card m.imkpl data.csv --by sex --by site --output card.html
+imkpl card m.imkpl new.csv --target class --output card.md
 """
 # Rows on a screen; files and --json have all of them.
 MAX_SHOWN = 20
 MAX_EXPLAINED = 5
+# Values of a record on a screen; --json has all of them.
+MAX_VALUES = 6
+# A spreadsheet takes a cell that starts with one of these for a formula, unless it is a number.
+FORMULA_STARTS = tuple("=+-@\t\r\n")
 TABLE = Written((".csv", ".json"))
 
 
@@ -71,10 +82,6 @@ def predict(
     out: Annotated[
         Path | None, option("--out", "Write all rows here (.csv or .json)."), TABLE
     ] = None,
-    reject: Annotated[
-        bool, option("--reject", "Give no class to rows unlike any in training.")
-    ] = False,
-    spreadsheet_safe: SpreadsheetOption = False,
 ) -> Answer:
     """Classify the rows of a file: class, probability of every class, novelty.
 
@@ -83,76 +90,63 @@ def predict(
     like none of them. A row without any value that the model reads gets no class. If the file has
     the classes, the accuracy is measured.
     """
-    _check_safe(out, is_safe=spreadsheet_safe)
     estimator = models.load_reader(model)
-    if models.input_kind(estimator) == "columns" and hasattr(estimator, "feature_names_in_"):
-        on_disk = open_on_disk(data, options, estimator.feature_names_in_.tolist())
-        if on_disk is not None:
-            return _predict_blocks(estimator, on_disk, out, reject, is_safe=spreadsheet_safe)
-    rows = models.read_for_model(estimator, data, options, classes=estimator.classes_.tolist())
-    answer = _describe_predictions(estimator, rows, reject=reject)
+    target = models.find_origin(estimator).get("target")
+    rows = models.read_for_model(estimator, data, options, usual_target=target)
+    answer = _describe_predictions(estimator, rows)
     answer |= {"model": model, "file": data, "out": out}
-    _write_table(out, answer, lambda: _tabulate(answer["rows"]), rows, is_safe=spreadsheet_safe)
+    _write_table(out, answer, lambda: _tabulate(answer["rows"]), rows)
     return Answer(answer, _echo_predictions)
 
 
-def _check_safe(out: Path | None, *, is_safe: bool) -> None:
-    if is_safe and (out is None or out.suffix.lower() != ".csv"):
-        raise InputError(
-            "--spreadsheet-safe is about a table, but none is written. Add --out with a name that "
-            "ends in .csv, or leave it out."
-        )
-
-
-def _predict_blocks(
-    model: Any, file: ParquetColumns, out: Path | None, reject: bool, *, is_safe: bool
-) -> Answer:
-    """Classify the rows of a large file a block at a time; nothing but the table is written."""
-    import pandas as pd
-
-    if out is None or out.suffix.lower() != ".csv":
-        raise InputError(
-            f"{file.path.name} has {len(file)} rows, which are classified a block at a time, "
-            "expected a file to write them to. Add --out classes.csv."
-        )
-
-    def write_blocks() -> Iterator[bytes]:
-        for start, block in file.row_blocks(np.arange(len(file))):
-            ids = np.arange(start + 1, start + len(block) + 1)
-            frame = pd.DataFrame(block, index=ids, columns=file.feature_names)
-            answer = _describe_predictions(model, DataFile(frame, None, ids), reject=reject)
-            text = format_csv(_tabulate(answer["rows"]), out, is_safe=is_safe, style=(",", "."))
-            yield (text.partition("\n")[2] if start else text).encode()
-
-    write_file(out, write_blocks())
-    answer = {"file": file.path, "out": out, "n_rows": len(file)}
-    return Answer(answer, f"{len(file)} rows written to {out}.")
-
-
 def _write_table(
-    out: Path | None,
-    answer: dict[str, Any],
-    tabulate: Callable[[], Any],
-    data: DataFile,
-    *,
-    is_safe: bool,
+    out: Path | None, answer: dict[str, Any], tabulate: Callable[[], Any], data: DataFile
 ) -> None:
     """Write an answer as JSON, or its table as CSV in the style of the input."""
     if out is None:
         return
-    if out.suffix.lower() == ".json":
-        text = format_json(answer)
-    else:
-        text = format_csv(tabulate(), out, is_safe=is_safe, style=data.style)
+    is_json = out.suffix.lower() == ".json"
+    text = format_json(answer) if is_json else _format_csv(tabulate(), out, data.style)
     write_file(out, text.encode())
 
 
-def _describe_predictions(model: Any, data: DataFile, *, reject: bool) -> dict[str, Any]:
+def _format_csv(frame: Any, path: Path, style: tuple[str, str]) -> str:
+    """A table as CSV; cells that a spreadsheet would run get an apostrophe, and a note says so."""
+    from pandas.api.types import is_numeric_dtype
+
+    found: list[str] = []
+
+    def defuse(cell: Any) -> Any:
+        if not isinstance(cell, str) or not _is_formula(cell):
+            return cell
+        found.append(cell)
+        return f"'{cell}"
+
+    table = frame.apply(lambda cells: cells if is_numeric_dtype(cells) else cells.map(defuse))
+    table.columns = [defuse(name) for name in frame.columns]
+    if found:
+        echo_note(
+            f"{count(len(found), 'cell')} of {path.name} that a spreadsheet would run, such as "
+            f"{quote(found[0])}, got an apostrophe. Write .json to have them as they are."
+        )
+    separator = "\t" if style[0] == " " else style[0]
+    return str(table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=style[1]))
+
+
+def _is_formula(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.startswith(FORMULA_STARTS)
+    return False
+
+
+def _describe_predictions(model: Any, data: DataFile) -> dict[str, Any]:
     found = models.explain_rows(model, data)
     names = [str(label) for label in found.classes]
-    is_blank, outside = models.find_blank(model, data), models.find_outside(model, data)
+    is_blank, outside = models.find_blank(model, data), models.find_outside(found)
     predicted = np.array(found.predicted, dtype=object)
-    predicted[is_blank | (reject & found.is_novel)] = None
+    predicted[is_blank] = None
     rows = []
     for row in range(len(data)):
         notes = ["unlike any in training"] * bool(found.is_novel[row]) + outside.get(row, [])
@@ -202,12 +196,9 @@ def _tabulate(rows: list[dict[str, Any]]) -> Any:
 
 def _echo_predictions(answer: dict[str, Any]) -> None:
     rows = answer["rows"]
-    # Values outside the training range stand in a table that shows all rows.
-    n_far = sum("in training " in row["note"] for row in rows)
     if answer["out"] is not None:
         echo(f"{len(rows)} rows written to {answer['out']}.")
     else:
-        n_far = n_far if len(rows) > MAX_SHOWN else 0
         cells = [
             [
                 str(row["id"]),
@@ -221,16 +212,15 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
         ]
         more = "; --out classes.csv writes all"
         echo_table(("row", "class", "probability", "novelty", ""), cells, MAX_SHOWN, more)
-    n_novel = sum(row["is_novel"] for row in rows)
-    n_blank = sum(row["note"].startswith("no evidence") for row in rows)
     threshold = answer["novelty_threshold"]
-    for n, one, many, text in (
-        (n_novel, "is", "are", f"unlike any in training (novelty above {threshold:.2f})"),
-        (n_far, "has", "have", "a value far outside the training range"),
-        (n_blank, "has", "have", "no value that the model reads, thus no class"),
+    for start, text in (
+        ("unlike any", f"unlike any in training (novelty above {threshold:.2f})"),
+        ("in training ", "with a value far outside the training range"),
+        ("no evidence", "without a value that the model reads, thus without a class"),
     ):
+        n = sum(start in row["note"] for row in rows)
         if n:
-            echo(f"{n} of {len(rows)} rows {many if n > 1 else one} {text}.")
+            echo(f"{n} of {len(rows)} rows {text}.")
     measured = answer["measured"]
     if measured is not None:
         echo(*say_accuracy(measured, f"Compared with the classes of {measured['rows']} rows: "))
@@ -243,9 +233,6 @@ def explain(
     row: Annotated[
         list[str] | None, option("--row", "Explain this row, by name or number; may be repeated.")
     ] = None,
-    every: Annotated[
-        bool, option("--all", f"Explain all rows, not only the first {MAX_EXPLAINED}.")
-    ] = False,
     out: Annotated[
         Path | None,
         option(
@@ -255,27 +242,23 @@ def explain(
         ),
         TABLE,
     ] = None,
-    spreadsheet_safe: SpreadsheetOption = False,
 ) -> Answer:
     """Explain why rows get their classes: prototypes, training rows behind them, and features.
 
     Rows are chosen by name (--id), or by number from 1 if none has that name.
     """
-    _check_safe(out, is_safe=spreadsheet_safe)
     estimator = models.load_reader(model)
     rows = models.read_for_model(estimator, data, options)
-    chosen = _choose_rows(rows, row or [], every=every or out is not None)
+    chosen = _choose_rows(rows, row or [], every=out is not None)
     found = models.explain_rows(estimator, chosen)
     about = {"command": "explain", "model": model, "file": data, "notes": rows.notes}
     answer = {**about, **found.to_dict()}
-    _write_table(
-        out, answer, lambda: found.to_frame("contributions"), rows, is_safe=spreadsheet_safe
-    )
+    _write_table(out, answer, lambda: found.to_frame("contributions"), rows)
     if out is not None:
         return Answer(answer, f"Reasons for {len(chosen)} rows written to {out}.")
     lines = str(found).split("\n")
     if len(chosen) < len(rows) and not row:
-        lines += ["", f"... and {len(rows) - len(chosen)} more rows (--row NAME, --all)"]
+        lines += ["", f"... and {len(rows) - len(chosen)} more rows (--row NAME, --out FILE)"]
     return Answer(answer, lambda _: echo(*lines))
 
 
@@ -310,7 +293,7 @@ def report(
     from imkpl.report import write_report
 
     estimator = models.load_reader(model)
-    rows = models.read_for_model(estimator, data, options, needs_target=True)
+    rows = _read_measured(estimator, data, options)
     samples = models.as_samples(estimator, rows)
     write_report(estimator, samples, rows.y, out, by=rows.subgroups, title=title or data.stem)
     accuracy = float(np.mean(estimator.predict(samples) == rows.y))
@@ -319,26 +302,164 @@ def report(
     return Answer({**answer, "rows": len(rows), "accuracy": accuracy}, text)
 
 
-class ExportFormat(StrEnum):
-    """Formats of exported models."""
-
-    JSON = "json"
-    ONNX = "onnx"
-
-
 def export(
     model: ModelArgument,
-    out: Annotated[Path, option("--output --out", "Write the model here."), Written()],
-    to: Annotated[ExportFormat, option("--to", "Format.")] = ExportFormat.JSON,
+    out: Annotated[
+        Path, option("--output --out", "Write the model here."), Written((".json", ".onnx"))
+    ],
 ) -> Answer:
     """Write a model for programs without imkpl: numbers in a documented form, no code.
 
     ONNX takes columns of numbers only. Models of words, of series, and those with kernels of their
     own cannot be exported.
     """
-    check_ending("--output", out, (f".{to.value}",))
     from imkpl.files.portable import export as write
 
-    write(models.load_reader(model), out)
+    write(models.load_model(model), out)
     text = f"Model written to {out}. It holds the training rows behind the prototypes."
-    return Answer({"model": model, "to": to.value, "out": out}, text)
+    return Answer({"model": model, "out": out}, text)
+
+
+def inspect(
+    model: ModelArgument,
+    records: Annotated[
+        bool, option("--records", "List every training record inside, with its values.")
+    ] = False,
+) -> Answer:
+    """Say what a model file holds: its origin, settings, features, and whose records.
+
+    Prototypes are made of training records, and the file holds these records in the features that
+    the model reads. What imkpl.save wrote from Python has no date, target or accuracy.
+    """
+    found = models.describe_model(models.load_model(model), records=records)
+    return Answer({"file": model, **found}, _echo_model)
+
+
+def _echo_model(answer: dict[str, Any]) -> None:
+    echo(f"{answer['file']} holds a fitted {answer['kind']} that reads {answer['reads']}.")
+    origin, n_train = answer["provenance"], answer["n_training_rows"]
+    if origin is None:
+        echo("Its date, data and accuracy were not stored: it was not written by imkpl fit.")
+    else:
+        versions = ", ".join(f"{name} {one}" for name, one in origin["versions"].items())
+        echo(
+            f"Written {origin['date']} with {versions}.",
+            f"Fitted to {n_train} of {origin['rows']} rows of {origin['file']} (fingerprint "
+            f"{origin['fingerprint']}), target {origin['target']!r}.",
+        )
+    models.echo_model(answer)
+    settings = [(name, str(value)) for name, value in answer["settings"].items()]
+    echo()
+    echo_table(("setting", "value"), settings)
+    echo(
+        "",
+        f"{answer['n_records']} of {n_train} training rows are inside, with their values in the "
+        "features above. Of all rows, the file holds which prototypes they resemble (codes), and "
+        "the range of every feature.",
+    )
+    if "records" not in answer:
+        echo("List them with --records.")
+        return
+    echo()
+    rows = [
+        (
+            str(one["id"]),
+            str(one["class"]),
+            *(", ".join(map(str, one[part])) for part in ("prototypes", "contrasts")),
+            _show_values(one["values"]),
+        )
+        for one in answer["records"]
+    ]
+    echo_table(("record", "class", "in prototypes", "in contrasts", "values"), rows)
+
+
+def _show_values(values: dict[str, Any]) -> str:
+    shown = [
+        f"{name}: {f'{len(value)} steps' if np.ndim(value) else value}"
+        for name, value in list(values.items())[:MAX_VALUES]
+    ]
+    more = len(values) - len(shown)
+    return "; ".join([*shown, *([f"{more} more (see --json)"] if more else [])])
+
+
+def card(
+    model: ModelArgument,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Rows with classes to measure on: the file of the fit, of which only held-out "
+            "rows are taken, or new ones.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    options: MeasuredFile,
+    out: Annotated[
+        Path | None,
+        option(
+            "--output --out",
+            "Write it here: .html to print, or .md to edit. Without it, it is printed.",
+        ),
+        Written((".md", ".html")),
+    ] = None,
+) -> Answer:
+    """Write a model card: purpose, data, figures by class and subgroup, records inside, limits.
+
+    All figures are those of imkpl inspect and of the page; what only people know is left to fill
+    in. Without data, the card has what the model file says.
+    """
+    from imkpl.report import summarize
+    from imkpl.report.page import build_model_card
+
+    page, estimator = None, models.load_model(model) if data is None else models.load_reader(model)
+    contents = to_json({"file": model.name, **models.describe_model(estimator)})
+    if data is None and options != ReadOptions():
+        raise InputError("--by and --target name columns of a file, but there is none. Add a file.")
+    if data is not None:
+        rows, train, title = _read_rows(estimator, data, options)
+        samples, by = models.as_samples(estimator, rows), rows.subgroups
+        pair = None if train is None else (models.as_samples(estimator, train), train.y)
+        with progress_bar("measuring"):
+            page = summarize(estimator, samples, rows.y, train=pair, by=by, title=title)
+    parts = contents, models.say_constraints(contents["constraints"]), page
+    text = build_model_card(*parts)
+    if out is not None:
+        is_page = out.suffix.lower() == ".html"
+        write_file(out, (build_model_card(*parts, html=True) if is_page else text).encode())
+    said = [f"Card written to {out}. Fill in its blanks."]
+    said = text.rstrip().split("\n") if out is None else said
+    return Answer({"model": model, "out": out, "text": text}, lambda _: echo(*said))
+
+
+def _read_measured(model: Any, path: Path, options: ReadOptions) -> DataFile:
+    """Rows with classes: in the column that is named, or in that of the training."""
+    target = models.find_origin(model).get("target")
+    return models.read_for_model(model, path, options, needs_target=True, usual_target=target)
+
+
+def _read_rows(
+    model: Any, path: Path, options: ReadOptions
+) -> tuple[DataFile, DataFile | None, str]:
+    """Rows to measure on, the training rows if they are in the file, and what the first are."""
+    origin = models.find_origin(model)
+    whole = _read_again(path, origin, options.by)
+    if whole is None:
+        rows = _read_measured(model, path, options)
+        return rows, None, f"the {len(rows)} rows of {path.name}"
+    is_test = np.isin(np.arange(len(whole)), origin["held_out_rows"])
+    train, rows = whole.take(~is_test), whole.take(is_test)
+    if not is_test.any():
+        return train, train, f"the rows of {path.name}, from which it has learned"
+    return rows, train, f"the {len(rows)} held-out rows of {path.name}"
+
+
+def _read_again(path: Path, origin: dict[str, Any], by: tuple[str, ...]) -> DataFile | None:
+    """The rows that a model was fitted to and measured on; None if this is another file."""
+    if "reading" not in origin:
+        return None
+    given: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in origin["reading"].items()}
+    try:
+        whole = read_training_file(path, replace(ReadOptions(**given), by=by))
+    except InputError:
+        return None
+    return whole if whole.fingerprint() == origin["fingerprint"] else None

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 from imkpl.estimators._imkpl import IMKPL, ISKPL
 
 if TYPE_CHECKING:
-    from imkpl.estimators._path import FeaturePath, path
-    from imkpl.estimators._pipeline import explain
-    from imkpl.estimators._scorers import (
+    from imkpl.estimators._evaluation import (
+        FeaturePath,
+        Stability,
         discrimination_scorer,
         interpretability_scorer,
-        kernel_count_scorer,
+        path,
+        stability,
     )
-    from imkpl.estimators._stability import Stability, stability
+    from imkpl.estimators._pipeline import explain
 
 __all__ = [
     "IMKPL",
@@ -23,24 +24,16 @@ __all__ = [
     "discrimination_scorer",
     "explain",
     "interpretability_scorer",
-    "kernel_count_scorer",
     "path",
     "stability",
 ]
 
-# Imported on use: they need parts of scikit-learn that a model alone does not.
-_HOMES = {
-    "_path": ("FeaturePath", "path"),
-    "_pipeline": ("explain",),
-    "_scorers": ("discrimination_scorer", "interpretability_scorer", "kernel_count_scorer"),
-    "_stability": ("Stability", "stability"),
-}
-
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"imkpl.estimators.{home}"), name)
+    # Imported on use: they need parts of scikit-learn that a model alone does not.
+    if name in __all__:
+        home = "_pipeline" if name == "explain" else "_evaluation"
+        return getattr(import_module(f"imkpl.estimators.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from html import escape
 from numbers import Integral, Real
@@ -19,12 +20,12 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray
-from imkpl.estimators._auto import choose_bank, is_auto
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     Interval,
@@ -33,21 +34,25 @@ from imkpl.estimators._compat import (
     wants_data_frame,
     with_callbacks,
 )
-from imkpl.estimators._constraints import Constraints
 from imkpl.estimators._fitted import describe_fit
+from imkpl.estimators._input import (
+    by_partition,
+    choose_bank,
+    is_auto,
+    refuse_partitions,
+    row_labels,
+)
 from imkpl.estimators._kernels import learn_kernels
 from imkpl.estimators._monitor import FitMonitor
-from imkpl.estimators._partitions import by_partition, refuse_partitions
-from imkpl.estimators._training import TrainingData, read_training, row_labels
+from imkpl.estimators._training import Constraints, TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import as_whole, list_some
 from imkpl.kernels import resolve_bank
-from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
-from imkpl.model.predictor import Encoding, Predictor
+from imkpl.model.predictor import Compared, Encoding, Predictor
 from imkpl.model.problem import Settings
 from imkpl.model.size import choose_size
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
@@ -57,6 +62,11 @@ from imkpl.model.voters import update_voters
 MOST_NAMED = 5
 # Channels whose weights are named.
 MOST_WEIGHED = 12
+
+
+def fold_seed(random_state: Any) -> int:
+    """The seed of the folds; None is 0."""
+    return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
 class BasePrototypeClassifier(
@@ -81,6 +91,7 @@ class BasePrototypeClassifier(
         "weight_rule": [StrOptions({"margin", "lp"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
         "decision": [StrOptions({"votes", "share"})],
+        "contrast": ["boolean", None],
         "solver": [StrOptions({"auto", "exact", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -108,6 +119,7 @@ class BasePrototypeClassifier(
         weight_rule: str = "margin",
         max_kernels: int | None = None,
         decision: str = "votes",
+        contrast: bool | None = None,
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
@@ -131,6 +143,7 @@ class BasePrototypeClassifier(
         self.weight_rule = weight_rule
         self.max_kernels = max_kernels
         self.decision = decision
+        self.contrast = contrast
         self.solver = solver
         self.n_landmarks = n_landmarks
         self.class_weight = class_weight
@@ -154,6 +167,7 @@ class BasePrototypeClassifier(
             n_neighbors=int(self.n_neighbors),
             weight_rule=self.weight_rule,
             decision=self.decision,
+            contrast=self.contrast,
             max_kernels=self.max_kernels,
         )
 
@@ -203,15 +217,13 @@ class BasePrototypeClassifier(
             )
             choice.evidence.warn()
             problem, weights = choice.choose(settings.max_kernels, bound.kernels.most_kernels)
-            # The folds choose how many, unless it is said or the paper's rule is used.
-            if self.n_prototypes is not None or self.decision == "share":
-                sparsity = self.sparsity or USUAL_SPARSITY
-                n_prototypes = bound.data.count_prototypes(self.n_prototypes, sparsity)
-            else:
-                announce(monitor.name, "choosing the number of prototypes")
-                n_prototypes = choose_size(choice.pool(settings.max_kernels), weights.size)
-            announce(monitor.name, f"covering the classes with {n_prototypes} prototypes")
-            problem, state = cover(problem, weights, n_prototypes)
+            size = bound.data.count_prototypes(self.n_prototypes, self.sparsity, self.decision)
+            announce(monitor.name, "choosing the number of prototypes")
+            pool, seed = choice.pool(settings.max_kernels), fold_seed(self.random_state)
+            size, ridge = choose_size(pool, weights.size, choice.ranked, size, seed)
+            announce(monitor.name, f"covering the classes with {size} prototypes")
+            problem = replace(problem, ridge=ridge)
+            state = cover(problem, weights, size)
             describe = partial(describe_fit, bound, problem, evidence, self.code_sparsity)
             monitor.begin_round(1)
             updates = [
@@ -242,7 +254,7 @@ class BasePrototypeClassifier(
             Samples, in the form that was given to `fit`.
         reject : bool, default=False
             Whether to abstain from samples unlike anything seen in training, those whose
-            reconstruction error exceeds `novelty_threshold_`.
+            `novelty` exceeds `novelty_threshold_`.
 
         Returns
         -------
@@ -252,10 +264,28 @@ class BasePrototypeClassifier(
         if not reject:
             best = np.argmax(self._decide(X), axis=1)
             return self.classes_[best]
-        encoding = self._encode(X)
-        labels = self.classes_[np.argmax(encoding.scores, axis=1)].astype(object)
-        labels[encoding.errors > self.novelty_threshold_] = None
+        compared = self._compare(X)
+        scores = self._predictor.score(compared.resemblances)
+        labels = self.classes_[np.argmax(scores, axis=1)].astype(object)
+        labels[compared.novelty > self.novelty_threshold_] = None
         return labels
+
+    @by_partition
+    def novelty(self, X: Any) -> FloatArray:
+        """How unlike each sample is to all in training: 0 seen before, 1 nothing like it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            1 minus the similarity to the nearest training sample in the model; 1 if a number that
+            the model reads is outside of those in training by three quarters of their range.
+        """
+        return self._compare(X).novelty
 
     @by_partition
     def predict_proba(self, X: Any) -> FloatArray:
@@ -573,6 +603,12 @@ class BasePrototypeClassifier(
         samples = self.read_new(X)
         with limited_threads(self.n_jobs):
             return self._predictor.encode(samples)  # type: ignore[no-any-return]
+
+    def _compare(self, X: Any) -> Compared:
+        """Inner products of samples with prototypes, and their novelty."""
+        samples = self.read_new(X)
+        with limited_threads(self.n_jobs):
+            return self._predictor.compare(samples)  # type: ignore[no-any-return]
 
     def _decide(self, X: Any) -> FloatArray:
         """Class scores of samples."""

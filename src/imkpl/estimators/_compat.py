@@ -28,6 +28,7 @@ __all__ = [
     "StrOptions",
     "check_sample_weight",
     "fit_context",
+    "input_places",
     "safe_split",
     "wants_data_frame",
     "with_callbacks",
@@ -37,3 +38,8 @@ __all__ = [
 def wants_data_frame(estimator: Any) -> bool:
     """Whether `set_output` asked for a data frame, which cannot hold a sparse array."""
     return bool(_get_output_config("transform", estimator)["dense"] != "default")
+
+
+def input_places(transformer: Any, name: str) -> list[int]:
+    """The columns that one part of a `ColumnTransformer` reads, by their places."""
+    return list(transformer._transformer_to_input_indices[name])

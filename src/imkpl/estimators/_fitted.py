@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,18 +14,20 @@ from sklearn import get_config
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._kernels import BoundData
-from imkpl.kernels.base import Found, block_rows
-from imkpl.kernels.blocks import join_rows
+from imkpl.kernels.base import block_rows
+from imkpl.kernels.sources import Found, join_rows
 from imkpl.model.calibration import (
     CalibrationSamples,
     calibrate,
     find_novelty_threshold,
-    leave_one_out_similarities,
+    leave_out,
+    leave_out_contrasts,
+    leave_out_novelty,
 )
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import BLOCK_ROWS, Encoder, Predictor, encode_labelled
 from imkpl.model.problem import Problem, State
-from imkpl.model.updates import drop_unused
+from imkpl.model.updates import drop_unused, sort_prototypes
 from imkpl.model.voters import count_votes
 
 # Maximum number of samples beside the landmarks that take part in the calibration.
@@ -44,7 +47,10 @@ def describe_fit(
     """The fitted attributes: all that prediction needs, and nothing else of the training data."""
     data, kernels, form = bound.data, bound.kernels, bound.data.given.form
     announce(form.owner, "calibrating")
-    state = drop_unused(state) if problem.sharpness == 0 else state
+    # While learning, classes had no names; now prototypes are sorted by those of their classes.
+    problem = replace(problem, labels=data.labels)
+    state = sort_prototypes(state, problem.prototype_classes(state))
+    state = state if problem.settings.has_votes else drop_unused(state)
     weights = problem.unit_weights(state.weights, kernels.n_kernels)
     predictor = build_predictor(bound, problem, weights, code_sparsity, state)
     calibration = find_calibration(bound, predictor, state)
@@ -58,6 +64,7 @@ def describe_fit(
         **form.attributes,
         "classes_": classes,
         "prototypes_": data.expand_prototypes(state.prototypes),
+        "contrasts_": data.expand_prototypes(state.contrasts),
         "prototype_classes_": classes[np.argmax(shares, axis=1)],
         "class_shares_": shares,
         "codes_": codes,
@@ -67,9 +74,9 @@ def describe_fit(
         "kernel_names_": kernels.kernel_names(form.names),
         "support_": support,
         "support_ids_": data.given.ids[support],
-        "support_classes_": classes[data.labels[np.unique(state.prototypes.indices)][order]],
+        "support_classes_": classes[data.labels[find_support(state)][order]],
         "temperature_": calibrate(predictor, calibration),
-        "novelty_threshold_": find_novelty_threshold(predictor.encoder, calibration),
+        "novelty_threshold_": find_novelty_threshold(calibration),
         "history_": {
             name: np.array([getattr(parts, name) for parts in history])
             for name in (*ObjectiveParts.__dataclass_fields__, "total")
@@ -90,7 +97,7 @@ def build_predictor(
     """What classifies new samples: kernels with a weight on the samples of the prototypes."""
     data, prototypes = bound.data, state.prototypes
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
-    support, live = np.unique(prototypes.indices), np.flatnonzero(weights)
+    support, live = find_support(state), np.flatnonzero(weights)
     encoder = Encoder(
         gram=prototypes @ (prototypes @ state.kernel).T,
         class_shares=prototypes @ np.eye(data.classes.size)[data.labels],
@@ -101,21 +108,25 @@ def build_predictor(
         weights=weights[live],
         rows=data.rows[support],
         mixes=prototypes[:, support],
+        contrasts=state.contrasts[:, support],
         encoder=encoder,
-        votes=count_votes(problem, state) if problem.sharpness > 0 else None,
+        votes=count_votes(problem, state) if problem.settings.has_votes else None,
         ranges=(bound.whole or bound).kernels.select(live).ranges(),
     )
+
+
+def find_support(state: State) -> IntArray:
+    """The samples that prototypes and contrasts are made of."""
+    return np.union1d(state.prototypes.indices, state.contrasts.indices)
 
 
 def find_calibration(bound: BoundData, predictor: Predictor, state: State) -> CalibrationSamples:
     """The samples by which scores become probabilities, without their part in the prototypes."""
     data = bound.data
-    similarities = (state.prototypes @ state.kernel).T
-    squares = np.diagonal(state.kernel)
-    left_out = leave_one_out_similarities(
-        similarities, state.prototypes, squares, data.multiplicity
-    )
-    found = CalibrationSamples(similarities, left_out, data.labels, data.sample_weight)
+    similarities = leave_out(state.prototypes, state.kernel)
+    resemblances = similarities - leave_out_contrasts(state.contrasts, state.kernel)
+    novelty = leave_out_novelty(state.kernel, find_support(state))
+    found = CalibrationSamples(similarities, resemblances, data.labels, data.sample_weight, novelty)
     if bound.whole is not None:
         found = add_other_samples(bound, bound.whole, predictor, found)
     return found.usable(predictor.encoder.classes)
@@ -128,7 +139,7 @@ def code_everyone(
     data, whole = bound.data, bound.whole or bound
     is_landmark = np.isin(whole.data.rows, data.rows)
     others = np.flatnonzero(~is_landmark)
-    support_labels, settings = data.labels[np.unique(state.prototypes.indices)], problem.settings
+    support_labels, settings = data.labels[find_support(state)], problem.settings
     limits = settings.discrimination, settings.code_sparsity
     pursuit = partial(pursue_labelled, predictor, support_labels, *limits)
     found = map_blocks(whole, predictor, others, pursuit, whole.data.labels[others])
@@ -168,14 +179,17 @@ def add_other_samples(
     would be missing. The others count for all that are no landmarks, class by class, so that the
     weights of the classes have the proportions that they have among all samples.
     """
+    assert landmarks.novelty is not None
     is_landmark = np.isin(whole.data.rows, bound.data.rows)
     # Landmarks and distinct samples are in the same order.
     own = np.flatnonzero(is_landmark)
     others = np.flatnonzero(~is_landmark)
     if others.size > MAX_CALIBRATION:
         others = others[np.linspace(0, others.size - 1, MAX_CALIBRATION).round().astype(np.intp)]
-    found = map_blocks(whole, predictor, others, predictor.similarities)
-    similarities = join_rows(found, (others.size, predictor.mixes.shape[0]))
+    found = map_blocks(whole, predictor, others, partial(compare_all, predictor))
+    n_prototypes = predictor.mixes.shape[0]
+    compared = join_rows(found, (others.size, 2 * n_prototypes + 1))
+    similarities, resemblances, novelty = np.hsplit(compared, [n_prototypes, 2 * n_prototypes])
     weight, labels = whole.data.sample_weight, whole.data.labels
     totals = np.bincount(labels, weight)
     used = np.bincount(labels[others], weight[others], totals.size)
@@ -187,10 +201,16 @@ def add_other_samples(
     shares *= (totals / np.bincount(labels[rows], shares))[labels[rows]]
     return CalibrationSamples(
         similarities=np.concatenate([similarities, landmarks.similarities]),
-        left_out=np.concatenate([similarities, landmarks.left_out]),
+        resemblances=np.concatenate([resemblances, landmarks.resemblances]),
         labels=labels[rows],
         sample_weight=shares * (weight[rows].sum() / weight.sum()),
+        novelty=np.append(novelty, landmarks.novelty),
     )
+
+
+def compare_all(predictor: Predictor, samples: Any) -> FloatArray:
+    """Similarities, resemblances and novelty side by side."""
+    return np.column_stack(predictor.compare_block(samples))
 
 
 def map_blocks(

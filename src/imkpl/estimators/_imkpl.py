@@ -46,7 +46,7 @@ class IMKPL(BasePrototypeClassifier):
         neighbourhood. Never more than `code_sparsity`.
     n_prototypes : int, default=None
         Number of prototypes to start with, at most one per distinct sample of more than negligible
-        weight. By default folds of the training samples choose it: of 1, 3, 10, 30 and so on per
+        weight. By default folds of the training samples choose it: of 1, 2, 4, 8 and so on per
         class the smallest number within one standard error of the best; with ``decision="share"``
         it is ``n_classes * sparsity``. Greedy covering decides how many each class gets.
     n_neighbors : int, default=4
@@ -77,6 +77,11 @@ class IMKPL(BasePrototypeClassifier):
         paper's rule: the prototypes of all classes compete in a code, and the class with the
         largest share of it wins; prototypes are learned to rebuild the samples. Use "share" to
         compare with the paper.
+    contrast : bool, default=None
+        Whether a prototype also has a contrast, a mix of samples of other classes that are easily
+        taken for its own: likeness to the prototype counts for its class, likeness to the contrast
+        against. By default folds of the training samples decide, and how strong the ridge on
+        prototypes minus contrasts is. Only with ``decision="votes"``.
     solver : {"auto", "exact", "landmarks"}, default="auto"
         What to learn from. "exact" compares all samples with each other, at a cost that grows at
         least with the square of their number. "landmarks" learns from some samples of every class,
@@ -103,8 +108,8 @@ class IMKPL(BasePrototypeClassifier):
     verbose : int, default=0
         Whether to write a line per stage and round to standard error.
     random_state : int, RandomState instance or None, default=None
-        Seed for drawing landmarks; nothing else is random. None is the same as 0: the same data
-        give the same model.
+        Seed for drawing folds and landmarks; nothing else is random. Without it they are fixed:
+        the same data give the same model, in any order of rows and columns.
 
     Attributes
     ----------
@@ -112,6 +117,9 @@ class IMKPL(BasePrototypeClassifier):
         Class labels.
     prototypes_ : CSR array of shape (n_prototypes, n_samples)
         Every prototype as a mix of training samples, of unit norm in the combined space.
+    contrasts_ : CSR array of shape (n_prototypes, n_samples)
+        What each prototype is unlike: a mix of samples of other classes, at most `sparsity` or
+        `n_neighbors` for every other class; empty without contrasts.
     prototype_classes_ : array of shape (n_prototypes,)
         The class of each prototype.
     class_shares_ : array of shape (n_prototypes, n_classes)
@@ -138,7 +146,7 @@ class IMKPL(BasePrototypeClassifier):
         How sure it is that each channel is more than chance, from 0 to 1, where channels are
         weighed.
     support_ : array of shape (n_support,)
-        The training samples that prototypes are made of; prediction needs no others.
+        The training samples that prototypes and contrasts are made of; prediction needs no others.
     support_ids_, support_classes_ : array of shape (n_support,)
         Their names, from the index of the data frame if there is one, and their classes.
     support_values_ : list of dict
@@ -146,8 +154,8 @@ class IMKPL(BasePrototypeClassifier):
     temperature_ : float
         Factor on the class scores in the softmax of `predict_proba`, found on left-out samples.
     novelty_threshold_ : float
-        The reconstruction error that 99 % of the training samples stay within, each coded without
-        its own part in the prototypes; above it ``predict(X, reject=True)`` abstains.
+        The `novelty` that 99 % of the training samples stay within, each compared with the others
+        in the model; above it ``predict(X, reject=True)`` abstains.
     history_ : dict of arrays of shape (n_rounds,)
         Every term of the objective after every round, and their total.
     n_iter_ : int

@@ -11,12 +11,10 @@ from sklearn.utils import check_random_state
 
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._constraints import Constraints, KernelLimits
-from imkpl.estimators._training import ChannelWeights, TrainingData
+from imkpl.estimators._training import ChannelWeights, Constraints, KernelLimits, TrainingData
 from imkpl.kernels import ArrayColumns, BaseKernelBank, Kernels
-from imkpl.kernels.blocks import BlockSamples, RowBlocks
 from imkpl.kernels.normalize import normalized
-from imkpl.kernels.sources import MAX_EXACT
+from imkpl.kernels.sources import MAX_EXACT, BlockSamples, RowBlocks
 from imkpl.model.cover import CONSTANT
 from imkpl.model.kernel_choice import KernelChoice, compare_kernels
 from imkpl.model.landmarks import choose_landmarks
@@ -63,7 +61,7 @@ class BoundData:
             indices, kernels = limits.allowed, kernels.select(limits.allowed)
         problem = Problem(
             kernels=kernels.tabulated(),
-            labels=data.labels,
+            labels=data.unnamed_labels,
             sample_weight=data.sample_weight,
             multiplicity=data.multiplicity,
             settings=settings,

@@ -1,17 +1,15 @@
-"""What accompanies a fit: lines of progress, scikit-learn's callbacks, and where it was stopped."""
+"""What accompanies a fit: lines of progress, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any, Self
 
 from sklearn.exceptions import ConvergenceWarning
 
-from imkpl._progress import Progress, announce, listening, write_line
+from imkpl._progress import announce, listening, write_line
 from imkpl._threads import watch_compiler
 from imkpl.estimators._training import Given
 from imkpl.model.alternate import is_settled
@@ -22,36 +20,21 @@ from imkpl.model.problem import State
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "n_channels_in_")
 
 
-class FitMonitor:
+class FitMonitor(ExitStack):
     """Watches one fit; with ``verbose=1`` every stage and round is a line on standard error."""
 
     def __init__(self, estimator: Any) -> None:
+        super().__init__()
         self.estimator, self.name = estimator, type(estimator).__name__
-        self._start, self._where = time.monotonic(), "while reading the data"
-        self._listeners = ExitStack()
         # The tasks of scikit-learn's callbacks; versions before 1.9 have none.
         self._fit: Any = None
         self._round: Any = None
 
     def __enter__(self) -> Self:
-        self._listeners.enter_context(listening(self._remember))
-        self._listeners.enter_context(watch_compiler(self._say_compiling))
+        self.enter_context(watch_compiler(_say_compiling))
         if self.estimator.verbose:
-            self._listeners.enter_context(listening(write_line))
+            self.enter_context(listening(write_line))
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._listeners.close()
-        if isinstance(error, KeyboardInterrupt):
-            error.add_note(
-                f"{self.name}.fit was interrupted {self._where}, after "
-                f"{time.monotonic() - self._start:.0f} s. The estimator is as it was before."
-            )
 
     def begin(self, given: Given, metadata: dict[str, Any]) -> None:
         """Tell the callbacks that a fit to these data begins."""
@@ -64,9 +47,8 @@ class FitMonitor:
             self._fit.call_on_fit_task_begin(**self._shown)
 
     def begin_round(self, number: int) -> None:
-        """Tell the callbacks that a round begins."""
-        self._where = f"in round {number} of {self.estimator.max_iter}"
-        if self._fit is not None:
+        """Tell the callbacks that a round begins, if there is to be one of that number."""
+        if self._fit is not None and number <= self.estimator.max_iter:
             task = self._fit.subcontext(task_name="round")
             self._round = task.call_on_fit_task_begin(**self._shown)
 
@@ -85,11 +67,10 @@ class FitMonitor:
             n_rounds,
             model.max_iter,
         )
-        is_last = n_rounds == model.max_iter or is_settled(history, model.tol)
         stop = self._round is not None and self._round.call_on_fit_task_end(
             **self._shown, reconstruction_attributes=lambda: describe(state, history)
         )
-        if not (stop or is_last):
+        if not (stop or is_settled(history, model.tol)):
             self.begin_round(n_rounds + 1)
         return bool(stop)
 
@@ -110,13 +91,8 @@ class FitMonitor:
         if self._fit is not None:
             self._fit.call_on_fit_task_end(**self._shown, reconstruction_attributes=lambda: fitted)
 
-    @staticmethod
-    def _say_compiling(n_compiled: int) -> None:
-        """Why the first fit of an installation takes seconds longer than all others."""
-        if n_compiled % 5 == 0:
-            announce("compiler", f"compiling, once for this installation: {n_compiled}")
 
-    def _remember(self, progress: Progress) -> None:
-        """Where the fit is, should it be interrupted."""
-        if progress.source == self.name and progress.done is None:
-            self._where = f"while {progress.message}"
+def _say_compiling(n_compiled: int) -> None:
+    """Why the first fit of an installation takes seconds longer than all others."""
+    if n_compiled % 5 == 0:
+        announce("compiler", f"compiling, once for this installation: {n_compiled}")

@@ -1,14 +1,14 @@
-"""What was given to `fit`: distinct samples with classes and weights, and the kernels on them."""
+"""What was given to `fit`: distinct samples with classes and weights, and constraints."""
 
 from __future__ import annotations
 
-import re
+import difflib
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Number
+from functools import partial
+from numbers import Integral, Number
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
@@ -19,32 +19,28 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from imkpl._checks import describe_lookalikes, quote
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._compat import check_sample_weight
-from imkpl.estimators._constraints import check_eligible, read_eligible
-from imkpl.estimators._partitions import in_memory, is_partitioned, read_partitions
-from imkpl.kernels import BaseKernelBank
+from imkpl.estimators._input import in_memory, is_partitioned, read_partitions, row_labels
+from imkpl.kernels import BaseKernelBank, Kernels
+from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.kernels.forms import Form
 from imkpl.model.permutation_test import KernelEvidence
-from imkpl.tables import as_frame
+from imkpl.tables import is_missing
 
 LABEL_TYPES = (str, bytes, Number, np.generic)
-LABEL_FORMS = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
 # A sample that weighs less than this part of the heaviest asks for no prototype of its own.
 NEGLIGIBLE = 1e-6
 # Weights within these bounds are used unchanged; sums of larger ones may overflow.
 SMALLEST, LARGEST = 1e-15, 1e15
-# How numpy puts it when something else is converted to numbers.
-NOT_NUMBERS = re.compile(r"could not convert string|float\(\) argument|setting an array element")
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Samples, labels and weights as they were given to `fit`."""
+    """Samples and labels as they were given to `fit`."""
 
     bank: BaseKernelBank
     samples: Any  # as the kernels read them
     form: Form
     y: Any
-    weight: FloatArray
     ids: Any  # names of the samples
     is_eligible: BoolArray | None  # which may be shown; None for all
 
@@ -72,13 +68,19 @@ class TrainingData:
     group: IntArray  # (n_given,) the sample of every row; -1 for rows of weight zero
     labels: IntArray  # (n_samples,) classes, counted from 0
     sample_weight: FloatArray  # (n_samples,) weights times those of their classes
-    multiplicity: FloatArray  # (n_samples,) the sum of the weights given
+    multiplicity: FloatArray  # (n_samples,) how many samples given each stands for
     is_eligible: BoolArray | None = None  # (n_samples,)
 
     @property
     def n_samples(self) -> int:
         """The number of samples that are learned from."""
         return int(self.labels.size)
+
+    @property
+    def unnamed_labels(self) -> IntArray:
+        """The labels with classes numbered as they occur, whatever they are called."""
+        _, first, labels = np.unique(self.labels, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[labels])
 
     def take(self, samples: IntArray) -> TrainingData:
         """Some of the samples, in the same rows given; others have no group."""
@@ -105,16 +107,19 @@ class TrainingData:
 
     def expand_codes(self, codes: sp.csr_array) -> sp.csr_array:
         """One code per row given to `fit`; empty for rows of weight zero."""
-        is_used = self.group >= 0
-        rows, columns = np.flatnonzero(is_used), self.group[is_used]
-        shape = (self.group.size, self.rows.size)
-        spread = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=shape)
-        return sp.csr_array(spread @ codes)
+        empty = sp.csr_array((1, codes.shape[1]))
+        # Rows of weight zero have the place -1, the last.
+        return sp.csr_array(sp.vstack([codes, empty], format="csr")[self.group])
 
-    def count_prototypes(self, n_prototypes: int | None, sparsity: int) -> int:
-        """How many prototypes to start with, by the paper's rule or as it is said."""
+    def count_prototypes(
+        self, n_prototypes: int | None, sparsity: int | None, decision: str
+    ) -> int | None:
+        """How many prototypes, as it is said or by the paper's rule; None: as folds find."""
         n_classes = self.classes.size
         if n_prototypes is None:
+            if decision == "votes":
+                return None
+            sparsity = sparsity or USUAL_SPARSITY
             heaviest = self.sample_weight.max()
             n_relevant = np.count_nonzero(self.sample_weight > NEGLIGIBLE * heaviest)
             return int(min(n_classes * sparsity, max(n_classes, n_relevant)))
@@ -139,10 +144,8 @@ def read_training(
     """Read what was given to `fit`, leave out rows of weight zero, and merge equal ones."""
     y = in_memory(y)
     check_labels(y)
-    if is_partitioned(X):
-        samples, form = read_partitions(bank, X, Form(owner))
-    else:
-        samples, form = bank.kind.read(X, Form(owner))
+    read = bank.kind.read if not is_partitioned(X) else partial(read_partitions, bank)
+    samples, form = read(X, Form(owner))
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     targets = column_or_1d(y, warn=True)
@@ -151,7 +154,7 @@ def read_training(
     weight = read_sample_weight(sample_weight, samples)
     n_given = len(samples)
     flags = None if eligible is None else read_eligible(eligible, n_given)
-    given = Given(bank, samples, form, targets, weight, row_labels(X, n_given), flags)
+    given = Given(bank, samples, form, targets, row_labels(X, n_given), flags)
 
     classes, labels = find_classes(targets, weight)
     factors = find_class_weight(class_weight, classes, labels, weight)
@@ -163,91 +166,57 @@ def read_training(
         # Equal rows are eligible if one of them is, which then stands for all.
         order = np.lexsort((used, ~flags[used], own))
         first = order[np.unique(own[order], return_index=True)[1]]
+        lost = np.setdiff1d(labels[used], labels[used][flags[used]])
+        if lost.size:
+            raise ValueError(
+                f"Class {quote(classes.tolist()[lost[0]])} has no eligible sample, expected at "
+                "least one in every class: a prototype of it has to start somewhere. Allow one, or "
+                "leave the class out."
+            )
     rows: IntArray = used[first]
-    is_eligible = None if flags is None else flags[rows]
-    if is_eligible is not None:
-        check_eligible(is_eligible, labels[rows], classes)
-    counts = np.bincount(own, weights=weight[used], minlength=first.size).astype(np.float64)
+    counts = in_samples(np.bincount(own, weight[used], first.size).astype(np.float64))
     return TrainingData(
         given=given,
         classes=classes,
         rows=rows,
         group=group,
         labels=labels[rows],
-        sample_weight=combine_weights(counts, factors[labels[rows]]),
+        sample_weight=in_samples(combine_weights(counts, factors[labels[rows]])),
         multiplicity=counts,
-        is_eligible=is_eligible,
+        is_eligible=None if flags is None else flags[rows],
     )
-
-
-def row_labels(X: Any, n_samples: int) -> Any:
-    """What the user calls the samples: the index of a data frame, else their numbers."""
-    if is_partitioned(X):
-        # The index of a partitioned data frame is fetched as that of a frame without columns.
-        X = in_memory(X[[]]) if hasattr(X, "index") else None
-    frame: Any = as_frame(X)
-    if frame is None:
-        frame = nw.from_native(X, pass_through=True, series_only=True)
-    known = isinstance(frame, nw.DataFrame | nw.Series)
-    index = nw.maybe_get_index(frame) if known else None
-    if index is not None and index.nlevels > 1 and len(index) != n_samples:
-        index = index.get_level_values(0).unique()
-    if index is None or len(index) != n_samples:
-        return np.arange(n_samples)
-    labels = list(index)
-    if all(type(label) is int for label in labels):
-        return np.array(labels)
-    return np.array([str(label) for label in labels], dtype=object)
 
 
 def check_labels(y: Any) -> None:
     """Raise unless y is a list of labels that can be sorted."""
+    # scikit-learn has words for these.
     if y is None or hasattr(y, "toarray"):
         return
-    is_listed = hasattr(y, "__len__") or hasattr(y, "__array__")
-    if isinstance(y, str | bytes | dict | set | frozenset) or not is_listed:
-        raise TypeError(f"y is of type {type(y).__name__}, {LABEL_FORMS}. Pass a list or an array.")
-    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
-        raise ValueError(
-            f"y has {np.ma.count_masked(y)} masked labels, {LABEL_FORMS}. Leave out samples whose "
-            "class is not known."
-        )
+    expected = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
+    is_list = hasattr(y, "__len__") or hasattr(y, "__array__")
+    if isinstance(y, str | bytes | dict | set | frozenset) or not is_list:
+        raise TypeError(f"y is of type {type(y).__name__}, {expected}. Pass a list or an array.")
     try:
         labels = np.asarray(y)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"y cannot be read as a list of labels, {LABEL_FORMS}. Labels must be numbers or text, "
+            f"y cannot be read as a list of labels, {expected}. Labels must be numbers or text, "
             "not lists."
         ) from error
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        what = "NaN" if np.isnan(labels).any() else "infinity"
+    is_mixed = labels.dtype == object and labels.ndim == 1
+    kinds = {type(label): label for label in labels.tolist()} if is_mixed else {}
+    is_finite = labels.dtype.kind != "f" or np.isfinite(labels).all()
+    if not is_finite or np.ma.is_masked(y) or any(map(is_missing, kinds.values())):
         raise ValueError(
-            f"Input y contains {what}, {LABEL_FORMS}. Leave out samples whose class is not known."
+            f"y contains missing or infinite labels, {expected}. Leave out samples whose class is "
+            "not known."
         )
-    if labels.dtype.kind in "mM":
+    n_text = sum(issubclass(kind, str) for kind in kinds)
+    is_label = all(issubclass(kind, LABEL_TYPES) for kind in kinds) and n_text in (0, len(kinds))
+    if labels.dtype.kind in "mM" or not is_label:
+        names = " and ".join(sorted(kind.__name__ for kind in kinds)) or labels.dtype
         raise ValueError(
-            f"y holds labels of type {labels.dtype}, expected numbers or text. Use [str(label) for "
-            "label in y]."
-        )
-    if labels.dtype != object or labels.ndim != 1:
-        return
-    distinct = {type(label): label for label in labels.tolist()}
-    if any(label is None or label != label for label in distinct.values()):
-        raise ValueError(
-            f"y contains missing labels (None or NaN), {LABEL_FORMS}. Leave out samples whose "
-            "class is not known."
-        )
-    others = [kind.__name__ for kind in distinct if not issubclass(kind, LABEL_TYPES)]
-    if others:
-        raise ValueError(
-            f"y holds labels of type {others[0]}, expected numbers or text. Use [str(label) for "
-            "label in y]."
-        )
-    is_text = [issubclass(kind, str) for kind in distinct]
-    if any(is_text) and not all(is_text):
-        kinds = " and ".join(sorted(kind.__name__ for kind in distinct))
-        raise ValueError(
-            f"y mixes labels of types {kinds}, which have no common order, expected one type. Use "
+            f"y holds labels of type {names}, expected numbers or text, which have an order. Use "
             "[str(label) for label in y]."
         )
 
@@ -255,23 +224,17 @@ def check_labels(y: Any) -> None:
 def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     """Sample weights as a new array, ones by default."""
     try:
-        weight = np.array(check_sample_weight(in_memory(sample_weight), X, dtype=np.float64))
+        options = {"dtype": np.float64, "ensure_non_negative": True, "copy": True}
+        weight = check_sample_weight(in_memory(sample_weight), X, **options)
     except (TypeError, ValueError) as error:
-        if NOT_NUMBERS.search(str(error)) is None:
-            raise
         raise ValueError(
-            "sample_weight cannot be read as numbers, expected one number of 0 or more per sample. "
-            "Leave it out to give all samples the same weight."
+            f"sample_weight cannot be used ({error}), expected one finite number of 0 or more per "
+            "sample. Give a sample that should not count the weight 0."
         ) from error
-    if weight.min() < 0:
-        raise ValueError(
-            f"sample_weight contains negative values, the smallest is {weight.min():g}, expected 0 "
-            "or more. Give a sample that should not count the weight 0."
-        )
     # Sums of huge weights would overflow; a power of ten keeps the proportions and reads well.
     largest = weight.max()
     if largest <= LARGEST:
-        return weight
+        return np.asarray(weight)
     scaled = weight / 10.0 ** np.floor(np.log10(largest))
     # No class is lost to rounding.
     return np.where(weight > 0, np.maximum(scaled, np.finfo(np.float64).tiny), 0.0)
@@ -282,15 +245,11 @@ def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
     is_used = sample_weight > 0
     labels = np.full(sample_weight.size, -1)
     classes, labels[is_used] = np.unique(y[is_used], return_inverse=True)
-    if classes.size == 0:
+    if classes.size < 2:
+        only = f"one class only, {quote(classes.tolist()[0])}" if classes.size else "no class"
         raise ValueError(
-            "All sample weights are zero, expected samples of at least 2 classes with positive "
-            "weight. Leave sample_weight out to give all samples the same weight."
-        )
-    if classes.size == 1:
-        raise ValueError(
-            f"There are samples of one class only, {quote(classes.tolist()[0])}, expected at least "
-            "2 classes with samples of positive weight. Add samples of another class."
+            f"There are samples of {only}, expected at least 2 classes with samples of positive "
+            "weight. Add samples of another class, or leave sample_weight out."
         )
     counts = np.bincount(labels[is_used])
     totals = np.bincount(labels[is_used], sample_weight[is_used])
@@ -319,31 +278,133 @@ def find_class_weight(
         y=classes[labels[is_used]],
         sample_weight=sample_weight[is_used],
     )
-    is_right = (factors > 0) & (factors < np.inf)
-    if not np.all(is_right):
-        wrong = np.flatnonzero(~is_right)[0]
-        raise ValueError(
-            f"class_weight gives class {quote(classes.tolist()[wrong])} the weight "
-            f"{factors[wrong]:g}, expected positive numbers. Leave the samples of a class out if "
-            "it should not count."
-        )
+    for label, factor in zip(classes.tolist(), factors, strict=True):
+        if not 0 < factor < np.inf:
+            raise ValueError(
+                f"class_weight gives class {quote(label)} the weight {factor:g}, expected positive "
+                "numbers. Leave the samples of a class out if it should not count."
+            )
     return np.asarray(factors)
 
 
-def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
-    """The products of both, scaled to a range in which their sums do not overflow.
+def in_samples(weight: FloatArray) -> FloatArray:
+    """Weights as numbers of samples, so that a factor on all of them changes nothing.
+
+    Whole multiples of the smallest, and whole numbers, count samples; others are relative to the
+    median.
 
     Examples
     --------
-    >>> combine_weights(np.array([1.0, 3.0]), np.array([2.0, 1.0]))
-    array([2., 3.])
-    >>> combine_weights(np.array([1.0, 1.0, 1.0]), np.array([1e200, 1e199, 1.0])).round(15)
-    array([1.e+00, 1.e-01, 1.e-15])
+    >>> in_samples(np.array([0.5, 1.5])), in_samples(np.array([4.0, 6.0]))
+    (array([1., 3.]), array([2., 3.]))
+    >>> in_samples(np.array([0.5, 1.0, 1.7]))
+    array([0.5, 1. , 1.7])
     """
+    unit, whole = weight.min(), weight.round()
+    if not np.allclose(weight / unit, (weight / unit).round(), rtol=1e-9, atol=0.0):
+        is_counted = np.array_equal(weight, whole) and whole.max() < 2**31
+        unit = np.gcd.reduce(whole.astype(np.int64)) if is_counted else np.median(weight)
+    return np.asarray(weight / unit)
+
+
+def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
+    """The products of both, scaled to a range in which their sums do not overflow."""
     with np.errstate(over="ignore", under="ignore"):
         products = counts * factors
         if np.all((products >= SMALLEST) & (products <= LARGEST)):
             return products
         sizes = np.log(counts) + np.log(factors)
-        shares = np.exp(sizes - sizes.max(initial=-np.inf))
-        return np.asarray(np.maximum(shares, SMALLEST))
+        return np.asarray(np.maximum(np.exp(sizes - sizes.max()), SMALLEST))
+
+
+def read_eligible(eligible: Any, n_samples: int) -> BoolArray:
+    """One boolean per sample."""
+    flags = np.asarray(in_memory(eligible))
+    if flags.dtype == object and all(isinstance(flag, bool | np.bool_) for flag in flags.flat):
+        flags = flags.astype(bool)
+    if flags.dtype != bool or flags.shape != (n_samples,):
+        raise ValueError(
+            f"eligible has type {flags.dtype} and shape {flags.shape}, expected one boolean for "
+            f"each of the {n_samples} samples. For a list of row numbers use "
+            f"eligible=np.isin(np.arange({n_samples}), rows)."
+        )
+    return flags.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLimits:
+    """Which kernels may be chosen, and which of these must have a weight."""
+
+    allowed: IntArray  # places of kernels that are not excluded
+    is_required: BoolArray | None  # (n_allowed,); None if nothing is required
+
+    def check_varying(self, kernels: Kernels, form: Form, varying: IntArray) -> None:
+        """Raise if a required kernel is not among those that vary."""
+        required = self.allowed[[] if self.is_required is None else self.is_required]
+        lost = np.setdiff1d(required, varying)
+        if lost.size:
+            name = kernels.kernel_names(form.names)[lost[0]]
+            raise ValueError(
+                f"{quote(name)} is required, but it is constant over the training samples, "
+                "expected one that tells samples apart. Take it out of require, or add samples."
+            )
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """The features that must have a weight, and those that must have none."""
+
+    require: Any = None
+    exclude: Any = None
+
+    def find(self, kernels: Kernels, form: Form, max_kernels: int | None) -> KernelLimits | None:
+        """What is said about these kernels; None if nothing is."""
+        if self.require is None and self.exclude is None:
+            return None
+        required = find_kernels(self.require, "require", kernels, form)
+        excluded = find_kernels(self.exclude, "exclude", kernels, form)
+        both = np.flatnonzero(required & excluded)
+        if both.size:
+            name = kernels.kernel_names(form.names)[both[0]]
+            raise ValueError(
+                f"{quote(name)} is required and excluded, expected either or none. Take it out of "
+                "require or of exclude."
+            )
+        allowed = np.flatnonzero(~excluded)
+        if allowed.size == 0:
+            raise ValueError(
+                "exclude names every feature, expected at least one to learn from. Exclude fewer."
+            )
+        n_required = int(required.sum())
+        if max_kernels is not None and max_kernels < n_required:
+            raise ValueError(
+                f"max_kernels={max_kernels}, but require takes {n_required} kernels, expected at "
+                "least as many. Raise max_kernels, or require fewer."
+            )
+        return KernelLimits(allowed, required[allowed])
+
+
+def find_kernels(listed: Any, where: str, kernels: Kernels, form: Form) -> BoolArray:
+    """Which kernels read the features that are listed; where they read several, which these are."""
+    names, columns = kernels.kernel_names(form.names), kernels.kernel_columns
+    what, n_known = "features", form.n_features or 0
+    features = [] if form.names is None else [str(name) for name in form.names]
+    if columns is None:
+        what, n_known, features, columns = "kernels", len(names), [], np.arange(len(names))
+    found = np.zeros(len(names), dtype=bool)
+    for feature in () if listed is None else listed:
+        own = None
+        if feature in features:
+            own = columns == features.index(feature)
+        elif feature in names:
+            own = np.array([name == feature for name in names])
+        elif not isinstance(feature, bool) and isinstance(feature, Integral):
+            own = columns == feature if 0 <= int(feature) < n_known else None
+        if own is None or (where == "require" and not own.any()):
+            alike = difflib.get_close_matches(str(feature), [*features, *names], n=1)
+            raise ValueError(
+                f"{where} lists {quote(feature)}, expected names of {what} that kernels read, or "
+                f"numbers from 0 to {n_known - 1}. Did you mean {quote((alike or names)[0])}?"
+            )
+        found |= own
+    return found

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl._json import Described
+from imkpl._json import Described, to_json
 from imkpl._typing import FloatArray, IntArray
-from imkpl.explanations.exports import to_label
+from imkpl.explanations.exports import list_some, to_label
 from imkpl.explanations.show import (
     draw_picture,
     percent,
@@ -21,8 +21,9 @@ from imkpl.explanations.show import (
     write_html,
     write_text,
 )
-from imkpl.explanations.time import describe_series
-from imkpl.kernels import Kernels
+from imkpl.kernels import Kernels, expected_alignment
+from imkpl.kernels.align import split_losses
+from imkpl.kernels.alignment import ALIGNED
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
@@ -33,18 +34,26 @@ MOST_FEATURES, MOST_NAMED = 8, 3
 CLOSE, UNSURE = 1 / 3, 0.5
 # Two values are alike from this similarity on.
 ALIKE = 0.5
-# A case that is less similar to every prototype resembles none of them.
+# A case that is less similar to every prototype and contrast resembles none of them.
 LEAST_SIMILARITY = 0.005
+# Training cases that are as near as this are equally near.
+SAME = 1e-9
 # A changed case must be ahead by more than rounding.
 LEAST_LEAD = 1e-6
 # Training cases whose values are tried as changes, similarities computed for that at a time, and
 # features and values of each of which pairs are tried.
 MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED = 100, 2**18, 8
+# Agreements of steps below are not told apart.
+LEAST_AGREEMENT = 1e-300
+# A series decides in the shortest span of steps with this part of what tells it apart.
+MOST_OF_SPAN = 2 / 3
+# Channels that are named, and points of a series that are kept.
+MOST_CHANNELS, MOST_POINTS = 5, 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaseCard(Described):
-    """Why one case got its answer, beside the nearest cases for and against it.
+    """Why one case got its answer, beside training cases for and against it.
 
     Made by `Explanation.card`. Print it, show it in a notebook, or convert it with `to_dict`.
 
@@ -62,14 +71,19 @@ class CaseCard(Described):
         How far to trust the answer.
     doubt_text : str
         The same in a sentence.
-    supporting, opposing : dict or None
-        The training case with the largest part in the strongest prototype of the answer, and of
-        the runner-up: its name, class, prototype, and the similarity and share of that prototype.
+    supporting, opposing : dict
+        Of the training cases in the strongest prototype of the answer, and of the runner-up, the
+        one nearest to this case: its name ("case"), class, prototype, how many cases that has, the
+        part of this one in it, the similarity to it and its share of the votes. "unlike" is the
+        nearest case of the prototype's contrast: its name, class, how many there are, and the
+        similarity to the contrast, which is subtracted; None without a contrast.
     features : list of dict
         The features that decide, with their values in the three cases and what each adds to the
         lead, largest first.
+    bonus : float
+        What the bonuses of prototypes add, whatever the features.
     rest : float
-        What everything else adds: other features, bonuses and numbers of prototypes.
+        What everything else adds: other features and numbers of prototypes.
     change : dict or None
         The smallest change of one or two features, to values of training cases in the model, that
         changes the answer.
@@ -107,9 +121,10 @@ class CaseCard(Described):
     lead: float
     doubt: str
     doubt_text: str
-    supporting: dict[str, Any] | None
-    opposing: dict[str, Any] | None
+    supporting: dict[str, Any]
+    opposing: dict[str, Any]
     features: list[dict[str, Any]]
+    bonus: float
     rest: float
     change: dict[str, Any] | None
     notes: list[str]
@@ -129,21 +144,21 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     one = explanation[range(len(explanation))[index]]
     evidence, comparison = one.evidence, explanation.comparison
     labels = winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
-    strongest, places, sides = zip(*(_find_side(one, label) for label in labels), strict=True)
-
     parts, alike = comparison.compare(evidence.samples)
-    words = parts if evidence.predictor.votes is not None else evidence.split_words(0, parts)
+    found = [_find_side(one, label, alike @ comparison.weights) for label in labels]
+    strongest, places, sides = zip(*found, strict=True)
     factors = evidence.factors(0)
-    adds = ((factors[:, winner] - factors[:, runner_up]) @ words) @ comparison.owners
+    said = (factors[:, winner] - factors[:, runner_up]) @ evidence.split_words(0, parts)
+    adds, bonus = said[:-2] @ comparison.owners, float(said[-2])
     lead = float(one.scores[0, winner] - one.scores[0, runner_up])
     cells = comparison.pick(one.cells(0))
     beside = [comparison.support_cells(place) for place in places]
-    outside = [comparison.place(i, cell) for i, cell in enumerate(cells)]
+    far = evidence.predictor.find_far(evidence.kernels)[0]
+    outside = [comparison.place(i, cell, far) for i, cell in enumerate(cells)]
     features = []
     for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
         near = [
-            place is not None
-            and bool((cells[i] is not None and cells[i] == other[i]) or alike[place, i] >= ALIKE)
+            bool((cells[i] is not None and cells[i] == other[i]) or alike[place, i] >= ALIKE)
             for place, other in zip(places, beside, strict=True)
         ]
         features.append(
@@ -161,7 +176,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         )
     (doubt,) = find_doubts(one, comparison)
     is_series = evidence.kernels.input_kind == "series"
-    series = describe_series(one, strongest, places) if is_series else None
+    series = _describe_series(one, strongest, places) if is_series else None
     return CaseCard(
         case=str(one.sample_ids[0]),
         answer=to_label(one.classes[winner]),
@@ -174,7 +189,8 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         supporting=sides[0],
         opposing=sides[1],
         features=features,
-        rest=lead - sum(feature["for"] for feature in features),
+        bonus=bonus,
+        rest=lead - bonus - sum(feature["for"] for feature in features),
         change=comparison.find_change(one, cells, parts, alike, winner),
         notes=list(_write_notes(one, comparison, cells, outside, doubt, series)),
         decision=one.decision,
@@ -183,28 +199,42 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     )
 
 
-def _find_side(one: Explanation, label: int) -> tuple[Any, Any, dict[str, Any] | None]:
-    """What speaks for a class: a prototype, the support sample in it, and both for a card.
-
-    The prototype with the largest share, or the most similar one if none has any; the sample with
-    the largest part in it.
-    """
+def _find_side(
+    one: Explanation, label: int, nearness: FloatArray
+) -> tuple[int, int, dict[str, Any]]:
+    """The prototype that speaks for a class, its sample nearest to the case, and both in words."""
     own = np.flatnonzero(one.evidence.predictor.encoder.classes == label)
-    if own.size == 0:
-        return None, None, None
+    # The prototype with the largest share, or the most similar one if none has any.
     shares, similarities = one.shares.toarray()[0], one.evidence.similarities[0]
     prototype = int(own[np.argmax(shares[own] if shares[own].any() else similarities[own])])
-    behind = one.evidence.predictor.mixes[[prototype]]
-    place = int(behind.indices[np.argmax(behind.data)])
+    (place, part), *others = _sort_by_nearness(one.samples_behind(prototype), nearness)
+    unlike = _sort_by_nearness(one.samples_unlike(prototype), nearness)
+    resemblance = one.evidence.compared.resemblances[0, prototype]
     side = {
         "case": str(one.support_ids[place]),
         "label": to_label(one.support_classes[place]),
         "prototype": prototype,
-        "n_cases": behind.nnz,
+        "n_cases": 1 + len(others),
+        "part": part,
         "similarity": float(similarities[prototype]),
         "share": float(shares[prototype]),
+        "unlike": {
+            "case": str(one.support_ids[unlike[0][0]]),
+            "label": to_label(one.support_classes[unlike[0][0]]),
+            "n_cases": len(unlike),
+            "similarity": float(similarities[prototype] - resemblance),
+        }
+        if unlike
+        else None,
     }
     return prototype, place, side
+
+
+def _sort_by_nearness(
+    samples: list[tuple[int, float]], nearness: FloatArray
+) -> list[tuple[int, float]]:
+    """The samples of a mix, nearest first; of equally near ones the one with the largest part."""
+    return sorted(samples, key=lambda one: -round(float(nearness[one[0]]) / SAME))
 
 
 def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
@@ -214,9 +244,9 @@ def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     other = explanation.probabilities[rows, explanation.runners_up]
     words = np.where((own < UNSURE) | (other >= CLOSE * own), "close", "clear").astype(object)
     words[explanation.is_novel] = "novel"
-    cells = [comparison.pick(explanation.cells(row)) for row in rows.tolist()]
-    nearest = explanation.evidence.similarities.max(axis=1)
-    is_blank = [comparison.is_blank(one) for one in cells]
+    similarities, resemblances, _ = explanation.evidence.compared
+    nearest = np.maximum(similarities, similarities - resemblances).max(axis=1)
+    is_blank = [comparison.is_blank(comparison.pick(explanation.cells(i))) for i in rows.tolist()]
     words[(nearest < LEAST_SIMILARITY) | is_blank] = "no evidence"
     return words
 
@@ -262,16 +292,14 @@ def _write_notes(
             yield f"{name} = {show_cell(cell)} is {where} all training values ({low} to {high})."
     missing = [name for name, cell in zip(comparison.names, cells, strict=True) if cell is None]
     if comparison.has_cells and missing and not comparison.is_blank(cells):
-        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
         yield (
             f"Missing, {len(missing)} of {len(cells)} values that the model reads: "
-            f"{', '.join(missing[:MOST_NAMED])}{more}."
+            f"{list_some(missing, MOST_NAMED)}."
         )
-    shares = one.code_shares[0]
-    most = int(np.argmax(shares))
-    if shares[one.winners[0]] < shares[most] and doubt != "no evidence":
+    if one.code_disagrees[0] and doubt != "no evidence":
+        shares = one.code_shares[0]
         yield (
-            f"The code disagrees: {shares[most]:.1%} of it is {one.classes[most]}, "
+            f"The code disagrees: {shares.max():.1%} of it is {one.classes[shares.argmax()]}, "
             f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
         )
     if series is not None and series["channels"]:
@@ -321,7 +349,7 @@ class Comparison:
         self.is_flag = [rule is not None and rule["kind"] == "missing" for rule in rules]
         # How a cell without anything is called.
         self.absence = "missing" if kernels.absent is None else "absent"
-        mixes = self.predictor.mixes
+        mixes = self.predictor.voting
         self._sides = sp.vstack([mixes, sp.eye_array(mixes.shape[1])], format="csr")
         self._support_cells: dict[int, list[Any]] = {}
 
@@ -336,30 +364,24 @@ class Comparison:
         """The value of each feature, given what each kernel reads."""
         return [None if cells is None else cells[kernel] for kernel in self.first]
 
-    def support_cells(self, place: int | None) -> list[Any]:
+    def support_cells(self, place: int) -> list[Any]:
         """The value of each feature in a support sample."""
-        if place is None:
-            return self.pick(None)
         if place not in self._support_cells:
             self._support_cells[place] = self.cells(self.kernels, place)
         return self._support_cells[place]
 
-    def draw(self, one: Explanation, places: Sequence[int | None]) -> dict[str, str]:
+    def draw(self, one: Explanation, places: Sequence[int]) -> dict[str, str]:
         """The case and the training cases beside it, as the user's function shows them."""
-        samples = {"case": (self.pick(one.cells(0)), one.evidence.kernels, 0, one.sample_ids[0])}
-        for key, place in zip(("supporting", "opposing"), places, strict=True):
-            if place is not None:
-                cells, name = self.support_cells(place), one.support_ids[place]
-                samples[key] = cells, self.kernels, place, name
-        found: dict[str, str] = {}
-        render: Any = one.render
-        for key, (cells, kernels, row, name) in samples.items():
+        samples = [(self.pick(one.cells(0)), one.evidence.kernels, 0, one.sample_ids)]
+        samples += [(self.support_cells(i), self.kernels, i, one.support_ids) for i in places]
+        pictures = []
+        for cells, kernels, row, names in samples:
             # The values by name, the sample itself, or its name if that is unknown.
             shown: Any = dict(zip(self.names, cells, strict=True))
             if not self.has_cells:
-                shown = name if kernels.input_kind == "similarities" else kernels.sample(row)
-            found[key] = draw_picture(render(shown))
-        return found
+                shown = names[row] if kernels.input_kind == "similarities" else kernels.sample(row)
+            pictures.append(draw_picture((one.render or str)(shown)))
+        return dict(zip(("case", "supporting", "opposing"), pictures, strict=True))
 
     def is_blank(self, cells: list[Any]) -> bool:
         """Whether a sample has nothing that the model reads."""
@@ -368,7 +390,7 @@ class Comparison:
             cell == self.kernels.absent or (is_flag and cell) for cell, is_flag in flags
         )
 
-    def place(self, feature: int, cell: Any) -> str | None:
+    def place(self, feature: int, cell: Any, is_far: Any) -> str | None:
         """Where a value lies outside of those of the training cases."""
         words = self.vocabularies[feature]
         if words is not None:
@@ -376,27 +398,20 @@ class Comparison:
         if cell is None or isinstance(cell, bool | str):
             return None
         low, high = self.ranges[feature]
-        return "below" if cell < low else "above" if cell > high else None
+        where = "below" if cell < low else "above" if cell > high else None
+        return f"far {where}" if where and is_far[self.columns[feature]] else where
 
     def compare(self, one: Any) -> tuple[FloatArray, FloatArray]:
-        """How similar a sample is to each prototype, and to each support sample, by its values.
-
-        The first split by kernels, (n_prototypes, n_kernels); the second is 1 for features that
-        are equal, (n_support, n_features).
-        """
-        predictor, n_prototypes = self.predictor, self.predictor.mixes.shape[0]
-        values = self.kernels.cross(one).compare_mixes(self._sides)[0]
-        values = values * predictor.weights
+        """Similarities of a sample to prototypes by kernel, and to support samples by feature."""
+        n_prototypes = self.predictor.mixes.shape[0]
+        values = self.kernels.cross(one).compare_mixes(self._sides)[0] * self.predictor.weights
         return values[:n_prototypes], (values[n_prototypes:] @ self.owners) / self.weights
 
     @cached_property
     def tried(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Support samples and features to try as changes, and the similarities that they give.
-
-        The last of shape (n_tried, n_features_tried, n_prototypes).
-        """
+        """Support samples, features to try as changes, and their similarities to prototypes."""
         predictor = self.predictor
-        largest = predictor.mixes.max(axis=0).toarray().ravel()
+        largest = abs(predictor.voting).max(axis=0).toarray().ravel()
         rows = np.sort(np.argsort(-largest, kind="stable")[:MOST_TRIED])
         # Without votes every try is a code to find.
         most = TRIED_AT_ONCE if predictor.votes is not None else TRIED_AT_ONCE // 16
@@ -407,12 +422,9 @@ class Comparison:
         return rows, features, np.ascontiguousarray(parts.transpose(0, 2, 1))
 
     def split(self, kernels: Kernels, features: IntArray) -> FloatArray:
-        """What features add to the similarities of samples, given their kernels with the support.
-
-        Of shape (n_samples, n_prototypes, n_features).
-        """
+        """What features add to similarities, of shape (n_samples, n_prototypes, n_features)."""
         used, predictor = np.flatnonzero(self.owners[:, features].any(axis=1)), self.predictor
-        values = kernels.select(used).compare_mixes(predictor.mixes)
+        values = kernels.select(used).compare_mixes(predictor.voting)
         weights = predictor.weights[used, np.newaxis] * self.owners[np.ix_(used, features)]
         return np.asarray(values @ weights)
 
@@ -439,7 +451,9 @@ class Comparison:
         # One change at a time; pairs only where none of these is enough.
         tries: IntArray = np.arange(len(options))[:, np.newaxis]
         while len(tries):
-            scores = self.predictor.score(one.evidence.similarities + steps[tries].sum(axis=1))
+            scores = self.predictor.score(
+                one.evidence.compared.resemblances + steps[tries].sum(axis=1)
+            )
             own = scores[:, winner].copy()
             scores[:, winner] = -np.inf
             gains = scores.max(axis=1) - own
@@ -461,10 +475,7 @@ class Comparison:
 
 
 def _pair_efficient(which: IntArray, sizes: FloatArray, gains: FloatArray) -> IntArray:
-    """Pairs of changes of different features, of those that gain most.
-
-    No change is both larger and worse than another one.
-    """
+    """Pairs of changes of different features, none of them both larger and worse than another."""
     best = {int(i): float(gains[which == i].max()) for i in np.unique(which)}
     kept: list[int] = []
     for i in sorted(best, key=lambda i: -best[i])[:MOST_PAIRED]:
@@ -476,3 +487,76 @@ def _pair_efficient(which: IntArray, sizes: FloatArray, gains: FloatArray) -> In
         kept.extend(own[even].tolist())
     pairs = np.array(kept, dtype=np.intp)[np.column_stack(np.triu_indices(len(kept), 1))]
     return np.asarray(pairs[which[pairs[:, 0]] != which[pairs[:, 1]]])
+
+
+def _describe_series(
+    one: Explanation, prototypes: Sequence[int], places: Sequence[int]
+) -> dict[str, Any] | None:
+    """The channel that speaks most for the first of two support samples, step by step."""
+    predictor = one.evidence.predictor
+    found = predictor.kernels.take(places).cross(one.evidence.samples).aligned(predictor.weights)
+    if found is None:
+        return None
+    kernels, weights = found
+    case, support = kernels.samples[0], kernels.others
+    alike = kernels.compare_mixes(np.eye(2))[0]
+    index = int(np.argmax((alike[0] - alike[1]) * weights))
+    aligned = [expected_alignment(kernels, index, case, other) for other in support]
+    # The logarithm of an alignment kernel is about a sum over steps: a step has a share as large as
+    # it agrees better with the first than with the second.
+    logs = [np.log(np.maximum(each.x_agreement, LEAST_AGREEMENT)) for each in aligned]
+    gains = np.maximum(logs[0] - logs[1], 0.0)
+    shares = gains / (gains.sum() or 1.0)
+    names, adds = kernels.channel_names, _split_by_channel(one, prototypes)
+    n_named = MOST_CHANNELS if adds.size > 1 else 0
+    order = np.argsort(-np.abs(adds), kind="stable")[:n_named]
+    # Of channels that are compared together, the one that tells the two prototypes apart best.
+    read, view = kernels.each[index].channels, kernels.each[index].view
+    channel, times = read[int(np.argmax(adds[list(read)]))], aligned[0].x_times
+    visits, others = aligned[0].visits, aligned[0].y_times
+    if view in ALIGNED:
+        first, last = _find_span(shares)
+        beside = visits @ others / visits.sum(axis=1)
+    else:
+        # All steps of a window are summed up together.
+        first, last = 0, times.size - 1
+        beside = np.linspace(others[0], others[-1], times.size)
+    edges = np.linspace(0, times.size, min(MOST_POINTS, times.size) + 1).astype(np.intp)[:-1]
+    return {
+        "case": str(one.support_ids[places[0]]),
+        "channel": kernels.name_kernel(index, names[channel]),
+        "channels": [{"name": names[each], "for": float(adds[each])} for each in order],
+        "summary": None if view in ALIGNED else view,
+        "from": int(np.floor(times[first])),
+        "to": int(np.ceil(times[last])),
+        "times": times[edges].tolist(),
+        "aligned": beside[edges].tolist(),
+        "shares": np.add.reduceat(shares, edges).tolist(),
+        "values": to_json(case[channel]),
+        "supporting": to_json(support[0][channel]),
+    }
+
+
+def _split_by_channel(one: Explanation, prototypes: Sequence[int]) -> FloatArray:
+    """What every channel adds to resembling the first of two prototypes, over the second."""
+    evidence: Any = one.evidence
+    mixes = evidence.predictor.voting
+    kernels, weights = evidence.kernels.aligned(evidence.predictor.weights)
+    adds = np.zeros(len(kernels.channel_names))
+    if adds.size < 2:
+        return adds
+    # A similarity is what its kernels have where all is equal, less what each channel costs.
+    for sign, prototype in zip((-1, 1), prototypes, strict=True):
+        mix = mixes[[prototype]]
+        for index, kernel in enumerate(kernels.each):
+            lost = split_losses(kernels, index, kernels.samples, kernels.others[mix.indices])
+            adds[list(kernel.channels)] += sign * weights[index] * (mix.data @ lost)
+    return adds
+
+
+def _find_span(shares: FloatArray) -> tuple[int, int]:
+    """The shortest span of steps that has most of all shares."""
+    sums = np.concatenate([[0.0], np.cumsum(shares)])
+    ends = np.searchsorted(sums, sums[:-1] + MOST_OF_SPAN * sums[-1] * (1 - 1e-9))
+    first = int(np.argmin(np.where(ends < sums.size, ends - np.arange(ends.size), np.inf)))
+    return first, int(max(ends[first] - 1, first))

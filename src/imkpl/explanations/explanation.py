@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,30 +13,10 @@ import scipy.sparse as sp
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.case_card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
-from imkpl.kernels import ExpectedAlignment, expected_alignment
 from imkpl.model.evidence import Evidence
 
 # Cards in a notebook.
 MOST_CARDS = 3
-# Prototypes with a smaller share are not aligned.
-LEAST_SHARE = 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class TimeShares:
-    """How the similarity of a series to its prototypes spreads over the time of one channel."""
-
-    times: FloatArray  # (n_steps,), in steps of the series
-    shares: FloatArray  # (n_steps,); those of all channels together sum to one
-
-
-@dataclass(frozen=True, eq=False)
-class AlignedSample:
-    """A training series behind a decision, aligned with the new series."""
-
-    sample: Any  # its name
-    amount: float  # its coefficients in the prototypes, times their shares in the decision
-    alignments: dict[str, ExpectedAlignment]  # by kernel, or by channel where a kernel is a mean
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,10 +24,11 @@ class Explanation:
     """Why some samples were classified as they were, exactly.
 
     Returned by `explain` of a fitted estimator. A class score is the sum of a table with a row per
-    prototype and a column per kernel (`contributions`), and a prototype is a mix of training
-    samples (`samples_behind`). With ``decision="votes"`` scores are in units of similarity: each
-    prototype votes for its own class. Index an explanation to
-    select samples, print it to read the reasons, or convert it to data frames and dicts.
+    prototype and a column per kernel, bonus and rest (`contributions`). A prototype is a mix of
+    training samples (`samples_behind`), and may have a contrast, a mix of samples of other classes
+    (`samples_unlike`). With ``decision="votes"`` scores are in units of similarity: each prototype
+    votes for its own class. Index an explanation to select samples, print it to read the reasons,
+    or convert it to data frames and dicts.
 
     Parameters
     ----------
@@ -142,7 +123,7 @@ class Explanation:
         """
         votes, codes = self.evidence.predictor.votes, self.evidence.encoding.codes
         if votes is not None:
-            parts = votes.parts(self.evidence.similarities)
+            parts = votes.parts(self.evidence.compared.resemblances)
             return sp.csr_array(parts * self.probabilities[:, votes.classes])
         totals = codes.sum(axis=1)
         return sp.csr_array(codes / np.where(totals > 0, totals, 1.0)[:, np.newaxis])
@@ -182,14 +163,19 @@ class Explanation:
         return self.evidence.predictor.weights
 
     @property
+    def term_names(self) -> tuple[str, ...]:
+        """What class scores are sums of: features, the bonus, and everything else."""
+        return (*self.feature_names, "bonus", "everything else")
+
+    @property
     def expected_false_features(self) -> float:
         """How many of the features chance would give."""
         return float(np.sum(1 - self.feature_evidence))
 
     @property
     def novelty(self) -> FloatArray:
-        """The part of each sample that its prototypes leave unexplained, from 0 to 1."""
-        return self.evidence.encoding.errors
+        """How unlike each sample is to all in training, from 0 to 1; see `IMKPL.novelty`."""
+        return self.evidence.compared.novelty
 
     @property
     def is_novel(self) -> BoolArray:
@@ -206,21 +192,21 @@ class Explanation:
 
         Returns
         -------
-        array of shape (n_prototypes, n_features, n_classes)
+        array of shape (n_prototypes, n_features + 2, n_classes)
             What a feature adds to the score of a class through a prototype, in units of similarity
-            with ``decision="votes"``. The prototypes of a class share its score as they share its
-            votes. A feature has its part of the similarity, and a part of the bonus as large as
-            its weight.
+            with ``decision="votes"``; then what the bonus adds, and the rest, which is about the
+            number of prototypes (`term_names`). The prototypes of a class share its score as they
+            share its votes. Features and bonuses count relative to those of the runner-up.
         """
         return self.evidence.table(range(len(self))[index])
 
     def feature_contributions(self) -> FloatArray:
-        """What each feature adds to each class score, over all prototypes.
+        """What each feature, bonuses and the rest add to each class score, over all prototypes.
 
         Returns
         -------
-        array of shape (n_samples, n_features, n_classes)
-            They sum to the scores over the features.
+        array of shape (n_samples, n_features + 2, n_classes)
+            They sum to the scores over the second axis, which `term_names` names.
         """
         return self.evidence.by_kernel()
 
@@ -237,72 +223,22 @@ class Explanation:
         list of (int, float)
             Indices into `support_ids` and shares that sum to one, largest share first.
         """
-        row = self.evidence.predictor.mixes[[prototype]].tocoo()
-        shares = row.data / row.data.sum()
-        order = np.argsort(-shares, kind="stable")
-        return [(int(row.coords[1][i]), float(shares[i])) for i in order]
+        return _list_parts(self.evidence.predictor.mixes[[prototype]])
 
-    def align(self, index: int) -> list[AlignedSample]:
-        """Align a series with the training series behind the decision on it.
+    def samples_unlike(self, prototype: int) -> list[tuple[int, float]]:
+        """The training samples in the contrast of a prototype.
 
         Parameters
         ----------
-        index : int
-            Index of the series.
+        prototype : int
+            Index of the prototype.
 
         Returns
         -------
-        list of AlignedSample
-            One per training series in a prototype with at least 1 % of the votes, or of the code,
-            aligned kernel by kernel, largest amount first.
+        list of (int, float)
+            As `samples_behind`; empty without a contrast.
         """
-        evidence, row = self.evidence, range(len(self))[index]
-        kernels, _ = _alignment_kernels(evidence)
-        one, support, names = kernels.samples[row], kernels.others, kernels.kernel_names()
-        amounts = self.amounts_behind(row)
-        return [
-            AlignedSample(
-                self.support_ids[place],
-                float(amounts[place]),
-                {
-                    name: expected_alignment(kernels, kernel, one, support[place])
-                    for kernel, name in enumerate(names)
-                },
-            )
-            for place in np.argsort(-amounts, kind="stable")
-            if amounts[place] > 0
-        ]
-
-    def amounts_behind(self, row: int) -> FloatArray:
-        """How much of each training sample is behind the decision on a sample."""
-        shares = self.shares[[row]].toarray().ravel()
-        return np.asarray(
-            np.where(shares >= LEAST_SHARE, shares, 0.0) @ self.evidence.predictor.mixes
-        )
-
-    def time_shares(self, index: int) -> dict[str, TimeShares]:
-        """Share of each time step of each channel in the similarity of a series to its prototypes.
-
-        Parameters
-        ----------
-        index : int
-            Index of the series.
-
-        Returns
-        -------
-        dict of TimeShares
-            By kernel; all shares together sum to one, or to zero where nothing is alike.
-        """
-        _, weights = _alignment_kernels(self.evidence)
-        times, parts = dict[str, FloatArray](), dict[str, FloatArray]()
-        for aligned in self.align(index):
-            # Kernel l adds amount * weight_l * K_l to the similarity; the alignment spreads it.
-            for weight, (name, alignment) in zip(weights, aligned.alignments.items(), strict=True):
-                part = aligned.amount * weight * alignment.similarity * alignment.x_shares
-                parts[name] = parts.get(name, np.zeros(part.size)) + part
-                times[name] = alignment.x_times
-        whole = sum(float(part.sum()) for part in parts.values()) or 1.0
-        return {name: TimeShares(times[name], part / whole) for name, part in parts.items()}
+        return _list_parts(self.evidence.predictor.contrasts[[prototype]])
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to dicts, lists, numbers and strings, without the full tables.
@@ -314,8 +250,8 @@ class Explanation:
             "novelty_threshold" and "samples", one dict for each sample: its prediction,
             probabilities, scores, shares of the classes in its code, novelty, prototypes with at
             least 0.1 % of the votes, or of the code, and the first of the runner-up,
-            with the training samples behind them, and features with what they add to every score.
-            Ready for JSON.
+            with the training samples behind them and those that they are unlike, and what features,
+            bonuses and the rest add to every score. Ready for JSON.
         """
         return build_dict(self)
 
@@ -326,10 +262,9 @@ class Explanation:
 
         Parameters
         ----------
-        part : {"contributions", "features", "prototypes", "samples", "scores"}
+        part : {"contributions", "features", "prototypes", "scores"}
             One row per sample, prototype and feature; per sample and feature; per sample and
-            prototype with a share; per sample, prototype with a share and training sample behind
-            that; or per sample and class.
+            prototype with a share; or per sample and class.
         label : class label, optional
             The class whose score "contributions" and "features" break down; by default the
             predicted class of each sample.
@@ -350,8 +285,8 @@ class Explanation:
         -------
         shap.Explanation
             Values of shape (n_samples, n_features, n_classes): exact parts of the class scores, not
-            Shapley values. Base values are the scores of a sample with an empty code, for
-            ``decision="share"``, and zero for votes.
+            Shapley values. Base values are what bonuses and the rest add with votes, and the
+            scores of a sample with an empty code for ``decision="share"``.
         """
         return build_shap(self)
 
@@ -394,9 +329,6 @@ class Explanation:
             shown=None if self.shown is None else [self.shown[row] for row in rows],
         )
 
-    def __iter__(self) -> Iterator[Explanation]:
-        return (self[index] for index in range(len(self)))
-
     def __str__(self) -> str:
         cards = "\n\n".join(str(self.card(index)) for index in range(len(self)))
         chance = write_chance(len(self.feature_names), self.expected_false_features)
@@ -416,25 +348,15 @@ class Explanation:
         )
 
 
-def _alignment_kernels(evidence: Evidence) -> tuple[Any, FloatArray]:
-    found = evidence.kernels.aligned(evidence.predictor.weights)
-    if found is None:
-        raise TypeError(
-            "Only alignment kernels compare series step by step, but the kernels of this model are "
-            f"{type(evidence.kernels).__name__}. Fit IMKPL('global_alignment'), or ask for "
-            "contributions()."
-        )
-    return found
+def _list_parts(mix: sp.csr_array) -> list[tuple[int, float]]:
+    """The support samples of a mix with their shares, largest first."""
+    shares = mix.data / mix.data.sum()
+    order = np.argsort(-shares, kind="stable")
+    return list(zip(mix.indices[order].tolist(), shares[order].tolist(), strict=True))
 
 
 def write_chance(n_kept: int, n_expected: float, word: str = "feature") -> str:
-    """A sentence about how many features chance would give.
-
-    Examples
-    --------
-    >>> write_chance(22, 0.41)
-    'Of the 22 features in use, about 0.4 would be in use by chance.'
-    """
+    """A sentence about how many features chance would give."""
     number = f"about {n_expected:.1f}" if n_expected >= 0.05 else "less than 0.1"
     what = f"{n_kept} {word}s" if n_kept > 1 else word
     return f"Of the {what} in use, {number} would be in use by chance."

@@ -1,9 +1,8 @@
-"""Explanations as dicts, data frames and SHAP objects."""
+"""Explanations as dicts, data frames and SHAP objects, and a model as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -11,11 +10,20 @@ import numpy as np
 
 from imkpl._json import to_json
 from imkpl._typing import FloatArray, IntArray
+from imkpl.tables import MISSING_TEXTS
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
+    from imkpl.kernels import Kernels
 
 Columns = dict[str, Any]
+# What a portable model is; the version rises when entries change their meaning.
+FORMAT, VERSION = "imkpl portable model", 2
+OBSTACLES = {
+    "series": "the model compares time series, not single values",
+    "similarities": "the model was given similarities, not the samples themselves",
+    "words": "the model is about words, which count relative to all words of a text, kept or not",
+}
 # Prototypes with a smaller share in the decision are left out of dicts, but for the first one of
 # the runner-up.
 LEAST_SHARE = 0.001
@@ -51,14 +59,13 @@ def build_dict(explanation: Explanation) -> dict[str, Any]:
         for place, row in enumerate(rows)
     ]
     names, weights = explanation.feature_names, explanation.feature_weights
-    features = zip(names, weights, explanation.feature_evidence, strict=True)
     found: dict[str, Any] = to_json(
         {
             "decision": explanation.decision,
             "classes": [to_label(label) for label in explanation.classes],
             "features": [
-                {"name": name, "weight": weight, "evidence": evidence}
-                for name, weight, evidence in features
+                {"name": name, "weight": weights[i], "evidence": explanation.feature_evidence[i]}
+                for i, name in enumerate(names)
             ],
             "expected_false_features": explanation.expected_false_features,
             "novelty_threshold": explanation.novelty_threshold,
@@ -81,24 +88,17 @@ def _describe_sample(
     prototypes = []
     order = np.argsort(-shares, kind="stable")
     for prototype in order[is_named[order]].tolist():
-        total = parts[prototype].sum()
         prototypes.append(
             {
                 "prototype": prototype,
                 "class": to_label(explanation.prototype_classes[prototype]),
-                "samples": [
-                    {
-                        "sample": to_label(explanation.support_ids[support]),
-                        "class": to_label(explanation.support_classes[support]),
-                        "share": share,
-                    }
-                    for support, share in explanation.samples_behind(prototype)
-                ],
+                **name_samples(explanation, prototype),
                 "share": shares[prototype],
                 "similarity": evidence.similarities[row, prototype],
+                "resemblance": evidence.compared.resemblances[row, prototype],
                 "bonus": bonuses[prototype],
                 "contributions": by_prototype[prototype],
-                "feature_shares": parts[prototype] / total if total > 0 else 0 * parts[prototype],
+                "feature_parts": parts[prototype],
             }
         )
     cells = explanation.cells(row)
@@ -121,16 +121,34 @@ def _describe_sample(
             }
             for feature, name in enumerate(explanation.feature_names)
         ],
+        "bonus": by_feature[-2],
+        "rest": by_feature[-1],
+    }
+
+
+def name_samples(explanation: Explanation, prototype: int) -> dict[str, list[dict[str, Any]]]:
+    """The training samples in a prototype, and those that it is unlike."""
+    behind, unlike = explanation.samples_behind(prototype), explanation.samples_unlike(prototype)
+    return {
+        key: [
+            {
+                "sample": to_label(explanation.support_ids[place]),
+                "class": to_label(explanation.support_classes[place]),
+                "share": share,
+            }
+            for place, share in mix
+        ]
+        for key, mix in (("samples", behind), ("unlike", unlike))
     }
 
 
 def build_frame(explanation: Explanation, part: str, label: Any, backend: str) -> Any:
     """One view of an explanation as a data frame."""
+    targets = _find_targets(explanation, label)
     views = {
-        "contributions": lambda: _contributions(explanation, _find_targets(explanation, label)),
-        "features": lambda: _features(explanation, _find_targets(explanation, label)),
+        "contributions": lambda: _contributions(explanation, targets),
+        "features": lambda: _features(explanation, targets),
         "prototypes": lambda: _prototypes(explanation),
-        "samples": lambda: _samples(explanation),
         "scores": lambda: _scores(explanation),
     }
     return choose_frame(views, part, backend)
@@ -141,17 +159,7 @@ def choose_frame(views: dict[str, Callable[[], Columns]], part: str, backend: st
     if part not in views:
         known = ", ".join(repr(name) for name in views)
         raise ValueError(f"part={part!r} is unknown, expected one of {known}.")
-    if backend not in ("pandas", "polars", "pyarrow"):
-        raise ValueError(
-            f"backend={backend!r} is unknown, expected 'pandas', 'polars' or 'pyarrow'."
-        )
-    try:
-        library: Any = import_module(backend)
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            f"backend={backend!r} needs {backend}, which is not installed. Install it, or choose "
-            "another backend of 'pandas', 'polars' and 'pyarrow'."
-        ) from error
+    library: Any = backend
     return nw.from_dict(views[part](), backend=library).to_native()
 
 
@@ -167,7 +175,7 @@ def _find_targets(explanation: Explanation, label: Any) -> IntArray:
 
 
 def _contributions(explanation: Explanation, targets: IntArray) -> Columns:
-    names = explanation.feature_names
+    names = explanation.term_names
     n_prototypes, n_features = explanation.evidence.predictor.mixes.shape[0], len(names)
     tables = [explanation.contributions(row)[..., label] for row, label in enumerate(targets)]
     values = np.reshape(tables, (len(explanation), n_prototypes, n_features))
@@ -185,13 +193,14 @@ def _contributions(explanation: Explanation, targets: IntArray) -> Columns:
 
 def _features(explanation: Explanation, targets: IntArray) -> Columns:
     values = explanation.feature_contributions()
-    n_features = len(explanation.feature_names)
+    names = explanation.term_names
+    evidence = np.append(explanation.feature_evidence, [np.nan, np.nan])
     return {
-        "sample": _labels(explanation.sample_ids, n_features),
-        "class": _labels(explanation.classes[targets], n_features),
-        "feature": list(explanation.feature_names) * len(explanation),
+        "sample": _labels(explanation.sample_ids, len(names)),
+        "class": _labels(explanation.classes[targets], len(names)),
+        "feature": list(names) * len(explanation),
         "contribution": values[np.arange(len(explanation)), :, targets].ravel(),
-        "evidence": np.tile(explanation.feature_evidence, len(explanation)),
+        "evidence": np.tile(evidence, len(explanation)),
     }
 
 
@@ -212,19 +221,6 @@ def find_bonuses(explanation: Explanation) -> FloatArray:
     """The bonus of each prototype in the votes; zero without votes."""
     votes = explanation.evidence.predictor.votes
     return np.zeros(explanation.shares.shape[1]) if votes is None else votes.bonuses
-
-
-def _samples(explanation: Explanation) -> Columns:
-    shares = explanation.shares.tocoo()
-    mixes = [explanation.samples_behind(prototype) for prototype in range(shares.shape[1])]
-    found: list[tuple[Any, ...]] = []
-    for row, prototype, share in zip(*shares.coords, shares.data, strict=True):
-        for place, part in mixes[prototype]:
-            behind = explanation.support_ids[place], explanation.support_classes[place]
-            found.append((explanation.sample_ids[row], prototype, *behind, part, share * part))
-    names = ("sample", "prototype", "training_sample", "training_class", "weight", "share")
-    columns = list(zip(*found, strict=True)) if found else [()] * len(names)
-    return {name: _labels(values) for name, values in zip(names, columns, strict=True)}
 
 
 def _scores(explanation: Explanation) -> Columns:
@@ -253,13 +249,102 @@ def build_shap(explanation: Explanation) -> Any:
             "to_shap() needs shap, which is not installed. Install it with pip install "
             "'imkpl[shap]'; to_frame('features') gives the same numbers without it."
         ) from error
-    evidence = explanation.evidence
     cells = [explanation.cells(row) for row in range(len(explanation))]
     is_numeric = all(row is not None and all(isinstance(v, float) for v in row) for row in cells)
+    parts = explanation.feature_contributions()
     return shap.Explanation(
-        values=explanation.feature_contributions(),
-        base_values=evidence.base_scores,
+        values=parts[:, :-2],
+        base_values=explanation.evidence.base_scores + parts[:, -2:].sum(axis=1),
         data=np.array(cells) if is_numeric else None,
         feature_names=list(explanation.feature_names),
         output_names=[str(label) for label in explanation.classes],
     )
+
+
+def find_obstacle(explanation: Explanation) -> str | None:
+    """Why a model cannot be described by numbers alone; None if it can."""
+    predictor = explanation.evidence.predictor
+    if predictor.kernels.input_kind in OBSTACLES:
+        return OBSTACLES[predictor.kernels.input_kind]
+    if predictor.kernels.rule(0) is None:
+        return "the kernels of this model are functions that only Python can evaluate"
+    if explanation.units is not None:
+        return "samples pass through a pipeline, which only Python can do"
+    if predictor.votes is None:
+        return 'a decision="share" solves a problem for every case that only Python can solve'
+    return None
+
+
+def describe_model(explanation: Explanation, temperature: float) -> dict[str, Any]:
+    """A model without obstacles as numbers, from which other programs predict and explain.
+
+    The form of the page (`report/static/predictor.js`) reads them; docs/deployment.md describes
+    them. The explanation may be one of no samples.
+    """
+    predictor, features = explanation.evidence.predictor, explanation.comparison
+    encoder, votes, kernels = predictor.encoder, predictor.votes, predictor.kernels
+    assert votes is not None
+    mixes, contrasts = (
+        [rows[[j]] for j in range(rows.shape[0])] for rows in (predictor.mixes, predictor.contrasts)
+    )
+    owners = np.argmax(features.owners, axis=1)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "classes": [to_label(label) for label in explanation.classes],
+        "temperature": temperature,
+        "sharpness": votes.sharpness,
+        "novelty_threshold": explanation.novelty_threshold,
+        "sparsity": encoder.sparsity,
+        "takes_missing": kernels.input_kind == "tables",
+        "missing_texts": sorted(MISSING_TEXTS),
+        "features": [
+            {
+                "column": explanation.column_names[column],
+                "name": features.names[i],
+                "kind": "flag" if is_flag else "number" if words is None else "category",
+                "evidence": features.evidence[i],
+                "range": features.ranges[i],
+                "categories": None if words is None else [one for one in words if one is not None],
+                "knows_missing": words is not None and None in words,
+            }
+            for i, (column, words, is_flag) in enumerate(
+                zip(features.columns, features.vocabularies, features.is_flag, strict=True)
+            )
+        ],
+        "kernels": [
+            {"feature": owners[kernel], "weight": predictor.weights[kernel]}
+            | _describe_kernel(kernels, kernel, features.first[owners[kernel]])
+            for kernel in range(kernels.n_kernels)
+        ],
+        "support": [
+            {
+                "case": str(explanation.support_ids[place]),
+                "label": to_label(explanation.support_classes[place]),
+                "cells": features.support_cells(place),
+            }
+            for place in range(predictor.mixes.shape[1])
+        ],
+        "prototypes": [
+            {
+                "class": votes.classes[j],
+                "bonus": votes.bonuses[j],
+                "samples": mix.indices,
+                "parts": mix.data,
+                "contrast_samples": contrast.indices,
+                "contrast_parts": contrast.data,
+                "total": mix.sum(),
+                # Inner products with this prototype and those before it.
+                "gram": encoder.gram[j, : j + 1],
+            }
+            for j, (mix, contrast) in enumerate(zip(mixes, contrasts, strict=True))
+        ],
+    }
+
+
+def _describe_kernel(kernels: Kernels, index: int, first: int) -> dict[str, Any]:
+    """How two cells are compared; `first` is the kernel whose reading is the cell."""
+    rule = kernels.rule(index) or {}
+    # Where only this kernel reads the column, the cell says whether it is missing.
+    is_cell = rule["kind"] == "missing" and index == first
+    return {**rule, "kind": "category"} if is_cell else rule

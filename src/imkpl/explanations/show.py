@@ -28,13 +28,7 @@ IMAGES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "
 
 
 def show_cell(value: Any) -> str:
-    """A value as people read it.
-
-    Examples
-    --------
-    >>> [show_cell(value) for value in (15.1412, 12345.6, "f", True, None)]
-    ['15.14', '12346', 'f', 'yes', 'missing']
-    """
+    """A value as people read it: 15.14, 12346, f, yes, missing."""
     if value is None or isinstance(value, bool):
         return {None: "missing", True: "yes", False: "no"}[value]
     if isinstance(value, float):
@@ -43,13 +37,7 @@ def show_cell(value: Any) -> str:
 
 
 def percent(share: float) -> str:
-    """A share; a small one is not called 0%, nor a large one 100%.
-
-    Examples
-    --------
-    >>> [percent(share) for share in (0.0, 0.001, 0.62, 0.998)]
-    ['0%', 'less than 1%', '62%', 'over 99%']
-    """
+    """A share; a small one is not called 0%, nor a large one 100%."""
     if 0 < share < 0.005:
         return "less than 1%"
     return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
@@ -60,11 +48,24 @@ def signed(add: float) -> str:
     return f"{round(add, 3) + 0.0:+.3f}"
 
 
-def write_side(card: CaseCard, side: dict[str, Any]) -> str:
-    """How much a training case, or the prototype around it, has to say."""
-    around = f" to a prototype of {side['n_cases']} cases" if side["n_cases"] > 1 else ""
+def write_side(card: CaseCard, side: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """How much the prototype around a training case has to say, and what it is unlike."""
     whole = "votes" if card.decision == "votes" else "code"
-    return f"similarity {side['similarity']:.2f}{around}, {percent(side['share'])} of the {whole}"
+    like = [f"similarity {side['similarity']:.2f}", f"{percent(side['share'])} of the {whole}"]
+    if side["n_cases"] > 1:
+        like.insert(0, f"1 of {side['n_cases']} ({percent(side['part'])} of the prototype)")
+    other = side["unlike"]
+    if other is None:
+        return like, []
+    some = f", 1 of {other['n_cases']}" if other["n_cases"] > 1 else ""
+    name = f"unlike case {other['case']} ({other['label']}){some}"
+    return like, [name, f"less {other['similarity']:.2f}"]
+
+
+def write_bonus(card: CaseCard) -> list[tuple[str, float]]:
+    """The row of the bonuses, which speak whatever the features are; none if they say nothing."""
+    favoured = card.answer if card.bonus > 0 else card.runner_up
+    return [(f"head start of {favoured}", card.bonus)] if round(card.bonus, 3) else []
 
 
 def write_change(card: CaseCard) -> str:
@@ -87,9 +88,10 @@ def write_text(card: CaseCard) -> str:
         lines.append(f"! {card.doubt_text}")
     if card.doubt == "no evidence":
         return "\n".join(map(printable, [*lines, *card.notes]))
-    sides = [side for side in (card.supporting, card.opposing) if side is not None]
-    for side, label in zip(sides, (card.answer, card.runner_up), strict=False):
-        lines.append(f"  For {label}: case {side['case']}, {write_side(card, side)}")
+    for side, label in ((card.supporting, card.answer), (card.opposing, card.runner_up)):
+        like, unlike = write_side(card, side)
+        lines.append(f"  For {label}: like case {', '.join([side['case'], *like])}")
+        lines += [f"    {', '.join(unlike)}"] if unlike else []
     for name, picture in (card.pictures or {}).items():
         if not picture.startswith("<"):
             lines += f"  {name}: {picture}".split("\n")
@@ -101,22 +103,23 @@ def write_text(card: CaseCard) -> str:
 def _write_table(card: CaseCard) -> Iterator[str]:
     """The features with their values in the three cases, and bars of what they add."""
     has_values = any(feature["value"] is not None for feature in card.features)
-    pairs = (("supporting", card.supporting), ("opposing", card.opposing))
-    sides = {key: side["case"] for key, side in pairs if side is not None and has_values}
-    head = ["", "this case", *sides.values()] if has_values else [""]
-    rows = []
+    head, rows = [""], []
+    if has_values:
+        head += ["this case", card.supporting["case"], card.opposing["case"]]
     for feature in card.features:
-        cells = [show_cell(feature["value"])] if has_values else []
-        for key in sides:
+        cells = [show_cell(feature["value"])]
+        for key in ("supporting", "opposing"):
             mark = "" if feature[f"near_{key}"] else "≠ "
             cells.append(mark + show_cell(feature[key]))
-        rows.append([feature["name"], *(shorten(cell, LONGEST_CELL) for cell in cells)])
-    rows.append(["everything else", *[""] * (len(head) - 1)])
+        shown = [shorten(cell, LONGEST_CELL) for cell in cells] if has_values else []
+        rows.append([feature["name"], *shown])
+    others = [*write_bonus(card), ("everything else", card.rest)]
+    rows += [[name, *[""] * (len(head) - 1)] for name, _ in others]
     # Names of kernels of series say most at their end, and have no values beside them.
     longest = LONGEST_NAME if has_values else 2 * LONGEST_NAME
     rows = [[shorten(row[0], longest), *row[1:]] for row in (head, *rows)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    adds = [*(feature["for"] for feature in card.features), card.rest]
+    adds = [*(feature["for"] for feature in card.features), *(add for _, add in others)]
     largest = max(abs(add) for add in adds) or 1.0
     bars = [f"{'':{BAR}} for {card.answer}", *(_draw_bar(add, largest) for add in adds)]
     for row, bar in zip(rows, bars, strict=True):
@@ -192,8 +195,8 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     has_values = any(feature["value"] is not None for feature in card.features)
     columns: list[tuple[str, dict[str, Any] | None, Any]] = []
     columns += [("value", None, None)] if has_values or card.pictures else []
-    columns += [("supporting", card.supporting, card.answer)] if card.supporting else []
-    columns += [("opposing", card.opposing, card.runner_up)] if card.opposing else []
+    columns.append(("supporting", card.supporting, card.answer))
+    columns.append(("opposing", card.opposing, card.runner_up))
     cell = "text-align:right;padding:3px 10px;background:none;white-space:nowrap;"
     line = f"border-top:1px solid {GREY};"
     yield '<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0;'
@@ -202,8 +205,9 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     for key, side, label in columns:
         title, text = "this&nbsp;case", ""
         if side is not None:
-            title = f"{escape(side['case'])}, {escape(str(label))}"
-            text = escape(write_side(card, side)).replace(", ", ",<br>")
+            title = f"like {escape(side['case'])}, {escape(str(label))}"
+            like, unlike = write_side(card, side)
+            text = ",<br>".join(map(escape, like + unlike))
         picture = (card.pictures or {}).get("case" if key == "value" else key, "")
         picture = picture if picture.startswith("<") else escape(picture)
         yield (
@@ -214,7 +218,7 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     yield f'<th style="{cell}text-align:left;vertical-align:bottom">for '
     yield f"{escape(str(card.answer))}</th></tr></thead><tbody>"
     adds = [feature["for"] for feature in card.features]
-    longest = max(abs(add) for add in (*adds, card.rest)) or 1.0
+    longest = max(abs(add) for add in (*adds, card.bonus, card.rest)) or 1.0
     for feature in card.features:
         yield f'<tr style="background:none;{line}">'
         yield f'<td style="{cell}text-align:left">{escape(feature["name"])}</td>'
@@ -230,9 +234,9 @@ def _table_html(card: CaseCard) -> Iterator[str]:
             yield f'<td style="{cell}{weight}">{mark}{text}</td>'
         yield f"<td>{_bar_html(feature['for'], longest)}</td></tr>"
     blank = f'<td colspan="{len(columns)}"></td>'
-    yield f'<tr style="background:none;{line}opacity:.75" title="Other features, bonuses and '
-    yield f'numbers of prototypes"><td style="{cell}text-align:left">everything else</td>{blank}'
-    yield f"<td>{_bar_html(card.rest, longest)}</td></tr>"
+    for name, add in (*write_bonus(card), ("everything else", card.rest)):
+        yield f'<tr style="background:none;{line}opacity:.75"><td style="{cell}text-align:left">'
+        yield f"{escape(name)}</td>{blank}<td>{_bar_html(add, longest)}</td></tr>"
     yield f'<tr style="background:none;{line}font-weight:600"><td style="{cell}text-align:left">'
     yield f'lead</td>{blank}<td style="{cell}">{signed(card.lead)}</td></tr></tbody></table></div>'
 
@@ -298,11 +302,9 @@ def _series_html(card: CaseCard) -> str:
 
 def draw_picture(picture: Any) -> str:
     """What a user's function made of a sample: text, or HTML, which begins with "<"."""
-    for name in ("_repr_svg_", "_repr_html_"):
+    for name in ("_repr_svg_", "_repr_html_", "_repr_png_"):
         if callable(getattr(picture, name, None)):
             picture = getattr(picture, name)()
-    if callable(getattr(picture, "_repr_png_", None)):
-        picture = picture._repr_png_()
     if isinstance(picture, bytes):
         kind = next((kind for start, kind in IMAGES.items() if picture.startswith(start)), "png")
         data = base64.b64encode(picture).decode()

@@ -21,29 +21,25 @@ for functions of one's own and `Precomputed` for matrices. It holds parameters, 
 ``bank.on(X)`` learns from the training part what depends on it, such as bandwidths, and gives
 `Kernels`: the base kernels between these samples. ``kernels.select(indices)`` are some of the
 kernels, ``kernels.take(rows)`` those among some of the samples, ``kernels.cross(new)`` those
-between new samples and these. `Normalized` and `Averaged` rescale the kernels of any other bank, or
-average them in groups. All of them are frozen.
-
-Adding a kernel takes one file with two frozen data classes. The bank has the parameters, `kind` and
-`on`. The kernels have the samples and what was learned; they read samples (`read`), say which are
-equal (`find_equal`), and compare them (`evaluate` or `combine`, and what can be done faster). The
-laws of all kernels are in ``tests/contracts/bank.py``. A name for ``kernels=`` goes to
-`resolve_bank`.
+between new samples and these. `Averaged` takes means of them in groups. All of them are frozen, and
+``tests/contracts/bank.py`` has the laws of all kernels.
 """
 
-from imkpl.kernels.alignment import ExpectedAlignment, GlobalAlignment, expected_alignment
+from imkpl.kernels.align import ExpectedAlignment, expected_alignment
+from imkpl.kernels.alignment import GlobalAlignment
 from imkpl.kernels.base import BaseKernel, BaseKernelBank, Kernels
 from imkpl.kernels.custom import (
     FunctionKernel,
     Gaussian,
     KernelStack,
     NamedKernel,
+    Precomputed,
+    normalize_stack,
     resolve_bank,
 )
-from imkpl.kernels.normalize import Averaged, Normalized
+from imkpl.kernels.normalize import Averaged
 from imkpl.kernels.per_feature import PerFeatureGaussian
-from imkpl.kernels.precomputed import Precomputed, normalize_stack
-from imkpl.kernels.sources import ArrayColumns, ParquetColumns, SparseColumns
+from imkpl.kernels.sources import ArrayColumns, ParquetColumns
 from imkpl.kernels.table import PerColumn
 from imkpl.kernels.words import PerWord
 
@@ -59,13 +55,11 @@ __all__ = [
     "KernelStack",
     "Kernels",
     "NamedKernel",
-    "Normalized",
     "ParquetColumns",
     "PerColumn",
     "PerFeatureGaussian",
     "PerWord",
     "Precomputed",
-    "SparseColumns",
     "expected_alignment",
     "normalize_stack",
     "resolve_bank",

@@ -56,16 +56,6 @@ _LN2 = 0.6931471805599453
 # Adding 1.5 * 2**52 leaves the nearest integer in the low bits of the mantissa.
 _ROUNDER = 6755399441055744.0
 
-_LOG2_E_SINGLE = np.float32(_LOG2_E)
-_LN2_SINGLE = np.float32(_LN2)
-_ROUNDER_SINGLE = np.float32(12582912.0)
-# 49 log(2): with `_TINY_SINGLE` it keeps single precision above 2**-126.
-_LARGEST_SINGLE = np.float32(33.96421184743732)
-_TINY_SINGLE = np.float32(2.0**-75)
-_ONE = np.float32(1)
-_Q0, _Q1, _Q2 = np.float32(0.5), np.float32(0.16666577756404877), np.float32(0.041666556149721146)
-_Q3, _Q4 = np.float32(0.008363173343241215), np.float32(0.0013926175888627768)
-
 
 # No reassociation here: (x + _ROUNDER) - _ROUNDER would be simplified to x.
 @njit(cache=True, fastmath={"contract", "nsz"})
@@ -90,22 +80,6 @@ def _twice_exp(t):  # type: ignore[no-untyped-def]
     # The biased exponent moved into place; the shift drops _ROUNDER's own bits.
     bits = (np.float64(shifted).view(np.int64) + np.int64(1024)) << np.int64(52)
     return q * np.int64(bits).view(np.float64)
-
-
-@njit(cache=True, fastmath={"contract", "nsz"})
-def _twice_exp_single(t):  # type: ignore[no-untyped-def]
-    t = min(t, _LARGEST_SINGLE)
-    shifted = t * _LOG2_E_SINGLE + _ROUNDER_SINGLE
-    r = t - (shifted - _ROUNDER_SINGLE) * _LN2_SINGLE
-    q = _Q4
-    q = q * r + _Q3
-    q = q * r + _Q2
-    q = q * r + _Q1
-    q = q * r + _Q0
-    q = q * r + _ONE
-    q = q * r + _ONE
-    bits = (np.float32(shifted).view(np.int32) + np.int32(128)) << np.int32(23)
-    return q * np.int32(bits).view(np.float32)
 
 
 # With Python's rules for division there would be a test for zero in these loops, and no vectors.
@@ -157,27 +131,6 @@ def _step_nearest_inplace(below, above, squares, value, others):  # type: ignore
         p = p * t - 1.999999999999965
         kernel = p * t + 1.0
         below[i + _LANES] = (below[i] + (above[i] + above[i + _LANES] + _TINY)) * kernel
-
-
-@njit(cache=True, forceinline=True, fastmath={"contract", "nsz"}, error_model="numpy")
-def _step_single_inplace(below, above, squares, value, others):  # type: ignore[no-untyped-def]
-    for i in range(squares.shape[0]):
-        difference = value - others[i]
-        divisor = _twice_exp_single(np.float32(squares[i] + difference * difference)) - _ONE
-        total = below[i] + (above[i] + above[i + _LANES] + _TINY_SINGLE)
-        below[i + _LANES] = total / divisor
-
-
-@njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
-def _step_banded_inplace(below, above, squares, value, others, offset, width):  # type: ignore[no-untyped-def]
-    # e is multiplied by max(0, 1 - |i - j| / width), Cuturi's triangular kernel of the positions.
-    for j in range(squares.shape[0] // _LANES):
-        near = max(0.0, 1.0 - abs(offset - j) / width)
-        for i in range(j * _LANES, (j + 1) * _LANES):
-            difference = np.float64(value) - others[i]
-            kernel = near / (_twice_exp(squares[i] + difference * difference) - near)
-            total = below[i] + (above[i] + above[i + _LANES] + _TINY)
-            below[i + _LANES] = total * kernel
 
 
 @njit(cache=True, forceinline=True, fastmath={"contract", "nsz"})
@@ -273,10 +226,10 @@ def _join_exponents_inplace(top, side, top_exponents, side_exponents, factors): 
 
 
 @njit(cache=True)
-def _empty(n_values, like):  # type: ignore[no-untyped-def]
+def _empty(n_values):  # type: ignore[no-untyped-def]
     # Begins with a line of the cache.
-    values = np.empty(n_values + _LINE // like.itemsize, dtype=like.dtype)
-    first = -values.ctypes.data % _LINE // like.itemsize
+    values = np.empty(n_values + _LINE // 8)
+    first = -values.ctypes.data % _LINE // 8
     return values[first : first + n_values]
 
 
@@ -285,7 +238,7 @@ def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-u
     # Values of several series interleaved, channel after channel. A shorter one repeats its last
     # value, which no cell before its end sees; the last series fills the lanes that are left.
     n_channels = values.shape[0]
-    packed = _empty(n_channels * n_steps * n_lanes, values)
+    packed = _empty(n_channels * n_steps * n_lanes)
     for channel in range(n_channels):
         begin = channel * n_steps * n_lanes
         for lane in range(n_lanes):
@@ -297,15 +250,9 @@ def _pack_lanes(values, starts, members, n_lanes, n_steps):  # type: ignore[no-u
 
 
 @njit(cache=True, forceinline=True)
-def _run_row_inplace(  # type: ignore[no-untyped-def]
-    below, above, side, r, squares, value, others, offset, width, level
-):
+def _run_row_inplace(below, above, side, r, squares, value, others, level):  # type: ignore[no-untyped-def]
     _copy_inplace(below, 0, side, (r + 1) * _LANES, _LANES)
-    if width > 0:
-        _step_banded_inplace(below, above, squares, value, others, offset, width)
-    elif below.itemsize == 4:
-        _step_single_inplace(below, above, squares, value, others)
-    elif level == 2:
+    if level == 2:
         _step_nearest_inplace(below, above, squares, value, others)
     elif level == 1:
         _step_near_inplace(below, above, squares, value, others)
@@ -321,7 +268,7 @@ def _run_tile_inplace(buffers, side, series, top, n_rows, begin, n_cells):  # ty
     # before it from the row above on. `side` leaves as the tile's last column; the last row is
     # returned. Rows take turns in two buffers: swapping arrays would count references.
     even, odd, sums, zeros = buffers
-    one, is_shared, others, n_channels, width, level = series
+    one, is_shared, others, n_channels, level = series
     # Of a shared series the last channel is left to the step; otherwise the step adds nothing.
     n_summed = n_channels - is_shared
     squares, columns = (sums if n_summed > 0 else zeros)[:n_cells], zeros[:n_cells]
@@ -332,11 +279,10 @@ def _run_tile_inplace(buffers, side, series, top, n_rows, begin, n_cells):  # ty
         if n_summed > 0:
             _fill_squares_inplace(squares, one, is_shared, top + r, others, begin, n_channels)
         value = one[n_summed * (one.shape[0] // n_channels) + top + r] if is_shared else zeros[0]
-        offset = top + r - begin // _LANES
         if r % 2 == 0:
-            _run_row_inplace(odd, even, side, r, squares, value, columns, offset, width, level)
+            _run_row_inplace(odd, even, side, r, squares, value, columns, level)
         else:
-            _run_row_inplace(even, odd, side, r, squares, value, columns, offset, width, level)
+            _run_row_inplace(even, odd, side, r, squares, value, columns, level)
     last = even if n_rows % 2 == 0 else odd
     _copy_inplace(side, n_rows * _LANES, last, n_cells, _LANES)
     return last
@@ -387,16 +333,16 @@ def _find_stop(top, n_rows, row_ends):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _align_lanes_inplace(results, series, row_ends, column_ends, reach):  # type: ignore[no-untyped-def]
-    # `series` are what is compared: (one, is_shared, others, n_channels, width, level).
-    (mantissas, powers), one, level = results, series[0], series[5]
+    # `series` are what is compared: (one, is_shared, others, n_channels, level).
+    (mantissas, powers), level = results, series[4]
     n_rows, n_columns = _largest(row_ends), _largest(column_ends)
     n_band = _NEAR_BAND if level > 0 else _BAND
     size = (_BLOCK + 1) * _LANES
-    rows = _empty(4 * size, one)
+    rows = _empty(4 * size)
     _clear_inplace(rows, 0)
     buffers = rows[:size], rows[size : 2 * size], rows[2 * size : 3 * size], rows[3 * size :]
-    side = _empty((min(n_band, n_rows) + 1) * _LANES, one)
-    bottom = _empty(n_columns * _LANES, one)
+    side = _empty((min(n_band, n_rows) + 1) * _LANES)
+    bottom = _empty(n_columns * _LANES)
     _clear_inplace(bottom, 0)
     exponents = np.full(((n_columns + _BLOCK - 1) // _BLOCK, _LANES), _NOTHING)
     top = np.int64(0)
@@ -428,7 +374,7 @@ def _lengths(starts, members):  # type: ignore[no-untyped-def]
 
 
 @ParallelLoop(lambda bounds, *_: bounds.size - 1)
-def _align_tasks_inplace(first_task, last_task, bounds, found, sets, rows, columns, width, kinds):  # type: ignore[no-untyped-def]
+def _align_tasks_inplace(first_task, last_task, bounds, found, sets, rows, columns, kinds):  # type: ignore[no-untyped-def]
     # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES, of one kind.
     (mantissas, powers), (left, left_starts, right, right_starts) = found, sets
     for task in range(first_task, last_task):
@@ -440,7 +386,7 @@ def _align_tasks_inplace(first_task, last_task, bounds, found, sets, rows, colum
         is_shared = np.all(ours == ours[0])
         one = _pack_lanes(left, left_starts, ours, 1 if is_shared else _LANES, _largest(row_ends))
         others = _pack_lanes(right, right_starts, theirs, _LANES, _largest(column_ends))
-        series = one, is_shared, others, left.shape[0], width, kinds[first] % 4
+        series = one, is_shared, others, left.shape[0], kinds[first] % 4
         results = mantissas[first:last], powers[first:last]
         _align_lanes_inplace(results, series, row_ends, column_ends, reach)
 
@@ -452,8 +398,6 @@ def _align_tasks_inplace(first_task, last_task, bounds, found, sets, rows, colum
 @njit(cache=True)
 def _log_sum(a, b, c):  # type: ignore[no-untyped-def]
     largest = max(a, b, c)
-    if largest == -np.inf:
-        return largest
     return largest + np.log(np.exp(a - largest) + np.exp(b - largest) + np.exp(c - largest))
 
 
@@ -477,8 +421,6 @@ def _visits(local, total):  # type: ignore[no-untyped-def]
     # three, with the shares that these have in the sum.
     n, m = local.shape
     visits = np.zeros((n, m))
-    if total[n, m] == -np.inf:
-        return visits
     visits[n - 1, m - 1] = 1.0
     for i in range(n - 1, -1, -1):
         for j in range(m - 1, -1, -1):

@@ -83,22 +83,6 @@ def _add_rows_inplace(out, weights, rates, left, right, first, last, n_columns):
                 )
 
 
-# A short and a long band of the triangle per task: equal work for every thread.
-@ParallelLoop(lambda out, *_: -(-out.shape[0] // (2 * _ROW_TILE)))
-def _combine_inplace(first_pair, last_pair, out, weights, rates, left, right, lower):  # type: ignore[no-untyped-def]
-    # With `lower`, only entries left of the diagonal, and of the tile that it crosses.
-    n_rows, n_columns = out.shape
-    n_bands = (n_rows + _ROW_TILE - 1) // _ROW_TILE
-    for pair in range(first_pair, last_pair):
-        for side in range(2):
-            band = pair if side == 0 else n_bands - 1 - pair
-            if side == 0 or band != pair:
-                first = band * _ROW_TILE
-                last = min(first + _ROW_TILE, n_rows)
-                stop = last if lower else n_columns
-                _add_rows_inplace(out, weights, rates, left, right, first, last, stop)
-
-
 @inner_loop(fastmath=_SUM_FLAGS)
 def _row_product(row, rate, value, values):  # type: ignore[no-untyped-def]
     total = 0.0
@@ -202,8 +186,10 @@ def _add_rows_single_inplace(out, weights, left, right, first, last, n_columns):
                     out[i, j] += tile[i - first, j - start]
 
 
+# A short and a long band of the triangle per task: equal work for every thread.
 @ParallelLoop(lambda out, *_: -(-out.shape[0] // (2 * _ROW_TILE)))
-def _combine_single_inplace(first_pair, last_pair, out, weights, left, right, lower):  # type: ignore[no-untyped-def]
+def _combine_inplace(first_pair, last_pair, out, weights, rates, left, right, lower):  # type: ignore[no-untyped-def]
+    # With `lower`, only entries left of the diagonal, and of the tile that it crosses.
     n_rows, n_columns = out.shape
     n_bands = (n_rows + _ROW_TILE - 1) // _ROW_TILE
     for pair in range(first_pair, last_pair):
@@ -213,7 +199,10 @@ def _combine_single_inplace(first_pair, last_pair, out, weights, left, right, lo
                 first = band * _ROW_TILE
                 last = min(first + _ROW_TILE, n_rows)
                 stop = last if lower else n_columns
-                _add_rows_single_inplace(out, weights, left, right, first, last, stop)
+                if out.itemsize == 4:
+                    _add_rows_single_inplace(out, weights, left, right, first, last, stop)
+                else:
+                    _add_rows_inplace(out, weights, rates, left, right, first, last, stop)
 
 
 # Sums over listed pairs and over sparse rows.

@@ -1,30 +1,33 @@
-"""The global alignment kernel of pairs of series, normalised; compiled in `_alignment_loops`.
+"""The global alignment kernel of pairs of series, normalised, and which steps it aligns.
 
 Series here are what a kernel compares: nothing is missing, and the local kernel of two steps at a
-squared distance t is ``e / (2 - e)`` with ``e = exp(-t)``. A `width` above 0 is that of the
-triangular kernel on time steps.
+squared distance t is ``e / (2 - e)`` with ``e = exp(-t)``.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.base import require_columns
 from imkpl.kernels.per_feature import squared_distances
-from imkpl.series import SeriesSet
+from imkpl.series import SeriesSet, read_series
+
+if TYPE_CHECKING:
+    from imkpl.kernels.alignment import SeriesKernels
 
 loops = Loops("imkpl.kernels._alignment_loops")
 
 # Numbers that may overflow, as mantissas and exponents of two.
 Powers: TypeAlias = tuple[FloatArray, IntArray]
-# What alignments beyond the reach of a pair may add to a normalised kernel, by the numbers computed
-# with: less than rounding.
-MOST_BEYOND = {"float64": 1e-13, "float32": 1e-8}
+# What alignments beyond the reach of a pair may add to a normalised kernel: less than rounding.
+MOST_BEYOND = 1e-13
 # How far below the bound on the number of alignments the log of a self-similarity may be for a
 # reach to be used. Of smooth series it is 2 to 5 below, at the default bandwidth.
 MOST_BELOW = 8.0
@@ -45,26 +48,23 @@ class Norms(NamedTuple):
     reaches: IntArray
 
 
-def find_self_similarities(series: SeriesSet, width: int) -> Norms:
+def find_self_similarities(series: SeriesSet) -> Norms:
     """The alignment kernel of every series with itself, before normalisation."""
     everyone = np.arange(len(series))
-    if width > 0:
-        reaches = np.full(len(series), width)
-        return Norms(*_align(series, series, everyone, everyone, width, reaches), reaches)
     # At most exp(a asinh(b / a) + b asinh(a / b)) alignments lead a rows down and b columns right.
     # As many as lead n - r down and n + r right touch the diagonal r columns away on their way n
     # down and n right, by reflection: exp(-sqrt(2) r**2 / n) of the bound for all. Local kernels
     # are at most 1, so this bounds what alignments beyond a reach add.
     steps = series.lengths - 1.0
-    budget = np.log(2 / MOST_BEYOND[series.values.dtype.name]) + MOST_BELOW
+    budget = np.log(2 / MOST_BEYOND) + MOST_BELOW
     reaches = (4 * np.ceil(np.sqrt(budget * series.lengths / np.sqrt(2)) / 4)).astype(np.int64)
     reaches[reaches > 0.8 * steps] = 0
-    mantissas, exponents = _align(series, series, everyone, everyone, width, reaches)
+    mantissas, exponents = _align(series, series, everyone, everyone, reaches)
     below = 2 * np.arcsinh(1.0) * steps - np.log(mantissas) - np.log(2.0) * exponents
     wild = np.flatnonzero((reaches > 0) & (below > MOST_BELOW))
     if wild.size:
         reaches[wild] = 0
-        mantissas[wild], exponents[wild] = _align(series, series, wild, wild, width, reaches[wild])
+        mantissas[wild], exponents[wild] = _align(series, series, wild, wild, reaches[wild])
     return Norms(mantissas, exponents, reaches)
 
 
@@ -73,7 +73,6 @@ def align_pairs(
     right: SeriesSet,
     rows: IntArray,
     columns: IntArray,
-    width: int,
     norms: tuple[Norms, Norms],
 ) -> FloatArray:
     """Normalised kernels of the listed pairs."""
@@ -82,7 +81,7 @@ def align_pairs(
     for start in range(0, rows.size, MOST_PAIRS):
         part = rows[start : start + MOST_PAIRS], columns[start : start + MOST_PAIRS]
         reaches = _find_reaches(left.lengths, right.lengths, norms, *part)
-        found = _align(left, right, *part, width, reaches)
+        found = _align(left, right, *part, reaches)
         values[start : start + MOST_PAIRS] = _normalize(found, norms, *part)
     return values
 
@@ -105,28 +104,22 @@ def are_points(series: SeriesSet) -> bool:
 
 def compare_points(left: FloatArray, right: FloatArray) -> FloatArray:
     """Local kernels between the columns of two arrays."""
-    e = np.exp(-squared_distances(left.T.astype(np.float64), right.T.astype(np.float64)))
+    e = np.exp(-squared_distances(left.T, right.T))
     return np.asarray(e / (2 - e))
 
 
-def align_cross(left: SeriesSet, right: SeriesSet, width: int) -> FloatArray:
+def align_cross(left: SeriesSet, right: SeriesSet) -> FloatArray:
     """Normalised kernels between two sets."""
     if are_points(left) and are_points(right):
         return compare_points(left.values, right.values)
-    norms = find_self_similarities(left, width), find_self_similarities(right, width)
-    values = np.empty((len(left), len(right)))
-    step = max(1, MOST_PAIRS // max(1, len(right)))
-    for start in range(0, len(left), step):
-        rows = np.arange(start, min(start + step, len(left)))
-        pairs = np.repeat(rows, len(right)), np.tile(np.arange(len(right)), rows.size)
-        found = align_pairs(left, right, *pairs, width, norms)
-        values[rows] = found.reshape(rows.size, len(right))
-    return values
+    norms = find_self_similarities(left), find_self_similarities(right)
+    rows, columns = np.divmod(np.arange(len(left) * len(right)), len(right))
+    return align_pairs(left, right, rows, columns, norms).reshape(len(left), len(right))
 
 
-def align_bands(series: SeriesSet, width: int) -> Iterator[FloatArray]:
+def align_bands(series: SeriesSet) -> Iterator[FloatArray]:
     """Normalised kernels of every series with all before it, some seconds of work at a time."""
-    norms = find_self_similarities(series, width)
+    norms = find_self_similarities(series)
     for first, last in split_rows(series.lengths):
         counts = np.arange(first, last)
         if are_points(series):
@@ -135,7 +128,7 @@ def align_bands(series: SeriesSet, width: int) -> Iterator[FloatArray]:
             continue
         rows = np.repeat(counts, counts)
         columns = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        yield align_pairs(series, series, rows, columns, width, (norms, norms))
+        yield align_pairs(series, series, rows, columns, (norms, norms))
 
 
 def split_rows(lengths: IntArray) -> Iterator[tuple[int, int]]:
@@ -152,12 +145,7 @@ def split_rows(lengths: IntArray) -> Iterator[tuple[int, int]]:
 
 
 def _align(
-    left: SeriesSet,
-    right: SeriesSet,
-    rows: IntArray,
-    columns: IntArray,
-    width: int,
-    reaches: IntArray,
+    left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray, reaches: IntArray
 ) -> Powers:
     """Kernels of pairs before normalisation, computed in an order that fills the lanes."""
     above, beside = left.lengths[rows], right.lengths[columns]
@@ -168,7 +156,7 @@ def _align(
     with loops._enough_threads(float(above @ beside.astype(np.float64))):
         sets = left.values, left.starts, right.values, right.starts
         found = mantissas, exponents
-        loops._align_tasks_inplace(bounds, found, sets, rows, columns, width, kinds)
+        loops._align_tasks_inplace(bounds, found, sets, rows, columns, kinds)
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return mantissas[place], exponents[place]
@@ -176,7 +164,7 @@ def _align(
 
 def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> IntArray:
     """How near to each other all steps of two series are, by the ranges of their values."""
-    if left.values.itemsize == 4 or (are_points(left) and are_points(right)):
+    if are_points(left) and are_points(right):
         # Of two single steps, the ranges would take longer than the kernel.
         return np.zeros(rows.size, dtype=np.int64)
     lows, highs = (
@@ -237,19 +225,135 @@ def _normalize(
     return np.asarray(np.minimum(values, 1.0))
 
 
-def log_local(x: FloatArray, y: FloatArray, width: int) -> FloatArray:
+def log_local(x: FloatArray, y: FloatArray) -> FloatArray:
     """Logarithms of the local kernels of all steps of two series (n_channels, length)."""
-    squares = np.zeros((x.shape[1], y.shape[1]))
-    for own, other in zip(x, y, strict=True):
-        squares += (own[:, np.newaxis] - other) ** 2
-    log_e = -squares
-    if width > 0:
-        apart = np.abs(np.arange(x.shape[1])[:, np.newaxis] - np.arange(y.shape[1]))
-        near = np.maximum(0.0, 1.0 - apart / width)
-        log_e = log_e + np.log(near, out=np.full(near.shape, -np.inf), where=near > 0)
+    log_e = -np.sum((x[:, :, np.newaxis] - y[:, np.newaxis]) ** 2, axis=0)
     return np.asarray(log_e - np.log(2.0 - np.exp(log_e)))
 
 
 def find_visits(local: FloatArray) -> FloatArray:
     """How likely an alignment passes each pair of steps, by logarithms of local kernels."""
     return np.asarray(loops._visits(local, loops._log_alignments(local)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectedAlignment:
+    """How the alignments of two series share out their similarity over time.
+
+    Parameters
+    ----------
+    similarity : float
+        The normalised kernel.
+    visits : array of shape (n_steps_x, n_steps_y)
+        How likely an alignment passes each pair of steps, when alignments are drawn by their part
+        in the kernel: the gradient of the log kernel by the logs of the local kernels. Between 0
+        and 1, and every row and column sums to 1 or more.
+    x_times, y_times : array of shape (n_steps_x,) and (n_steps_y,)
+        Where the steps that were compared lie in the series, counted in their own steps. Missing
+        ones are left out; resampled ones, and differences, lie in between.
+    x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
+        What the local kernels of an alignment would multiply to if all steps agreed as well as
+        this one does with those it is aligned to; between 0 and 1.
+
+    Notes
+    -----
+    Of a view that sums a channel up, every step of one series stands beside all steps of the other,
+    and none agrees better than the others.
+
+    Examples
+    --------
+    >>> x, y = np.array([[0.0, 5.0, 0.0]]), np.array([[0.0, 5.0, 5.0, 0.0]])
+    >>> from imkpl.kernels import GlobalAlignment
+    >>> expected_alignment(GlobalAlignment(length=None).on([x, y]), 0, x, y)
+    ExpectedAlignment(similarity=0.731, 3 x 4 steps)
+    """
+
+    similarity: float
+    visits: FloatArray
+    x_times: FloatArray
+    y_times: FloatArray
+    x_agreement: FloatArray
+    y_agreement: FloatArray
+
+    def __repr__(self) -> str:
+        n_x, n_y = self.visits.shape
+        return f"ExpectedAlignment(similarity={self.similarity:.3g}, {n_x} x {n_y} steps)"
+
+
+def expected_alignment(kernels: SeriesKernels, index: int, x: Any, y: Any) -> ExpectedAlignment:
+    """Which time steps of two series one kernel aligns, and how well they agree.
+
+    Parameters
+    ----------
+    kernels : SeriesKernels
+        What ``GlobalAlignment().on(X)`` returns.
+    index : int
+        Which kernel: its place among the kernels.
+    x, y : array of shape (n_channels, length)
+        Two series with the channels of the kernels' samples.
+
+    Returns
+    -------
+    ExpectedAlignment
+        The alignment. It takes memory in proportion to the product of the lengths.
+
+    Examples
+    --------
+    >>> x, y = np.array([[0.0, 0.0, 5.0, 0.0]]), np.array([[0.0, 5.0, 0.0, 0.0]])
+    >>> from imkpl.kernels import GlobalAlignment
+    >>> kernels = GlobalAlignment().on(np.stack([x, y]))
+    >>> found = expected_alignment(kernels, 0, x, y)
+    >>> int(np.argmax(found.visits[2])), bool(np.all(found.visits.sum(axis=1) > 1 - 1e-12))
+    (1, True)
+    """
+    pair = read_series([x, y])
+    single = replace(kernels.select([index]), samples=pair[:1], others=pair[1:])
+    (kernel,) = single.each
+    require_columns(np.array(kernel.channels), pair.n_channels, "channel")
+    times = [kernel.find_times(series, single.length) for series in pair]
+    similarity = float(single.evaluate(0)[0, 0])
+    if not kernel.is_aligned:
+        # Every step of one stands beside all of the other, and none agrees better.
+        sizes = [each.size for each in times]
+        visits = np.full(sizes, 1 / min(sizes))
+        return ExpectedAlignment(
+            similarity, visits, *times, *(np.full(size, similarity) for size in sizes)
+        )
+    local = log_local(*kernel.prepare(pair, single.length))
+    visits = find_visits(local)
+    agreements = []
+    for axis in (1, 0):
+        mean = (local * visits).sum(axis=axis) / visits.sum(axis=axis)
+        agreements.append(np.exp(mean * mean.size))
+    return ExpectedAlignment(similarity, visits, *times, *agreements)
+
+
+def split_losses(kernels: SeriesKernels, index: int, x: SeriesSet, Y: SeriesSet) -> FloatArray:
+    """What the similarity of one series to others lacks to 1, by the channels of one kernel.
+
+    The series have the channels of the kernels' samples. A channel has as large a part in it as in
+    the squared distance along the alignment, less what series are away from themselves, as their
+    alignments pass unequal steps too. An array of shape (n_series, n_channels of the kernel).
+    """
+    single = replace(kernels.select([index]), samples=x, others=Y)
+    (kernel,), lacks = single.each, 1 - single.evaluate(0)[0]
+
+    def measure(left: FloatArray, right: FloatArray) -> FloatArray:
+        """The squared distance of two prepared series in every channel, along their alignment."""
+        visits = find_visits(log_local(left, right))
+        squares = (left[:, :, np.newaxis] - right[:, np.newaxis]) ** 2
+        by_row = np.sum(squares * visits, axis=(1, 2))
+        return np.asarray(by_row.reshape(len(kernel.channels), -1).sum(axis=1))
+
+    (left,) = kernel.prepare(x, single.length)
+    own = measure(left, left)
+    distances = np.array(
+        [
+            np.maximum(measure(left, right) - (own + measure(right, right)) / 2, 0.0)
+            for right in kernel.prepare(Y, single.length)
+        ]
+    )
+    totals = distances.sum(axis=1, keepdims=True)
+    equal = np.full_like(distances, 1 / distances.shape[1])
+    shares = np.divide(distances, totals, out=equal, where=totals > 0)
+    return np.asarray(lacks[:, np.newaxis] * shares)

@@ -1,16 +1,22 @@
-"""Global alignment kernels of time series, of every channel or group of channels."""
+"""Kernels of time series: several views of every channel or group of channels.
+
+A view makes series of series. Values and differences stay series, which are aligned. The others sum
+a series up in a few numbers, a series of one step, whose alignment kernel is nothing but a local
+kernel: they cost as little as a feature of a table.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from imkpl._checks import require
+from imkpl._checks import require, shorten
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.align import (
@@ -18,35 +24,23 @@ from imkpl.kernels.align import (
     align_cross,
     align_pairs,
     find_self_similarities,
-    find_visits,
-    log_local,
 )
 from imkpl.kernels.base import (
     BaseKernelBank,
     SampleKernels,
     check_columns,
-    check_indices,
     check_pairs,
     check_sample_weight,
     require_columns,
 )
 from imkpl.kernels.forms import Form, Groups, group_rows
-from imkpl.kernels.normalize import Averaged
-from imkpl.kernels.per_feature import check_widths, invert_rates, read_roots
-from imkpl.kernels.precomputed import Tabulated, unpack
-from imkpl.kernels.views import (
-    ALIGNED,
-    VIEWS,
-    WHOLE,
-    ChannelKernel,
-    find_steps,
-    find_units,
-    find_windows,
-    learn_widths,
-    name_view,
-    prepare_channels,
+from imkpl.kernels.normalize import Averaged, Tabulated, unpack
+from imkpl.kernels.per_feature import (
+    check_scales,
+    invert_roots,
+    root_mean_squared_difference,
 )
-from imkpl.series import SeriesSet, read_series
+from imkpl.series import SeriesSet, difference, read_series, resample
 
 # With equal values a normalised alignment kernel of lengths n and m is about
 # exp(-(n - m)**2 / (2 sqrt(2) n)): the end of a random alignment has this spread.
@@ -61,7 +55,238 @@ SUMMARY_SCALES = (2.0,)
 # The name of the group of all channels, and the groups that have it.
 TOGETHER, WEIGHED = "all channels", "weighed"
 Channels = Mapping[str, Sequence[int | str]]
-DTYPES = ("float64", "float32")
+
+
+# What is added to spreads before their logarithm is taken, in units of the channel: where hardly
+# anything moves it does not matter how little.
+STILL = 1e-3
+# Numbers that a summary has at most: frequencies, quantiles, lags.
+N_FREQUENCIES = 12
+N_QUANTILES = 10
+N_LAGS = 10
+
+# Patterns span these parts of a series, and rise above these heights, in units of the channel.
+PATTERN_SPANS = (1, 2, 4, 8)
+PATTERN_HEIGHTS = (-0.05, 0.05)
+
+# From all series of one length, (n_series, n_channels, n_steps), to their numbers.
+Summary = Callable[[FloatArray], FloatArray]
+
+
+def _level(block: FloatArray) -> FloatArray:
+    return np.asarray(np.mean(block, axis=2, keepdims=True))
+
+
+def _trend(block: FloatArray) -> FloatArray:
+    """The slope of the line of least squares, over the whole time."""
+    n_steps = block.shape[2]
+    if n_steps == 1:
+        return np.zeros_like(block)
+    times = np.linspace(-0.5, 0.5, n_steps)
+    return np.asarray((block @ times / (times @ times))[..., np.newaxis])
+
+
+def _spread(block: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.std(block, axis=2, keepdims=True) + STILL))
+
+
+def _spectrum(block: FloatArray) -> FloatArray:
+    """Logarithms of the power of slow frequencies, in cycles per series."""
+    found = np.abs(np.fft.rfft(block, axis=2)[..., 1 : N_FREQUENCIES + 1]) / block.shape[2]
+    missing = N_FREQUENCIES - found.shape[2]
+    return np.log(np.pad(found, ((0, 0), (0, 0), (0, missing))) ** 2 + STILL**2)
+
+
+def _distribution(block: FloatArray) -> FloatArray:
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    return np.moveaxis(np.quantile(block, levels, axis=2), 0, 2)
+
+
+def _autocorrelation(block: FloatArray) -> FloatArray:
+    centered, found = block - _level(block), np.zeros((*block.shape[:2], N_LAGS))
+    for lag in range(1, min(N_LAGS + 1, block.shape[2])):
+        found[..., lag - 1] = np.sum(centered[..., lag:] * centered[..., :-lag], axis=2)
+    total = np.sum(centered**2, axis=2, keepdims=True)
+    return found / np.where(total > 0, total, 1.0)
+
+
+def _patterns(block: FloatArray) -> FloatArray:
+    """How often patterns of three high values among nine occur, as in MINIROCKET.
+
+    The nine steps span the series, half of it and so on; a pattern occurs where the three exceed
+    the mean of the nine by more than a threshold, on average.
+    """
+    n_steps = block.shape[2]
+    found = []
+    for share in PATTERN_SPANS:
+        gap = max(1, n_steps // (9 * share))
+        padded = np.pad(block, ((0, 0), (0, 0), (4 * gap, 4 * gap)), mode="edge")
+        steps = [padded[..., place * gap : place * gap + n_steps] for place in range(9)]
+        mean = np.mean(steps, axis=0)
+        for first, second, third in combinations(steps, 3):
+            height = (first + second + third) / 3 - mean
+            found += [np.count_nonzero(height > low, axis=2) for low in PATTERN_HEIGHTS]
+    return np.asarray(np.stack(found, axis=2) / n_steps)
+
+
+ALIGNED = ("values", "differences")
+SUMMARIES: dict[str, Summary] = {
+    "level": _level,
+    "trend": _trend,
+    "spread": _spread,
+    "spectrum": _spectrum,
+    "distribution": _distribution,
+    "autocorrelation": _autocorrelation,
+    "patterns": _patterns,
+}
+VIEWS = (*ALIGNED, *SUMMARIES)
+
+
+def count_numbers(view: str) -> int:
+    """How many numbers stand for a step of a channel."""
+    return 1 if view in ALIGNED else SUMMARIES[view](np.zeros((1, 1, 1))).shape[2]
+
+
+def prepare_channels(series: SeriesSet, channels: Sequence[int], length: int | None) -> SeriesSet:
+    """Some channels without missing values: at a common length, or at the steps observed."""
+    part = series.channels(np.asarray(channels, dtype=np.intp))
+    if length is not None and np.all(part.lengths > 0):
+        part = resample(part, length)
+    is_seen = ~np.isnan(part.values).any(axis=0)
+    if not is_seen.all():
+        seen_before = np.concatenate(([0], np.cumsum(is_seen)))
+        part = SeriesSet(part.values[:, is_seen], seen_before[part.starts], part.channel_names)
+    if np.any(part.lengths == 0):
+        empty = int(np.argmin(part.lengths))
+        together = "channel" if len(channels) == 1 else "any time step together in the channels"
+        raise ValueError(
+            f"Series {empty} has no values in {together} {', '.join(map(str, channels))}, expected "
+            "at least one time step that is not NaN. Leave out the series, leave out the channel "
+            "with SeriesSet.channels, or fill in its values."
+        )
+    return part
+
+
+def view_series(part: SeriesSet, view: str, units: ArrayLike = 1.0) -> SeriesSet:
+    """What a kernel compares of series without missing values.
+
+    Summaries are in the units given, one for all channels or one for each, and come channel by
+    channel.
+    """
+    if view in ALIGNED:
+        return part if view == "values" else difference(part)
+    numbers, order = [], []
+    for length in np.unique(part.lengths):
+        chosen = np.flatnonzero(part.lengths == length)
+        steps = part.starts[chosen, np.newaxis] + np.arange(length)
+        block = np.moveaxis(part.values[:, steps].astype(np.float64), 0, 1)
+        block = block / np.reshape(units, (-1, 1))
+        numbers.append(SUMMARIES[view](block).reshape(chosen.size, -1))
+        order.append(chosen)
+    found = np.concatenate(numbers)[np.argsort(np.concatenate(order))]
+    return SeriesSet(found.T.astype(part.dtype), np.arange(len(part) + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelKernel:
+    """One kernel: which channels it reads, what of them it compares, and in which units."""
+
+    channels: tuple[int, ...]  # among those that the samples have
+    label: str  # the name of the channel or group
+    is_group: bool = False  # whether the channels are a named group
+    # The weight of each channel in squared distances; none where all have one unit.
+    shares: tuple[float, ...] = ()
+    view: str = "values"  # what of the channels is compared
+    units: tuple[float, ...] = ()  # a typical difference of two values, for each channel
+    scale: float = 1.0  # the factor on the bandwidth
+    rate: float = 0.0  # 1 / sqrt(scale * bandwidth); 0 for the constant kernel
+    factors: tuple[float, ...] = ()  # on what is compared of each channel
+    # A typical value of each number that is compared. Distances do not depend on it, but numbers
+    # far from zero would lose digits.
+    centers: tuple[float, ...] = ()
+
+    def prepare(self, series: SeriesSet, length: int | None) -> SeriesSet:
+        """What is compared: no value missing, and a local kernel ``exp(-(x - y)**2)``."""
+        part = prepare_channels(series, self.channels, length)
+        part = view_series(part, self.view, self.units)
+        center, factors = np.array(self.centers), self.rate * np.array(self.factors)
+        factors = np.repeat(factors, center.size // factors.size)
+        scaled = (part.values - center[:, np.newaxis]) * factors[:, np.newaxis]
+        return SeriesSet(scaled.astype(np.float64, copy=False), part.starts)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether series are aligned, not summed up."""
+        return self.view in ALIGNED
+
+    def find_times(self, series: FloatArray, length: int | None) -> FloatArray:
+        """Where the steps that are compared lie in a series, counted in its own steps."""
+        values = series[list(self.channels)]
+        if length is None:
+            times = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.float64)
+        elif length == 1:
+            times = np.array([(values.shape[1] - 1) / 2])
+        else:
+            times = np.linspace(0, values.shape[1] - 1, length)
+        if self.view == "differences" and times.size > 1:
+            times = (times[1:] + times[:-1]) / 2
+        return np.asarray(times)
+
+    def check(self) -> None:
+        """Raise a ValueError unless the fields belong together, also if they are from a file."""
+        n_channels = len(self.channels)
+        require(min(self.channels, default=-1) >= 0, "a kernel has no channels, or none that are")
+        require(self.view in VIEWS, f"there is no view {shorten(self.view)}")
+        n_centers = n_channels * count_numbers(self.view)
+        found = (len(self.units), len(self.factors), len(self.shares or self.units))
+        require(found == (n_channels,) * 3, "there is not one number for each channel of a kernel")
+        require(len(self.centers) == n_centers, f"a kernel has not {n_centers} centers")
+        require(min(self.rate, *self.shares, *self.factors) >= 0, "a kernel has a rate below 0")
+        require(min(self.units) > 0, "a channel has a unit that is not above 0")
+
+
+def learn_widths(
+    kernel: ChannelKernel, part: SeriesSet, shares: FloatArray, scales: Sequence[float]
+) -> list[ChannelKernel]:
+    """A kernel at several scales, its width learned from prepared channels.
+
+    The squared width is ``mean squared difference * mean length``, the mean taken over all pairs of
+    series and of their time steps; those of several channels are summed. It is ``2 sigma**2`` for
+    ``sigma = sqrt(mean squared difference / 2) * sqrt(length)``: an alignment has about as many
+    local kernels as a series has steps, and multiplies them.
+    """
+    part = view_series(part, kernel.view, kernel.units)
+    centers = np.median(part.values.astype(np.float64), axis=1)
+    roots = typical_differences(part, shares) * np.sqrt(shares @ part.lengths)
+    widths = np.hypot.reduce(roots.reshape(len(kernel.channels), -1), axis=1)
+    learned, factors = np.hypot.reduce(widths), np.ones(widths.size)
+    if kernel.shares:
+        # A channel that does not vary has no part.
+        factors = np.sqrt(kernel.shares) * invert_roots(widths)
+        learned = np.sqrt(np.sum(kernel.shares, where=factors > 0))
+    rates = invert_roots(np.sqrt(scales) * learned)
+    kernel = replace(kernel, factors=tuple(factors.tolist()), centers=tuple(centers.tolist()))
+    return [
+        replace(kernel, scale=float(scale), rate=rate)
+        for scale, rate in zip(scales, rates.tolist(), strict=True)
+    ]
+
+
+def find_units(part: SeriesSet, shares: FloatArray, *, is_weighed: bool) -> tuple[float, ...]:
+    """A typical difference of two values for every channel, 1 where there is none.
+
+    It is one for all channels, unless they are weighed.
+    """
+    found = typical_differences(part, shares)
+    if not is_weighed:
+        found = np.full(found.size, np.hypot.reduce(found))
+    return tuple(np.where(found > 0, found, 1.0).tolist())
+
+
+def typical_differences(part: SeriesSet, shares: FloatArray) -> FloatArray:
+    """The root of the mean squared difference of two values, for every channel."""
+    per_step = np.repeat(shares / part.lengths, part.lengths)
+    return root_mean_squared_difference(part.values.T, per_step)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,10 +298,8 @@ class SeriesKernels(SampleKernels):
 
     each: tuple[ChannelKernel, ...]
     length: int | None  # the common length to which series are resampled
-    triangular: int = 0  # width of the triangular kernel on time steps; 0 for none
     inputs: IntArray | None = None  # the input channels that the samples have; all when None
     has_scales: bool = False  # whether a channel is aligned at several scales
-    dtype: str = "float64"  # of the computations
 
     input_kind: ClassVar[str] = "series"
     per_kernel = ("each",)
@@ -87,11 +310,6 @@ class SeriesKernels(SampleKernels):
     @property
     def value_cost(self) -> float:  # type: ignore[override]
         return float(np.mean(self.samples.lengths)) ** 2
-
-    @property
-    def widths(self) -> FloatArray:
-        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
-        return invert_rates(np.array([kernel.rate for kernel in self.each]))
 
     @property
     def kernel_channels(self) -> list[IntArray]:
@@ -117,7 +335,7 @@ class SeriesKernels(SampleKernels):
         return list(self.samples.channel_names or (f"channel {channel}" for channel in inputs))
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """The channel's or group's name, with view, window and scale where there are several."""
+        """The channel's or group's name, with view and scale where there are several."""
         names = [
             kernel.label if feature_names is None or kernel.is_group else feature_names[channels[0]]
             for kernel, channels in zip(self.each, self.kernel_channels, strict=True)
@@ -127,8 +345,8 @@ class SeriesKernels(SampleKernels):
     def name_kernel(self, index: int, label: str) -> str:
         """A label of channels with what one kernel compares of them."""
         kernel = self.each[index]
-        words = name_view(kernel.view, kernel.window)
-        if self.has_scales and kernel.view in ALIGNED:
+        words = [] if kernel.view == "values" else [kernel.view]
+        if self.has_scales and kernel.is_aligned:
             words.append(f"width x{kernel.scale:g}")
         return f"{label} ({', '.join(words)})" if words else label
 
@@ -140,14 +358,14 @@ class SeriesKernels(SampleKernels):
         return totals
 
     def evaluate(self, index: int) -> FloatArray:
-        kernel = self.each[int(check_indices([index], self.n_kernels)[0])]
+        kernel = self.each[index]
         if kernel.rate == 0:
             return np.ones(self.shape)
-        part = kernel.prepare(self.samples, self.length, self.dtype)
+        part = kernel.prepare(self.samples, self.length)
         if self.is_square:
-            return unpack(np.concatenate(list(align_bands(part, self.triangular))), len(part))
-        others = kernel.prepare(self.others, self.length, self.dtype)
-        return align_cross(part, others, self.triangular)
+            return unpack(np.concatenate(list(align_bands(part))), len(part))
+        others = kernel.prepare(self.others, self.length)
+        return align_cross(part, others)
 
     def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         rows, columns = check_pairs(rows, columns, self.shape[0])
@@ -161,10 +379,9 @@ class SeriesKernels(SampleKernels):
         series = self.samples[used]
         for index, kernel in enumerate(self.each):
             if kernel.rate > 0:
-                part = kernel.prepare(series, self.length, self.dtype)
-                norms = find_self_similarities(part, self.triangular)
-                values = align_pairs(part, part, left, right, self.triangular, (norms, norms))
-                out[differ, index] = values
+                part = kernel.prepare(series, self.length)
+                norms = find_self_similarities(part)
+                out[differ, index] = align_pairs(part, part, left, right, (norms, norms))
         return out
 
     def cross(self, samples: SeriesSet) -> Self:
@@ -192,8 +409,8 @@ class SeriesKernels(SampleKernels):
         varying = [index for index, kernel in enumerate(self.each) if kernel.rate > 0]
         total = max(1, len(varying) * values.shape[1])
         for place, index in enumerate(varying):
-            part = self.each[index].prepare(self.samples, self.length, self.dtype)
-            for band in align_bands(part, self.triangular):
+            part = self.each[index].prepare(self.samples, self.length)
+            for band in align_bands(part):
                 start = n_done - place * values.shape[1]
                 values[index, start : start + band.size] = band
                 n_done += band.size
@@ -252,8 +469,6 @@ class SeriesKernels(SampleKernels):
             kernel.check()
         check_columns(self._used, self.inputs, self.samples.n_channels, form)
         require(self.length is None or self.length > 0, f"series have the length {self.length}")
-        require(self.triangular >= 0, f"the triangular kernel has the width {self.triangular}")
-        require(self.dtype in DTYPES, f"numbers are none of {DTYPES}")
 
     @property
     def _used(self) -> IntArray:
@@ -269,9 +484,9 @@ class GlobalAlignment(BaseKernelBank):
     The kernel of Cuturi (2007, 2011) sums over all alignments of two series what the local kernels
     along the alignment multiply to,
     ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)``, with ``k = e / (2 - e)`` and
-    ``e = exp(-||x_i - y_j||**2 / (scale * bandwidth))``. It is divided by the roots of the
-    self-similarities, so that every series has similarity 1 with itself. Series may have any
-    lengths, and computations are safe for thousands of steps.
+    ``e = exp(-||x_i - y_j||**2 / (scale * bandwidth))``; the bandwidth is learned from the training
+    part. It is divided by the roots of the self-similarities, so that every series has similarity 1
+    with itself. Series may have any lengths, and computations are safe for thousands of steps.
 
     A channel that is constant in the training part gets the constant kernel 1: it cannot separate
     anything, and a new value at prediction time is not penalised.
@@ -287,10 +502,6 @@ class GlobalAlignment(BaseKernelBank):
         "spread" (the logarithm of the standard deviation), "spectrum" (logarithms of the power of
         12 slow frequencies), "distribution" (10 quantiles), "autocorrelation" (10 lags) and
         "patterns" (how often each of 84 short shapes occurs, at four widths).
-    windows : tuple of int
-        Into how many parts time is divided. 1 is all of it; 2 adds kernels on three windows of half
-        the time, 4 on seven of a quarter, which slide by half their length. A weight then says when
-        something matters; series are aligned within the window.
     groups : mapping from names to channels, or "weighed", optional
         One kernel per group instead of one per channel; the squared distances of its channels,
         given by number or name, are summed. Give them one unit first. "weighed" is a single group
@@ -301,16 +512,6 @@ class GlobalAlignment(BaseKernelBank):
         training part if differences in length alone would lower the mean kernel by 5 %, 100 steps
         if it is larger, and does not resample otherwise. None never resamples: the kernel then
         mostly compares lengths.
-    triangular : int, optional
-        Width of the triangular kernel on time steps: a step is compared only with those fewer
-        steps away than this, with weights that fall with the distance. Faster, and series whose
-        lengths differ by as much have similarity 0.
-    bandwidth : float or array, optional
-        ``2 sigma**2``, the squared width in squared units of the channels; learned from the
-        training part when None. An array has one entry per channel or group, for every window of
-        every view.
-    dtype : {"float64", "float32"}
-        The numbers to compute with; in single precision kernels are right to about six digits.
     channel_weights : array of shape (n_channels,), optional
         The weights of the channels that are "weighed", those of weight 0 being left out. When None,
         `fit` learns them.
@@ -334,62 +535,31 @@ class GlobalAlignment(BaseKernelBank):
 
     scales: tuple[float, ...] = (1.0,)
     views: tuple[str, ...] = ("values",)
-    windows: tuple[int, ...] = (1,)
     groups: Channels | str | None = None
     length: int | str | None = "auto"
-    triangular: int | None = None
-    bandwidth: float | FloatArray | None = None
-    dtype: str = "float64"
     channel_weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        check_widths("GlobalAlignment", self.scales, self.bandwidth, "channel")
+        check_scales("GlobalAlignment", self.scales, "channel")
         _require(
             _lists(self.views, lambda view: view in VIEWS),
             f"views={self.views!r}) must be a tuple of different names among {', '.join(VIEWS)}. "
             "Use ('values',) to compare nothing else",
         )
         _require(
-            _lists(self.windows, lambda n_parts: n_parts is not None and _is_count(n_parts)),
-            f"windows={self.windows!r}) must be a tuple of different positive whole numbers, such "
-            "as (1, 2, 4). Use (1,) to compare whole series",
-        )
-        _require(
             self.length == "auto" if isinstance(self.length, str) else _is_count(self.length),
             f"length={self.length!r}) must be a positive whole number, 'auto' or None. Use 'auto' "
             "to resample where lengths differ much",
         )
+        is_mapping = isinstance(self.groups, Mapping) and len(self.groups) > 0
         _require(
-            _is_count(self.triangular),
-            f"triangular={self.triangular!r}) must be a positive whole number of time steps. Leave "
-            "it out to compare all steps with each other",
+            self.groups is None or self.groups == WEIGHED or is_mapping,
+            f"groups={self.groups!r}) must be 'weighed' or a mapping from names to channels, with "
+            "at least one. Leave it out for one kernel per channel",
         )
         _require(
-            self.groups is None or len(self.groups) > 0,
-            "groups={}) has no groups, expected at least one. Leave it out for one kernel per "
-            "channel",
-        )
-        _require(
-            not isinstance(self.groups, str) or self.groups == WEIGHED,
-            f"groups={self.groups!r}) must be 'weighed' or a mapping from names to channels. Leave "
-            "it out for one kernel per channel",
-        )
-        _require(
-            self.groups != WEIGHED or self.bandwidth is None,
-            f"groups='weighed', bandwidth={self.bandwidth!r}) has two rules for widths: weighed "
-            "channels have their own. Leave out one of them",
-        )
-        _require(
-            self.dtype in DTYPES,
-            f"dtype={self.dtype!r}) must be 'float64' or 'float32'. Leave it out for double "
-            "precision",
-        )
-        weights = np.asarray(1.0 if self.channel_weights is None else self.channel_weights)
-        is_share = bool(np.all(weights >= 0) and 0 < weights.sum() < np.inf)
-        _require(
-            self.channel_weights is None or (is_share and self.groups == WEIGHED),
-            f"channel_weights={self.channel_weights}) must be numbers of at least 0, not all of "
-            "them 0, and go with groups='weighed'. Leave it out to learn them",
+            self.channel_weights is None or self.groups == WEIGHED,
+            f"channel_weights={self.channel_weights}) need groups='weighed'. Leave them out",
         )
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> SeriesKernels:
@@ -406,27 +576,16 @@ class GlobalAlignment(BaseKernelBank):
             (replace(source, units=find_units(part, shares, is_weighed=is_weighed)), part)
             for source, part in zip(sources, parts, strict=True)
         ]
-        compared = [
-            (replace(source, view=view, window=window), part)
-            for view in self.views
-            for window in find_windows(self.windows)
-            for source, part in measured
-        ]
-        roots: Any = [None] * len(compared)
-        if self.bandwidth is not None:
-            unit = "channel or group, for every window of every view"
-            roots = read_roots("GlobalAlignment", self.bandwidth, len(compared), unit)
         each: list[ChannelKernel] = []
-        for (kernel, part), root in zip(compared, roots, strict=True):
-            scales = self.scales if kernel.view in ALIGNED else SUMMARY_SCALES
-            each += learn_widths(kernel, part, shares, scales, root)
+        for view in self.views:
+            scales = self.scales if view in ALIGNED else SUMMARY_SCALES
+            for source, part in measured:
+                each += learn_widths(replace(source, view=view), part, shares, scales)
         return SeriesKernels(
             samples=samples,
             each=tuple(each),
             length=length,
-            triangular=self.triangular or 0,
             has_scales=len(self.scales) > 1,
-            dtype=self.dtype,
         )
 
     def by_channel(self, n_channels: int) -> Averaged | None:
@@ -447,13 +606,14 @@ class GlobalAlignment(BaseKernelBank):
         if weights is None and groups == WEIGHED and n_channels > 1:
             weights = np.ones(n_channels)
         if weights is not None:
-            if np.shape(weights) != (n_channels,):
-                raise ValueError(
-                    f"GlobalAlignment(channel_weights=...) has shape {np.shape(weights)}, expected "
-                    f"({n_channels},): one per channel. Leave it out to learn them."
-                )
-            kept, is_group = np.flatnonzero(weights), bool(np.count_nonzero(weights) > 1)
-            amounts = np.asarray(weights, dtype=np.float64)[kept]
+            given = np.asarray(weights, dtype=np.float64)
+            _require(
+                given.shape == (n_channels,) and given.min() >= 0 and 0 < given.sum() < np.inf,
+                f"channel_weights={weights}) must be {n_channels} numbers of at least 0, one per "
+                "channel, and not all of them 0. Leave it out to learn them",
+            )
+            kept, is_group = np.flatnonzero(given), bool(np.count_nonzero(given) > 1)
+            amounts = given[kept]
             shares, label = amounts / amounts.sum(), TOGETHER if is_group else names[kept[0]]
             return [ChannelKernel(tuple(kept.tolist()), label, is_group, tuple(shares.tolist()))]
         if groups is None or isinstance(groups, str):
@@ -509,191 +669,3 @@ def _is_count(value: Any) -> bool:
 def _require(condition: bool, problem: str) -> None:
     if not condition:
         raise ValueError(f"GlobalAlignment({problem}.")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ExpectedAlignment:
-    """How the alignments of two series share out their similarity over time.
-
-    Parameters
-    ----------
-    similarity : float
-        The normalised kernel.
-    visits : array of shape (n_steps_x, n_steps_y)
-        How likely an alignment passes each pair of steps, when alignments are drawn by their part
-        in the kernel: the gradient of the log kernel by the logs of the local kernels. Between 0
-        and 1, and every row and column sums to 1 or more.
-    x_times, y_times : array of shape (n_steps_x,) and (n_steps_y,)
-        Where the steps that were compared lie in the series, counted in their own steps. Missing
-        ones are left out; resampled ones, and differences, lie in between.
-    x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
-        What the local kernels of an alignment would multiply to if all steps agreed as well as
-        this one does with those it is aligned to; between 0 and 1.
-
-    Notes
-    -----
-    Of a view that sums a channel up, every step of one series stands beside all steps of the other,
-    and none agrees better than the others.
-
-    Examples
-    --------
-    >>> x, y = np.array([[0.0, 5.0, 0.0]]), np.array([[0.0, 5.0, 5.0, 0.0]])
-    >>> expected_alignment(GlobalAlignment(length=None).on([x, y]), 0, x, y)
-    ExpectedAlignment(similarity=0.731, 3 x 4 steps)
-    """
-
-    similarity: float
-    visits: FloatArray
-    x_times: FloatArray
-    y_times: FloatArray
-    x_agreement: FloatArray
-    y_agreement: FloatArray
-
-    def __repr__(self) -> str:
-        n_x, n_y = self.visits.shape
-        return f"ExpectedAlignment(similarity={self.similarity:.3g}, {n_x} x {n_y} steps)"
-
-    @property
-    def x_shares(self) -> FloatArray:
-        """The share of every step of x in the agreement; they sum to one."""
-        return _shares(self.x_agreement)
-
-    @property
-    def y_shares(self) -> FloatArray:
-        """The share of every step of y in the agreement; they sum to one."""
-        return _shares(self.y_agreement)
-
-
-def expected_alignment(
-    kernels: SeriesKernels, channel: int | str, x: Any, y: Any
-) -> ExpectedAlignment:
-    """Which time steps of two series one kernel aligns, and how well they agree.
-
-    Parameters
-    ----------
-    kernels : SeriesKernels
-        What ``GlobalAlignment().on(X)`` returns.
-    channel : int or str
-        Which kernel: its place among the kernels, or its name among `kernel_names`.
-    x, y : array of shape (n_channels, length)
-        Two series with the channels of the kernels' samples.
-
-    Returns
-    -------
-    ExpectedAlignment
-        The alignment. It takes memory in proportion to the product of the lengths.
-
-    Examples
-    --------
-    >>> x, y = np.array([[0.0, 0.0, 5.0, 0.0]]), np.array([[0.0, 5.0, 0.0, 0.0]])
-    >>> kernels = GlobalAlignment().on(np.stack([x, y]))
-    >>> found = expected_alignment(kernels, 0, x, y)
-    >>> int(np.argmax(found.visits[2])), bool(np.all(found.visits.sum(axis=1) > 1 - 1e-12))
-    (1, True)
-    """
-    if isinstance(channel, str):
-        names = kernels.kernel_names()
-        if channel not in names:
-            raise ValueError(
-                f"channel={channel!r} is none of the kernels {', '.join(names)}. Pass one of these "
-                "names, or a kernel's place among them."
-            )
-        channel = names.index(channel)
-    pair = [_read_one(series, name) for series, name in ((x, "x"), (y, "y"))]
-    single = replace(kernels.select([channel]), samples=pair[0], others=pair[1])
-    (kernel,) = single.each
-    for series in pair:
-        require_columns(np.array(kernel.channels), series.n_channels, "channel")
-    times = [_find_times(kernel, single.length, series) for series in pair]
-    similarity = float(single.evaluate(0)[0, 0])
-    if kernel.view not in ALIGNED:
-        # Every step of one stands beside all of the other, and none agrees better.
-        sizes = [each.size for each in times]
-        visits = np.full(sizes, 1 / min(sizes))
-        return ExpectedAlignment(
-            similarity, visits, *times, *(np.full(size, similarity) for size in sizes)
-        )
-    left, right = (kernel.prepare(series, single.length, np.float64)[0] for series in pair)
-    local = log_local(left, right, single.triangular)
-    visits = find_visits(local)
-    # Steps outside the band have the local kernel 0, and no alignment passes them.
-    losses = np.where(visits > 0, local, 0.0) * visits
-    agreements = []
-    for axis in (1, 0):
-        total = visits.sum(axis=axis)
-        mean = losses.sum(axis=axis) / np.where(total > 0, total, 1.0)
-        agreements.append(np.where(total > 0, np.exp(mean * total.size), 0.0))
-    return ExpectedAlignment(similarity, visits, *times, *agreements)
-
-
-def split_losses(kernels: SeriesKernels, index: int, x: SeriesSet, Y: SeriesSet) -> FloatArray:
-    """What the similarity of one series to others lacks to 1, by the channels of one kernel.
-
-    The series have the channels of the kernels' samples. A channel has as large a part in it as in
-    the squared distance along the alignment, less what series are away from themselves, as their
-    alignments pass unequal steps too. An array of shape (n_series, n_channels of the kernel).
-    """
-    single = replace(kernels.select([index]), samples=x, others=Y)
-    (kernel,), lacks, found = single.each, 1 - single.evaluate(0)[0], []
-
-    def measure(left: FloatArray, right: FloatArray) -> FloatArray:
-        """The squared distance of two prepared series in every channel, along their alignment."""
-        if kernel.view not in ALIGNED:
-            by_row = (left[:, 0] - right[:, 0]) ** 2
-        else:
-            visits = find_visits(log_local(left, right, single.triangular))
-            # Steps that no alignment passes are at no distance, however far they are.
-            squares = (left[:, :, np.newaxis] - right[:, np.newaxis]) ** 2
-            by_row = np.sum(squares * visits, axis=(1, 2), where=visits > 0)
-        return np.asarray(by_row.reshape(len(kernel.channels), -1).sum(axis=1))
-
-    (left,) = kernel.prepare(x, single.length, np.float64)
-    own = measure(left, left)
-    for right in kernel.prepare(Y, single.length, np.float64):
-        apart = measure(left, right) - (own + measure(right, right)) / 2
-        found.append(np.maximum(apart, 0.0))
-    distances = np.array(found)
-    totals = distances.sum(axis=1, keepdims=True)
-    equal = np.full_like(distances, 1 / distances.shape[1])
-    shares = np.divide(distances, totals, out=equal, where=totals > 0)
-    return np.asarray(lacks[:, np.newaxis] * shares)
-
-
-def _read_one(series: Any, name: str) -> SeriesSet:
-    if isinstance(series, SeriesSet):
-        if len(series) == 1:
-            return series
-        raise ValueError(
-            f"{name} has {len(series)} series, expected one. Take a single one with {name}[i]."
-        )
-    if np.ndim(series) != 2:
-        raise ValueError(
-            f"{name} has shape {np.shape(series)}, expected one series (n_channels, length). Use "
-            "reshape(1, -1) for a single channel."
-        )
-    return read_series([series])
-
-
-def _find_times(kernel: ChannelKernel, length: int | None, series: SeriesSet) -> FloatArray:
-    """Where the steps that a kernel compares lie in a series."""
-    values = series[0][list(kernel.channels)]
-    if length is None:
-        times = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.float64)
-    elif length == 1:
-        times = np.array([(values.shape[1] - 1) / 2])
-    else:
-        times = np.linspace(0, values.shape[1] - 1, length)
-    if kernel.window != WHOLE:
-        (first,), (last,) = find_steps(np.array([times.size]), kernel.window)
-        times = times[first:last]
-    if kernel.view == "differences" and times.size > 1:
-        times = (times[1:] + times[:-1]) / 2
-    return np.asarray(times)
-
-
-def _shares(agreement: FloatArray) -> FloatArray:
-    total = agreement.sum()
-    # Where nothing agrees no step has more than another.
-    if total > 0:
-        return np.asarray(agreement / total)
-    return np.full(agreement.shape, 1.0 / agreement.size)

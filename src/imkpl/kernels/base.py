@@ -11,16 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from imkpl._checks import LARGEST, require
+from imkpl._checks import as_index, require
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.forms import Form, Groups
-from imkpl.kernels.sources import as_slice
+from imkpl.kernels.forms import Form, Groups, find_ranges
+from imkpl.kernels.sources import Found, as_slice
 
 # Maximum number of samples in a prototype, unless the user or the kernels say otherwise.
 USUAL_SPARSITY = 10
@@ -28,11 +28,6 @@ USUAL_SPARSITY = 10
 LARGEST_COPY = 256.0
 # Rows evaluated at a time by `pairs`: fixed, so that results are too.
 PAIR_ROWS = 256
-# Kernel values held at a time by `contract_pairs`.
-PAIR_VALUES = 2**20
-
-# Places of some samples among those asked for, and the result of a function of them.
-Found: TypeAlias = tuple[IntArray, Any]
 
 
 class BaseKernel(ABC):
@@ -91,16 +86,9 @@ class BaseKernelBank(ABC):
 
     Examples
     --------
-    The operator and its adjoint, for the bank of one kernel per feature:
-
     >>> from imkpl.kernels import PerFeatureGaussian
-    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 5.0]])
-    >>> kernels = PerFeatureGaussian().on(X)
-    >>> kernels.kernel_names(["width", "height"])
+    >>> PerFeatureGaussian().on(np.eye(2)).kernel_names(["width", "height"])
     ['width', 'height']
-    >>> a, M = np.array([0.3, 0.7]), np.ones((3, 3))
-    >>> bool(np.isclose(np.sum(kernels.combine(a) * M), a @ kernels.contract(M)))
-    True
     """
 
     @property
@@ -147,8 +135,9 @@ class Kernels(ABC):
     >>> kernels = PerFeatureGaussian().on(np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]]))
     >>> kernels.n_kernels, kernels.shape
     (2, (3, 3))
-    >>> kernels.cross(np.array([[0.0, 3.0]])).combine([1.0, 0.0]).argmax()
-    np.int64(0)
+    >>> a, M = np.array([0.3, 0.7]), np.ones((3, 3))
+    >>> bool(np.isclose(np.sum(kernels.combine(a) * M), a @ kernels.contract(M)))
+    True
     """
 
     # What samples are, in one word: "vectors" (rows of numbers), "columns" (the same, read by
@@ -255,12 +244,11 @@ class Kernels(ABC):
         """
         rows, columns = check_pairs(rows, columns, self.shape[0], values)
         factors = np.asarray(values, dtype=np.float64)
+        products = np.zeros(self.n_kernels)
         # Neighbouring pairs share their rows, which `pairs` evaluates together.
         order = np.argsort(rows, kind="stable")
-        step = max(1, PAIR_VALUES // max(1, self.n_kernels))
-        products = np.zeros(self.n_kernels)
-        for start in range(0, rows.size, step):
-            chosen = order[start : start + step]
+        for block in iterate_blocks(order.size, 8 * self.n_kernels):
+            chosen = order[block]
             products += factors[chosen] @ self.pairs(rows[chosen], columns[chosen])
         return products
 
@@ -306,7 +294,7 @@ class Kernels(ABC):
 
     def select(self, indices: ArrayLike) -> Self:
         """The listed kernels, in that order, on the same samples."""
-        chosen, selected = check_indices(indices, self.n_kernels), {}
+        chosen, selected = find_indices(indices, self.n_kernels), {}
         for name in self.per_kernel:
             entries = getattr(self, name)
             is_array = isinstance(entries, np.ndarray)
@@ -336,8 +324,7 @@ class Kernels(ABC):
         one.
         """
         raise ValueError(
-            f"with_mixes() got {np.shape(mixes)[0]} mixes, but {type(self).__name__} are not "
-            "linear in the samples. Use contract_rows()."
+            f"{type(self).__name__} are not linear in the samples. Use contract_rows()."
         )
 
     def narrowed(self) -> Kernels:
@@ -350,7 +337,7 @@ class Kernels(ABC):
 
     def as_table(self, values: FloatArray) -> Kernels:
         """The same square kernels, read from values below the diagonals, row by row."""
-        raise ValueError(f"{type(self).__name__} are not tabulated: they are computed when needed.")
+        raise NotImplementedError
 
     def local(self) -> Kernels:
         """The same kernels without a cluster, to be kept and used anywhere."""
@@ -370,7 +357,7 @@ class Kernels(ABC):
         self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
     ) -> list[Found]:
         """A function of the listed samples, `step` of them at a time, with their places."""
-        raise ValueError(f"{type(self).__name__} hold no samples to apply a function to.")
+        raise NotImplementedError
 
     # Samples: how they are read, which of them are equal, how they are shown
 
@@ -391,7 +378,7 @@ class Kernels(ABC):
 
     def sample(self, row: int) -> Any:
         """One sample as it is, of those in the rows."""
-        raise ValueError(f"{type(self).__name__} keep no samples.")
+        raise NotImplementedError
 
     def cells(self, row: int) -> list[Any] | None:
         """What each kernel reads in one sample, or None where that is not a single value."""
@@ -413,9 +400,14 @@ class Kernels(ABC):
         """The categories that each kernel knows, None for those of numbers."""
         return None
 
+    def numbers(self) -> FloatArray | None:
+        """The numbers in `input_columns`, a row per sample; NaN for other cells."""
+        return None
+
     def ranges(self) -> FloatArray | None:
         """The least and the largest number of each of `input_columns`; NaN for others."""
-        return None
+        numbers = self.numbers()
+        return None if numbers is None else find_ranges(numbers)
 
     def keys(self, samples: Any = None) -> list[bytes] | None:
         """One key per sample, equal for equal ones, of these samples or of others as `read`.
@@ -592,6 +584,7 @@ class WrappedKernels(Kernels):
     map_samples = inside("map_samples")
     read = inside("read")
     values = inside("values")
+    numbers = inside("numbers")
     ranges = inside("ranges")
     keys = inside("keys")
     sample = inside("sample")
@@ -613,6 +606,11 @@ class WrappedKernels(Kernels):
 
     def select(self, indices: ArrayLike) -> Self:
         return super().select(indices).around(self.kernels.select(indices))
+
+
+def find_indices(indices: ArrayLike, n_kernels: int) -> IntArray:
+    """The places of the listed kernels; those that are not there raise an IndexError."""
+    return np.atleast_1d(np.arange(n_kernels)[as_index(indices)])
 
 
 def count_samples(X: Any) -> int:
@@ -664,15 +662,6 @@ def check_vectors(X: Any, name: str = "X") -> FloatArray:
     return array
 
 
-def check_magnitude(largest: float, name: str = "X") -> None:
-    """Refuse numbers whose squared differences may overflow."""
-    if largest > LARGEST:
-        raise ValueError(
-            f"{name} has values up to {largest:.3g}, expected at most {LARGEST:.0e}: "
-            "squared distances overflow. Divide the features by their standard deviations."
-        )
-
-
 def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """Sample weights that sum to one, uniform by default."""
     if sample_weight is None:
@@ -691,25 +680,13 @@ def check_pairs(
     rows: ArrayLike, columns: ArrayLike, n_samples: int, values: ArrayLike | None = None
 ) -> tuple[IntArray, IntArray]:
     """Two lists of samples, of one length; where pairs have values, as many of these."""
-    left = np.ascontiguousarray(rows, dtype=np.intp)
-    right = np.ascontiguousarray(columns, dtype=np.intp)
-    if left.ndim != 1 or left.shape != right.shape:
+    # Compiled loops do not check bounds, but an index of an array does.
+    left, right = (np.arange(n_samples)[as_index(part)] for part in (rows, columns))
+    shapes = [left.shape, right.shape, *([] if values is None else [np.shape(values)])]
+    if left.ndim != 1 or len(set(shapes)) > 1:
         raise ValueError(
-            f"rows have shape {left.shape} and columns {right.shape}, expected two lists of one "
-            "length. Pass the first and the second sample of every pair."
-        )
-    if values is not None and np.shape(values) != left.shape:
-        raise ValueError(
-            f"values have shape {np.shape(values)}, expected {left.shape}: one number per pair. "
-            "Pass as many values as there are rows and columns."
-        )
-    # Compiled loops do not check bounds.
-    smallest = min(left.min(initial=0), right.min(initial=0))
-    largest = max(left.max(initial=-1), right.max(initial=-1))
-    if smallest < 0 or largest >= n_samples:
-        raise ValueError(
-            f"Pairs point to samples {smallest} to {largest}, but X has {n_samples} samples. "
-            "Indices count from 0 to n_samples - 1."
+            f"rows, columns and values of pairs have shapes {', '.join(map(str, shapes))}, "
+            "expected lists of one length. Pass the two samples of every pair, and its value."
         )
     return left, right
 
@@ -730,13 +707,8 @@ def check_rows(
                 "and in rows one more per mix. Pass a sparse array that belongs to these samples."
             )
         checked[name] = sp.csr_array(array, dtype=np.float64)
-        indices = checked[name].indices
-        smallest, largest = indices.min(initial=0), indices.max(initial=-1)
-        if smallest < 0 or largest >= n_columns:
-            raise ValueError(
-                f"{name} point to columns {smallest} to {largest}, but there are {n_columns}. "
-                "Build the sparse array with indices from 0 to n_columns - 1."
-            )
+        # Compiled loops do not check bounds.
+        checked[name].check_format(full_check=True)
         n_columns += shape[0]
     factors = np.ascontiguousarray(row_weights, dtype=np.float64)
     n_rows = checked["rows"].shape[0]
@@ -754,23 +726,6 @@ def join_mixes(rows: sp.csr_array, mixes: sp.csr_array | None) -> sp.csr_array:
         return rows
     n_samples = mixes.shape[1]
     return sp.csr_array(rows[:, :n_samples] + rows[:, n_samples:] @ mixes)
-
-
-def check_indices(indices: ArrayLike, n_kernels: int) -> IntArray:
-    """Kernel indices as an array of int, or an error that says what was wrong."""
-    array = np.atleast_1d(np.asarray(indices))
-    chosen = array.astype(np.intp)
-    if array.dtype == bool or np.any(chosen != array):
-        raise ValueError(
-            f"kernel indices have type {array.dtype}, expected integers. Turn a mask into indices "
-            "with numpy.flatnonzero."
-        )
-    if np.any((chosen < 0) | (chosen >= n_kernels)):
-        raise ValueError(
-            f"kernel indices run from {chosen.min()} to {chosen.max()}, expected 0 to "
-            f"{n_kernels - 1}. Choose among the kernels that the bank has."
-        )
-    return chosen
 
 
 def check_columns(columns: IntArray, inputs: IntArray | None, n_columns: int, form: Form) -> None:

@@ -1,37 +1,36 @@
-"""Kernels of whole samples, alone and as a bank: Gaussian, by name, or a user's function."""
+"""Kernels of one's own, as a bank: functions of whole samples, names, and matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
 from imkpl._checks import require
-from imkpl._typing import FloatArray
-from imkpl.kernels.alignment import WEIGHED, GlobalAlignment
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.alignment import VIEWS, WEIGHED, GlobalAlignment
 from imkpl.kernels.base import (
     BaseKernel,
     BaseKernelBank,
     SampleKernels,
-    check_magnitude,
+    check_pairs,
     check_vectors,
     count_samples,
 )
-from imkpl.kernels.forms import Form
+from imkpl.kernels.forms import Form, check_magnitude, validate
 from imkpl.kernels.per_feature import (
     PerFeatureGaussian,
     VectorInput,
     root_mean_squared_difference,
     squared_distances,
 )
-from imkpl.kernels.precomputed import Precomputed
+from imkpl.kernels.sources import Found, as_slice
 from imkpl.kernels.table import PerColumn
-from imkpl.kernels.views import VIEWS
 from imkpl.kernels.words import PerWord
 
 # scikit-learn's pairwise kernels that are positive semi-definite ("sigmoid" and "additive_chi2"
@@ -46,17 +45,11 @@ PAIRWISE_NAMES: Mapping[str, bool] = {
     "rbf": True,
 }
 
+# Entries of all kernels that are read at a time; strided reads stay in the cache.
+BLOCK_ENTRIES = 2**15
+
 # Asymmetry beyond rounding, relative to the largest entry.
 SYMMETRY_TOLERANCE = 1e-8
-# The banks that have a name of their own.
-BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
-    "per_feature_gaussian": PerFeatureGaussian,
-    "per_column": PerColumn,
-    "per_word": PerWord,
-    "precomputed": Precomputed,
-    "global_alignment": GlobalAlignment,
-    "per_view": partial(GlobalAlignment, scales=(0.2, 1.0, 5.0), views=VIEWS, groups=WEIGHED),
-}
 
 
 @dataclass(frozen=True)
@@ -105,11 +98,6 @@ class Gaussian(BaseKernel):
             )
         left = np.asarray(check_vectors(X), dtype=np.float64)
         right = left if Y is None else np.asarray(check_vectors(Y, "Y"), dtype=np.float64)
-        if left.shape[1] != right.shape[1]:
-            raise ValueError(
-                f"X has {left.shape[1]} columns and Y has {right.shape[1]}, expected the same "
-                "number. Pass samples with the columns of the training part."
-            )
         if self.bandwidth == np.inf:
             return np.ones((left.shape[0], right.shape[0]))
         for array, name in ((left, "X"), (right, "Y")):
@@ -135,8 +123,6 @@ class FunctionKernel(BaseKernel):
         The name shown to people; the function's own by default.
     pairwise : bool
         The function compares one pair of samples at a time.
-    unit_diagonal : bool
-        A promise that k(x, x) = 1 for every x.
     vector_input : bool
         The samples are rows of a numeric 2-D array; False for strings, graphs, time series.
 
@@ -155,7 +141,6 @@ class FunctionKernel(BaseKernel):
     function: Callable[[Any, Any], Any]
     name: str | None = None
     pairwise: bool = field(default=False, kw_only=True)
-    unit_diagonal: bool = field(default=False, kw_only=True)
     vector_input: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -166,10 +151,6 @@ class FunctionKernel(BaseKernel):
             )
 
     @property
-    def has_unit_diagonal(self) -> bool:  # type: ignore[override]
-        return self.unit_diagonal
-
-    @property
     def label(self) -> str:
         return self.name or str(getattr(self.function, "__name__", type(self.function).__name__))
 
@@ -177,19 +158,18 @@ class FunctionKernel(BaseKernel):
         if self.pairwise:
             values = self._evaluate_pairs(X, Y)
         else:
-            values = np.asarray(self.function(X, X if Y is None else Y), dtype=np.float64)
-        return _check_output(values, X, Y, self.label)
+            values = self.function(X, X if Y is None else Y)
+        return _check_output(np.asarray(values, dtype=np.float64), X, Y, self.label)
 
     def _evaluate_pairs(self, X: Any, Y: Any) -> FloatArray:
+        """The function of every pair; of a pair in both orders it is asked once."""
         n_rows = count_samples(X)
         if Y is not None:
             others = [Y[j] for j in range(count_samples(Y))]
-            rows = [[self.function(X[i], y) for y in others] for i in range(n_rows)]
-            return np.array(rows, dtype=np.float64)
+            return np.array([[self.function(X[i], y) for y in others] for i in range(n_rows)])
         values = np.empty((n_rows, n_rows))
-        for i in range(n_rows):
-            for j in range(i + 1):
-                values[i, j] = values[j, i] = self.function(X[i], X[j])
+        for i, j in zip(*np.tril_indices(n_rows), strict=True):
+            values[i, j] = values[j, i] = self.function(X[i], X[j])
         return values
 
 
@@ -358,6 +338,260 @@ def _as_sequence(X: Any) -> Any:
     if len(samples) == 0:
         raise ValueError("X has no samples, expected at least one. Check how X was selected.")
     return samples
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StackKernels(SampleKernels):
+    """Kernels of a stack: a sample is a row of it, its similarities to all training samples.
+
+    `samples` is the stack (n_samples, n_train, n_stacked), never copied, and None where only new
+    samples are to be compared; `others` are columns of it.
+    """
+
+    places: IntArray  # the row of the stack of each sample, of training samples also the column
+    kernels: IntArray  # which kernels of the stack are used
+
+    input_kind: ClassVar[str] = "similarities"
+    per_kernel = ("kernels",)
+    sample_type: ClassVar[Any] = type(None)
+    # Other training stacks are refused.
+    has_unit_diagonal = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.places.size), int(self._columns.size)
+
+    @property
+    def sample_bytes(self) -> float:  # type: ignore[override]
+        return 0.0 if self.samples is None else super().sample_bytes
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        if feature_names is None:
+            return [f"kernel {index}" for index in self.kernels]
+        return [str(feature_names[index]) for index in self.kernels]
+
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        weights, stack = self.check_weights(weights), self._stack
+        columns, total = as_slice(self._columns), np.zeros(self.shape)
+        step = max(1, BLOCK_ENTRIES // max(1, stack[0:1].size))
+        for start in range(0, len(total), step):
+            part = slice(start, start + step)
+            rows = as_slice(self.places[part])
+            for index in np.flatnonzero(weights):
+                matrix = stack[rows, :, self.kernels[index]]
+                total[part] += np.multiply(matrix[:, columns], weights[index], dtype=np.float64)
+        return total
+
+    def contract(self, M: ArrayLike) -> FloatArray:
+        matrix, stack, columns = self.check_matrix(M), self._stack, as_slice(self._columns)
+        products = np.zeros(self.n_kernels)
+        for row, place in zip(matrix, self.places, strict=True):
+            products += row @ stack[place, columns][:, self.kernels].astype(np.float64)
+        return products
+
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
+        rows, columns = check_pairs(rows, columns, self.shape[0])
+        left, right = self.places[rows], self.places[columns]
+        values = self._stack[left[:, np.newaxis], right[:, np.newaxis], self.kernels]
+        return np.asarray(values, dtype=dtype)
+
+    def take(self, rows: ArrayLike) -> Self:
+        return replace(self, places=self.places[np.asarray(rows, dtype=np.intp)], others=None)
+
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
+        left = self.places if rows is None else self.places[np.asarray(rows, dtype=np.intp)]
+        return replace(self, places=left, others=self.places[np.asarray(columns, dtype=np.intp)])
+
+    def cross(self, samples: Any) -> Self:
+        """The kernels between new samples, given by similarities to all training samples."""
+        stack = _as_stack(samples)
+        return replace(self, samples=stack, places=np.arange(len(stack)), others=self.places)
+
+    def moved_to(self, samples: Any) -> Self:
+        stack = _as_stack(samples)
+        return replace(self, samples=stack, places=np.arange(len(stack)), others=None)
+
+    def narrowed(self) -> Self:
+        """The same kernels without similarities of training samples: `cross` needs none."""
+        return replace(self, samples=None)
+
+    def check(self, form: Form) -> None:
+        super().check(form)
+        known = ((self.places, form.n_features, "sample"), (self.kernels, form.n_stacked, "kernel"))
+        for used, n_known, word in known:
+            last = used.max(initial=-1)
+            require(last < (n_known or 0), f"{word} {last} is not among the {n_known} of the stack")
+
+    def map_samples(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        return super().map_samples(function, self.places[rows], step, *per_row)
+
+    @classmethod
+    def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
+        shape, n_train = np.shape(X), form.n_features
+        is_stack, n_stacked = len(shape) in (2, 3), shape[2] if len(shape) == 3 else 1
+        if n_train is None:
+            _check_square(shape)
+        elif not is_stack or shape[1] != n_train or n_stacked != form.n_stacked:
+            raise ValueError(
+                f"The similarities have shape {shape}, expected (n_samples, {n_train}, "
+                f"{form.n_stacked}): those of new samples to all training samples, in all kernels. "
+                "Pass K[numpy.ix_(new, train)], with the kernels on the last axis."
+            )
+        stack, form = validate(X, form, dtype="numeric", allow_nd=True)
+        return stack, replace(form, n_stacked=n_stacked)
+
+    @property
+    def _columns(self) -> IntArray:
+        return self.places if self.others is None else self.others
+
+    @property
+    def _stack(self) -> FloatArray:
+        if self.samples is None:
+            raise ValueError(
+                "The similarities of training samples with each other were not kept. Use cross() "
+                "to compare new samples with them."
+            )
+        return np.asarray(self.samples)
+
+
+@dataclass(frozen=True)
+class Precomputed(BaseKernelBank):
+    """A bank over a stack of kernel matrices of shape (n_samples, n_train, n_kernels).
+
+    Samples come first, so that scikit-learn's split of a pairwise input,
+    ``X[np.ix_(rows, columns)]``, keeps the kernels together. A 2-D array is one kernel. The
+    stack is never copied; single precision stays, sums are in double precision.
+
+    Examples
+    --------
+    >>> K = np.stack([np.eye(3), np.ones((3, 3))], axis=-1)
+    >>> kernels = Precomputed().on(K)
+    >>> kernels.combine([0.25, 0.5])
+    array([[0.75, 0.5 , 0.5 ],
+           [0.5 , 0.75, 0.5 ],
+           [0.5 , 0.5 , 0.75]])
+
+    New samples come with their similarities to all training samples:
+
+    >>> kernels.take([0]).cross(np.full((1, 3, 2), 0.2)).combine([0.25, 0.5])
+    array([[0.15]])
+    """
+
+    kind = StackKernels
+
+    def on(self, X: Any, sample_weight: ArrayLike | None = None) -> StackKernels:
+        stack = _as_stack(X)
+        _check_training_stack(stack)
+        n_samples, _, n_kernels = stack.shape
+        return StackKernels(
+            samples=stack, places=np.arange(n_samples), kernels=np.arange(n_kernels)
+        )
+
+    def on_rows(
+        self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None
+    ) -> StackKernels:
+        return self.on(X).take(rows)
+
+
+def normalize_stack(K: ArrayLike) -> FloatArray:
+    """A copy of the kernels with ones on their diagonals, ``K_ij / sqrt(K_ii K_jj)``.
+
+    Parameters
+    ----------
+    K : array of shape (n_samples, n_samples, n_kernels) or (n_samples, n_samples)
+        Kernel matrices with positive diagonals.
+
+    Returns
+    -------
+    array of the same shape
+        Cosines in feature space, exactly 1 on the diagonals.
+
+    Examples
+    --------
+    >>> normalize_stack([[4.0, 1.0], [1.0, 1.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    stack = _as_stack(K)
+    _check_square(stack.shape)
+    norms = np.sqrt(np.einsum("iil->il", stack), dtype=np.float64)
+    if not np.all(norms > 0):
+        raise ValueError(
+            f"Kernel {np.argwhere(~(norms > 0))[0, 1]} has diagonal entries that are not positive, "
+            "so it has no cosines. Remove the samples or the kernel."
+        )
+    normalized = np.array(stack, dtype=np.result_type(stack.dtype, np.float32))
+    normalized /= norms[:, np.newaxis]
+    normalized /= norms
+    everyone = np.arange(len(stack))
+    normalized[everyone, everyone] = 1.0
+    return normalized.reshape(np.shape(K))
+
+
+def _as_stack(X: Any) -> FloatArray:
+    stack = np.asarray(X)
+    if stack.ndim not in (2, 3) or stack.dtype.kind not in "biuf":
+        raise ValueError(
+            f"The precomputed kernels have shape {stack.shape} and type {stack.dtype}, expected "
+            "numbers of shape (n_samples, n_train, n_kernels), or (n_samples, n_train) for one "
+            "kernel. Join matrices with numpy.stack(matrices, axis=-1)."
+        )
+    return stack[:, :, np.newaxis] if stack.ndim == 2 else stack
+
+
+def _check_square(shape: tuple[int, ...]) -> None:
+    if len(shape) not in (2, 3) or shape[0] != shape[1] or 0 in shape:
+        raise ValueError(
+            f"The training similarities have shape {shape}, expected (n_train, n_train) or "
+            "(n_train, n_train, n_kernels). Fit on similarities between training samples; the "
+            "kernels belong on the last axis (numpy.moveaxis(K, 0, -1))."
+        )
+
+
+def _check_training_stack(stack: FloatArray) -> None:
+    """Refuse kernels that are not finite and symmetric, or do not have ones on their diagonals."""
+    _check_square(stack.shape)
+    # Single precision cannot do better than its own rounding.
+    precision = float(np.finfo(np.result_type(stack.dtype, np.float32)).eps)
+    tolerance = max(SYMMETRY_TOLERANCE, 8 * precision)
+    largest, gap = np.zeros(stack.shape[2]), np.zeros(stack.shape[2])
+    is_finite = np.ones(stack.shape[2], dtype=bool)
+    # Row by row, because a stack may be large.
+    for i, row in enumerate(stack):
+        is_finite &= np.isfinite(row).all(axis=0)
+        largest = np.fmax(largest, np.abs(row).max(axis=0))
+        gap = np.fmax(gap, np.abs(row.astype(np.float64) - stack[:, i]).max(axis=0))
+    diagonals = np.einsum("iil->il", stack).astype(np.float64)
+    checks = (
+        (
+            is_finite,
+            "contains NaN or infinity, expected finite numbers. Fill it in, or leave it out.",
+        ),
+        (
+            gap <= tolerance * largest,
+            "is not symmetric, expected K[i, j] = K[j, i]. Take the mean of both.",
+        ),
+        (
+            np.all(np.abs(diagonals - 1.0) <= tolerance, axis=0),
+            "does not have ones on its diagonal, expected K[i, i] = 1. Use normalize_stack.",
+        ),
+    )
+    for is_right, problem in checks:
+        if not np.all(is_right):
+            raise ValueError(f"Precomputed kernel {np.argmin(is_right)} {problem}")
+
+
+# The banks that have a name of their own.
+BANK_NAMES: Mapping[str, Callable[[], BaseKernelBank]] = {
+    "per_feature_gaussian": PerFeatureGaussian,
+    "per_column": PerColumn,
+    "per_word": PerWord,
+    "precomputed": Precomputed,
+    "global_alignment": GlobalAlignment,
+    "per_view": partial(GlobalAlignment, scales=(0.2, 1.0, 5.0), views=VIEWS, groups=WEIGHED),
+}
 
 
 def as_kernel(kernel: BaseKernel | str | Callable[[Any, Any], Any]) -> BaseKernel:

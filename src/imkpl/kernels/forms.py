@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from imkpl._checks import quote, require, shorten
+from imkpl._checks import LARGEST, quote, require, shorten
 from imkpl._typing import FloatArray, IntArray
 from imkpl.tables import as_frame, refuse_dates
 
@@ -176,18 +176,10 @@ def ordered_records(X: Any, form: Form, absent: Any) -> Iterator[Any]:
 
 
 def densify(X: Any) -> Any:
-    """A small pandas data frame without sparse columns; anything else as it is."""
+    """A pandas data frame without sparse columns; anything else as it is."""
     types: Any = getattr(getattr(X, "dtypes", None), "items", dict)()
     sparse = {name: kind.subtype for name, kind in types if type(kind).__name__ == "SparseDtype"}
-    if not sparse:
-        return X
-    size = 8.0 * X.shape[0] * X.shape[1]
-    if size > largest_copy():
-        raise ValueError(
-            f"X has {len(sparse)} sparse columns and would take {size / 2**30:.1f} GiB as an "
-            "array, expected a sparse matrix. Pass scipy.sparse.csr_array(X.sparse.to_coo())."
-        )
-    return X.astype(sparse)
+    return X.astype(sparse) if sparse else X
 
 
 def largest_copy() -> float:
@@ -195,6 +187,15 @@ def largest_copy() -> float:
     from sklearn import get_config
 
     return float(get_config()["working_memory"]) * 2**20
+
+
+def check_magnitude(largest: float, name: str = "X") -> None:
+    """Refuse numbers whose squared differences may overflow."""
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has values up to {largest:.3g}, expected at most {LARGEST:.0e}: "
+            "squared distances overflow. Divide the features by their standard deviations."
+        )
 
 
 def find_ranges(values: FloatArray) -> FloatArray:
@@ -214,6 +215,32 @@ def group_rows(table: Any, rows: IntArray | None = None, labels: IntArray | None
         lambda some, columns: table[rows[some], columns[0] : columns[-1] + 1],
     )
     return np.unique(ranks, return_index=True)[1], ranks
+
+
+# Distances from the middle of a column are rounded to this part of it: whole numbers have the same
+# sum in any order of columns.
+STEPS_OF_RANGE = 2.0**30
+
+
+def order_groups(table: FloatArray, rows: IntArray, groups: Groups) -> Groups:
+    """Groups from the middle of all columns outwards, in any order and sign of columns."""
+    first, own = groups
+    keys = np.zeros((first.size, 2))
+    width = max(1, FEWEST_VALUES // max(1, first.size))
+    for start in range(0, table.shape[1], width):
+        values = table[rows[first], start : start + width]
+        keys += measure_distances(values, find_ranges(values))
+    order = np.lexsort(keys.T[::-1])
+    return first[order], np.argsort(order)[own]
+
+
+def measure_distances(values: FloatArray, ranges: FloatArray) -> FloatArray:
+    """Distances of rows from the middle of columns, and their squares; what is missing is far."""
+    low, high = ranges.T / 2
+    apart = np.abs(values - (low + high)) / np.where(high > low, high - low, 1.0)
+    apart = np.where(np.isnan(apart), 1.0, apart)
+    powers = [np.rint(STEPS_OF_RANGE * power).sum(axis=1) for power in (apart, apart * apart)]
+    return np.stack(powers, axis=1)
 
 
 def rank_rows(

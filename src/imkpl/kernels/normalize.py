@@ -1,4 +1,4 @@
-"""Kernels around others: rescaled, or averaged in groups."""
+"""Kernels made of others: rescaled, averaged in groups, or in a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,15 +18,17 @@ from imkpl.kernels.base import (
     BaseKernelBank,
     Kernels,
     WrappedKernels,
-    check_indices,
     check_pairs,
     check_sample_weight,
+    find_indices,
     inside,
 )
 from imkpl.kernels.forms import Form
 
 # A sample whose squared norm is below it has none.
 SMALLEST_SQUARE = 1e-290
+# A kernel whose variance is below this part of its mean diagonal counts as constant.
+SMALLEST_VARIANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,33 +59,6 @@ class BaseWrapper(BaseKernelBank):
         return replace(self, bank=self.bank.weighed(weights))
 
 
-@dataclass(frozen=True)
-class Normalized(BaseWrapper):
-    """Every kernel divided by the norms of its samples, ``K(x, y) / sqrt(K(x, x) K(y, y))``.
-
-    Samples of zero norm are one and the same point of feature space. They get similarity 1 to
-    themselves and to each other, 0 to every other sample; this keeps the kernel positive
-    semi-definite. Where the kernels inside have unit diagonals already, `on` returns these.
-
-    Parameters
-    ----------
-    bank : BaseKernelBank
-        The bank whose kernels are rescaled.
-
-    Examples
-    --------
-    >>> from imkpl.kernels import KernelStack
-    >>> bank = Normalized(KernelStack(["linear"]))
-    >>> bank.on([[2.0, 0.0], [3.0, 0.0], [0.0, 5.0]]).evaluate(0)
-    array([[1., 1., 0.],
-           [1., 1., 0.],
-           [0., 0., 1.]])
-    """
-
-    def around(self, kernels: Kernels) -> Kernels:
-        return kernels if kernels.has_unit_diagonal else NormalizedKernels(kernels)
-
-
 def normalized(kernels: Kernels) -> Kernels:
     """Kernels divided by the norms of their samples, or as they are if these are 1 on average."""
     has_norms = kernels.has_unit_diagonal or kernels.has_unit_norms
@@ -92,9 +67,11 @@ def normalized(kernels: Kernels) -> Kernels:
 
 @dataclass(frozen=True, eq=False)
 class NormalizedKernels(WrappedKernels):
-    """Kernels divided by the norms of their samples.
+    """Kernels divided by the norms of their samples, ``K(x, y) / sqrt(K(x, x) K(y, y))``.
 
-    Inverse norms have the shape (n_samples, n_kernels), and are 0 for samples of zero norm.
+    Samples of zero norm are one and the same point of feature space. They get similarity 1 to
+    themselves and to each other, 0 to every other sample; this keeps the kernel positive
+    semi-definite. Inverse norms have the shape (n_samples, n_kernels), and are 0 for them.
     """
 
     others_inverse: FloatArray | None = None  # of the samples in the columns, if not square
@@ -143,10 +120,6 @@ class NormalizedKernels(WrappedKernels):
 
     def cross(self, samples: Any) -> Self:
         return replace(self, kernels=self.kernels.cross(samples), others_inverse=self.inverse)
-
-    def with_mixes(self, mixes: Any) -> Self:
-        """Kernels that are divided by norms are not linear in the samples."""
-        return cast(Self, Kernels.with_mixes(self, mixes))
 
     def check(self, form: Form) -> None:
         super().check(form)
@@ -211,18 +184,13 @@ class ScaledKernels(LinearKernels):
 
 
 def divide_by_variance(
-    kernels: Kernels,
-    sample_weight: ArrayLike | None = None,
-    max_samples: int = 1000,
-    floor: float = 1e-3,
+    kernels: Kernels, sample_weight: ArrayLike | None = None, max_samples: int = 1000
 ) -> ScaledKernels:
     """Square kernels divided by their variances in feature space over the samples.
 
     The factors are ``1 / (mean_i K_l(x_i, x_i) - mean_ij K_l(x_i, x_j))``, measured on at most
     `max_samples` samples, evenly spaced. Kernels that are nearly constant reconstruct everything
-    and say nothing; after the division all kernels have variance 1. Those with a variance below
-    `floor` of mean_i K_l(x_i, x_i) count as constant and get factor 0, so that they are never
-    evaluated.
+    and say nothing: their factor is 0, so that they are never evaluated.
     """
     shares = check_sample_weight(sample_weight, kernels.shape[0])
     # Samples of weight zero must not use up places among the max_samples.
@@ -233,7 +201,7 @@ def divide_by_variance(
         some, shares = kernels.take(chosen), shares[chosen] / shares[chosen].sum()
     norms = some.mean_diagonal(shares)
     variances = norms - some.contract_rows(shares[np.newaxis], [1.0])
-    is_constant = variances <= floor * norms
+    is_constant = variances <= SMALLEST_VARIANCE * norms
     return ScaledKernels(
         kernels, np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, variances))
     )
@@ -341,7 +309,7 @@ class AveragedKernels(LinearKernels):
         return np.asarray(self.kernels.pairs(rows, columns) @ self.shares.T, dtype=dtype)
 
     def select(self, indices: ArrayLike) -> Self:
-        chosen = check_indices(indices, self.n_kernels)
+        chosen = find_indices(indices, self.n_kernels)
         shares = self.shares[chosen]
         used = np.unique(shares.indices)
         return replace(
@@ -350,13 +318,6 @@ class AveragedKernels(LinearKernels):
             names=tuple(self.names[group] for group in chosen),
             shares=shares[:, used],
         )
-
-    def cells(self, row: int) -> list[Any] | None:
-        """The number that each group reads, where it has one column."""
-        inside = self.kernels.cells(row)
-        if inside is None or self.kernel_columns is None or self.kernels.vocabularies() is not None:
-            return None
-        return [inside[kernel] for kernel in self.shares.indices[self.shares.indptr[:-1]]]
 
     def aligned(self, weights: FloatArray) -> tuple[Any, FloatArray] | None:
         """The kernels inside, if they align series; a mean is its parts there."""
@@ -373,3 +334,114 @@ class AveragedKernels(LinearKernels):
         shape, expected = self.shares.shape, (self.n_kernels, self.kernels.n_kernels)
         require(shape == expected, f"the shares have the shape {shape}, expected {expected}")
         require(np.all(np.diff(self.shares.indptr) > 0), "a group has no kernels")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tabulated(Kernels):
+    """Kernels of unit diagonal between the same samples: the part below the diagonal, row by row.
+
+    K_l(i, j) for j < i is ``table[kernels[l], i * (i - 1) / 2 + j]``.
+    """
+
+    table: FloatArray  # (n_kernels of the table, n_samples * (n_samples - 1) / 2)
+    n_samples: int
+    kernels: IntArray  # which kernels of the table are used
+    names: tuple[str, ...]  # of all kernels of the table
+    most_kernels: int | None = None
+    rows: IntArray | None = None  # the samples in the rows; all when None
+    columns: IntArray | None = None  # the samples in the columns; None for square kernels
+
+    input_kind: ClassVar[str] = "anything"
+    per_kernel = ("kernels",)
+    has_unit_diagonal = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows = self.n_samples if self.rows is None else self.rows.size
+        return n_rows, n_rows if self.columns is None else self.columns.size
+
+    @property
+    def is_square(self) -> bool:
+        return self.columns is None
+
+    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        return [self.names[kernel] for kernel in self.kernels]
+
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        weights = self.check_weights(weights)
+        total = np.zeros(self.table.shape[1])
+        for index in np.flatnonzero(weights):
+            total += weights[index] * self.table[self.kernels[index]]
+        K = unpack(total, self.n_samples, diagonal=float(weights.sum()))
+        return K if self.is_square else K[self._corner]
+
+    def contract(self, M: ArrayLike) -> FloatArray:
+        matrix = self.check_matrix(M)
+        if not self.is_square:
+            # A sample may be listed more than once.
+            n_samples, (rows, columns) = self.n_samples, self._corner
+            places = (rows * n_samples + columns).ravel()
+            whole = np.bincount(places, matrix.ravel(), minlength=n_samples**2)
+            matrix = whole.astype(np.float64).reshape(n_samples, n_samples)
+        # K is symmetric with ones on its diagonal: <K, M> = trace M + sum_{j<i} K_ij (M + M')_ij.
+        packed = pack(matrix + matrix.T)
+        products = [packed @ self.table[kernel] for kernel in self.kernels]
+        return np.asarray(np.trace(matrix) + np.array(products, dtype=np.float64))
+
+    def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
+        rows, columns = check_pairs(rows, columns, self.n_samples)
+        out = np.ones((rows.size, self.n_kernels), dtype=dtype)
+        differ = np.flatnonzero(rows != columns)
+        places = find_places(rows[differ], columns[differ])
+        for place, kernel in enumerate(self.kernels):
+            out[differ, place] = self.table[kernel, places]
+        return out
+
+    def take(self, rows: ArrayLike) -> Self:
+        chosen = np.asarray(rows, dtype=np.intp)
+        left, right = (chosen[places] for places in np.tril_indices(chosen.size, -1))
+        values = self.table[:, find_places(left, right)]
+        # The same sample listed twice is at distance 0 from itself.
+        values[:, left == right] = 1.0
+        return replace(self, table=values, n_samples=int(chosen.size))
+
+    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
+        left = None if rows is None else np.asarray(rows, dtype=np.intp)
+        return replace(self, rows=left, columns=np.asarray(columns, dtype=np.intp))
+
+    def cross(self, samples: Any) -> NoReturn:
+        raise ValueError("A table holds no samples. Use cross() of the kernels before tabulated().")
+
+    @classmethod
+    def read(cls, X: Any, form: Form) -> NoReturn:
+        raise ValueError("A table holds no samples. Use read() of the kernels before tabulated().")
+
+    @property
+    def _corner(self) -> Any:
+        """Rows and columns of the whole matrix."""
+        everyone = np.arange(self.n_samples)
+        places = (everyone if some is None else some for some in (self.rows, self.columns))
+        return np.ix_(*places)
+
+
+def find_places(rows: IntArray, columns: IntArray) -> IntArray:
+    """Where pairs of different samples stand in a packed matrix."""
+    larger, smaller = np.maximum(rows, columns), np.minimum(rows, columns)
+    places = larger * (larger - 1) // 2 + smaller
+    return np.where(rows == columns, 0, places)
+
+
+def pack(matrix: FloatArray) -> FloatArray:
+    """The entries below the diagonal, row by row."""
+    return np.concatenate([np.empty(0), *(row[:i] for i, row in enumerate(matrix))])
+
+
+def unpack(packed: FloatArray, n_samples: int, diagonal: float = 1.0) -> FloatArray:
+    """The symmetric matrix of packed entries."""
+    matrix = np.empty((n_samples, n_samples))
+    for i in range(n_samples):
+        row = packed[i * (i - 1) // 2 : i * (i + 1) // 2]
+        matrix[i, :i] = row
+        matrix[:i, i] = row
+        matrix[i, i] = diagonal
+    return matrix

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._threads import Loops
@@ -15,37 +17,36 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
-    check_magnitude,
     check_pairs,
     check_rows,
     check_sample_weight,
     check_vectors,
     iterate_blocks,
+    join_mixes,
     take_samples,
 )
-from imkpl.kernels.blocks import BlockSamples, RowBlocks, sum_long
 from imkpl.kernels.forms import (
     Form,
     Groups,
-    find_ranges,
+    check_magnitude,
     group_rows,
+    order_groups,
     ordered_records,
     read_few,
     validate_numbers,
 )
-from imkpl.kernels.sources import ColumnSource, as_slice, has_row_blocks, open_source
-from imkpl.kernels.sparse_rows import (
-    FEW_SUMMED,
-    SparseRows,
-    choose_grid,
-    merged_pairs,
-    sum_rows_on_grid,
+from imkpl.kernels.sources import (
+    BlockSamples,
+    ColumnSource,
+    RowBlocks,
+    as_slice,
+    has_row_blocks,
+    open_source,
+    sum_long,
 )
 
 loops = Loops("imkpl.kernels._gaussian_loops")
 
-# A finer tolerance than this is below the rounding of long sums.
-FINEST_TOLERANCE = 1e-13
 # Largest error of a squared distance, in bandwidths, that the expanded square may make.
 DISTANCE_TOLERANCE = 1e-11
 # Below it numbers lose digits, and the inverse of most is infinite.
@@ -56,6 +57,25 @@ MIRROR_ROWS = 64
 PAIR_VALUES = 2**22
 # Up to this number of kernel values new samples are compared in NumPy, without compiled loops.
 FEW_VALUES = 2**16
+# Largest error of a kernel value in a sum over sparse rows.
+TOLERANCE = 1e-6
+# Windows start at multiples of this: 32 bytes, so that what one vector instruction stored the next
+# can load.
+ALIGNMENT = 4
+# Over more cells positions would lose digits: samples are then measured from neighbours.
+WIDEST_SPAN = 4096
+# Work is counted in kernel values summed over pairs (3 to 4 ns on one core). To add or square one
+# cell of a window costs 0.2 of them, to place a sample and fill its window 0.55 per cell; to merge
+# the pairs of all rows, once for all kernels, about 3 for each entry of each row's own square.
+CELL_WORK = 0.2
+FILL_WORK = 0.55
+MERGE_WORK = 3.0
+# Pairs are merged if that takes no longer than this number of kernels on the grid.
+MERGE_KERNELS = 32
+# Up to this number, pairs are summed exactly: a hundredth of a millisecond per kernel.
+FEW_PAIRS = 4096
+# So are few kernel values in all, a few milliseconds: no grid needs to be compiled for them.
+FEW_SUMMED = 2**20
 
 
 class VectorInput:
@@ -94,7 +114,7 @@ class VectorInput:
         if isinstance(samples, ColumnSource):
             # Columns on disk are not read to compare samples: each is one of its own.
             return np.arange(rows.size), np.arange(rows.size)
-        return group_rows(samples, rows, labels)
+        return order_groups(samples, rows, group_rows(samples, rows, labels))
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
         return dict(zip(names, self.samples[row].tolist(), strict=True))
@@ -116,18 +136,12 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
 
     scales: FloatArray  # the factor on each bandwidth; rates are 1 / sqrt(scale * bandwidth)
     has_scales: bool = False  # whether a feature has several kernels
-    tolerance: float | None = 1e-6  # the largest error of a kernel value in `contract_rows`
     precision: str = "float64"  # of `combine`
 
     input_kind: ClassVar[str] = "columns"
     per_kernel = ("columns", "rates", "scales")
     order: ClassVar[str | None] = None
     has_unit_diagonal = True
-
-    @property
-    def widths(self) -> FloatArray:
-        """``scale * bandwidth`` of every kernel; infinite for the constant kernel."""
-        return invert_rates(self.rates)
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         names = super().kernel_names(feature_names)
@@ -209,26 +223,22 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
 
         The sum runs over the pairs of samples that share a row, or over factors of the kernels on
         a grid, whichever is faster. The factors are wrong by
-        ``tolerance * sum_i |row_weights_i| ||r_i||_1**2`` at most.
+        ``TOLERANCE * sum_i |row_weights_i| ||r_i||_1**2`` at most.
         """
         system = SparseRows(*check_rows(rows, row_weights, self.shape[0], mixes))
-        is_exact = self.tolerance is None or self.tolerance < FINEST_TOLERANCE
-        grid = None if is_exact else choose_grid(float(self.tolerance or 1.0))
         if system.weights.ndim == 1:
-            merged = merged_pairs(system, grid, self.n_kernels)
+            merged = merged_pairs(system, GRID, self.n_kernels)
             if merged is not None:
                 trace, values, left, right = merged
                 return trace + self.contract_pairs(values, left, right)
         elif system.used.size**2 * self.n_kernels <= FEW_SUMMED:
-            grid = None
-        if grid is None:
             return super().contract_rows(rows, row_weights, mixes)
         used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
         system = system.on_used()
         # Values, positions and windows: about nine numbers per sample and kernel.
         for block in iterate_blocks(self.n_kernels, 72 * used.size):
             values = feature_major(self.samples, self.columns[block], used)
-            products[block] = sum_rows_on_grid(system, values, self.rates[block], grid)
+            products[block] = sum_rows_on_grid(system, values, self.rates[block], GRID)
         return products
 
     def in_single_precision(self) -> Self:
@@ -241,10 +251,13 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
     def rule(self, index: int) -> dict[str, Any]:
         return {"kind": "number", "rate": float(self.rates[index])}
 
-    def ranges(self) -> FloatArray:
+    def numbers(self) -> FloatArray:
+        return np.asarray(self.samples[:, np.unique(self.columns)])
+
+    def ranges(self) -> FloatArray | None:
         if isinstance(self.samples, BlockSamples):
             return np.asarray(self.samples.ranges[self.input_columns])
-        return find_ranges(np.asarray(self.samples[:, np.unique(self.columns)]))
+        return super().ranges()
 
     def check(self, form: Form) -> None:
         super().check(form)
@@ -271,19 +284,8 @@ class PerFeatureGaussian(BaseKernelBank):
 
     Parameters
     ----------
-    bandwidth : float or array of shape (n_features,), optional
-        Squared width, in squared units of the features; learned from the training part when
-        None. An array has one entry per feature (per entry of `features`, where that is given).
     scales : tuple of float
         One kernel per feature and scale, all scales of a feature side by side.
-    features : array of shape (n_used,), optional
-        The columns that get kernels; all when None.
-    tolerance : float, optional
-        The largest error of a kernel value in `contract_rows`, between 0 and 1, where that is
-        faster than the exact sum. None, 0 and anything below 1e-13 mean exact sums only.
-    dtype : float64 or float32
-        Arithmetic and result of `combine`. Single precision is two to four times as fast, and right
-        to 1e-6 of the largest value.
 
     Examples
     --------
@@ -297,52 +299,22 @@ class PerFeatureGaussian(BaseKernelBank):
 
     kind = FeatureKernels
 
-    bandwidth: float | FloatArray | None = None
     scales: tuple[float, ...] = (1.0,)
-    features: IntArray | None = None
-    tolerance: float | None = 1e-6
-    dtype: DTypeLike = "float64"
 
     def __post_init__(self) -> None:
-        check_widths("PerFeatureGaussian", self.scales, self.bandwidth, "feature")
-        if self.tolerance is not None and not 0 <= self.tolerance < 1:
-            raise ValueError(
-                f"PerFeatureGaussian(tolerance={self.tolerance}) must be at least 0 and below 1. "
-                "Use None for exact sums, or leave it out for 1e-6."
-            )
-        if np.dtype(self.dtype) not in (np.float64, np.float32):
-            raise ValueError(
-                f"PerFeatureGaussian(dtype={self.dtype}) must be float64 or float32. Leave it out "
-                "for float64."
-            )
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+        check_scales("PerFeatureGaussian", self.scales, "feature")
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FeatureKernels:
         samples = check_vectors(X)
         n_features, n_scales = samples.shape[1], len(self.scales)
-        used = np.arange(n_features) if self.features is None else np.asarray(self.features)
-        if (
-            used.ndim != 1
-            or used.dtype.kind not in "iu"
-            or not np.isin(used, range(n_features)).all()
-        ):
-            raise ValueError(
-                f"PerFeatureGaussian(features={self.features}) must list columns of X, 0 to "
-                f"{n_features - 1}. Leave it out to use them all."
-            )
-        if self.bandwidth is None:
-            roots = root_mean_squared_difference(samples, sample_weight)[used]
-        else:
-            roots = read_roots("PerFeatureGaussian", self.bandwidth, used.size, "feature")
-        scales = np.tile(np.asarray(self.scales, dtype=np.float64), used.size)
+        roots = root_mean_squared_difference(samples, sample_weight)
+        scales = np.tile(np.asarray(self.scales, dtype=np.float64), n_features)
         return FeatureKernels(
             samples=samples,
-            columns=np.repeat(used, n_scales),
+            columns=np.repeat(np.arange(n_features), n_scales),
             rates=invert_roots(np.sqrt(scales) * np.repeat(roots, n_scales)),
             scales=scales,
             has_scales=n_scales > 1,
-            tolerance=self.tolerance,
-            precision=str(self.dtype),
         )
 
 
@@ -397,41 +369,19 @@ def invert_roots(roots: FloatArray) -> FloatArray:
     return np.divide(1.0, roots, out=np.zeros_like(roots), where=roots >= SMALLEST_ROOT)
 
 
-def check_widths(owner: str, scales: Any, bandwidth: Any, unit: str) -> None:
-    """Refuse scales and bandwidths of a bank that are not positive."""
+def check_scales(owner: str, scales: Any, unit: str) -> None:
+    """Refuse scales of a bank that are not positive."""
     array = np.asarray(scales, dtype=np.float64)
     if array.ndim != 1 or array.size == 0 or not np.all((array > 0) & (array < np.inf)):
         raise ValueError(
             f"{owner}(scales={scales}) must be a tuple of positive numbers, such as "
             f"(0.5, 1.0, 2.0). Use (1.0,) for one kernel per {unit}."
         )
-    if bandwidth is not None and not np.all(np.asarray(bandwidth) > 0):
-        raise ValueError(
-            f"{owner}(bandwidth={bandwidth}) must be positive. Leave it out to learn it from the "
-            "training part."
-        )
-
-
-def read_roots(owner: str, bandwidth: Any, n_widths: int, unit: str) -> FloatArray:
-    """The roots of bandwidths that were given, one for each of `n_widths` units."""
-    given = np.asarray(bandwidth, dtype=np.float64)
-    if given.shape not in ((), (n_widths,)):
-        raise ValueError(
-            f"{owner}(bandwidth=...) has shape {given.shape}, expected one number or "
-            f"({n_widths},): one per {unit}. Leave it out to learn it."
-        )
-    return np.sqrt(np.broadcast_to(given, (n_widths,)))
 
 
 def check_precision(name: str) -> None:
     """Raise unless this is a type of numbers to compute with."""
     require(name in ("float64", "float32"), "kernels are computed in float64 or float32")
-
-
-def invert_rates(rates: FloatArray) -> FloatArray:
-    """The squared widths of kernels; infinite where a rate is 0."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray((1.0 / rates) ** 2)
 
 
 def feature_major(X: FloatArray, columns: IntArray, rows: IntArray | None = None) -> FloatArray:
@@ -467,4 +417,196 @@ def _add_single(
         # does not depend on the other rows.
         centre = right.mean(axis=1, keepdims=True)
         left, right = ((values - centre).astype(np.float32) for values in (left, right))
-    loops._combine_single_inplace(total, weights.astype(np.float32), left, right, lower)
+    loops._combine_inplace(total, weights.astype(np.float32), rates, left, right, lower)
+
+
+# Sums over sparse rows
+
+
+class Grid(NamedTuple):
+    """A trapezoidal rule and the window of it that a sample keeps.
+
+    Few pairs of samples that share a row are merged and summed exactly. Many are summed by factors
+    of the kernels, ``K = Z Z'`` up to a tolerance. For u and v in units of the kernel's width,
+
+    ``exp(-(u - v)**2) = sqrt(4 / pi) * integral of exp(-2 (u - t)**2) exp(-2 (v - t)**2) dt``,
+
+    and the trapezoidal rule on the grid ``t = j h`` turns the integral into an inner product. By
+    Poisson's summation formula the rule is wrong by the factor ``1 + 2 exp(-pi**2 / (4 h**2))`` at
+    most (plus terms far smaller). A sample keeps only the n grid points nearest to it; those left
+    out are more than ``n h / 2`` away and carry ``sqrt(2) exp(-(n h)**2 / 2)`` at most, from either
+    side. Both errors are alike for ``h**2 = pi / (sqrt(2) n)``, and then
+    ``|K - Z Z'| <= (2 + sqrt(8)) exp(-pi n / sqrt(8))`` for every entry.
+
+    Nothing depends on the range of the data: a sample far from all others has a window of its own.
+    """
+
+    n_points: int  # the grid points nearest to a sample that its window contains at least; even
+    spacing: float  # of neighbouring grid points, in units of the kernel's width
+    scale: float  # the factor on every entry of Z
+    width: int  # the number of cells in a window, which starts at a multiple of `ALIGNMENT`
+
+
+def choose_grid(tolerance: float) -> Grid:
+    """The smallest window whose error is within the tolerance."""
+    needed = np.log((2.0 + np.sqrt(8.0)) / tolerance) * np.sqrt(8.0) / np.pi
+    n_points = max(ALIGNMENT, ALIGNMENT * int(np.ceil(needed / ALIGNMENT)))
+    spacing = float(np.sqrt(np.pi / (np.sqrt(2.0) * n_points)))
+    scale = float(np.sqrt(spacing * np.sqrt(4.0 / np.pi)))
+    return Grid(n_points, spacing, scale, n_points + ALIGNMENT)
+
+
+def place_on_grid(
+    values: FloatArray, rates: FloatArray, grid: Grid
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """Where the window of every sample starts, and where in its window the sample lies."""
+    starts, offsets = np.zeros(values.shape, dtype=np.int64), np.zeros(values.shape)
+    if values.size == 0:
+        return starts, offsets, np.full(rates.size, grid.width)
+    # The window begins n_points / 2 - 1 points before the grid point left of the sample.
+    lead = grid.n_points // 2 - 1
+    is_wide = np.zeros(rates.size, dtype=bool)
+    with loops._enough_threads(values.size):
+        limits = grid.spacing, lead, ALIGNMENT, WIDEST_SPAN
+        loops._place_narrow_inplace(is_wide, starts, offsets, values, rates, limits)
+    for kernel in np.flatnonzero(is_wide):
+        starts[kernel], offsets[kernel] = _place_in_groups(values[kernel], rates[kernel], grid)
+        offsets[kernel] += lead
+    return starts, offsets, starts.max(axis=1) + grid.width
+
+
+def _place_in_groups(values: FloatArray, rate: float, grid: Grid) -> tuple[IntArray, FloatArray]:
+    """First cells and offsets, measured within groups of samples whose windows may meet.
+
+    Groups are so far apart that the kernel between them is below the error of the grid.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    scale = 1.0 / grid.spacing
+    with np.errstate(over="ignore"):
+        is_first = np.append(True, np.diff(ordered) * rate * scale > grid.width)
+    group = np.cumsum(is_first) - 1
+    positions = (ordered - ordered[is_first][group]) * rate * scale
+    firsts = np.floor(positions / ALIGNMENT).astype(np.int64) * ALIGNMENT
+    sizes = firsts[np.append(is_first[1:], True)] + grid.width
+    starts, offsets = np.empty(values.size, dtype=np.int64), np.empty(values.size)
+    starts[order] = firsts + (np.cumsum(sizes) - sizes)[group]
+    offsets[order] = positions - firsts
+    return starts, offsets
+
+
+GRID = choose_grid(TOLERANCE)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows over samples and mixes of samples, with a weight each."""
+
+    rows: sp.csr_array  # (n_rows, n_samples + n_mixes)
+    weights: FloatArray  # (n_rows,) or (n_rows, n_sums)
+    mixes: sp.csr_array | None = None  # (n_mixes, n_samples): the last columns of `rows`
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples."""
+        return int((self.rows if self.mixes is None else self.mixes).shape[1])
+
+    @cached_property
+    def used(self) -> IntArray:
+        """The sorted samples that the rows and mixes name."""
+        is_used = np.zeros(self.rows.shape[1], dtype=bool)
+        is_used[self.rows.indices] = True
+        if self.mixes is not None:
+            is_used[self.mixes.indices] = True
+        return np.flatnonzero(is_used[: self.n_samples])
+
+    def on_used(self) -> SparseRows:
+        """The same rows over the used samples alone."""
+        n_mixes = 0 if self.mixes is None else self.mixes.shape[0]
+        kept = np.append(self.used, self.n_samples + np.arange(n_mixes))
+        mixes = None if self.mixes is None else _renumber(self.mixes, self.used)
+        return SparseRows(_renumber(self.rows, kept), self.weights, mixes)
+
+
+def merged_pairs(
+    rows: SparseRows, grid: Grid, n_kernels: int
+) -> tuple[float, FloatArray, IntArray, IntArray] | None:
+    """``rows' diag(weights) rows`` as its trace and the pairs above its diagonal.
+
+    None where summing over these pairs is not the cheaper way.
+    """
+    # A mix of samples, or a row of them, fills about two windows of the grid.
+    lengths, n_windows = np.ones(rows.rows.shape[1]), rows.rows.nnz + 2 * rows.rows.shape[0]
+    if rows.mixes is not None:
+        lengths[rows.n_samples :] = np.diff(rows.mixes.indptr)
+        n_windows += rows.mixes.nnz + np.count_nonzero(rows.rows.indices >= rows.n_samples)
+    sizes = rows.rows.astype(bool).astype(np.float64) @ lengths
+    merge_work = MERGE_WORK * float(sizes @ sizes)
+    grid_work = float(grid.width * (CELL_WORK * n_windows + FILL_WORK * rows.used.size))
+    few = max(FEW_PAIRS, FEW_SUMMED // max(1, n_kernels))
+    if merge_work > max(MERGE_KERNELS * grid_work, MERGE_WORK * few):
+        return None
+    whole = join_mixes(rows.rows, rows.mixes)
+    matrix = sp.csr_array(whole.T @ (whole * rows.weights[:, np.newaxis]))
+    upper = sp.coo_array(sp.triu(matrix, 1))
+    if upper.nnz > max(grid_work, few):
+        return None
+    left, right = (index.astype(np.intp) for index in upper.coords)
+    return float(matrix.trace()), 2.0 * upper.data, left, right
+
+
+def sum_rows_on_grid(
+    rows: SparseRows, values: FloatArray, rates: FloatArray, grid: Grid
+) -> FloatArray:
+    """``sum_i w_i r_i K_l r_i'`` with every kernel in factors on the grid."""
+    # What is not a number must not become the index of a cell.
+    is_finite = np.isfinite(values).all(axis=1) & np.isfinite(rates)
+    if not is_finite.all():
+        values = np.where(is_finite[:, np.newaxis], values, 0.0)
+        rates = np.where(is_finite, rates, 0.0)
+    starts, offsets, n_cells = place_on_grid(values, rates, grid)
+    weights = rows.weights if rows.weights.ndim == 2 else rows.weights[:, np.newaxis]
+    sums = np.empty((rates.size, weights.shape[1]))
+    for chosen, part in _split_by_span(rows, n_cells, grid):
+        found = np.empty((chosen.size, sums.shape[1]))
+        most_cells = int(n_cells[chosen].max(initial=0))
+        # Windows of samples, then of mixes.
+        n_columns = values.shape[1], 0 if part.mixes is None else part.mixes.shape[0]
+        sizes = np.repeat([grid.width, most_cells], n_columns)
+        places = np.concatenate(([0], np.cumsum(sizes)))
+        with loops._enough_threads(chosen.size * part.rows.nnz * grid.width):
+            windows = places, most_cells, grid.width, grid.spacing, grid.scale
+            placed = starts[chosen], offsets[chosen]
+            parts = _csr_parts(part.rows), weights, _csr_parts(part.mixes)
+            loops._sum_rows_inplace(found, *parts, placed, windows)
+        sums[chosen] = found
+    sums[~is_finite] = np.nan
+    return sums.reshape(rates.size, *rows.weights.shape[1:])
+
+
+def _split_by_span(
+    rows: SparseRows, n_cells: IntArray, grid: Grid
+) -> list[tuple[IntArray, SparseRows]]:
+    """Which kernels keep the mixes, and which are cheaper with the mixes written out."""
+    if rows.mixes is None:
+        return [(np.arange(n_cells.size), rows)]
+    # A mix takes all cells at most; written out, it takes one window per sample.
+    is_narrow = n_cells * rows.mixes.shape[0] <= grid.width * rows.mixes.nnz
+    parts = [(np.flatnonzero(is_narrow), rows)]
+    if not is_narrow.all():
+        whole = join_mixes(rows.rows, rows.mixes)
+        parts.append((np.flatnonzero(~is_narrow), SparseRows(whole, rows.weights)))
+    return [(chosen, part) for chosen, part in parts if chosen.size]
+
+
+def _csr_parts(array: sp.csr_array | None) -> tuple[IntArray, IntArray, FloatArray]:
+    if array is None:
+        return np.zeros(1, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0)
+    return array.indptr.astype(np.intp), array.indices.astype(np.intp), array.data
+
+
+def _renumber(array: sp.csr_array, kept: IntArray) -> sp.csr_array:
+    places = np.zeros(array.shape[1], dtype=np.intp)
+    places[kept] = np.arange(kept.size)
+    indices = places[array.indices]
+    return sp.csr_array((array.data, indices, array.indptr), shape=(array.shape[0], kept.size))

@@ -1,24 +1,43 @@
-"""Data that is wider than memory: features are read from where they are, a block at a time.
+"""Data that is larger than memory: read from where it is, a block at a time.
 
-A `ColumnSource` stands in for a 2-D array of samples. ``source[rows]`` is a view of some samples
-that reads nothing, ``source[rows, columns]`` reads that part as an array of float64. Banks that
-read a few columns at a time, such as `PerFeatureGaussian`, need no more than this.
+A `ColumnSource` stands in for a 2-D array of samples with many features. ``source[rows]`` is a view
+of some samples that reads nothing, ``source[rows, columns]`` reads that part as an array of
+float64. Banks that read a few columns at a time, such as `PerFeatureGaussian`, need no more.
+
+`BlockSamples` are many samples in blocks of rows, on other machines or in a file: functions go to
+them, results come back.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import mmap
 import pathlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from imkpl._typing import IntArray
-from imkpl.kernels.forms import largest_copy
+from imkpl._typing import FloatArray, IntArray
+from imkpl.kernels.forms import (
+    Groups,
+    check_magnitude,
+    find_ranges,
+    largest_copy,
+    measure_distances,
+    rank_keys,
+    rank_rows,
+)
+
+if TYPE_CHECKING:
+    from imkpl.kernels.base import Kernels
+
+# Places of some samples among those asked for, and the result of a function of them.
+Found: TypeAlias = tuple[IntArray, Any]
 
 # Up to this number of distinct samples, a fit learns from all of them unless it is told not to.
 MAX_EXACT = 10_000
@@ -175,18 +194,7 @@ def _forget_mapped(array: np.memmap[Any, Any]) -> None:
 
 
 class SparseColumns(ColumnSource):
-    """Columns of a sparse matrix; what is not stored is zero.
-
-    Parameters
-    ----------
-    matrix : sparse matrix or array of shape (n_samples, n_features)
-        Kept in compressed columns.
-
-    Examples
-    --------
-    >>> SparseColumns(sp.eye_array(3))[:, [1]].ravel()
-    array([0., 1., 0.])
-    """
+    """Columns of a sparse matrix; what is not stored is zero."""
 
     def __init__(self, matrix: Any) -> None:
         super().__init__(matrix.shape[0], matrix.shape[1])
@@ -233,11 +241,6 @@ class ParquetColumns(ColumnSource):
                 "pip install 'imkpl[parquet]'."
             ) from error
         self.path = pathlib.Path(path)
-        if not self.path.is_file():
-            raise FileNotFoundError(
-                f"There is no file {str(path)!r}, expected a Parquet file with one column per "
-                "feature. Check the path."
-            )
         self._file = parquet.ParquetFile(self.path)
         stored = self._file.schema_arrow.names
         names = list(stored if columns is None else columns)
@@ -251,22 +254,26 @@ class ParquetColumns(ColumnSource):
 
     def _read(self, columns: IntArray) -> Any:
         names = [self.feature_names[i] for i in columns] if self.feature_names else []
-        table = self._file.read(columns=sorted(set(names)))
-        return np.column_stack([table.column(name).to_numpy() for name in names])
+        return _stack_columns(self._file.read(columns=sorted(set(names))), names)
 
     def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, Any]]:
         """The first row and the values of every block that has some of the sorted rows."""
-        names, metadata = self.feature_names or [], self._file.metadata
-        step, start = max(1, BLOCK_VALUES // max(1, len(names))), 0
-        everyone = np.arange(len(names))
+        names, metadata, start = self.feature_names or [], self._file.metadata, 0
+        step = max(1, BLOCK_VALUES // max(1, len(names)))
+
+        def is_wanted(n_rows: int) -> bool:
+            return bool(np.diff(np.searchsorted(wanted, [start, start + n_rows]))[0])
+
         for group in range(metadata.num_row_groups):
-            end = start + metadata.row_group(group).num_rows
-            if np.searchsorted(wanted, start) < np.searchsorted(wanted, end):
-                for batch in self._file.iter_batches(step, row_groups=[group], columns=names):
-                    if np.searchsorted(wanted, start) < np.searchsorted(wanted, start + len(batch)):
-                        yield start, self._check_finite(_as_rows(batch, names), everyone)
-                    start += len(batch)
-            start = end
+            n_rows = metadata.row_group(group).num_rows
+            if not is_wanted(n_rows):
+                start += n_rows
+                continue
+            for batch in self._file.iter_batches(step, row_groups=[group], columns=names):
+                if is_wanted(len(batch)):
+                    block = _stack_columns(batch, names)
+                    yield start, self._check_finite(block, np.arange(len(names)))
+                start += len(batch)
 
     def split(self, target: str) -> tuple[ParquetColumns, Any]:
         """All columns but `target` as features, and that one as an array of labels."""
@@ -278,12 +285,9 @@ class ParquetColumns(ColumnSource):
         return features, labels if self._rows is None else labels[self._rows]
 
 
-def _as_rows(batch: Any, names: Sequence[str]) -> Any:
-    """A batch of a Parquet file as rows of numbers; missing cells become NaN."""
-    rows = np.empty((len(batch), len(names)))
-    for place, name in enumerate(names):
-        rows[:, place] = batch.column(name).to_numpy(zero_copy_only=False)
-    return rows
+def _stack_columns(part: Any, names: Sequence[str]) -> FloatArray:
+    """Columns of a part of a Parquet file as rows of numbers; missing cells become NaN."""
+    return np.column_stack([np.asarray(part.column(name), dtype=np.float64) for name in names])
 
 
 def as_source(X: Any) -> ColumnSource | None:
@@ -314,3 +318,237 @@ def has_row_blocks(source: ColumnSource) -> bool:
     can_be = isinstance(source, ArrayColumns | ParquetColumns)
     has_many_rows = len(source) > max(MAX_EXACT, source.shape[1])
     return can_be and has_many_rows and bool(np.all(np.diff(source.rows) > 0))
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSamples(ABC):
+    """Rows of numbers that are never in one place.
+
+    ``X.view(indices)`` is a view of the listed samples in that order and moves no data.
+    ``X[indices]`` brings them here as an array.
+    """
+
+    rows: IntArray  # rows in view
+    all_digests: Any  # (n_rows, 2): 128 bits per row, equal for equal rows only
+    all_ranges: Any  # (n_features, 2): minimum and maximum
+
+    is_read_in_parts: ClassVar[bool] = True
+    # Whether samples are on other machines, so that some of them must stand for all.
+    is_remote: ClassVar[bool] = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples in view and number of features."""
+        return int(self.rows.size), int(self.all_ranges.shape[0])
+
+    @property
+    def ranges(self) -> FloatArray:
+        """The least and the largest number of every column, of shape (n_features, 2)."""
+        return np.asarray(self.all_ranges)
+
+    @abstractmethod
+    def distribute(self, kernels: Kernels) -> Kernels:
+        """The same kernels, computed by the same machines."""
+
+    def view(self, indices: Any) -> Self:
+        """The listed samples, where they are."""
+        return replace(self, rows=self.rows[indices])
+
+    @abstractmethod
+    def map(
+        self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
+    ) -> list[Found]:
+        """``function(block, *common, *per_row)`` of every part, computed where the part lies."""
+
+    def map_in_steps(
+        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
+    ) -> list[Found]:
+        """A function of the listed samples, `step` of them at a time, where they are."""
+        return self.view(rows).map(InSteps(function, step), per_row=per_row)
+
+    def __getitem__(self, indices: Any) -> FloatArray:
+        wanted, places = np.unique(np.asarray(indices, dtype=np.intp), return_inverse=True)
+        found = self.view(wanted).map(np.asarray)
+        return np.asarray(join_rows(found, (wanted.size, self.shape[1]))[places])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def find_equal(self, labels: IntArray) -> Groups:
+        """The first of equal samples of a class, in sorted order, and the place of every sample.
+
+        The order is that of samples in memory: from the middle of all columns outwards, then by
+        class, first column, second column, ... Digests tell which samples are equal.
+        """
+        groups = rank_keys([labels, *self.all_digests[self.rows].T])
+        first = np.unique(groups, return_index=True)[1]
+        distinct = self.view(first)
+
+        def fetch(rows: IntArray, columns: IntArray) -> FloatArray:
+            found = distinct.view(rows).map(_columns_of, columns)
+            return join_rows(found, (rows.size, columns.size))
+
+        varying = np.flatnonzero(self.ranges[:, 0] < self.ranges[:, 1])
+        ranks = rank_rows(labels[first], varying, fetch)
+        ends = np.array([found for _, found in distinct.map(find_ranges)])
+        used = np.stack([ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)], axis=1)
+        keys = join_rows(distinct.map(measure_distances, used), (first.size, 2))
+        order = np.lexsort([ranks, *keys.T[::-1]])
+        return first[order], np.argsort(order)[groups]
+
+    def root_mean_squared_difference(self, shares: FloatArray) -> FloatArray:
+        """The root of the mean squared difference of each feature over all ordered pairs.
+
+        In three passes: largest value, mean, and variance. Only numbers per feature are moved.
+        """
+        present = np.flatnonzero(shares)
+        samples, shares = self.view(present), shares[present]
+        # Relative to one of the samples, a constant feature is exactly zero.
+        origin = samples[[0]][0]
+        largest = np.max([values for _, values in samples.map(_find_largest, origin)], axis=0)
+        scale = np.where(largest > 0, largest, 1.0)
+
+        def sum_moments(mean: FloatArray) -> FloatArray:
+            found = samples.map(_sum_moments, origin, scale, mean, per_row=(shares,))
+            return sum_long(np.array([sums for _, sums in found]), axis=0)
+
+        mean, _ = sum_moments(np.zeros(origin.size))
+        # The second pass corrects the rounding of the mean.
+        rest, squares = sum_moments(mean)
+        variance = np.maximum(squares - rest**2, 0)
+        return np.where(largest > 0, largest * np.sqrt(2.0 * variance), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks(BlockSamples):
+    """Rows of an array or of a file on this machine, read a block at a time.
+
+    Digests and ranges are None until `summarized`.
+    """
+
+    source: Any  # has `rows`, `shape` and `row_blocks`, as `ArrayColumns`
+
+    is_remote: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, source: Any) -> RowBlocks:
+        """The rows of a source that are in its view; nothing is read yet."""
+        return cls(source.rows, None, None, source)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.rows.size), self.source.shape[1]
+
+    @property
+    def ranges(self) -> FloatArray:
+        if self.all_ranges is not None:
+            return np.asarray(self.all_ranges)
+        return join_ranges([ranges for _, ranges in self.map(_find_ranges)])
+
+    def summarized(self) -> Self:
+        """The same with digests and ranges, after one pass over the samples in view."""
+        digests, ranges = np.zeros((int(self.rows.max()) + 1, 2), dtype=np.uint64), []
+        for places, (found, own, _) in self.map(summarize):
+            digests[self.rows[places]] = found
+            ranges.append(own)
+        joined = join_ranges(ranges)
+        check_magnitude(float(np.abs(joined).max()))
+        return replace(self, all_digests=digests, all_ranges=joined)
+
+    def distribute(self, kernels: Kernels) -> Kernels:
+        return kernels
+
+    def map(
+        self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
+    ) -> list[Found]:
+        order = np.argsort(self.rows, kind="stable")
+        rows = self.rows[order]
+        found: list[Found] = []
+        for start, block in self.source.row_blocks(rows):
+            first, last = np.searchsorted(rows, [start, start + len(block)])
+            places, local = order[first:last], rows[first:last] - start
+            # A whole block needs no copy.
+            part = block if local.size == len(block) and local[0] == 0 else block[local]
+            values = [values[places] for values in per_row]
+            found.append((places, function(part, *common, *values)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class InSteps:
+    """A function of a part of the samples, computed `step` of them at a time."""
+
+    function: Callable[..., Any]
+    step: int
+
+    @property
+    def __name__(self) -> str:
+        """The name of the function, under which Dask lists its tasks."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, samples: Any, *per_row: Any) -> Any:
+        """One row of the result per sample, dense or CSR."""
+        cuts = [slice(start, start + self.step) for start in range(0, len(samples), self.step)]
+        found = [self.function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]
+        return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
+
+
+def map_in_order(samples: Any, function: Callable[[Any], Any], step: int) -> list[Any]:
+    """A function of all samples, `step` of them at a time, or a block of a file at a time."""
+    if isinstance(samples, BlockSamples):
+        return [found for _, found in samples.map(function)]
+    return [function(samples[start : start + step]) for start in range(0, len(samples), step)]
+
+
+def summarize(block: FloatArray) -> tuple[Any, FloatArray, IntArray]:
+    """Digests of the rows, minimum and maximum of every column, and columns that are not finite."""
+    # Adding zero turns -0 into 0.
+    lines = b"".join(hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in block + 0.0)
+    digests = np.frombuffer(lines, dtype=np.uint64).reshape(-1, 2)
+    return digests, _find_ranges(block), np.flatnonzero(~np.isfinite(block).all(axis=0))
+
+
+def join_ranges(ranges: Sequence[FloatArray]) -> FloatArray:
+    """The ranges of all parts together, of shape (n_features, 2)."""
+    return np.stack([np.min(ranges, axis=0)[0], np.max(ranges, axis=0)[1]], axis=1)
+
+
+def _find_ranges(block: FloatArray) -> FloatArray:
+    return np.stack([block.min(axis=0, initial=np.inf), block.max(axis=0, initial=-np.inf)])
+
+
+def join_rows(found: list[Found], shape: tuple[int, ...]) -> FloatArray:
+    """Results with one row per sample, in the order of the samples."""
+    joined = np.empty(shape)
+    for places, values in found:
+        joined[places] = values
+    return joined
+
+
+def sum_long(terms: FloatArray, axis: int) -> FloatArray:
+    """A sum in extended precision where the platform has it, rounded once.
+
+    So a sum over parts is a sum over all samples, usually to the last bit.
+    """
+    return np.asarray(terms.sum(axis=axis, dtype=np.longdouble), dtype=np.float64)
+
+
+def _find_largest(block: FloatArray, origin: FloatArray) -> FloatArray:
+    return np.asarray(np.abs(block - origin).max(axis=0))
+
+
+def _sum_moments(
+    block: FloatArray, origin: FloatArray, scale: FloatArray, mean: FloatArray, shares: FloatArray
+) -> FloatArray:
+    """Weighted sums of the values and of their squares, about a mean."""
+    values, weights = block - origin, shares[:, np.newaxis]
+    values /= scale
+    values -= mean
+    total = (values * weights).sum(axis=0, dtype=np.longdouble)
+    values *= values
+    values *= weights
+    return np.stack([total, values.sum(axis=0, dtype=np.longdouble)])
+
+
+def _columns_of(block: FloatArray, columns: IntArray) -> FloatArray:
+    return np.ascontiguousarray(block[:, columns])

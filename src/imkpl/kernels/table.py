@@ -19,7 +19,14 @@ from imkpl.kernels.base import (
     check_sample_weight,
     inside,
 )
-from imkpl.kernels.forms import Form, Groups, find_ranges, group_rows, ordered_records, validate
+from imkpl.kernels.forms import (
+    Form,
+    Groups,
+    group_rows,
+    order_groups,
+    ordered_records,
+    validate,
+)
 from imkpl.kernels.per_feature import (
     FeatureKernels,
     check_precision,
@@ -44,12 +51,10 @@ class TableKernels(ColumnwiseKernels):
     is_mark: BoolArray  # whether a kernel compares only if the cell is missing
     fills: FloatArray  # the number that stands for a missing one
     categories: tuple[Vocabulary | None, ...]  # those in training; None for numbers, marks
-    labels: tuple[str, ...]  # names of the kernels
-    tolerance: float | None = 1e-6  # as in `FeatureKernels`
     precision: str = "float64"
 
     input_kind: ClassVar[str] = "tables"
-    per_kernel = ("columns", "is_mark", "rates", "fills", "categories", "labels")
+    per_kernel = ("columns", "is_mark", "rates", "fills", "categories")
     sample_type: ClassVar[Any] = Table
     has_unit_diagonal = True
 
@@ -70,7 +75,6 @@ class TableKernels(ColumnwiseKernels):
             columns=np.arange(self.n_kernels),
             rates=self.rates,
             scales=np.ones(self.n_kernels),
-            tolerance=self.tolerance,
             precision=self.precision,
         )
 
@@ -98,11 +102,11 @@ class TableKernels(ColumnwiseKernels):
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """The column's name, and "`name` is missing" for the kernels that compare just that."""
-        if feature_names is None:
-            return list(self.labels)
-        kinds = zip(self.kernel_columns.tolist(), self.is_mark.tolist(), strict=True)
-        names = ((str(feature_names[column]), is_mark) for column, is_mark in kinds)
-        return [mark_name(name) if is_mark else name for name, is_mark in names]
+        columns, names = self.kernel_columns, feature_names
+        if names is None:
+            columns, names = self.columns, self.samples.names
+        kinds = zip(columns.tolist(), self.is_mark.tolist(), strict=True)
+        return [f"{names[c]} is missing" if is_mark else str(names[c]) for c, is_mark in kinds]
 
     def select(self, indices: ArrayLike) -> Self:
         return super().select(indices)._computed_by(self.features.select(indices))
@@ -143,7 +147,7 @@ class TableKernels(ColumnwiseKernels):
     def find_equal(cls, samples: Table, rows: IntArray, labels: IntArray) -> Groups:
         # Missing cells are equal, but NaN are not; a table has no infinite numbers.
         cells = np.where(np.isnan(samples.values), np.inf, samples.values)
-        return group_rows(cells, rows, labels)
+        return order_groups(samples.values, rows, group_rows(cells, rows, labels))
 
     def cells(self, row: int) -> list[Any] | None:
         """What each kernel reads in a row: the cell, or whether it is missing."""
@@ -157,10 +161,10 @@ class TableKernels(ColumnwiseKernels):
     def vocabularies(self) -> Sequence[Vocabulary | None]:
         return self.categories
 
-    def ranges(self) -> FloatArray:
+    def numbers(self) -> FloatArray:
         used = self.samples[:, np.unique(self.columns)]
         is_number = [column.categories is None for column in used.columns]
-        return find_ranges(np.where(is_number, used.values, np.nan))
+        return np.where(is_number, used.values, np.nan)
 
     def keys(self, samples: Table | None = None) -> list[bytes]:
         table = self.samples if samples is None else samples
@@ -215,11 +219,6 @@ class PerColumn(BaseKernelBank):
     column that is constant in the training part, also one without any cell, gets the constant
     kernel 1: it cannot separate anything, and a new value at prediction time is not penalised.
 
-    Parameters
-    ----------
-    categorical : sequence of str and int, optional
-        Columns of numbers to compare as categories, such as codes: by name, or by place.
-
     Notes
     -----
     Categories are numbered, and the overlap kernel is computed as a Gaussian kernel so narrow that
@@ -241,86 +240,43 @@ class PerColumn(BaseKernelBank):
 
     kind = TableKernels
 
-    categorical: Sequence[str | int] | None = None
-
-    def __post_init__(self) -> None:
-        listed = self.categorical
-        is_list = listed is None or (not isinstance(listed, str) and np.ndim(listed) == 1)
-        kinds = str | int | np.integer
-        if not is_list or any(isinstance(k, bool) or not isinstance(k, kinds) for k in self._keys):
-            raise ValueError(
-                f"PerColumn(categorical={listed!r}) must be a list of names or places of columns, "
-                "such as ['code', 3]. Leave it out to compare numbers as numbers."
-            )
-
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> TableKernels:
-        table = read_table(X)
-        return learn_columns(table, sample_weight, self._find_categorical(table))
-
-    @property
-    def _keys(self) -> tuple[Any, ...]:
-        return () if self.categorical is None else tuple(self.categorical)
-
-    def _find_categorical(self, table: Table) -> BoolArray:
-        """Which columns are compared as categories."""
-        is_category = np.array([column.categories is not None for column in table.columns])
-        for key in self._keys:
-            place = table.names.index(key) if key in table.names else key
-            if isinstance(place, str) or not 0 <= place < len(table.columns):
-                raise ValueError(
-                    f"PerColumn(categorical=...) lists {key!r}, expected names of columns or "
-                    f"places from 0 to {len(table.columns) - 1}. The columns are "
-                    f"{', '.join(table.names[:10])}{', ...' if len(table.names) > 10 else ''}."
-                )
-            is_category[place] = True
-        return is_category
-
-
-def learn_columns(
-    samples: Table, sample_weight: ArrayLike | None, is_category: BoolArray
-) -> TableKernels:
-    """Kernels on a table, one per column and one more for every column with missing cells."""
-    shares = check_sample_weight(sample_weight, len(samples))
-    used = np.flatnonzero(shares)
-    is_missing = np.isnan(samples.values[used])
-    n_columns = samples.shape[1]
-    roots, fills = np.zeros(n_columns), np.zeros(n_columns)
-    vocabularies: list[Vocabulary | None] = [None] * n_columns
-    whole = np.flatnonzero(~is_category & ~is_missing.any(axis=0))
-    # All at once and with the weights as given, as PerFeatureGaussian does: to the last bit.
-    roots[whole] = root_mean_squared_difference(samples.values[:, whole], sample_weight)
-    table, shares = samples[used], shares[used]
-    for column in range(n_columns):
-        if is_category[column]:
-            codes = np.unique(table.values[:, column])
-            categories = tuple(table.columns[column].show(code) for code in codes)
-            vocabularies[column] = categories
-            # One category is constant, and another one at prediction time is not penalised.
-            roots[column] = 1.0 / OVERLAP_RATE if len(categories) > 1 else 0.0
-            continue
-        _require_numbers(table, column)
-        seen = np.flatnonzero(~is_missing[:, column])
-        values = table.values[seen, column]
-        if seen.size:
-            fills[column] = weighted_median(values, shares[seen])
-        if 0 < seen.size < len(table):
-            roots[column] = root_mean_squared_difference(values[:, np.newaxis], shares[seen])[0]
-    marked = np.flatnonzero(is_missing.any(axis=0))
-    varies = ~is_missing[:, marked].all(axis=0)
-    return TableKernels(
-        samples=samples,
-        columns=np.concatenate([np.arange(n_columns), marked]),
-        is_mark=np.repeat([False, True], [n_columns, marked.size]),
-        rates=np.concatenate([invert_roots(roots), np.where(varies, OVERLAP_RATE, 0.0)]),
-        fills=np.concatenate([fills, np.zeros(marked.size)]),
-        categories=(*vocabularies, *[None] * marked.size),
-        labels=(*table.names, *(mark_name(table.names[column]) for column in marked)),
-    )
-
-
-def mark_name(name: str) -> str:
-    """The name of the kernel that compares only if a cell is missing."""
-    return f"{name} is missing"
+        samples = read_table(X)
+        shares = check_sample_weight(sample_weight, len(samples))
+        used = np.flatnonzero(shares)
+        is_category = np.array([column.categories is not None for column in samples.columns])
+        is_missing = np.isnan(samples.values[used])
+        n_columns = samples.shape[1]
+        roots, fills = np.zeros(n_columns), np.zeros(n_columns)
+        vocabularies: list[Vocabulary | None] = [None] * n_columns
+        whole = np.flatnonzero(~is_category & ~is_missing.any(axis=0))
+        # All at once and with the weights as given, as PerFeatureGaussian does: to the last bit.
+        roots[whole] = root_mean_squared_difference(samples.values[:, whole], sample_weight)
+        table, shares = samples[used], shares[used]
+        for column in range(n_columns):
+            if is_category[column]:
+                codes = np.unique(table.values[:, column])
+                categories = tuple(table.columns[column].show(code) for code in codes)
+                vocabularies[column] = categories
+                # One category is constant, and another one at prediction time is not penalised.
+                roots[column] = 1.0 / OVERLAP_RATE if len(categories) > 1 else 0.0
+                continue
+            seen = np.flatnonzero(~is_missing[:, column])
+            values = table.values[seen, column]
+            if seen.size:
+                fills[column] = weighted_median(values, shares[seen])
+            if 0 < seen.size < len(table):
+                roots[column] = root_mean_squared_difference(values[:, np.newaxis], shares[seen])[0]
+        marked = np.flatnonzero(is_missing.any(axis=0))
+        varies = ~is_missing[:, marked].all(axis=0)
+        return TableKernels(
+            samples=samples,
+            columns=np.concatenate([np.arange(n_columns), marked]),
+            is_mark=np.repeat([False, True], [n_columns, marked.size]),
+            rates=np.concatenate([invert_roots(roots), np.where(varies, OVERLAP_RATE, 0.0)]),
+            fills=np.concatenate([fills, np.zeros(marked.size)]),
+            categories=(*vocabularies, *[None] * marked.size),
+        )
 
 
 def weighted_median(values: FloatArray, weights: FloatArray) -> float:

@@ -10,52 +10,63 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.predictor import FORBIDDEN, Encoder, Predictor, squared_residuals
+from imkpl.model.predictor import FORBIDDEN, Predictor, find_novelty
 
 
 @dataclass(frozen=True, eq=False)
 class CalibrationSamples:
-    """Training samples by which scores are turned into probabilities."""
+    """Training samples by which scores become probabilities, each left out of the model."""
 
     similarities: FloatArray  # (n_samples, n_prototypes) inner products with the prototypes
-    left_out: FloatArray  # the same, each sample's own part in the prototypes taken out
+    resemblances: FloatArray  # the same with prototypes minus contrasts
     labels: IntArray
     sample_weight: FloatArray
+    novelty: FloatArray | None = None  # (n_samples,), if it is known
 
     def usable(self, prototype_classes: IntArray) -> CalibrationSamples:
         """The samples whose class has a prototype left without them."""
         is_own = prototype_classes == self.labels[:, np.newaxis]
-        keep = np.any(is_own & (self.left_out > FORBIDDEN), axis=1)
+        keep = np.any(is_own & (self.similarities > FORBIDDEN), axis=1)
         return CalibrationSamples(
             self.similarities[keep],
-            self.left_out[keep],
+            self.resemblances[keep],
             self.labels[keep],
             self.sample_weight[keep],
+            None if self.novelty is None else self.novelty[keep],
         )
 
 
-def leave_one_out_similarities(
-    similarities: FloatArray,
-    prototypes: sp.csr_array,
-    squares: FloatArray,
-    multiplicity: FloatArray,
-) -> FloatArray:
+def leave_out(prototypes: sp.csr_array, kernel: FloatArray) -> FloatArray:
     """Similarity of each training sample to the prototypes, its own part in them taken out.
 
     Without sample i, of squared norm k_i, a unit-norm prototype u has the squared norm
     ``1 - 2 u_i s_i + u_i^2 k_i`` and the similarity ``s_i - u_i k_i`` to it, where ``s_i`` is the
-    full one. A prototype that consists of the sample alone may not be used. Where a sample stands
-    for two or more, leaving one out leaves the others in the prototypes, and nothing changes.
+    full one. A prototype that consists of the sample alone may not be used.
     """
-    left = similarities.copy()
+    left = np.ascontiguousarray((prototypes @ kernel).T)
     entries = prototypes.tocoo()
-    is_last = multiplicity[entries.coords[1]] < 2
-    owners, samples = (places[is_last] for places in entries.coords)
-    part, full, square = entries.data[is_last], similarities[samples, owners], squares[samples]
+    owners, samples = entries.coords
+    part, full, square = entries.data, left[samples, owners], np.diagonal(kernel)[samples]
     norms = 1 - 2 * part * full + part**2 * square
-    is_alone = np.diff(prototypes.indptr)[owners] == 1
-    rest = (full - part * square) / np.sqrt(np.where(is_alone | (norms <= 0), 1.0, norms))
-    left[samples, owners] = np.where(is_alone | (norms <= 0), FORBIDDEN, rest)
+    is_alone = (np.diff(prototypes.indptr)[owners] == 1) | (norms <= 0)
+    rest = (full - part * square) / np.sqrt(np.where(is_alone, 1.0, norms))
+    left[samples, owners] = np.where(is_alone, FORBIDDEN, rest)
+    return left
+
+
+def leave_out_novelty(kernel: FloatArray, support: IntArray) -> FloatArray:
+    """The novelty of training samples for a model whose support they are not in."""
+    left = kernel[:, support]
+    left[support, np.arange(support.size)] = FORBIDDEN
+    return find_novelty(left)
+
+
+def leave_out_contrasts(contrasts: sp.csr_array, kernel: FloatArray) -> FloatArray:
+    """Inner products of training samples with the contrasts, their own part in them taken out."""
+    left = np.ascontiguousarray((contrasts @ kernel).T)
+    entries = contrasts.tocoo()
+    owners, samples = entries.coords
+    left[samples, owners] -= entries.data * np.diagonal(kernel)[samples]
     return left
 
 
@@ -64,12 +75,16 @@ LOG_RANGE = (-1.0, 8.0)
 
 
 def calibrate(predictor: Predictor, samples: CalibrationSamples) -> float:
-    """The temperature: the factor t for which ``softmax(t * scores)`` has the smallest log loss."""
-    labels = samples.labels
+    """The temperature for samples that had no part in the model."""
+    scores = predictor.score(samples.resemblances)
+    return find_temperature(scores, samples.labels, samples.sample_weight)
+
+
+def find_temperature(scores: FloatArray, labels: IntArray, sample_weight: FloatArray) -> float:
+    """The factor t for which ``softmax(t * scores)`` has the smallest log loss."""
     if labels.size == 0:
         return 1.0
-    scores = predictor.score(samples.left_out)
-    weight = samples.sample_weight / samples.sample_weight.sum()
+    weight = sample_weight / sample_weight.sum()
     # One pseudo-sample, so that scores without any error do not give probabilities of one.
     smooth = 1.0 / (labels.size + 2.0)
 
@@ -82,15 +97,15 @@ def calibrate(predictor: Predictor, samples: CalibrationSamples) -> float:
     return float(np.exp(found.x))
 
 
-# The share of the training weight whose reconstruction error counts as usual.
-USUAL = 0.99
+# The share of the training weight whose novelty counts as usual, and the largest usual novelty:
+# less than 1, which is that of values far outside of training.
+USUAL, MOST_NOVEL = 0.99, 1 - 1e-9
 
 
-def find_novelty_threshold(encoder: Encoder, samples: CalibrationSamples) -> float:
-    """The error that the `USUAL` share stays within, coded without their own part in prototypes."""
-    if samples.labels.size == 0:
-        return 1.0
-    codes = encoder.encode(samples.left_out)
-    errors = squared_residuals(codes, samples.left_out, encoder.gram)
-    weight = samples.sample_weight
-    return float(np.quantile(errors, USUAL, weights=weight, method="inverted_cdf"))
+def find_novelty_threshold(samples: CalibrationSamples) -> float:
+    """The novelty that the `USUAL` share stays within."""
+    novelty, weights = samples.novelty, samples.sample_weight
+    if novelty is None or novelty.size == 0:
+        return MOST_NOVEL
+    usual = np.quantile(novelty, USUAL, weights=weights, method="inverted_cdf")
+    return min(float(usual), MOST_NOVEL)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.model.calibration import CalibrationSamples, leave_one_out_similarities
+from imkpl.model.calibration import CalibrationSamples, leave_out
 from imkpl.model.problem import Problem, State, check_varying
 from imkpl.model.votes import find_sharpness
 
@@ -57,8 +57,8 @@ CONSTANT = 1 - 1e-12
 
 def cover(
     problem: Problem, weights: FloatArray, n_prototypes: int, kernel: FloatArray | None = None
-) -> tuple[Problem, State]:
-    """The state before the first round, without codes, and the problem with its sharpness."""
+) -> State:
+    """The state before the first round, without codes and contrasts."""
     if kernel is None:
         kernel = problem.combine(weights)
         check_varying(bool(kernel.min() < CONSTANT))
@@ -69,23 +69,26 @@ def cover(
     if problem.kernels.default_sparsity is None and problem.sparsity >= n_samples:
         # Documents say little one by one, as no two are alike.
         prototypes = spread_prototypes(problem, kernel, seeds)
-    codes = sp.csr_array((n_samples, seeds.size))
-    state = State(prototypes, codes, weights, kernel, log_strengths=np.zeros(seeds.size))
-    return (sharpen(problem, state) if problem.settings.decision == "votes" else problem), state
-
-
-def sharpen(problem: Problem, state: State) -> Problem:
-    """The problem with the sharpness at which the first prototypes vote best."""
-    similarities = (state.prototypes @ state.kernel).T
-    squares = np.diagonal(state.kernel)
-    left_out = leave_one_out_similarities(
-        similarities, state.prototypes, squares, problem.multiplicity
+    state = State(
+        prototypes=prototypes,
+        codes=sp.csr_array((n_samples, seeds.size)),
+        weights=weights,
+        kernel=kernel,
+        log_strengths=np.zeros(seeds.size),
+        contrasts=sp.csr_array(prototypes.shape),
+        sharpness=0.0,
     )
+    return sharpen(problem, state) if problem.settings.has_votes else state
+
+
+def sharpen(problem: Problem, state: State) -> State:
+    """The state with the sharpness at which the first prototypes vote best."""
+    left_out = leave_out(state.prototypes, state.kernel)
     classes = problem.prototype_classes(state)
-    samples = CalibrationSamples(similarities, left_out, problem.labels, problem.sample_weight)
+    samples = CalibrationSamples(left_out, left_out, problem.labels, problem.sample_weight)
     kept = samples.usable(classes)
-    sharpness = find_sharpness(kept.left_out, classes, kept.labels, kept.sample_weight)
-    return replace(problem, sharpness=sharpness)
+    sharpness = find_sharpness(kept.similarities, classes, kept.labels, kept.sample_weight)
+    return replace(state, sharpness=sharpness)
 
 
 def spread_prototypes(problem: Problem, kernel: FloatArray, seeds: IntArray) -> sp.csr_array:

@@ -1,7 +1,8 @@
 """Class scores as sums over prototypes and kernels.
 
 The combined kernel is a sum over kernels, and a class score is a mean over its prototypes. So every
-score is exactly the sum of a table with one row per prototype and one column per kernel.
+score is exactly the sum of a table with one row per prototype, one column per kernel, one for the
+bonuses of prototypes, and one for the rest, which is about their number.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import Kernels
 from imkpl.kernels.base import take_samples
-from imkpl.model.predictor import BLOCK_ROWS, Encoding, Predictor
+from imkpl.model.predictor import BLOCK_ROWS, Compared, Encoding, Predictor
 
 # Number of entries of the tables in memory at a time, 32 MB.
 BLOCK_ENTRIES = 2**22
@@ -28,8 +29,13 @@ class Evidence:
 
     predictor: Predictor
     samples: Any  # as the kernels read them
-    similarities: FloatArray  # (n_samples, n_prototypes)
+    compared: Compared
     encoding: Encoding
+
+    @property
+    def similarities(self) -> FloatArray:
+        """Inner products of samples and prototypes."""
+        return self.compared.similarities
 
     @cached_property
     def kernels(self) -> Kernels:
@@ -55,7 +61,7 @@ class Evidence:
         return Evidence(
             self.predictor,
             take_samples(self.samples, rows),
-            self.similarities[rows],
+            Compared(*(part[rows] for part in self.compared)),
             Encoding(encoding.codes[rows], encoding.scores[rows], encoding.errors[rows]),
         )
 
@@ -64,7 +70,9 @@ class Evidence:
         votes, code = self.predictor.votes, self.encoding.codes[[row]].toarray().ravel()
         if votes is not None:
             owners = np.eye(self.encoding.scores.shape[1])[votes.classes]
-            return np.asarray(owners * votes.parts(self.similarities[[row]])[0][:, np.newaxis])
+            return np.asarray(
+                owners * votes.parts(self.compared.resemblances[[row]])[0][:, np.newaxis]
+            )
         amounts = code[:, np.newaxis] * self.predictor.encoder.class_shares
         total = amounts.sum()
         return np.asarray(amounts / total if total > 0 else amounts)
@@ -75,16 +83,16 @@ class Evidence:
         return factors if self.predictor.votes is None else factors * self.encoding.scores[row]
 
     def by_kernel(self) -> FloatArray:
-        """What each kernel adds to each class score."""
+        """What each kernel, the bonuses and the rest add to each class score."""
         n_samples, n_classes = self.encoding.scores.shape
-        totals = np.empty((n_samples, self.predictor.weights.size, n_classes))
+        totals = np.empty((n_samples, self.predictor.weights.size + 2, n_classes))
         for rows, parts in self.split_similarities():
             for place, row in enumerate(rows):
                 totals[row] = self.split_words(row, parts[place]).T @ self.factors(row)
         return totals
 
     def table(self, row: int) -> FloatArray:
-        """What each kernel adds to each class score through each prototype."""
+        """What each kernel, the bonus and the rest add to each class score by each prototype."""
         words = self.split_words(row, self.similarity_parts(np.array([row]))[0])
         return np.asarray(words[:, :, np.newaxis] * self.factors(row)[:, np.newaxis, :])
 
@@ -98,28 +106,33 @@ class Evidence:
             yield rows, self.similarity_parts(rows)
 
     def similarity_parts(self, rows: IntArray) -> FloatArray:
-        """Similarities to the prototypes, split by kernels."""
+        """Resemblances to the prototypes, split by kernels: likeness minus that to contrasts."""
         predictor = self.predictor
-        return predictor.weights * self.compare(rows).compare_mixes(predictor.mixes)
+        return predictor.weights * self.compare(rows).compare_mixes(predictor.voting)
 
     def split_words(self, row: int, parts: FloatArray) -> FloatArray:
-        """The class score of each prototype, or 1 with shares, split by kernels as its similarity.
+        """The class score of each prototype, or 1 with shares: by kernels, bonus, and the rest.
 
-        With votes a class score is a mean of ``s_j + b_j - log(r_j) / t`` over its prototypes minus
-        that of the runner-up, r_j being the share of prototype j in the votes for the class. The
-        terms are equal. The kernels have their parts of the similarity s_j, and of the rest as much
-        as they weigh.
+        With votes a class score is ``z_j + b_j - log(r_j) / t``, which is the same for all
+        prototypes j of the class, minus the mean of this over the runner-up's; r_j is the share of
+        a prototype in the votes for its class. Kernels have their parts of the resemblances z_j.
+        The rest is that of the logarithms: the more prototypes share the votes, the larger.
         """
-        predictor, whole = self.predictor, parts.sum(axis=1, keepdims=True)
-        if predictor.votes is not None:
-            scores = self.encoding.scores[row][predictor.votes.classes, np.newaxis]
-            return np.asarray(parts + (scores - whole) * predictor.weights)
-        # If kernels take negative values, a code may use a prototype unlike the sample.
-        is_split = whole > 0
-        return np.where(is_split, parts / np.where(is_split, whole, 1.0), predictor.weights)
+        votes, scores = self.predictor.votes, self.encoding.scores[row]
+        if votes is None:
+            # If kernels take negative values, a code may use a prototype unlike the sample.
+            whole = parts.sum(axis=1, keepdims=True)
+            words = np.where(
+                whole > 0, parts / np.where(whole > 0, whole, 1.0), self.predictor.weights
+            )
+            return np.pad(words, ((0, 0), (0, 2)))
+        words = np.column_stack([parts, votes.bonuses])
+        runner_up = np.argsort(-scores, kind="stable")[1]
+        words -= self.factors(row)[:, runner_up] @ words
+        return np.column_stack([words, scores[votes.classes] - words.sum(axis=1)])
 
 
 def collect_evidence(predictor: Predictor, X: Any) -> Evidence:
     """Score samples and keep the parts of their scores."""
-    similarities = predictor.compare(X)
-    return Evidence(predictor, X, similarities, predictor.encode_similarities(similarities))
+    compared = predictor.compare(X)
+    return Evidence(predictor, X, compared, predictor.encode_compared(compared))

@@ -18,7 +18,12 @@ from imkpl.model.margin_choice import (
     choose_kernels,
     largest,
 )
-from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods
+from imkpl.model.neighbors import (
+    Neighborhoods,
+    count_others,
+    find_neighborhoods,
+    rank_typical,
+)
 from imkpl.model.permutation_test import KernelEvidence, run_permutation_test
 from imkpl.model.problem import Problem, check_varying
 from imkpl.model.separation import LinearSeparation, local_separation_slopes
@@ -32,7 +37,9 @@ def compare_kernels(problem: Problem) -> KernelChoice:
     """Scale the kernels of a problem and test them against permutations, before some are chosen."""
     if problem.settings.weight_rule == "margin":
         scaled = divide_by_variance(problem.kernels, problem.sample_weight)
-        varying = np.flatnonzero(scaled.factors)
+        # In an order of their own, so that sums do not depend on that of columns.
+        varying = np.argsort(scaled.factors, kind="stable")
+        varying = varying[scaled.factors[varying] > 0]
         check_varying(varying.size > 0, problem.sample_weight)
         problem = replace(problem, kernels=scaled).select(varying)
     if problem.labels.size**2 * problem.kernels.n_kernels >= MANY_VALUES:
@@ -53,6 +60,11 @@ class KernelChoice:
     problem: Problem  # with all kernels that vary
     evidence: KernelEvidence
     average: FloatArray  # of all kernels
+
+    @property
+    def ranked(self) -> IntArray:
+        """The samples from the most typical to the least."""
+        return rank_typical(self.average)
 
     def choose(
         self, max_kernels: int | None, most: int | None = None

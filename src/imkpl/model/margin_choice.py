@@ -33,10 +33,10 @@ Choose = Callable[[int | None], tuple[Problem, FloatArray]]
 # The most kernels among which the pursuit chooses, because its matrix has as many rows and columns:
 # those that separate best on their own.
 MAX_CANDIDATES = 2000
-# The most entries of the table of margins, 1 GB in single precision; beyond it, some samples stand
+# The most entries of the table of margins, 1 GB in double precision; beyond it, some samples stand
 # for all. (Fewer neighbours per sample would be worse: with 101 classes and 31 instead of 109
 # other-class neighbours, accuracy fell from 51 to 34 %.)
-MAX_MARGINS = 2**28
+MAX_MARGINS = 2**27
 
 
 def choose_compared(problem: Problem, n_other: int) -> IntArray:
@@ -108,7 +108,7 @@ class MarginStart:
 
     def _choice_among(self, candidates: IntArray) -> MarginChoice:
         kernels = self.problem.kernels.select(candidates)
-        margins = compute_margins(kernels, self.neighborhoods, np.float32)
+        margins = compute_margins(kernels, self.neighborhoods, self.problem.dtype)
         return MarginChoice(margins, self.pair_weights)
 
     def _find_better(
@@ -197,7 +197,7 @@ def choose_by_means(problem: Problem) -> Choose:
 
     def start(max_kernels: int | None) -> tuple[Problem, FloatArray]:
         chosen, weights = choose(max_kernels)
-        places = np.searchsorted(problem.kernel_indices, chosen.kernel_indices)
+        places = problem.find_kernels(chosen.kernel_indices)
         return replace(chosen, kernels=problem.kernels.select(places)), weights
 
     return start

@@ -35,6 +35,15 @@ def space_evenly(n: int, limit: int) -> IntArray:
     return np.linspace(0, n - 1, min(n, limit)).round().astype(np.intp)
 
 
+def rank_typical(average: FloatArray) -> IntArray:
+    """Samples from the most typical in the average kernel to the least.
+
+    The order does not depend on that of rows and columns, nor on classes, but for rounding.
+    """
+    sums = average.sum(axis=1)
+    return np.argsort(-np.round(sums / sums.max(), 9), kind="stable")
+
+
 def count_others(n_same: int, n_classes: int) -> int:
     """How many other-class neighbours are to be compared with so many of the same class.
 

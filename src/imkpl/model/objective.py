@@ -4,10 +4,11 @@
 + VOTE_WEIGHT J_vote``
 
 The first three terms are those of the paper on the unit-diagonal combined kernel, the last is the
-cross-entropy of a decision by votes. ``scale`` is 1 for plain kernels, and one over the variance of
-the data in the combined space for variance-scaled kernels: the terms are then relative to what
-there is to reconstruct, and a nearly constant kernel does not gain from being easy to reconstruct.
-With prototypes and codes fixed, each of them is linear in the kernel weights.
+cross-entropy of a decision by votes, with a ridge on what votes. ``scale`` is 1 for plain kernels,
+and one over the variance of the data in the combined space for variance-scaled kernels: the terms
+are then relative to what there is to reconstruct, and a nearly constant kernel does not gain from
+being easy to reconstruct. With prototypes and codes fixed, each of them is linear in the kernel
+weights.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.model.problem import Problem, State
+from imkpl.model.problem import Problem, State, row_products
 from imkpl.model.separation import ridge_term
 from imkpl.model.votes import VOTE_WEIGHT
 
@@ -75,9 +76,9 @@ def evaluate(problem: Problem, state: State) -> ObjectiveParts:
     prototypes, codes, kernel = state.prototypes, state.codes, state.kernel
     scale, weight, settings = problem.scale(state.weights), problem.sample_weight, problem.settings
     votes = 0.0
-    if problem.sharpness > 0:
-        similarities, owners = (prototypes @ kernel).T, problem.prototype_classes(state)
-        votes = VOTE_WEIGHT * problem.vote_term(similarities, state.log_strengths, owners)[0]
+    if settings.has_votes:
+        mixes, owners = state.mixes, problem.prototype_classes(state)
+        votes = VOTE_WEIGHT * problem.vote_term(mixes, (mixes @ kernel).T, state, owners)[0]
     return ObjectiveParts(
         reconstruction=scale * reconstruction_term(kernel, prototypes, codes, weight),
         discrimination=scale
@@ -99,10 +100,3 @@ def same_class_product(
     for block in members:
         product[block] = (by_rows[block].T @ kernel[np.ix_(block, block)]).T
     return product
-
-
-def row_products(sparse: sp.csr_array, dense: FloatArray) -> FloatArray:
-    """The inner product of each row of a sparse array with the same row of a dense one."""
-    rows = np.repeat(np.arange(sparse.shape[0]), np.diff(sparse.indptr))
-    products = sparse.data * dense[rows, sparse.indices]
-    return np.bincount(rows, products, sparse.shape[0]).astype(np.float64)

@@ -24,7 +24,13 @@ from scipy.optimize import isotonic_regression
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import iterate_blocks
-from imkpl.model.neighbors import Neighborhoods, count_others, find_neighborhoods, space_evenly
+from imkpl.model.neighbors import (
+    Neighborhoods,
+    count_others,
+    find_neighborhoods,
+    rank_typical,
+    space_evenly,
+)
 from imkpl.model.problem import Problem
 from imkpl.model.separation import mean_margins
 
@@ -97,7 +103,7 @@ def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]
     copies = np.maximum(counts.round(), 1).astype(np.intp)
     if copies.max() == 1:
         return problem, average
-    ranked = np.argsort(-average.sum(axis=1), kind="stable")
+    ranked = rank_typical(average)
     everyone = np.random.default_rng(0).permutation(np.repeat(ranked, copies[ranked]))
     unfolded = problem.take(everyone)
     weight = unfolded.sample_weight / copies[everyone]
@@ -128,8 +134,7 @@ class PermutationTest:
 
     def __init__(self, problem: Problem, average: FloatArray) -> None:
         kernels, n_samples = problem.kernels, problem.labels.size
-        # From the most typical sample to the least, so that the names of classes do not matter.
-        ranked = np.argsort(-average.sum(axis=1), kind="stable")
+        ranked = rank_typical(average)
         wanted = PERMUTED_KERNELS // kernels.n_kernels
         n_permutations = int(np.clip(wanted, FEWEST_PERMUTATIONS, MOST_PERMUTATIONS))
         source = np.random.default_rng(0)
@@ -144,7 +149,9 @@ class PermutationTest:
         as_given = np.arange(n_samples)[np.newaxis]
         between, self.variance = _score_classes(problem, as_given, self.concentration)
         self.between = self.estimates = between[0]  # of all kernels, without permutations
-        self.some = space_evenly(kernels.n_kernels, MOST_PERMUTED)
+        # Evenly spaced among all, by what they say alone, so that their order does not matter.
+        ordered = np.argsort(self.between, kind="stable")
+        self.some = np.sort(ordered[space_evenly(kernels.n_kernels, MOST_PERMUTED)])
         self.scores = self._compare_classes(self.some)
         # Neighbours, the kernels that are not compared by them, and the least variance of margins.
         self.statistics: list[tuple[Sequence[Neighborhoods], IntArray, float]] = []

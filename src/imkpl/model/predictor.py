@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from imkpl._checks import check_nonnegative, require
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import Kernels
-from imkpl.kernels.blocks import map_in_order
 from imkpl.kernels.forms import Form
+from imkpl.kernels.sources import map_in_order
 from imkpl.model.votes import Votes
 from imkpl.solvers.nqp import pursue_batch
 
@@ -20,6 +21,8 @@ from imkpl.solvers.nqp import pursue_batch
 BLOCK_ROWS = 4096
 # Far below all similarities of unit-norm samples: forbids the choice of a prototype.
 FORBIDDEN = -10.0
+# A number is far from those in training at this part of their range beyond it.
+FAR = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,14 @@ class Encoding:
     errors: FloatArray  # (n_samples,): squared distances to the reconstructions
 
 
+class Compared(NamedTuple):
+    """Inner products of samples, (n_samples, n_prototypes), and how new the samples are."""
+
+    similarities: FloatArray  # with the prototypes, from which codes are made
+    resemblances: FloatArray  # with prototypes minus contrasts, which vote
+    novelty: FloatArray  # (n_samples,): 0 for a support sample, 1 for one unlike all
+
+
 @dataclass(frozen=True, eq=False)
 class Predictor:
     """Codes new samples, and scores them by votes or, as in the paper, by shares in the code."""
@@ -65,15 +76,21 @@ class Predictor:
     weights: FloatArray  # their weights, sum to one
     rows: IntArray  # the indices of the support samples in the training data
     mixes: sp.csr_array  # (n_prototypes, n_support): coefficients of the prototypes
+    contrasts: sp.csr_array  # the same of what each is unlike; empty without contrasts
     encoder: Encoder
     votes: Votes | None  # None for the paper's rule
     # (n_columns, 2): the least and the largest number in training of the columns that are read, NaN
     # for columns without numbers
     ranges: FloatArray | None = None
 
+    @cached_property
+    def voting(self) -> sp.csr_array:
+        """Prototypes minus contrasts: what votes compare a sample with."""
+        return sp.csr_array(self.mixes - self.contrasts)
+
     def encode(self, X: Any) -> Encoding:
         """Code samples, a block at a time."""
-        blocks = [self.encode_similarities(found) for found in self._blocks(X)]
+        blocks = [self.encode_compared(found) for found in self._blocks(X)]
         return Encoding(
             sp.csr_array(sp.vstack([block.codes for block in blocks], format="csr")),
             np.concatenate([block.scores for block in blocks]),
@@ -82,35 +99,52 @@ class Predictor:
 
     def decide(self, X: Any) -> FloatArray:
         """Class scores of samples, a block at a time, without codes."""
-        return np.concatenate([self.score(found) for found in self._blocks(X)])
+        return np.concatenate([self.score(found.resemblances) for found in self._blocks(X)])
 
-    def compare(self, X: Any) -> FloatArray:
+    def compare(self, X: Any) -> Compared:
         """Inner products of samples and prototypes, a block of samples at a time."""
-        return np.concatenate(self._blocks(X))
+        return Compared(*(np.concatenate(parts) for parts in zip(*self._blocks(X), strict=True)))
 
-    def _blocks(self, X: Any) -> list[FloatArray]:
-        return map_in_order(X, self.similarities, BLOCK_ROWS)
+    def _blocks(self, X: Any) -> list[Compared]:
+        return map_in_order(X, self.compare_block, BLOCK_ROWS)
 
-    def similarities(self, X: Any) -> FloatArray:
-        """Inner products of samples and prototypes."""
-        return np.ascontiguousarray((self.mixes @ self.kernel(X).T).T)
+    def compare_block(self, X: Any) -> Compared:
+        """Inner products of samples and prototypes, and the novelty of samples."""
+        kernels = self.kernels.cross(X)
+        kernel = kernels.combine_few(self.weights)
+        novelty = np.where(self.find_far(kernels).any(axis=1), 1.0, find_novelty(kernel))
+        similarities = np.ascontiguousarray((self.mixes @ kernel.T).T)
+        if self.contrasts.nnz == 0:
+            return Compared(similarities, similarities, novelty)
+        return Compared(similarities, np.ascontiguousarray((self.voting @ kernel.T).T), novelty)
+
+    def find_far(self, kernels: Kernels) -> BoolArray:
+        """Which numbers, (n_samples, n_columns), are far outside of those in training."""
+        numbers = kernels.numbers()
+        if self.ranges is None or numbers is None:
+            return np.zeros((kernels.shape[0], 0), dtype=bool)
+        low, high = self.ranges.T
+        return np.asarray(np.abs(numbers - (low + high) / 2) > (0.5 + FAR) * (high - low))
 
     def kernel(self, X: Any) -> FloatArray:
         """The combined kernel between samples and the support."""
         return self.kernels.cross(X).combine_few(self.weights)
 
-    def encode_similarities(self, similarities: FloatArray) -> Encoding:
-        """Code samples with known similarities to the prototypes."""
-        codes = self.encoder.encode(similarities)
-        scores = self.encoder.shares(codes) if self.votes is None else self.score(similarities)
-        errors = squared_residuals(codes, similarities, self.encoder.gram)
+    def encode_compared(self, compared: Compared) -> Encoding:
+        """Code samples that were compared with the prototypes."""
+        codes = self.encoder.encode(compared.similarities)
+        if self.votes is None:
+            scores = self.encoder.shares(codes)
+        else:
+            scores = self.score(compared.resemblances)
+        errors = squared_residuals(codes, compared.similarities, self.encoder.gram)
         return Encoding(codes, scores, errors)
 
-    def score(self, similarities: FloatArray) -> FloatArray:
-        """Class scores of samples with known similarities to the prototypes."""
+    def score(self, resemblances: FloatArray) -> FloatArray:
+        """Class scores of samples from their inner products with what votes."""
         if self.votes is not None:
-            return self.votes.scores(similarities)
-        return self.encoder.shares(self.encoder.encode(similarities))
+            return self.votes.scores(resemblances)
+        return self.encoder.shares(self.encoder.encode(resemblances))
 
     def check(self, form: Form) -> None:
         """Raise a ValueError unless all parts belong together, also if they are from a file."""
@@ -120,6 +154,11 @@ class Predictor:
         check_nonnegative(self.kernels.check_weights(self.weights), "weights of kernels")
         is_right = self.kernels.shape == (n_support, n_support) == (*self.rows.shape, n_support)
         require(is_right, f"there are not {n_support} support samples with their rows")
+        is_right = self.contrasts.shape == self.mixes.shape and not (
+            self.votes is None and self.contrasts.nnz
+        )
+        require(is_right, "contrasts do not belong to the prototypes")
+        check_nonnegative(self.contrasts.data, "contrasts")
         is_right = gram.shape == (n_prototypes, n_prototypes) and shares.ndim == 2
         require(is_right and len(shares) == n_prototypes, f"not all parts have {n_prototypes} rows")
         require(self.encoder.sparsity >= 1, "a code has no prototypes")
@@ -129,6 +168,11 @@ class Predictor:
             columns = self.kernels.input_columns
             is_right = columns is not None and self.ranges.shape == (columns.size, 2)
             require(is_right, "there is not one range per column")
+
+
+def find_novelty(kernel: FloatArray) -> FloatArray:
+    """How unlike samples are to the support sample that each is nearest to, from 0 to 1."""
+    return np.asarray(np.clip(1.0 - kernel.max(axis=1), 0.0, 1.0))
 
 
 def encode_labelled(

@@ -27,12 +27,18 @@ class Settings:
     n_neighbors: int = 4  # k, the same-class neighbours that margins compare
     weight_rule: str = "margin"  # "lp" as printed, or "equal" for weights that are not learned
     decision: str = "votes"  # or "share", as printed
+    contrast: bool | None = None  # whether prototypes have contrasts; None: as folds find
     max_kernels: int | None = None
 
     @property
     def learns_weights(self) -> bool:
         """Whether kernels are chosen and weighed."""
         return self.weight_rule != "equal"
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether prototypes are learned for a decision by votes."""
+        return self.decision == "votes"
 
 
 # A required kernel has at least this part of an even share: enough to be seen in an explanation.
@@ -54,13 +60,18 @@ class Problem:
     separation_loss: Separation  # J_ls or its replacement, with its regulariser
     is_required: BoolArray | None = None  # kernels that must have a weight
     is_eligible: BoolArray | None = None  # samples that prototypes may be made of; None for all
-    sharpness: float = 0.0  # t, of the votes; 0 without votes
+    ridge: float = 0.0  # c, on prototypes minus contrasts; 0 without contrasts
     dtype: DTypeLike = np.float64  # precision of kernels and margins
 
     @property
     def sparsity(self) -> int:
         """The maximum number of samples per prototype."""
         return self.settings.sparsity or self.kernels.default_sparsity or int(self.labels.size)
+
+    @property
+    def contrast_sparsity(self) -> int:
+        """The maximum number of samples per contrast: a few of every other class."""
+        return max(self.sparsity, self.settings.n_neighbors * (len(self.members) - 1))
 
     @cached_property
     def diagonals(self) -> FloatArray:
@@ -96,13 +107,25 @@ class Problem:
         return np.asarray(self.labels[state.prototypes.indices[state.prototypes.indptr[:-1]]])
 
     def vote_term(
-        self, similarities: FloatArray, log_strengths: FloatArray, classes: IntArray
+        self, mixes: sp.csr_array, resemblances: FloatArray, state: State, classes: IntArray
     ) -> tuple[float, FloatArray]:
-        """``J_vote``, and its slope in the logarithm of each vote."""
-        logs = self.sharpness * similarities + log_strengths
+        """``J_vote`` with its ridges, and its slope in the logarithm of each vote.
+
+        `mixes` are the prototypes minus their contrasts, `resemblances` their inner products with
+        the samples, (n_samples, n_prototypes).
+        """
+        logs = state.sharpness * resemblances + state.log_strengths
         loss, slopes = vote_loss(logs, classes, self.labels, self.sample_weight)
-        ridge = STRENGTH_RIDGE * self.sample_weight.sum() / log_strengths.size
-        return loss + float(ridge * (log_strengths @ log_strengths)), slopes
+        strengths = STRENGTH_RIDGE * self.sample_weight.sum() / classes.size
+        loss += float(strengths * (state.log_strengths @ state.log_strengths))
+        if self.ridge > 0:
+            norms = row_products(mixes, resemblances.T).sum()
+            loss += float(0.5 * self.vote_ridge(classes.size) * state.sharpness**2 * norms)
+        return loss, slopes
+
+    def vote_ridge(self, n_prototypes: int) -> float:
+        """The ridge on every ``t^2 ||Phi (u_j - v_j)||^2``: c, divided by prototypes per class."""
+        return self.ridge * len(self.members) / n_prototypes
 
     def keep_least(self, weights: FloatArray) -> FloatArray:
         """Kernel weights of the same sum, in which every required kernel has a share."""
@@ -124,6 +147,11 @@ class Problem:
             is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
         )
 
+    def find_kernels(self, kernel_indices: IntArray) -> IntArray:
+        """Where kernels of the start of the fit are among those of the problem."""
+        order = np.argsort(self.kernel_indices)
+        return order[np.searchsorted(self.kernel_indices, kernel_indices, sorter=order)]
+
     def select(self, indices: IntArray) -> Problem:
         """The problem with some of its kernels."""
         return replace(
@@ -144,6 +172,22 @@ class State:
     weights: FloatArray  # beta, one per kernel: non-negative, sum to one
     kernel: FloatArray  # the combined kernel of these weights, with unit diagonal
     log_strengths: FloatArray  # one per prototype: the logarithm of the weight of its vote
+    contrasts: (
+        sp.csr_array
+    )  # V', like the prototypes: what each is unlike, samples of other classes
+    sharpness: float  # t, of the votes
+
+    @property
+    def mixes(self) -> sp.csr_array:
+        """U' - V': what votes compare a sample with."""
+        return sp.csr_array(self.prototypes - self.contrasts)
+
+
+def row_products(sparse: sp.csr_array, dense: FloatArray) -> FloatArray:
+    """The inner product of each row of a sparse array with the same row of a dense one."""
+    rows = np.repeat(np.arange(sparse.shape[0]), np.diff(sparse.indptr))
+    products = sparse.data * dense[rows, sparse.indices]
+    return np.bincount(rows, products, sparse.shape[0]).astype(np.float64)
 
 
 def check_varying(is_varying: bool, sample_weight: FloatArray | None = None) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.model.objective import interpretability_term, row_products, same_class_product
-from imkpl.model.problem import Problem, State
+from imkpl.model.objective import interpretability_term, same_class_product
+from imkpl.model.problem import Problem, State, row_products
 from imkpl.model.separation import ridge_term
 from imkpl.model.votes import VOTE_WEIGHT
 from imkpl.solvers.nqp import pursue, pursue_batch
@@ -102,7 +102,7 @@ def update_weights(problem: Problem, state: State) -> State:
     gets their tangents, and the step is shortened until the whole objective falls.
     """
     costs, tangent = kernel_costs(problem, state), interpretability_costs(problem, state)
-    if problem.sharpness > 0:
+    if problem.settings.has_votes:
         tangent += vote_costs(problem, state)
     loss, strength = problem.separation_loss, problem.settings.separation
     target = problem.keep_least(loss.minimize(costs + tangent, strength, state.weights))
@@ -110,8 +110,9 @@ def update_weights(problem: Problem, state: State) -> State:
         return state
     target_kernel = problem.combine(target)
     old_scale, new_scale = problem.scale(state.weights), problem.scale(target)
-    sizes = state.prototypes.sum(axis=1)
+    sizes, contrasts = state.prototypes.sum(axis=1), state.contrasts
     old_images, new_images = (state.prototypes @ k for k in (state.kernel, target_kernel))
+    old_unlike, new_unlike = (contrasts @ k for k in (state.kernel, target_kernel))
     new_norms = row_products(state.prototypes, new_images)
     classes = problem.prototype_classes(state)
 
@@ -126,11 +127,11 @@ def update_weights(problem: Problem, state: State) -> State:
             + strength * loss.value(weights)
             + ridge_term(loss, weights)
         )
-        if problem.sharpness > 0:
-            similarities = (old * old_images + new * new_images) / norms[:, None]
-            total += (
-                VOTE_WEIGHT * problem.vote_term(similarities.T, state.log_strengths, classes)[0]
-            )
+        if problem.settings.has_votes:
+            images = (old * old_images + new * new_images) / norms[:, None]
+            images -= old * old_unlike + new * new_unlike
+            mixes = sp.csr_array(state.prototypes / norms[:, None] - contrasts)
+            total += VOTE_WEIGHT * problem.vote_term(mixes, images.T, state, classes)[0]
         return float(total)
 
     step, before = 1.0, value(0.0)
@@ -180,19 +181,31 @@ def vote_costs(problem: Problem, state: State) -> FloatArray:
     """The tangent of J_vote in the weights, with prototypes rescaled to unit norm.
 
     The similarity ``s_ij`` of sample i to prototype u_j changes with the weight of kernel l by
-    ``(K_l u_j)_i - s_ij (u_j' K_l u_j + K_l(x, x)) / 2``, divided by the scale.
+    ``(K_l u_j)_i - s_ij (u_j' K_l u_j + K_l(x, x)) / 2``, divided by the scale, the inner product
+    with its contrast v_j by ``(K_l v_j)_i - (K v_j)_i K_l(x, x)``. The ridge is on
+    ``||Phi (u_j - v_j)||^2``, which changes alike.
     """
-    prototypes = state.prototypes
+    prototypes, mixes, classes = state.prototypes, state.mixes, problem.prototype_classes(state)
+    resemblances = (mixes @ state.kernel).T
+    _, slopes = problem.vote_term(mixes, resemblances, state, classes)
     similarities = (prototypes @ state.kernel).T
-    classes = problem.prototype_classes(state)
-    _, slopes = problem.vote_term(similarities, state.log_strengths, classes)
-    support = np.unique(prototypes.indices)
-    pulls = np.ascontiguousarray((prototypes[:, support].T @ slopes.T).T)
+    support = np.unique(mixes.indices)
+    pulls = np.ascontiguousarray((mixes[:, support].T @ slopes.T).T)
     radial = np.sum(slopes * similarities, axis=0)
+    unlike = np.sum(slopes * (similarities - resemblances))
     costs = problem.kernels.between(None, support).contract(pulls)
+    if problem.ridge > 0:
+        ridge = problem.vote_ridge(classes.size) * state.sharpness
+        norms = row_products(mixes, resemblances.T)
+        along = row_products(prototypes, resemblances.T)
+        ones = np.full(classes.size, 0.5 * ridge)
+        costs += problem.kernels.contract_rows(mixes, ones)
+        costs -= 0.5 * ridge * norms.sum() * problem.diagonals
+        radial += ridge * along
+        costs += ridge * along.sum() * problem.diagonals
     costs -= 0.5 * problem.kernels.contract_rows(prototypes, radial)
-    costs -= 0.5 * radial.sum() * problem.diagonals
-    factor = VOTE_WEIGHT * problem.sharpness / problem.scale(state.weights)
+    costs -= (0.5 * radial.sum() - unlike) * problem.diagonals
+    factor = VOTE_WEIGHT * state.sharpness / problem.scale(state.weights)
     return np.asarray(factor * costs)
 
 
@@ -206,6 +219,18 @@ def rescale(state: State) -> State:
     )
 
 
+def sort_prototypes(state: State, keys: IntArray) -> State:
+    """The state with its prototypes in the order of keys."""
+    order = np.argsort(keys, kind="stable")
+    return replace(
+        state,
+        prototypes=state.prototypes[order],
+        contrasts=state.contrasts[order],
+        codes=sp.csr_array(state.codes[:, order]),
+        log_strengths=state.log_strengths[order],
+    )
+
+
 def drop_unused(state: State) -> State:
     """The state without unused prototypes."""
     used = np.flatnonzero(state.codes.sum(axis=0) > 0)
@@ -214,7 +239,12 @@ def drop_unused(state: State) -> State:
             "All codes are empty, expected at least one prototype in use: other terms outweigh the "
             "reconstruction of samples. Lower discrimination or interpretability."
         )
-    return replace(state, prototypes=state.prototypes[used], codes=state.codes[:, used])
+    return replace(
+        state,
+        prototypes=state.prototypes[used],
+        contrasts=state.contrasts[used],
+        codes=state.codes[:, used],
+    )
 
 
 def _choose_rows(is_first: BoolArray, first: sp.csr_array, second: sp.csr_array) -> sp.csr_array:

@@ -1,4 +1,4 @@
-"""The prototype step of a decision by votes."""
+"""The prototype step of a decision by votes: prototypes, contrasts, strengths and sharpness."""
 
 from __future__ import annotations
 
@@ -12,39 +12,56 @@ from scipy.optimize import Bounds, minimize
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import evaluate, same_class_product
 from imkpl.model.problem import Problem, State
-from imkpl.model.votes import STRENGTH_RIDGE, VOTE_WEIGHT, Votes
+from imkpl.model.votes import LOG_SHARPNESS, STRENGTH_RIDGE, VOTE_WEIGHT, Votes, vote_loss
 
-# Steps of L-BFGS over all samples of a class, and over those that a prototype keeps.
-STEPS, POLISHING_STEPS = 40, 25
+# Steps of L-BFGS over all samples, over three times as many as may stay, and over those that stay.
+STEPS = 40, 40, 60
+# How many times as many samples stay in each stage; all in the first.
+LARGER = (None, 3, 1)
 # The search ends when a step lowers the objective by less than this part of it.
-SMALLEST_DECREASE = 1e-3
+SMALLEST_DECREASE = 1e-5
 
 
 def update_voters(problem: Problem, state: State) -> State:
-    """New prototypes and strengths, all at once; taken only if they lower the whole objective."""
-    found = learn_voters(problem, state, STEPS, POLISHING_STEPS)
+    """New prototypes and contrasts, all at once; taken only if they lower the whole objective."""
+    found = learn_voters(problem, state)
     is_lower = evaluate(problem, found).total < evaluate(problem, state).total
     return found if is_lower else state
 
 
-def learn_voters(problem: Problem, state: State, steps: int, polishing_steps: int) -> State:
-    """New strengths, and prototypes of all samples of their class, cut to `sparsity` of them."""
-    objective = VoterObjective(problem, state)
+def learn_voters(
+    problem: Problem,
+    state: State,
+    steps: tuple[int, ...] = STEPS,
+    smallest_decrease: float = SMALLEST_DECREASE,
+) -> State:
+    """Prototypes of samples of their class and contrasts of others, cut to few of them in stages.
+
+    The useful cases against a class are not the nearest to its prototypes, so that all samples are
+    candidates at first.
+    """
+    objective = VoterObjective(problem, state, smallest_decrease)
     is_own = objective.classes[:, None] == problem.labels
+    is_other = ~is_own & (problem.ridge > 0)
     if problem.is_eligible is not None:
         is_own &= problem.is_eligible
-    found = objective.minimize(state, is_own, steps)
-    few = keep_largest(found.prototypes, problem.sparsity)
-    if few.nnz == found.prototypes.nnz:
-        return found
-    found = replace(found, prototypes=few)
-    return objective.minimize(found, few.toarray() > 0, polishing_steps)
+        is_other &= problem.is_eligible
+    for larger, n_steps in zip(LARGER, steps, strict=True):
+        if larger is not None:
+            prototypes = keep_largest(state.prototypes, larger * problem.sparsity)
+            contrasts = keep_largest(state.contrasts, larger * problem.contrast_sparsity)
+            if prototypes.nnz + contrasts.nnz == state.prototypes.nnz + state.contrasts.nnz:
+                continue
+            is_own, is_other = prototypes.toarray() > 0, contrasts.toarray() > 0
+            state = replace(state, prototypes=prototypes, contrasts=contrasts)
+        state = objective.minimize(state, is_own, is_other, n_steps)
+    return state
 
 
 def count_votes(problem: Problem, state: State) -> Votes:
     """The decision of a state."""
-    bonuses = (state.log_strengths - state.log_strengths.min()) / problem.sharpness
-    return Votes(problem.prototype_classes(state), bonuses, problem.sharpness)
+    bonuses = (state.log_strengths - state.log_strengths.min()) / state.sharpness
+    return Votes(problem.prototype_classes(state), bonuses, state.sharpness)
 
 
 def keep_largest(rows: sp.csr_array, n_kept: int) -> sp.csr_array:
@@ -73,9 +90,17 @@ TINY = 1e-12
 
 
 class VoterObjective:
-    """The objective of prototypes ``u = v / ||v||``, v >= 0, and strengths, with its gradient."""
+    """The objective of prototypes ``u = w / ||w||``, contrasts and strengths, with its gradient.
 
-    def __init__(self, problem: Problem, state: State) -> None:
+    The parameters are the free coefficients of w >= 0, class by class, those of the contrasts
+    v >= 0, the logarithms of strength, and with contrasts the logarithm of the sharpness t, which
+    the ridge on ``t^2 ||Phi (u - v)||^2`` keeps small.
+    """
+
+    def __init__(
+        self, problem: Problem, state: State, smallest_decrease: float = SMALLEST_DECREASE
+    ) -> None:
+        self.smallest_decrease = smallest_decrease
         self.problem, self.classes = problem, problem.prototype_classes(state)
         scale, self.kernel = problem.scale(state.weights), state.kernel
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
@@ -85,43 +110,67 @@ class VoterObjective:
         apart = weighted.sum(axis=0)[:, None] - near
         settings = problem.settings
         self.linear = scale * (settings.discrimination * apart + settings.interpretability)
+        self.ridge = problem.vote_ridge(self.classes.size)
+        self.sharpness = state.sharpness
         self.blocks: list[Block] = []
 
-    def minimize(self, state: State, candidates: BoolArray, max_steps: int) -> State:
-        """Lower the objective over prototypes made of candidates, and their strengths."""
+    def minimize(
+        self, state: State, is_own: BoolArray, is_other: BoolArray, max_steps: int
+    ) -> State:
+        """Lower the objective over prototypes and contrasts made of candidates, and strengths."""
         ends = np.append(np.flatnonzero(np.diff(self.classes, prepend=-1)), self.classes.size)
         self.blocks = []
         for rows in (slice(*pair) for pair in itertools.pairwise(ends.tolist())):
-            columns = np.flatnonzero(candidates[rows].any(axis=0))
-            is_free, linear = candidates[rows, columns], self.linear[rows, columns]
+            columns = np.flatnonzero(is_own[rows].any(axis=0))
+            is_free, linear = is_own[rows, columns], self.linear[rows, columns]
             self.blocks.append(Block(rows, columns, is_free, self.kernel[columns], linear))
-        n_strengths = state.log_strengths.size
-        start = np.concatenate([state.prototypes.toarray()[candidates], state.log_strengths])
-        lowest = np.where(np.arange(start.size) < start.size - n_strengths, 0.0, -np.inf)
+        self.others = np.flatnonzero(is_other.any(axis=0))
+        self.is_other = is_other[:, self.others]
+        self.other_kernel = self.kernel
+        if self.others.size < self.kernel.shape[0]:
+            self.other_kernel = self.kernel[self.others]
+        parts = [
+            state.prototypes.toarray()[is_own],
+            state.contrasts[:, self.others].toarray()[self.is_other],
+            state.log_strengths,
+            np.log([state.sharpness] if self.others.size else []),
+        ]
+        self.sharpness = state.sharpness
+        ends = np.cumsum([part.size for part in parts])
+        lowest = np.where(np.arange(ends[-1]) < ends[1], 0.0, -np.inf)
+        highest = np.full(lowest.size, np.inf)
+        lowest[ends[2] :], highest[ends[2] :] = LOG_SHARPNESS
         # Kernels given by hand may be indefinite: mixes then have no norm, and nothing stops the
         # search. What it finds does not lower the whole objective.
         with np.errstate(over="ignore", invalid="ignore"):
             found = minimize(
                 self,
-                start,
+                np.concatenate(parts),
                 jac=True,
                 method="L-BFGS-B",
-                bounds=Bounds(lowest, np.inf),
-                options={"maxiter": max_steps, "ftol": SMALLEST_DECREASE},
+                bounds=Bounds(lowest, highest),
+                options={"maxiter": max_steps, "ftol": self.smallest_decrease},
             ).x
-        prototypes = np.zeros(candidates.shape)
-        prototypes[candidates] = found[:-n_strengths]
+        own, other, log_strengths, log_sharpness = np.split(found, ends[:-1])
+        prototypes, contrasts = np.zeros(is_own.shape), np.zeros(is_other.shape)
+        prototypes[is_own], contrasts[is_other] = own, other
         squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ self.kernel)
         # A prototype that has shrunk to nothing has no direction: it stays as it was.
         is_lost = squares <= TINY
         prototypes[is_lost] = state.prototypes[is_lost].toarray()
-        rows = sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None])
-        return replace(state, prototypes=rows, log_strengths=found[-n_strengths:])
+        return replace(
+            state,
+            prototypes=sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None]),
+            contrasts=sp.csr_array(contrasts),
+            log_strengths=log_strengths,
+            sharpness=float(np.exp(log_sharpness[0])) if self.others.size else state.sharpness,
+        )
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""
-        problem, n_prototypes = self.problem, self.classes.size
-        log_strengths = parameters[-n_prototypes:]
+        problem, n_prototypes, has_contrasts = self.problem, self.classes.size, self.others.size > 0
+        sharpness = float(np.exp(parameters[-1])) if has_contrasts else self.sharpness
+        log_strengths = parameters[-n_prototypes - has_contrasts :][:n_prototypes]
         similarities = np.empty(self.pull.shape)
         mixes, norms, start = [], [], 0
         for block in self.blocks:
@@ -135,17 +184,37 @@ class VoterObjective:
             mixes.append(mix / norm)
             norms.append(norm)
             start = stop
-        loss, slopes = problem.vote_term(similarities.T, log_strengths, self.classes)
+        resemblances = similarities
+        if has_contrasts:
+            contrasts = np.zeros(self.is_other.shape)
+            stop = start + int(np.count_nonzero(self.is_other))
+            contrasts[self.is_other] = parameters[start:stop]
+            resemblances = similarities - contrasts @ self.other_kernel
+        logs = (sharpness * resemblances).T + log_strengths
+        loss, slopes = vote_loss(logs, self.classes, problem.labels, problem.sample_weight)
+        strengths = STRENGTH_RIDGE * problem.sample_weight.sum() / n_prototypes
+        loss += float(strengths * (log_strengths @ log_strengths))
         overlapping = self.overlaps @ similarities
-        value = VOTE_WEIGHT * loss + float(np.sum(self.pull * similarities))
-        pull = self.pull + VOTE_WEIGHT * problem.sharpness * slopes.T
-        gradient = []
+        value = float(np.sum(self.pull * similarities))
+        # What votes pull at, but for the ridge, which pulls where there are coefficients.
+        votes = VOTE_WEIGHT * sharpness * slopes.T
+        ridge, squared = VOTE_WEIGHT * self.ridge * sharpness**2, 0.0
+        pull, gradient = self.pull + votes, []
         for block, mix, norm in zip(self.blocks, mixes, norms, strict=True):
             place = block.rows, block.columns
             value += float(np.sum(mix * (overlapping[place] + block.linear)))
             slope = pull[block.rows] @ block.kernel.T + 2 * overlapping[place] + block.linear
+            if has_contrasts:
+                slope += ridge * resemblances[place]
+                squared += float(np.sum(mix * resemblances[place]))
             along = np.sum(slope * mix, axis=1, keepdims=True)
             gradient.append(((slope - along * similarities[place]) / norm)[block.is_free])
-        ridge = 2 * STRENGTH_RIDGE * problem.sample_weight.sum() / n_prototypes
-        gradient.append(VOTE_WEIGHT * (slopes.sum(axis=0) + ridge * log_strengths))
-        return value, np.concatenate(gradient)
+        if has_contrasts:
+            near = resemblances[:, self.others]
+            squared -= float(np.sum(contrasts * near))
+            gradient.append(-(votes @ self.other_kernel.T + ridge * near)[self.is_other])
+            value += 0.5 * ridge * squared
+        gradient.append(VOTE_WEIGHT * (slopes.sum(axis=0) + 2 * strengths * log_strengths))
+        if has_contrasts:
+            gradient.append(np.array([np.sum(votes * resemblances) + ridge * squared]))
+        return value + VOTE_WEIGHT * loss, np.concatenate(gradient)

@@ -1,23 +1,38 @@
-"""What a fit found: weights of kernels, and a path of features."""
+"""What a fit found: weights of kernels, a path of features, and prototypes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from imkpl._checks import check_lengths
-from imkpl._typing import FloatArray
+from imkpl._typing import FloatArray, IntArray
+from imkpl.explanations.show import show_cell
 from imkpl.plots._style import (
     COLORS,
-    NEUTRAL,
     Display,
     Drawing,
     check_model,
-    draw_bars,
+    class_color,
+    literal,
+    shorten,
     shorten_all,
+    sort_prototypes,
 )
+from imkpl.tables import Column, Table
+
+# Default numbers of prototypes per class, and of features or channels.
+MOST_PROTOTYPES = {"vectors": 10, "series": 2}
+MOST_FEATURES = {"vectors": 20, "series": 3}
+# Maximum number of cells with values, and of rows with names.
+MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
+# Number of standard deviations at which the colour scale of a heat map ends.
+LARGEST_DEVIATION = 2.5
+# Longest text in a cell.
+LONGEST_CELL = 12
+# A name left of a panel.
+SIDEWAYS: dict[str, Any] = {"rotation": 0, "ha": "right", "va": "center", "fontsize": "small"}
 
 
 @dataclass(eq=False)
@@ -32,6 +47,8 @@ class KernelWeightsDisplay(Display):
         Nonnegative weights.
     names : sequence of str
         Names of the kernels.
+    max_kernels : int, default=20
+        Maximum number of bars.
 
     Attributes
     ----------
@@ -44,28 +61,24 @@ class KernelWeightsDisplay(Display):
     --------
     >>> from imkpl.plots import KernelWeightsDisplay
     >>> display = KernelWeightsDisplay([0.1, 0.0, 0.9], ["colour", "weight", "size"])
-    >>> display.largest(5)
-    [('size', 0.9), ('colour', 0.1)]
     >>> display.plot().ax_.get_title()
     'Kernel weights: 2 of 3 kernels'
     """
 
     weights: FloatArray
     names: list[str]
-
-    def __post_init__(self) -> None:
-        self.weights = np.asarray(self.weights, dtype=np.float64)
-        self.names = [str(name) for name in self.names]
-        check_lengths(len(self.names), self.weights.size, "names of kernels", "kernel weights")
+    max_kernels: int = 20
 
     @classmethod
-    def compute(cls, estimator: Any) -> Self:
+    def compute(cls, estimator: Any, *, max_kernels: int = 20) -> Self:
         """Collect the weights of a model, without matplotlib.
 
         Parameters
         ----------
         estimator : estimator
             A fitted IMKPL or ISKPL.
+        max_kernels : int, default=20
+            Maximum number of bars.
 
         Returns
         -------
@@ -73,37 +86,28 @@ class KernelWeightsDisplay(Display):
             The display, not drawn yet.
         """
         check_model(estimator, cls.__name__)
-        return cls(estimator.kernel_weights_, estimator.kernel_names_)
+        return cls(estimator.kernel_weights_, estimator.kernel_names_, max_kernels)
 
-    def largest(self, max_kernels: int) -> list[tuple[str, float]]:
-        """Names and weights of the kernels with the largest weights.
-
-        Parameters
-        ----------
-        max_kernels : int
-            Maximum number of kernels.
-
-        Returns
-        -------
-        list of (str, float)
-            Largest first, without kernels of weight zero.
-        """
-        order = np.argsort(-self.weights, kind="stable")[:max_kernels]
-        return [(self.names[i], float(self.weights[i])) for i in order if self.weights[i] > 0]
-
-    def _draw(self, ax: Any, *, max_kernels: int = 20) -> None:
-        shown = self.largest(max_kernels)
-        names = shorten_all([name for name, _ in shown])
-        values = [weight for _, weight in shown]
-        n_live = int(np.count_nonzero(self.weights))
-        size = (6.4, 1.2 + 0.27 * max(len(names), 3))
-        (self.ax_,) = self._take_panels(ax, size)
-        self.bars_ = draw_bars(self.ax_, names, values, [COLORS[0]] * len(shown), ".1%")
+    def _draw(self, ax: Any) -> None:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        n_live = int(np.count_nonzero(weights))
+        order = np.argsort(-weights, kind="stable")[: min(self.max_kernels, n_live)]
+        names, values = shorten_all([self.names[i] for i in order]), weights[order]
+        places, n_slots = np.arange(order.size), max(order.size, 3)
+        ((self.ax_,),) = self._take_panels(ax, (6.4, 1.2 + 0.27 * n_slots))
+        self.bars_ = self.ax_.barh(places, values, color=COLORS[0], height=0.7)
+        self.ax_.bar_label(self.bars_, fmt="{:.1%}", padding=3, fontsize="small")
+        self.ax_.set_yticks(places, labels=[literal(name) for name in names])
+        self.ax_.set_ylim(n_slots - 0.5, -0.5)
+        # Leave room for the values.
+        self.ax_.set_xlim(0.0, 1.2 * float(values.max(initial=0.0)) or 1.0)
+        self.ax_.tick_params(axis="y", length=0)
+        self.ax_.spines[["top", "right", "left"]].set_visible(False)
         rest = ""
-        if n_live > len(shown):
+        if n_live > order.size:
             # A bar for their sum would dwarf the others.
-            left_out = float(self.weights.sum()) - sum(values)
-            rest = f"\n{n_live - len(shown)} more have {left_out:.1%} together"
+            left_out = float(weights.sum() - values.sum())
+            rest = f"\n{n_live - order.size} more have {left_out:.1%} together"
         self.ax_.set_xlabel(f"Weight in the combined kernel{rest}")
         self.ax_.set_title(f"Kernel weights: {n_live} of {len(self.names)} kernels")
 
@@ -137,14 +141,14 @@ class PathDisplay(Drawing):
         self.found = found
 
     def _draw(self, ax: Any) -> None:
-        (self.ax_,) = self._take_panels(ax, (6.4, 3.8))
+        ((self.ax_,),) = self._take_panels(ax, (6.4, 3.8))
         found, sizes = self.found, self.found.sizes.tolist()
         best, chosen = sizes.index(found.best), sizes.index(found.chosen)
         self.ax_.errorbar(
             sizes, found.accuracy, found.standard_error, marker="o", capsize=3, color=COLORS[0]
         )
         bar = found.accuracy[best] - found.standard_error[best]
-        self.ax_.axhline(bar, color=NEUTRAL, linestyle="--", linewidth=1)
+        self.ax_.axhline(bar, color="#595959", linestyle="--", linewidth=1)
         point = sizes[chosen], found.accuracy[chosen]
         self.ax_.plot(*point, "o", markersize=16, markerfacecolor="none", color="black")
         self.ax_.annotate("chosen", point, (0, -18), textcoords="offset points", ha="center")
@@ -152,3 +156,303 @@ class PathDisplay(Drawing):
         self.ax_.set_xticks(sizes, [str(size) for size in sizes])
         self.ax_.set(xlabel="Features", ylabel="Accuracy on left-out samples")
         self.ax_.spines[["top", "right"]].set_visible(False)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedSample:
+    """One training sample in a prototype."""
+
+    sample: Any  # its name
+    share: float  # shares of a prototype sum to one
+    values: FloatArray | None = None  # (n_channels, length), the drawn channels of a series
+
+
+@dataclass(eq=False)
+class PrototypesDisplay(Display):
+    """The prototypes by class: vectors as a heat map, series as series.
+
+    A prototype is a mix of training samples. Vectors are shown as the weighted mean. So are
+    tables, with the most frequent category and its share in columns of categories.
+    Series are drawn one by one, with a width that grows with their share, because the mean of
+    series that are out of step resembles none of them.
+
+    Parameters
+    ----------
+    kind : {"vectors", "series"}
+        Kind of samples.
+    classes : array of shape (n_classes,)
+        Class labels.
+    prototypes : int array of shape (n_shown,)
+        Indices of the prototypes shown.
+    owners : int array of shape (n_shown,)
+        Indices of their classes, in ascending order.
+    samples : list of lists of MixedSample
+        The training samples in each, with the values of the drawn channels for "series".
+    n_prototypes : int
+        Number of prototypes of the model.
+    names : list of str
+        Names of the drawn features or channels.
+    values : array of shape (n_shown, n_features), optional
+        Weighted means, for "vectors".
+    standardized : array of shape (n_shown, n_features), optional
+        Weighted means in standard deviations above the mean of the data, for "vectors"; NaN in
+        columns of categories.
+    texts : list of lists of str, optional
+        What is written into the cells of a heat map, for "vectors".
+    unlike : list of lists of MixedSample, optional
+        The training samples in the contrast of each.
+
+    Attributes
+    ----------
+    axes_, figure_ : array of Axes, and Figure
+        The axes, and their figure.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from imkpl import IMKPL
+    >>> from imkpl.plots import PrototypesDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = IMKPL(n_prototypes=6, max_kernels=4).fit(X, y)
+    >>> display = PrototypesDisplay.from_estimator(model, X)
+    >>> display.kind, display.values.shape == (len(display.prototypes), len(display.names))
+    ('vectors', True)
+    """
+
+    kind: str
+    classes: Any
+    prototypes: IntArray
+    owners: IntArray
+    samples: list[list[MixedSample]]
+    n_prototypes: int
+    names: list[str]
+    values: FloatArray | None = None
+    standardized: FloatArray | None = None
+    texts: list[list[str]] | None = None
+    unlike: list[list[MixedSample]] | None = None
+
+    @classmethod
+    def compute(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        max_prototypes: int | None = None,
+        max_features: int | None = None,
+    ) -> Self:
+        """Compute the prototypes of a model without drawing them.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted IMKPL or ISKPL.
+        X : array-like of shape (n_samples, n_features), optional
+            The samples that vectors are standardized by; by default those in prototypes.
+        max_prototypes : int, optional
+            Maximum number per class, most used by the codes of training samples first; by default
+            10, or 2 for series.
+        max_features : int, optional
+            Maximum number of features or channels, largest weights first; by default 20, or 3 for
+            series.
+
+        Returns
+        -------
+        PrototypesDisplay
+            The display, not drawn yet.
+        """
+        check_model(estimator, cls.__name__)
+        predictor = estimator.predictor_
+        read = predictor.kernels.input_kind
+        if read not in ("vectors", "columns", "tables", "series"):
+            raise TypeError(
+                f"The kernels of this model read {read}, neither tables nor series, expected one "
+                "of these to draw prototypes. The samples behind each are in prototypes_."
+            )
+        kind = "series" if read == "series" else "vectors"
+        n_each = MOST_PROTOTYPES[kind] if max_prototypes is None else max_prototypes
+        chosen, owners = sort_prototypes(estimator, n_each)
+        shares, against = (
+            rows / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+            for rows in (predictor.mixes[chosen].toarray(), predictor.contrasts[chosen].toarray())
+        )
+        n_columns = MOST_FEATURES[kind] if max_features is None else max_features
+        columns, names = _sort_columns(estimator, kind, n_columns)
+        support_ids = estimator.support_ids_[np.searchsorted(estimator.support_, predictor.rows)]
+        samples, unlike = (
+            [
+                [
+                    MixedSample(
+                        support_ids[i],
+                        float(own[i]),
+                        predictor.kernels.sample(int(i))[columns] if kind == "series" else None,
+                    )
+                    for i in np.argsort(-own, kind="stable")
+                    if own[i] > 0
+                ]
+                for own in rows
+            ]
+            for rows in (shares, against)
+        )
+        mixed = () if kind == "series" else _mix_vectors(estimator, shares, columns, X)
+        n_prototypes = predictor.mixes.shape[0]
+        found = cls(kind, estimator.classes_, chosen, owners, samples, n_prototypes, names, *mixed)
+        return replace(found, unlike=unlike)
+
+    def _draw(self, ax: Any) -> None:
+        if self.kind == "series":
+            self._draw_series(ax)
+        else:
+            self._draw_heat_map(ax)
+
+    def _draw_heat_map(self, ax: Any) -> None:
+        colors, texts = np.asarray(self.standardized), self.texts or []
+        n_rows, n_columns = colors.shape
+        width, height = 3.4 + 0.62 * n_columns, 2.4 + 0.27 * n_rows
+        size = min(max(width, 6.4), 15.0), min(max(height, 3.6), 14.0)
+        ((ax,),) = self._take_panels(ax, size)
+        limit = LARGEST_DEVIATION
+        image = ax.imshow(colors, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
+        ax.set_xticks(
+            np.arange(n_columns),
+            labels=[literal(name) for name in shorten_all(self.names)],
+            **{"rotation": 45, "ha": "right", "rotation_mode": "anchor"},
+        )
+        self._name_rows(ax)
+        for border in np.flatnonzero(np.diff(self.owners)):
+            ax.axhline(border + 0.5, color="black", linewidth=1.2)
+        if colors.size <= MOST_WRITTEN_CELLS:
+            for (row, column), color in np.ndenumerate(colors):
+                text = literal(shorten(texts[row][column], LONGEST_CELL))
+                style = {"ha": "center", "va": "center", "fontsize": "x-small"}
+                ink = "white" if abs(color) > 0.6 * limit else "black"
+                ax.text(column, row, text, color=ink, **style)
+        ax.tick_params(length=0)
+        ax.set_title(f"Prototypes: weighted means of their samples{self._count_shown()}")
+        bar = self.figure_.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
+        bar.set_label("Standard deviations\nabove the mean")
+
+    def _name_rows(self, ax: Any) -> None:
+        """Name every row, or every class if there are too many rows."""
+        owners = np.asarray(self.owners)
+        if owners.size > MOST_NAMED_ROWS:
+            present = np.unique(owners)
+            centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
+            names = shorten_all([self.classes[label] for label in present], 16)
+            ax.set_yticks(centers, labels=[literal(name) for name in names], fontsize="small")
+            return
+        names = shorten_all([self.classes[label] for label in owners], 18)
+        labels = [
+            f"class {literal(names[row])}, #{prototype} ({self._count_samples(row, 'sample')})"
+            for row, prototype in enumerate(self.prototypes)
+        ]
+        ax.set_yticks(np.arange(owners.size), labels=labels)
+
+    def _count_samples(self, row: int, word: str) -> str:
+        """How many samples a prototype is like and unlike."""
+        n_like, n_unlike = len(self.samples[row]), len(self.unlike[row]) if self.unlike else 0
+        like = f"{n_like} {word}{'s' * (n_like > 1 and word != 'series')}"
+        return f"{like}, unlike {n_unlike}" if n_unlike else like
+
+    def _count_shown(self) -> str:
+        shown, whole = len(self.prototypes), self.n_prototypes
+        return "" if shown == whole else f"\n{shown} of {whole} prototypes, most used first"
+
+    def _draw_series(self, ax: Any) -> None:
+        """Draw one row per prototype and one column per channel."""
+        shape = (len(self.prototypes), len(self.names))
+        size = (min(1.8 + 2.7 * shape[1], 15.0), min(1.0 + 1.15 * shape[0], 20.0))
+        grid = self._take_panels(ax, size, *shape)
+        names = shorten_all([self.classes[label] for label in self.owners], 18)
+        for row, samples in enumerate(self.samples):
+            color = class_color(int(self.owners[row]))
+            largest = max(sample.share for sample in samples)
+            for column, panel in enumerate(grid[row]):
+                # The largest share is drawn last, on top.
+                for sample in reversed(samples):
+                    part = sample.share / largest
+                    style = {"linewidth": 0.5 + 1.5 * part, "alpha": 0.25 + 0.75 * part}
+                    panel.plot(np.asarray(sample.values)[column], color=color, **style)
+                panel.tick_params(labelsize="small", labelbottom=row == shape[0] - 1)
+                panel.locator_params(axis="x", integer=True)
+                panel.spines[["top", "right"]].set_visible(False)
+            whose = f"class {literal(names[row])}\nprototype {self.prototypes[row]}"
+            label = f"{whose}\n{self._count_samples(row, 'series')}"
+            grid[row, 0].set_ylabel(label, **SIDEWAYS)
+        limits = np.array([panel.get_xlim() for panel in grid.flat])
+        for column, name in enumerate(self.names):
+            grid[0, column].set_title(literal(shorten(name)), fontsize="medium")
+            grid[-1, column].set_xlabel("Time step")
+            heights = np.array([panel.get_ylim() for panel in grid[:, column]])
+            for panel in grid[:, column]:
+                panel.set_xlim(limits[:, 0].min(), limits[:, 1].max())
+                panel.set_ylim(heights[:, 0].min(), heights[:, 1].max())
+        if ax is None:
+            self.figure_.suptitle(
+                f"Prototypes: the series that they are made of{self._count_shown()}"
+            )
+
+
+def _sort_columns(estimator: Any, kind: str, most: int) -> tuple[IntArray, list[str]]:
+    """The columns or channels that the model keeps and their names, largest weight first."""
+    predictor = estimator.predictor_
+    columns = predictor.kernels.input_columns
+    if columns is None:
+        columns = np.arange(predictor.kernels.samples.shape[1])
+    weights = np.zeros(columns.size)
+    if hasattr(estimator, "feature_importances_"):
+        weights = estimator.feature_importances_[columns]
+    order = np.argsort(-weights, kind="stable")[:most]
+    known = getattr(estimator, "feature_names_in_", None)
+    prefix = "channel " if kind == "series" else "x"
+    return order, [f"{prefix}{c}" if known is None else str(known[c]) for c in columns[order]]
+
+
+def _mix_vectors(
+    estimator: Any, shares: FloatArray, columns: IntArray, X: Any
+) -> tuple[FloatArray, FloatArray, list[list[str]]]:
+    """Weighted means of vectors or tables, as they are, standardized, and as text."""
+    predictor = estimator.predictor_
+    cells = reference = predictor.kernels.samples[:, columns]
+    if X is not None:
+        inputs = predictor.kernels.input_columns
+        reference = estimator.read_new(X)[:, columns if inputs is None else inputs[columns]]
+    is_table = isinstance(cells, Table)
+    kinds = cells.columns if is_table else (Column(""),) * columns.size
+    values, known = (
+        np.asarray(one.values if is_table else one, dtype=np.float64) for one in (cells, reference)
+    )
+    is_category = np.array([kind.categories is not None for kind in kinds])
+    # Missing cells have no part in a mean.
+    seen = ~np.isnan(values)
+    totals = shares @ seen
+    means = shares @ np.where(seen, values, 0.0) / np.where(totals > 0, totals, 1.0)
+    means = np.where(is_category | (totals == 0), np.nan, means)
+    known = np.where(is_category, 0.0, known)
+    center, spread = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
+    standardized = (means - center) / np.where(spread > 0, spread, 1.0)
+    texts = [
+        [
+            _write_category(kind, values[:, column], row)
+            if is_category[column]
+            else _write_number(means[place, column])
+            for column, kind in enumerate(kinds)
+        ]
+        for place, row in enumerate(shares)
+    ]
+    return means, standardized, texts
+
+
+def _write_number(value: float) -> str:
+    if np.isnan(value):
+        return "missing"
+    # No exponent where a number is short without it.
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _write_category(column: Column, codes: FloatArray, shares: FloatArray) -> str:
+    """The most frequent category in a mix, with its share unless that is all of it."""
+    found, group = np.unique(codes, return_inverse=True)
+    parts = np.bincount(group.ravel(), shares)
+    best = int(np.argmax(parts))
+    text = show_cell(column.show(found[best]))
+    return text if parts[best] > 0.995 else f"{text} {parts[best]:.0%}"

@@ -7,14 +7,25 @@ import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from imkpl._checks import quote
 from imkpl._progress import announce
-from imkpl.readers.column_roles import DATES, ID_NAME, as_texts, find_missing
-from imkpl.readers.data_file import DataFile, Finding, count, list_names
+from imkpl.readers.column_roles import (
+    DATES,
+    ID_NAME,
+    MOSTLY,
+    SHOWN,
+    Finding,
+    as_texts,
+    find_missing,
+)
+from imkpl.readers.formats import count, list_names
+
+if TYPE_CHECKING:
+    from imkpl.readers.read import DataFile
 
 # Two rows of a class to learn from, and one to measure on.
 MIN_CLASS_ROWS = 3
@@ -41,74 +52,60 @@ PERSON = re.compile(
     r"(?i:(pat|patient|subject|person|participant|proband|donor|animal|volunteer|individual|customer|"
     r"client|pseudonym|mrn)(s|in)?([ _.-]*(id|nr|no|number|code|name|key))?)"
 )
-# So many values of a text column must repeat, always in one class, to look like persons.
-MIN_REPEATED = 5
 STARTS_WITH_NUMBER = re.compile(r"[<>≤≥~=±]*\s*[+-]?[.,]?\d.*", re.DOTALL)
-MOSTLY = 0.8
-DATE_NAME = re.compile(r"(?i:.*(date|datum|day|tag|birth|dob).*)")
-# Days since 1900, as spreadsheets store dates: 1954 to 2064.
-SERIAL_DATES = (20_000, 60_000)
-SHOWN = 3
 
 
 def describe_columns(data: DataFile) -> list[dict[str, Any]]:
     """How every column of a training file is read, and how to say otherwise."""
-    uses: list[dict[str, Any]] = []
-
-    def add(name: str, role: str, values: str, change: str, n_missing: int = 0) -> None:
-        use = {"name": name, "role": role, "values": values, "n_missing": n_missing}
-        uses.append({**use, "change": change})
-
-    add(data.target or "y", "target", _show_counts(data.y), "--target COLUMN")
-    if data.id_column is not None:
-        n_names = len(set(data.ids.tolist()))
-        add(data.id_column, "row names", f"{n_names} different", "--id COLUMN")
-    if data.group_column is not None:
-        add(data.group_column, "groups", f"{len(set(data.groups.tolist()))} different", "")
-    for name, cells in ({} if data.is_series else _list_columns(data.samples)).items():
+    uses = [(data.target, "target", _show_counts(data.y), 0, "--target COLUMN")]
+    for name, role, values, change in (
+        (data.id_column, "row names", data.ids, "--id COLUMN"),
+        (data.group_column, "groups", data.groups, ""),
+    ):
+        if name is not None:
+            uses.append((name, role, f"{len(set(values.tolist()))} different", 0, change))
+    for name, cells in _list_columns(data.samples).items():
         present = _drop_missing(cells)
         if cells.dtype == object:
-            role, values, other = "categories", _show_counts(present), "numbers"
+            role, shown, other = "categories", _show_counts(present), "numbers"
         else:
             # Whole numbers may be dates, of which every digit counts.
             digits = ".10g" if (np.mod(present, 1) == 0).all() else ".5g"
-            values = f"{present.min():{digits}} to {present.max():{digits}}"
+            shown = f"{present.min():{digits}} to {present.max():{digits}}"
             role, other = "numbers", "categories"
-        add(name, role, values, f"--{other} {shlex.quote(name)}", len(cells) - len(present))
+        n_missing = len(cells) - len(present)
+        uses.append((name, role, shown, n_missing, f"--{other} {shlex.quote(name)}"))
     for name, reason in data.dropped.items():
         is_empty = reason.startswith(("always", "no values"))
         change = "" if is_empty else f"--categories {shlex.quote(name)}"
-        add(name, "left out", reason, change)
-    return uses
+        uses.append((name, "left out", reason, 0, change))
+    keys = ("name", "role", "values", "n_missing", "change")
+    return [dict(zip(keys, use, strict=True)) for use in uses]
 
 
 def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
     """All findings about a file, the gravest first; `frame` has its columns as they were parsed."""
-    target = data.target or "y"
-    found = [*_find_variants(target, data.y, "Target", "class"), *_find_rare_classes(data, target)]
-    found += _find_imbalance(data, target)
-    if frame is not None:
-        columns = _list_columns(data.samples)
-        announce("check", f"looking for mistakes in {len(columns)} columns")
-        codes = np.array([_encode(cells) for cells in columns.values()], dtype=np.int32)
-        found += _find_giveaways(data, columns, codes)
-        found += _find_persons(data, frame)
-        found += _find_equal_rows(data, codes)
-        found += _find_numbers_as_text(data, frame)
-        for look in (_find_missing_codes, _find_variants, _find_counters, _find_number_dates):
-            for name, cells in columns.items():
-                found += look(name, cells)
-        found += find_left_out(data.dropped)
-    return tuple(found)
+    columns = _list_columns(data.samples)
+    announce("check", f"looking for mistakes in {len(columns)} columns")
+    codes = np.array([_encode(cells) for cells in columns.values()], dtype=np.int32)
+    found = [
+        *_find_variants(str(data.target), data.y, "Target", "class"),
+        *_find_uneven_classes(data.y, str(data.target)),
+        *_find_giveaways(data, columns, codes),
+        *_find_persons(data, frame),
+        *_find_equal_rows(data, codes),
+        *_find_numbers_as_text(data, frame),
+    ]
+    present = {name: _drop_missing(cells) for name, cells in columns.items()}
+    for look in (_find_missing_codes, _find_variants, _find_counters, _find_number_dates):
+        for name, cells in present.items():
+            found += look(name, cells)
+    return (*found, *find_left_out(data.dropped))
 
 
 def _list_columns(samples: Any) -> dict[str, Any]:
-    """The cells of every column; pandas takes long to select numbers one column at a time."""
-    is_number = np.array([kind.kind in "iuf" for kind in samples.dtypes])
-    numbers = iter(np.ascontiguousarray(samples.loc[:, is_number].to_numpy(np.float64).T))
-    texts = (cells.to_numpy() for _, cells in samples.loc[:, ~is_number].items())
-    kinds = zip(samples.columns, is_number.tolist(), strict=True)
-    return {name: next(numbers if one else texts) for name, one in kinds}
+    """The cells of every column."""
+    return {name: cells.to_numpy() for name, cells in samples.items()}
 
 
 def _encode(cells: Any) -> Any:
@@ -121,8 +118,7 @@ def _encode(cells: Any) -> Any:
 
 
 def _drop_missing(cells: Any) -> Any:
-    is_missing = find_missing(cells) if cells.dtype == object else np.isnan(cells)
-    return cells[~is_missing] if is_missing.any() else cells
+    return cells[~find_missing(cells)]
 
 
 def find_baseline(y: Any) -> tuple[Any, int]:
@@ -131,25 +127,22 @@ def find_baseline(y: Any) -> tuple[Any, int]:
     return best
 
 
-def _find_rare_classes(data: DataFile, target: str) -> Iterator[Finding]:
-    rare = {name: n for name, n in Counter(data.y.tolist()).items() if n < MIN_CLASS_ROWS}
+def _find_uneven_classes(y: Any, target: str) -> Iterator[Finding]:
+    """Classes that are too rare to be learned and measured, and those that are much rarer."""
+    counts = Counter(y.tolist()).most_common()
+    rare = [f"{quote(str(name))} ({n})" for name, n in counts if n < MIN_CLASS_ROWS]
     if rare:
-        listed = ", ".join(f"{quote(str(name))} ({n})" for name, n in list(rare.items())[:SHOWN])
-        more = ", ..." if len(rare) > SHOWN else ""
+        listed = ", ".join(rare[:SHOWN]) + ", ..." * (len(rare) > SHOWN)
         yield Finding(
             "rare classes",
             f"Target {quote(target)}: {count(len(rare), 'class')} with fewer than "
-            f"{MIN_CLASS_ROWS} rows: {listed}{more}.",
-            "Add rows, correct labels that are misspelt, or leave such rows out with --drop-rare.",
+            f"{MIN_CLASS_ROWS} rows: {listed}.",
+            "Add rows, correct labels that are misspelt, or leave such rows out.",
             (target,),
-            tuple(str(name) for name in rare)[:SHOWN],
         )
-
-
-def _find_imbalance(data: DataFile, target: str) -> Iterator[Finding]:
-    counts = [one for one in Counter(data.y.tolist()).most_common() if one[1] >= MIN_CLASS_ROWS]
-    if counts and counts[0][1] >= IMBALANCE * counts[-1][1]:
-        (large, n_large), (small, n_small) = counts[0], counts[-1]
+    others = counts[: len(counts) - len(rare)]
+    if others and others[0][1] >= IMBALANCE * others[-1][1]:
+        (large, n_large), (small, n_small) = others[0], others[-1]
         yield Finding(
             "imbalance",
             f"Target {quote(target)}: {n_large} rows are {quote(str(large))} and only {n_small} "
@@ -207,33 +200,21 @@ def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
         return
     for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
         is_used = name in (data.target, data.id_column) or data.dropped.get(name) == DATES
-        if is_used or dtype.kind == "b":
-            continue
         is_named = PERSON.fullmatch(name) or ID_NAME.fullmatch(name)
-        if dtype.kind in "iuf" and not is_named:
+        if is_used or dtype.kind == "b" or not is_named:
             continue
-        texts = as_texts(frame[name])
-        sizes = Counter(text for text in texts if text is not None)
-        n_present = sum(sizes.values())
-        repeated = {text for text, n in sizes.items() if n > 1}
+        sizes = Counter(text for text in as_texts(frame[name]) if text is not None)
+        shown, n_most = min(sizes.items(), key=lambda one: (-one[1], one[0]), default=("", 0))
         # Sites and batches have more rows each.
-        if not repeated or len(sizes) * 10 < n_present:
-            continue
-        if not is_named:
-            pairs = set(zip(texts.tolist(), data.y.tolist(), strict=True))
-            n_labels = Counter(text for text, _ in pairs)
-            has_one_class = all(n_labels[text] == 1 for text in repeated)
-            if len(repeated) < MIN_REPEATED or not has_one_class or len(sizes) * 5 < n_present:
-                continue
-        shown = sorted(repeated, key=lambda text: (-sizes[text], text))[:SHOWN]
-        yield Finding(
-            "repeated persons",
-            f"Column {quote(name)} has {len(sizes)} different values in {n_present} rows, such as "
-            f"{quote(shown[0])} in {sizes[shown[0]]}: rows of the same person or sample?",
-            f"Then keep them together when the accuracy is measured: --group {shlex.quote(name)}.",
-            (name,),
-            tuple(shown),
-        )
+        if n_most > 1 and sizes.total() <= 10 * len(sizes):
+            yield Finding(
+                "repeated persons",
+                f"Column {quote(name)} has {len(sizes)} different values in {sizes.total()} rows, "
+                f"such as {quote(shown)} in {n_most}: rows of the same person or sample?",
+                "Then keep them together when the accuracy is measured: "
+                f"--group {shlex.quote(name)}.",
+                (name,),
+            )
 
 
 def _find_equal_rows(data: DataFile, codes: Any) -> Iterator[Finding]:
@@ -246,33 +227,29 @@ def _find_equal_rows(data: DataFile, codes: Any) -> Iterator[Finding]:
     is_equal = rows.duplicated(keep=False).to_numpy()
     same_label = pd.DataFrame({"row": rows, "label": data.y}).duplicated(keep=False).to_numpy()
     is_first = (rows == rows[int(np.argmax(is_copy))]).to_numpy()
-    n_copies, shown = int(is_copy.sum()), tuple(map(str, data.ids[is_first][:2].tolist()))
+    n_copies, (first, second) = int(is_copy.sum()), data.ids[is_first][:2].tolist()
     # Rows of a few categories are equal by chance.
     is_odd = (codes.max() + 1) * 2 > len(data)
     verb = "repeats" if n_copies == 1 else "repeat"
     yield Finding(
         "equal rows",
-        f"{count(n_copies, 'row')} {verb} the values of another, such as row {quote(shown[1])} "
-        f"those of {quote(shown[0])}.",
+        f"{count(n_copies, 'row')} {verb} the values of another, such as row {quote(str(second))} "
+        f"those of {quote(str(first))}.",
         "Delete copies; rows that remain are kept together when the accuracy is measured.",
-        examples=shown,
         needs_action=is_odd,
     )
-    n_contradictions = int((is_equal & ~same_label).sum())
-    if n_contradictions:
-        first = tuple(str(one) for one in data.ids[is_equal & ~same_label][:SHOWN])
+    contradictions = data.ids[is_equal & ~same_label].tolist()
+    if contradictions:
         yield Finding(
             "contradictions",
-            f"{count(n_contradictions, 'row')} (first: {quote(first[0])}) have the values of a row "
-            "of another class.",
+            f"{count(len(contradictions), 'row')} (first: {quote(str(contradictions[0]))}) have "
+            "the values of a row of another class.",
             "Correct the class, or add a column that tells them apart.",
-            examples=first,
             needs_action=is_odd,
         )
 
 
-def _find_missing_codes(name: str, cells: Any) -> Iterator[Finding]:
-    present = _drop_missing(cells)
+def _find_missing_codes(name: str, present: Any) -> Iterator[Finding]:
     if present.dtype == object:
         texts = Counter(text for text in present if text.casefold() in TEXT_CODES)
     else:
@@ -286,7 +263,6 @@ def _find_missing_codes(name: str, cells: Any) -> Iterator[Finding]:
             "missing value.",
             f"If it is one, add --missing {shlex.quote(text)}.",
             (name,),
-            (text,),
         )
 
 
@@ -321,7 +297,6 @@ def _find_variants(
                 f"{len(names)}.",
                 "Write them alike in the file.",
                 (name,),
-                tuple(names),
             )
 
 
@@ -334,20 +309,18 @@ def _find_numbers_as_text(data: DataFile, frame: Any) -> Iterator[Finding]:
         starting = [text for text in present if STARTS_WITH_NUMBER.fullmatch(text)]
         n_distinct = len(set(present))
         if len(starting) >= MOSTLY * len(present) and n_distinct > max(10, len(present) / 10):
-            shown = tuple(dict.fromkeys(starting))[:SHOWN]
+            shown = list_names(list(dict.fromkeys(starting))[:SHOWN])
             how = "left out" if name in data.dropped else "read as categories"
             yield Finding(
                 "numbers as text",
-                f"Column {quote(name)} is {how}, but its cells begin with numbers "
-                f"({list_names(shown)}).",
+                f"Column {quote(name)} is {how}, but its cells begin with numbers ({shown}).",
                 "Write one number into each cell, without text and in the same unit.",
                 (name,),
-                shown,
             )
 
 
 def _find_counters(name: str, cells: Any) -> Iterator[Finding]:
-    # The first two cells show it of most columns; a missing cell is not greater than another.
+    # The first two cells show it of most columns.
     if cells.dtype == object or len(cells) < MANY_ERRORS or not cells[0] < cells[1]:
         return
     if (np.diff(cells) > 0).all() and (np.mod(cells, 1) == 0).all():
@@ -358,26 +331,22 @@ def _find_counters(name: str, cells: Any) -> Iterator[Finding]:
             f"If they name the rows, add --id {shlex.quote(name)}; to leave them out, "
             f"--drop {shlex.quote(name)}.",
             (name,),
-            tuple(f"{number:g}" for number in cells[:SHOWN]),
         )
 
 
-def _find_number_dates(name: str, cells: Any) -> Iterator[Finding]:
-    present = _drop_missing(cells)
+def _find_number_dates(name: str, present: Any) -> Iterator[Finding]:
     if present.dtype == object or present[0] % 1 != 0 or (np.mod(present, 1) != 0).any():
         return
     month, day = present // 100 % 100, present % 100
     is_written = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     is_written &= (present >= 19_000_000) & (present < 21_000_000)
-    is_serial = (present >= SERIAL_DATES[0]) & (present < SERIAL_DATES[1])
-    if is_written.all() or (DATE_NAME.fullmatch(name) and is_serial.all()):
+    if is_written.all():
         yield Finding(
             "dates",
             f"Column {quote(name)} looks like dates written as numbers, such as {present[0]:.0f}.",
             "Derive columns such as age, month or days between two dates, and leave it out: "
             f"--drop {shlex.quote(name)}.",
             (name,),
-            tuple(f"{number:.0f}" for number in present[:SHOWN]),
         )
 
 

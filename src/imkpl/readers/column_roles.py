@@ -6,20 +6,18 @@ import datetime
 import difflib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from imkpl._checks import quote, shorten
-from imkpl.readers.data_file import Finding, InputError, count, list_names
+from imkpl.readers.formats import InputError, count, list_names
 from imkpl.tables import MISSING_TEXTS
 
 # From this share of numbers on, a column is numeric and its other cells are missing.
 MOSTLY = 0.8
-# In a file for a fitted model, this many other cells are missing even in a short column.
-FEW_ODD = 3
 # From this share of distinct texts on, a column names its rows rather than describes them.
 NEARLY_UNIQUE = 0.9
 # A number with a limit sign, a unit, or both. A single letter is a unit only after a space.
@@ -52,9 +50,20 @@ TARGET_NAMES = ("class", "target", "label", "labels", "y", "diagnosis", "outcome
 FEW_CLASSES = 20
 # Whole numbers that occur less often on average are amounts rather than classes.
 ROWS_PER_CLASS = 5
-SHOWN_CLASSES = 6
-SHOWN_CELLS = 3
+# Classes and cells in a message.
+SHOWN_CLASSES, SHOWN = 6, 3
 YES, NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a data file that a person should know before fitting."""
+
+    kind: str  # what it is about, such as "units" or "equal rows"
+    text: str  # what was found, in a sentence
+    advice: str = ""  # what to do about it
+    columns: tuple[str, ...] = ()  # the columns concerned
+    needs_action: bool = True  # False if the file can be used as it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,20 +156,6 @@ def are_merged(exact: Any) -> bool:
     return len({float(number) for number in whole}) < len(whole)
 
 
-def as_numbers(series: Any, name: str, file: str) -> ReadColumn:
-    """A column that must be numeric; a few other cells are missing."""
-    read = read_column(series, name, "numbers")
-    n_others = len(read.others)
-    n_present = n_others + int((~find_missing(read.values)).sum())
-    if read.reason or n_others > max(FEW_ODD, (1 - MOSTLY) * n_present):
-        held = read.reason or f"text such as {quote(read.others[0])}"
-        raise InputError(
-            f"Column {quote(name)} of {file} holds {held}, but the model was fitted to numbers "
-            "there. Check that the columns of both files mean the same."
-        )
-    return read
-
-
 def find_reason_to_drop(column: ReadColumn, *, is_wanted: bool = False) -> str:
     """Why nothing can be learned from a column; empty if something can."""
     if column.reason:
@@ -180,7 +175,7 @@ def find_reason_to_drop(column: ReadColumn, *, is_wanted: bool = False) -> str:
     return ""
 
 
-def find_codes(cells: Any, codes: set[Any]) -> Any:
+def find_codes(cells: Any, codes: set[str]) -> Any:
     """Which cells are one of the codes, as a text or as a number."""
     if cells.dtype.kind in "iuf":
         numbers = _parse_numbers(np.array(list(codes), dtype=object))
@@ -261,9 +256,9 @@ def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
         ),
     ):
         if cells:
-            shown = tuple(dict.fromkeys(cells))[:SHOWN_CELLS]
-            said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({list_names(shown)}) {text}"
-            findings.append(Finding(kind, said, advice, (name,), shown))
+            shown = list_names(list(dict.fromkeys(cells))[:SHOWN])
+            said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({shown}) {text}"
+            findings.append(Finding(kind, said, advice, (name,)))
     return ReadColumn(values, tuple(findings), others=tuple(others))
 
 
@@ -285,7 +280,7 @@ def read_flags(series: Any, name: str, option: str) -> Any:
     return np.array([text in YES for text in texts], dtype=bool)
 
 
-def require_column(names: list[str], wanted: str, file: str, option: str) -> None:
+def require_column(names: Sequence[str], wanted: str, file: str, option: str) -> None:
     """Raise if there is no column of that name, with suggestions."""
     if wanted in names:
         return
@@ -349,29 +344,19 @@ def read_identifiers(column: Any, name: str) -> Any:
     return np.array([int(text) for text in texts]) if column.dtype.kind in "iu" else texts
 
 
-def find_target(
-    names: list[str],
-    given: str | None,
-    marked: str | None,
-    file: str,
-    usual: Sequence[str] = TARGET_NAMES,
-) -> str:
-    """The target column: the one given, the one that the format marks, or one of a usual name."""
-    if given is not None:
-        require_column(names, given, file, "--target")
-        return given
-    found = [name for name in names if name.lower() in usual] if marked is None else [marked]
+def guess_target(names: Iterable[str], file: str) -> str:
+    """The only column of a usual name."""
+    found = [name for name in names if name.lower() in TARGET_NAMES]
     if len(found) != 1:
         raise InputError(
             f"{file} does not say which column holds the classes. Name it with --target; the "
-            f"columns are {list_names(names)}."
+            f"columns are {list_names(list(names))}."
         )
     return found[0]
 
 
-def read_classes(column: Any, name: str, names: Any = None) -> tuple[Any, str]:
+def read_classes(column: Any, name: str, names: Any) -> tuple[Any, str]:
     """Class labels (None if missing) of a column, of which the names are kept, and a note."""
-    names = keep_names(column, column) if names is None else names
     labels = as_texts(names)
     present = [label for label in labels if label is not None]
     # Floats are written as "1.0", also beside a text for a missing class.
@@ -409,13 +394,13 @@ def _refuse_amounts(numbers: Any, name: str) -> None:
         )
 
 
-def check_classes(labels: Any, name: str, file: str = "", least: int = 2) -> None:
+def check_classes(labels: Any, name: str, least: int = 2) -> None:
     """Raise unless there are at least two classes, or one."""
     found = list(dict.fromkeys(labels.tolist()))
     if not found:
         raise InputError(
-            f"Target {quote(name)}{file} has no values, expected a class in every row. Name "
-            "another column with --target."
+            f"Target {quote(name)} has no values, expected a class in every row. Name another "
+            "column with --target."
         )
     if len(found) < least:
         raise InputError(

@@ -1,41 +1,144 @@
-"""Parsers for every format but text, and the choice between them by the ending of a file."""
+"""From a file to a table: the choice of a parser by the ending, and the parsers.
+
+In text, encoding, separator, decimal mark, header and missing cells are guessed. Parquet and
+Feather files are read by pyarrow; a spreadsheet is read as if it had been saved as text.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import io
+import itertools
 import pathlib
 import re
+import threading
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
+from imkpl._checks import quote, shorten
+from imkpl.tables import MISSING_TEXTS
 
-from imkpl._checks import quote
-from imkpl.readers.data_file import InputError, RawFile, ReadOptions, count
-from imkpl.readers.text import decode, parse_content, parse_text
-from imkpl.series import as_number, read_series, read_ts
-
+# Names listed in a message; the rest are counted.
+MAX_NAMES = 8
 # A spreadsheet may take this many times the size of its file in memory, and always a GiB.
 MOST_TIMES, MOST_BYTES = 64, 2**30
 # Cells that the table in a spreadsheet may have, and the last row of a sheet.
 MOST_CELLS, LAST_ROW = 2**25, 2**20
-FEWER_CELLS = "Delete cells far from the table, or save the sheet as CSV."
 # More empty rows than this one after the other are skipped; fewer count in the numbers of rows.
 MOST_EMPTY = 100
-ARFF_TYPE = re.compile(r"numeric|real|int|date|string|relational", re.IGNORECASE)
-# The opening quote of a cell, by separator, and its text up to a closing quote.
-ARFF_OPENED = {",": re.compile(r"\s*+['\"]"), "\t": re.compile(r" *+['\"]")}
-ARFF_CLOSED = {
-    "'": re.compile(r"([^'\\]*+(?:\\.[^'\\]*+)*+)'"),
-    '"': re.compile(r'([^"\\]*+(?:\\.[^"\\]*+)*+)"'),
-}
-DATE = "date"
+FEWER_CELLS = "Delete cells far from the table, or save the sheet as CSV."
+SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|", "\\t": "\t"}
+NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "white space"}
+# Of several separators that fit equally well, the first is used.
+ORDER = "\t;|, "
+# Share of lines that must agree on the number of cells.
+MOST_LINES = 0.9
+# Lines that are inspected to guess the separator and the decimal mark.
+MAX_INSPECTED = 200
+# The csv module has one limit of the size of cells for all threads.
+LIMIT_LOCK = threading.Lock()
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+BLANK_TOP = re.compile(r"\A([\s,;|\"]*\n)+")
+WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+# The same with a limit sign before or a unit after it.
+QUANTITY_WITH_COMMA = re.compile(r"([<>≤≥]=?)?\s*[+-]?\d*,\d+([eE][+-]?\d+)?(\s*[^\W\d]\S*|\s*%)?")
+WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+
+
+class InputError(ValueError):
+    """A file, or a request about one, that cannot be used.
+
+    Its message says what was found, what was expected and what to do.
+
+    Examples
+    --------
+    >>> from imkpl.readers import read_training_file
+    >>> read_training_file("nowhere.csv")
+    Traceback (most recent call last):
+        ...
+    imkpl.readers.formats.InputError: nowhere.csv does not exist. Check the name and the folder.
+    """
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Everything about a file that should not be guessed.
+
+    Parameters
+    ----------
+    target : str, optional
+        Column of the class labels.
+    id_column : str, optional
+        Column of the row names.
+    separator : str, optional
+        Separator of cells in a text file: a character, or "tab", "comma", "semicolon", "space" or
+        "pipe".
+    group : str, optional
+        Column that says which rows belong together, such as those of one person.
+    eligible : str, optional
+        Column of yes and no: which rows may be shown in prototypes.
+    by : tuple of str
+        Columns whose values divide the rows into subgroups, whatever else they are used for.
+    drop : tuple of str
+        Columns to leave out.
+    categories, numbers : tuple of str
+        Columns to read as categories, or as numbers.
+    missing : tuple of str
+        Cells that mean a missing value, such as "-999".
+    known_names : tuple of str
+        Columns that the file should have; a first line with one of them is a header.
+
+    Examples
+    --------
+    >>> options = ReadOptions(target="diagnosis", drop=("name",), missing=("-999",))
+    >>> options.target, options.group
+    ('diagnosis', None)
+    """
+
+    target: str | None = None
+    id_column: str | None = None
+    separator: str | None = None
+    group: str | None = None
+    eligible: str | None = None
+    by: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    known_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RawFile:
+    """A parsed file, before anything is decided about its columns."""
+
+    table: Any  # pandas.DataFrame with all columns
+    # Some columns of it, with the characters or the whole numbers that are in the file.
+    read_exact: Callable[[list[str]], Any]
+    notes: tuple[str, ...] = ()
+    style: tuple[str, str] = (",", ".")  # separator and decimal mark of a text file
+
+
+def list_names(names: Sequence[Any]) -> str:
+    """Quoted names, the first few of many."""
+    shown = [quote(str(name)) for name in names[:MAX_NAMES]]
+    more = len(names) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {more} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun, such as "1 row" or "3 classes"."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}{'es' if noun.endswith(('s', 'x')) else 's'}"
 
 
 def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
@@ -55,7 +158,7 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
             f"--separator is for text files such as .csv, but {path.name} is not one. Leave it out."
         )
     if path.stat().st_size == 0:
-        raise InputError(f"{path.name} is empty, expected rows of data. Check how it was made.")
+        raise _has_no(path, "no content")
     try:
         return parse(path, options)
     except MemoryError as error:
@@ -76,129 +179,260 @@ def _refused_if_damaged(path: pathlib.Path, kind: str) -> Iterator[None]:
         ) from error
 
 
-def parse_arff(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Parse an ARFF file, the format of Weka and OpenML; categories become text."""
+def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
+    """Read a table from a text file."""
+    content, notes = _decode(path)
+    raw = parse_content(path, content, options)
+    separator, decimal = raw.style
+    note = (
+        f"{path.name}: cells separated by {NAMES.get(separator, quote(separator))}"
+        f"{', decimal comma' if decimal == ',' else ''}."
+    )
+    return replace(raw, notes=(*notes, note, *raw.notes))
+
+
+def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> RawFile:
+    """Read a table from text; what is guessed about its cells is noted."""
     import pandas as pd
 
-    text, notes = decode(path)
-    kinds: dict[str, Any] = {}
-    rows: list[list[Any]] = []
-    written: list[list[str]] = []
-    separator, where, has_weights = "", "", False
-    stripped = enumerate(map(str.strip, io.StringIO(text, newline=None)), start=1)
-    lines = iter([(number, line) for number, line in stripped if line and line[0] != "%"])
+    notes = []
+    # Spreadsheets leave lines of separators above a table.
+    content = BLANK_TOP.sub("", content.replace("\r\n", "\n").replace("\r", "\n"))
+    nonblank = (line for line in io.StringIO(content) if line.strip())
+    lines = list(itertools.islice(nonblank, MAX_INSPECTED))
+    if not lines:
+        raise _has_no(path, "only blank lines")
+    # A single line may be very long.
+    if len(lines) == 1:
+        raise _has_no(path, "a header and no rows")
+    with _cells_of_any_size(content):
+        separator = _find_separator(lines, options.separator)
+        titles = _find_titles(lines, separator)
+        for title in titles:
+            content = BLANK_TOP.sub("", content[content.index(title) + len(title) :])
+            notes.append(f"{quote(title.strip(separator + ' '))} above the table is not read.")
+        inspected = _list_rows(lines[len(titles) :], separator)
+        width = _check_widths(content, separator, path)
+    decimal = _find_decimal(inspected, separator)
+    is_headed = _has_header(inspected, options)
+    names, more = _name_columns(inspected[0], width, is_headed=is_headed)
+
+    def read_table(**more: Any) -> Any:
+        return pd.read_csv(
+            io.StringIO(content),
+            sep=r"\s+" if separator == " " else separator,
+            decimal=decimal,
+            header=0 if is_headed else None,
+            names=names,
+            index_col=False,
+            na_values=sorted(MISSING_TEXTS),
+            keep_default_na=False,
+            skipinitialspace=True,
+            low_memory=False,
+            **more,
+        )
+
     try:
-        for number, line in lines:
-            where = f"line {number}: "
-            if line[:5].lower() == "@data":
-                break
-            if line[:10].lower() == "@attribute":
-                name, kind = _read_attribute(path, line[10:].strip())
-                _refuse_repeated(path, [*kinds.keys() & {name}, name])
-                kinds[name] = kind
-        else:
-            where = ""
-            raise ValueError("no line @data")
-        for number, line in lines:
-            where, separator = f"line {number}: ", separator or ("," if "," in line else "\t")
-            cells = _split_cells(line, separator)
-            # Weka allows a weight in braces after the cells.
-            if len(cells) == len(kinds) + 1 and cells[-1][:1] == "{":
-                cells, has_weights = cells[:-1], True
-            rows.append(_read_row(cells, list(kinds.values())))
-            written.append(cells)
-    except InputError:
-        raise
-    except ValueError as error:
+        frame = read_table()
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        if "out of memory" in str(error):
+            raise MemoryError from error
         raise InputError(
-            f"{path.name} cannot be read as an ARFF file ({where}{error}). Check its header, or "
-            "save the data as CSV."
+            f"{path.name} cannot be read as a table ({shorten(str(error).strip())}). Check quotes "
+            "and separators, or save it as CSV again."
         ) from error
-    if not rows:
-        raise InputError(f"{path.name} has no rows, expected some. Check how it was made.")
-    columns = {
-        # Whatever the dates are, such a column is left out.
-        name: np.full(len(rows), "NaT", dtype="datetime64[s]") if kind is DATE else list(cells)
-        for (name, kind), cells in zip(kinds.items(), zip(*rows, strict=True), strict=True)
-    }
-    nominal = [name for name, kind in kinds.items() if isinstance(kind, set)]
-    notes += [f"{path.name}: weights of rows ignored."] * has_weights
-    target = nominal[-1] if nominal else None
-    exact = dict(zip(kinds, zip(*written, strict=True), strict=True))
+    if len(frame) == 0:
+        raise _has_no(path, "a header and no rows")
+    if decimal == ",":
+        frame = _read_commas(frame)
     return RawFile(
-        pd.DataFrame(columns),
-        target=target,
-        notes=tuple(notes),
-        read_exact=lambda wanted: pd.DataFrame({name: exact[name] for name in wanted}),
+        frame,
+        lambda wanted: read_table(usecols=wanted, dtype=str),
+        notes=(*notes, *more),
+        style=(separator, decimal),
     )
 
 
-def _read_attribute(path: pathlib.Path, text: str) -> tuple[str, Any]:
-    """The name of an attribute, and its set of categories or its type."""
-    if text.startswith(("'", '"')):
-        name, end = _read_quoted(text, 0)
-        kind = text[end:].strip()
-    else:
-        name, kind = (*text.split(None, 1), "", "")[:2]
-    if kind.startswith("{") and "}" in kind:
-        listed = kind[1 : kind.rindex("}")]
-        return name, set(_split_cells(listed, "," if "," in listed else "\t"))
-    found = ARFF_TYPE.match(kind)
-    if found is None:
-        raise ValueError(f"attribute {quote(name)} has the type {quote(kind)}")
-    kind = found[0].lower()
-    if kind in ("string", "relational"):
+@contextmanager
+def _cells_of_any_size(content: str) -> Iterator[None]:
+    """Lift the limit of the csv module: at a wrong separator, a whole line can be one cell."""
+    with LIMIT_LOCK:
+        limit = csv.field_size_limit(max(len(content), csv.field_size_limit()))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
+
+
+def _read_commas(frame: Any) -> Any:
+    """Decimal points for commas in columns that also hold text, which pandas does not convert."""
+    for name in frame.columns:
+        if frame[name].dtype.kind not in "iufb":
+            frame[name] = [
+                cell.replace(",", ".", 1)
+                if isinstance(cell, str) and QUANTITY_WITH_COMMA.fullmatch(cell.strip())
+                else cell
+                for cell in frame[name].tolist()
+            ]
+    return frame
+
+
+def _decode(path: pathlib.Path) -> tuple[str, list[str]]:
+    """The text in a file, and notes on its encoding."""
+    content = path.read_bytes()
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace"), [f"{path.name}: encoding UTF-16."]
+    if b"\0" in content or content.startswith(b"PK\x03\x04"):
         raise InputError(
-            f"Attribute {quote(name)} of {path.name} is of type {kind}, expected numbers or "
-            "categories in braces. Remove it, or save the data as CSV."
+            f"{path.name} is not a text file, expected a table as text. Save it as CSV, or give it "
+            "the ending of its format."
         )
-    return name, DATE if kind == DATE else float
+    try:
+        return content.decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        note = f"{path.name}: not in UTF-8, read as Latin-1; check letters with accents."
+        return content.decode("latin-1"), [note]
 
 
-def _read_row(cells: list[str], kinds: list[Any]) -> list[Any]:
-    if len(cells) != len(kinds):
-        found = "a sparse row" if cells[0][:1] == "{" else f"{len(cells)} cells"
-        raise ValueError(f"{found}, expected {len(kinds)} cells")
-    row: list[Any] = []
-    for cell, kind in zip(cells, kinds, strict=True):
-        if cell == "?" or kind is DATE:
-            row.append(np.nan if kind is float else None)
-        elif kind is float:
-            try:
-                row.append(as_number(cell))
-            except ValueError as error:
-                raise ValueError(f"{quote(cell)} is not a number") from error
-        elif cell in kind:
-            row.append(cell)
-        else:
-            raise ValueError(f"{quote(cell)} is not among the categories of its attribute")
-    return row
+def _find_separator(lines: list[str], given: str | None) -> str:
+    if given is not None:
+        separator = SEPARATORS.get(given, given)
+        if len(separator) != 1 or separator in '"\r\n':
+            raise InputError(
+                f"--separator is {quote(given)}, expected one character, or tab, comma, semicolon, "
+                "space or pipe. In a shell, quote it."
+            )
+        return separator
+    found = {}
+    for separator in ORDER:
+        rows = _list_rows(lines, separator)
+        if not rows:
+            # Lines of nothing but this separator.
+            continue
+        widths = Counter(len(row) for row in rows)
+        width, n_lines = max(widths.items(), key=lambda item: (item[1], item[0]))
+        # The last line may end in the middle of quotes, so most lines must agree, not all.
+        agrees = n_lines >= MOST_LINES * len(rows)
+        # R writes no name above the row names.
+        header = {width: 2, width - 1: 1}.get(len(rows[0]), 0)
+        if width > 1:
+            found[separator] = (agrees, header, width)
+    if "," in found and any(_explains_commas(lines, one, found) for one in "\t;|"):
+        del found[","]
+    # White space also occurs inside cells, so it only counts if nothing else is found.
+    if len(found) > 1:
+        found.pop(" ", None)
+    return max(found, key=lambda separator: found[separator]) if found else ","
 
 
-def _split_cells(line: str, separator: str) -> list[str]:
-    """The cells of a line; quoted ones may contain separators."""
-    if "'" not in line and '"' not in line:
-        return [cell.strip() for cell in line.split(separator)]
-    cells, end = [], -1
-    while end < len(line):
-        start = end + 1
-        opened = ARFF_OPENED[separator].match(line, start)
-        cell, closed = _read_quoted(line, opened.end() - 1) if opened else ("", start)
-        end = line.find(separator, closed)
-        end = end if end >= 0 else len(line)
-        rest = line[closed:end].strip()
-        if opened and rest:
-            raise ValueError(f"{quote(rest)} follows a closing quote")
-        cells.append(cell if opened else rest)
-    return cells
+def _find_titles(lines: list[str], separator: str) -> list[str]:
+    """Lines above the table that have a single text in a file of three columns or more."""
+    widths = Counter(len(cells) for cells in _list_rows(lines, separator))
+    titles: list[str] = []
+    if separator == " " or not widths or max(widths, key=widths.__getitem__) < 3:
+        return titles
+    for line in lines[:-1]:
+        cells = [cell for row in _list_rows([line], separator) for cell in row if cell.strip()]
+        is_text = len(cells) == 1 and not NUMBER.fullmatch(cells[0].strip())
+        if not is_text or '"' in line:
+            break
+        titles.append(line.rstrip("\n"))
+    return titles
 
 
-def _read_quoted(text: str, start: int) -> tuple[str, int]:
-    """The text between quotes, and where it ends."""
-    found = ARFF_CLOSED[text[start]].match(text, start + 1)
-    if found is None:
-        raise ValueError("a quote is not closed")
-    return re.sub(r"\\(.)", r"\1", found[1]), found.end()
+def _explains_commas(lines: list[str], separator: str, found: dict[str, Any]) -> bool:
+    """Whether all lines agree on this separator and commas occur in numbers only."""
+    if not found.get(separator, (False,))[0]:
+        return False
+    cells = [cell.strip() for row in _list_rows(lines, separator)[1:] for cell in row]
+    with_comma = [cell for cell in cells if "," in cell]
+    return bool(with_comma) and all(WITH_COMMA.fullmatch(cell) for cell in with_comma)
+
+
+def _split(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The number and the cells of every line but, like pandas, those of white space."""
+    if separator == " ":
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, line.split()
+        return
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    try:
+        for cells in reader:
+            if cells[1:] or "".join(cells).strip():
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise InputError(
+            f"Line {reader.line_num} cannot be split into cells ({shorten(str(error))}). Check its "
+            "quotes."
+        ) from error
+
+
+def _list_rows(lines: Iterable[str], separator: str) -> list[list[str]]:
+    """The cells of every line that has some."""
+    return [cells for _, cells in _split(lines, separator) if any(map(str.strip, cells))]
+
+
+def _find_decimal(rows: list[list[str]], separator: str) -> str:
+    if separator == ",":
+        return "."
+    cells = [cell.strip() for row in rows for cell in row]
+    n_comma = sum(WITH_COMMA.fullmatch(cell) is not None for cell in cells)
+    n_point = sum(WITH_POINT.fullmatch(cell) is not None for cell in cells)
+    return "," if n_comma > n_point else "."
+
+
+def _has_header(rows: list[list[str]], options: ReadOptions) -> bool:
+    """Whether the first line has a known name, or no numbers where the next line has some."""
+    first = [cell.strip() for cell in rows[0]]
+    known = {options.target, options.id_column, *options.known_names}
+    if known & set(first) or len(rows) == 1:
+        return True
+    pairs = list(zip(first, rows[1], strict=False))
+    numeric = [cell for cell, below in pairs if NUMBER.fullmatch(below.strip())]
+    if not numeric:
+        return not any(NUMBER.fullmatch(cell) for cell in first)
+    return sum(NUMBER.fullmatch(cell) is not None for cell in numeric) * 2 < len(numeric)
+
+
+def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
+    """Number of columns; every line must have as many, though the header may lack one."""
+    widths = [(number, len(cells)) for number, cells in _split(io.StringIO(content), separator)]
+    expected = widths[1][1] if len(widths) > 1 else widths[0][1]
+    for place, (number, width) in enumerate(widths):
+        # R writes no name above the row names.
+        if width != expected and not (place == 0 and width == expected - 1):
+            expected, width = (widths[0][1], width) if place else (width, widths[1][1])
+            number = number if place else widths[1][0]
+            raise InputError(
+                f"Line {number} of {path.name} has {width} cells, expected {expected} as in the "
+                "first line. Quote cells that contain the separator, or set --separator."
+            )
+    return expected
+
+
+def _name_columns(
+    first: list[str], width: int, *, is_headed: bool
+) -> tuple[list[str], tuple[str, ...]]:
+    if not is_headed:
+        places = [f"x{place}" for place in range(width)]
+        return places, (f"The first line holds data: columns are named x0 to x{width - 1}.",)
+    given = [""] * (width - len(first)) + [cell.strip() for cell in first]
+    repeated: list[str] = []
+    # The numbers that were tried for a name are all taken, so that none is tried twice.
+    numbers: dict[str, Iterator[int]] = {}
+    written, names = set(given), dict[str, int]()
+    for place, cell in enumerate(given):
+        name = cell or f"column {place + 1}"
+        if name in names:
+            repeated.append(name)
+            tried = (f"{name}_{n}" for n in numbers.setdefault(name, itertools.count(2)))
+            name = next(one for one in tried if one not in names and one not in written)
+        names[name] = place
+    if not repeated:
+        return list(names), ()
+    listed = list_names(list(dict.fromkeys(repeated)))
+    return list(names), (f"Several columns are named {listed}; all but the first got a number.",)
 
 
 def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
@@ -206,10 +440,7 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     try:
         from pyarrow import feather, parquet
     except ImportError as error:
-        raise InputError(
-            f"{path.name} is read by pyarrow, which is not installed. Install it with "
-            "pip install 'imkpl[cli,parquet]', or save the table as CSV."
-        ) from error
+        raise _needs(path, "pyarrow", "imkpl[cli,parquet]") from error
     is_parquet = path.suffix.lower() in (".parquet", ".pq")
     with _refused_if_damaged(path, "Parquet" if is_parquet else "Feather"):
         if is_parquet:
@@ -223,7 +454,7 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
         # Without the metadata of pandas an index is a column like any other.
         frame = table.to_pandas(ignore_metadata=True)
     if len(frame) == 0:
-        raise InputError(f"{path.name} has no rows, expected some. Check how it was made.")
+        raise _has_no(path, "no rows")
     names = ["index" if name == "__index_level_0__" else str(name) for name in frame.columns]
     _refuse_repeated(path, names)
     frame.columns = names
@@ -232,7 +463,7 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     def read_exact(wanted: list[str]) -> Any:
         return table.select(wanted).to_pandas(ignore_metadata=True, integer_object_nulls=True)
 
-    return RawFile(frame, read_exact=read_exact)
+    return RawFile(frame, read_exact)
 
 
 def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
@@ -240,10 +471,7 @@ def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise InputError(
-            f"{path.name} is read by openpyxl, which is not installed. Install it with "
-            "pip install 'imkpl[cli]', or save the sheet as CSV in the spreadsheet program."
-        ) from error
+        raise _needs(path, "openpyxl", "imkpl[cli]") from error
     with _refused_if_damaged(path, ".xlsx"):
         with zipfile.ZipFile(path) as archive:
             n_bytes = sum(info.file_size for info in archive.infolist())
@@ -260,7 +488,7 @@ def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
                 break
         book.close()
     if not rows:
-        raise InputError(f"{path.name} has no cells, expected rows of data. Check how it was made.")
+        raise _has_no(path, "no cells")
     places = sorted({place for row in rows for place, cell in enumerate(row) if cell})
     if len(rows) * len(places) > MOST_CELLS:
         raise _too_large(path, FEWER_CELLS)
@@ -269,11 +497,11 @@ def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
     for row in rows:
         writer.writerow([row[place] if place < len(row) else "" for place in places])
     raw = parse_content(path, content.getvalue(), replace(options, separator="comma"))
-    is_visible = sheet.sheet_state == "visible"
-    note = f"{path.name}: {'' if is_visible else 'hidden '}sheet {quote(str(sheet.title))}"
-    n_alike = sum((one.sheet_state == "visible") == is_visible for one in sheets)
-    if n_alike > 1:
-        note += f", the first of {n_alike}; save another one as CSV to use it"
+    alike = [one for one in sheets if one.sheet_state == sheet.sheet_state]
+    is_hidden = sheet.sheet_state != "visible"
+    note = f"{path.name}: {'hidden ' * is_hidden}sheet {quote(str(sheet.title))}"
+    if len(alike) > 1:
+        note += f", the first of {len(alike)}; save another one as CSV to use it"
     return replace(raw, notes=(f"{note}.", *raw.notes))
 
 
@@ -290,7 +518,7 @@ def _read_sheet(path: pathlib.Path, sheet: Any) -> list[list[str]]:
         if n_cells > MOST_CELLS or number > LAST_ROW:
             raise _too_large(path, FEWER_CELLS)
         if cells:
-            rows += [[] for _ in range(n_empty) if rows and n_empty <= MOST_EMPTY] + [cells]
+            rows += [[]] * (n_empty if rows and n_empty <= MOST_EMPTY else 0) + [cells]
         n_empty = 0 if cells else n_empty + 1
     return rows
 
@@ -331,15 +559,15 @@ def _refuse_repeated(path: pathlib.Path, names: list[str]) -> None:
         )
 
 
-def parse_ts(path: pathlib.Path, options: ReadOptions) -> RawFile:
-    """Parse a .ts file of the UEA and UCR archives."""
-    try:
-        X, labels = read_ts(path)
-        series = read_series(X)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    note = f"{path.name}: {len(series)} time series of {count(series.n_channels, 'channel')}."
-    return RawFile(series, None if labels is None else np.asarray(labels), notes=(note,))
+def _needs(path: pathlib.Path, package: str, extra: str) -> InputError:
+    return InputError(
+        f"{path.name} is read by {package}, which is not installed. Install it with "
+        f"pip install '{extra}', or save the table as CSV."
+    )
+
+
+def _has_no(path: pathlib.Path, found: str) -> InputError:
+    return InputError(f"{path.name} has {found}, expected rows of data. Check how it was made.")
 
 
 def _too_large(
@@ -349,13 +577,11 @@ def _too_large(
     return InputError(f"{path.name} does not fit into memory, expected a file that does. {advice}")
 
 
-FORMATS = ".csv, .tsv, .xlsx, .parquet, .feather, .arff or .ts"
+FORMATS = ".csv, .tsv, .xlsx, .parquet or .feather"
 PARSERS: Mapping[str, Callable[[pathlib.Path, ReadOptions], RawFile]] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), parse_text),
     **dict.fromkeys((".xlsx", ".xlsm"), parse_xlsx),
     **dict.fromkeys((".parquet", ".pq", ".feather", ".arrow"), parse_parquet),
-    ".arff": parse_arff,
-    ".ts": parse_ts,
 }
 ADVICE = {
     **dict.fromkeys((".xls", ".ods"), "Save the sheet as .xlsx or CSV in the spreadsheet program."),
@@ -365,5 +591,7 @@ ADVICE = {
         "Pickle files can run code and are never opened; save the data as Parquet or CSV.",
     ),
     **dict.fromkeys((".npz", ".npy", ".mat"), "Read it in Python, and save a table as Parquet."),
+    ".arff": "Read it in Python with scipy.io.arff, and save a table as Parquet.",
+    ".ts": "Read time series in Python with aeon or sktime, and fit them there.",
     ".imkpl": "That is the ending of a model; pass the data file here.",
 }

@@ -8,10 +8,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from imkpl.report.page import render_report, save_json, write_report
+from imkpl.report.page import render_report, write_report
 from imkpl.report.summarize import summarize
 
-__all__ = ["render_report", "save_json", "summarize", "write_report"]
+__all__ = ["render_report", "summarize", "write_report"]
 
 
 class _CallableModule(ModuleType):

@@ -1,4 +1,4 @@
-"""How often the model is right about held-out samples, and why it decided as it did."""
+"""How often the model is right about held-out samples, why it decided so, and its form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from imkpl.explanations.case_card import CaseCard
-from imkpl.explanations.exports import to_label
+from imkpl.explanations.exports import describe_model, find_obstacle, to_label
 from imkpl.explanations.show import BADGES
 from imkpl.measures import discrimination_score, interpretability_score, wilson_interval
 from imkpl.report.learned import thin_out
@@ -18,6 +18,8 @@ from imkpl.report.subject import Subject, choose_rows
 # Samples in the list, samples with a card, and fewer of these where samples are series, which take
 # time to align.
 MOST_LISTED, MOST_EXPLAINED, MOST_SERIES_EXPLAINED = 5000, 500, 100
+# Cells of the support samples in a form, and as many of held-out samples to start from.
+MOST_CELLS = 60_000
 
 
 def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
@@ -26,16 +28,13 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     if labels is None or right is None:
         return None
     classes, winners = subject.classes, subject.explanation.winners
-    # Classes that the model does not know are rows of the matrix, but not columns.
+    # Classes that the model does not know are never predicted.
     unseen = sorted({label for label in labels if label not in classes}, key=str)
     rows = {label: place for place, label in enumerate([*classes, *unseen])}
-    counts = np.zeros((len(rows), len(classes)), dtype=int)
-    for label, winner in zip(labels, winners, strict=True):
-        counts[rows[label], winner] += 1
+    counts = np.zeros((len(rows), len(rows)), dtype=int)
+    np.add.at(counts, (np.array([rows[label] for label in labels]), winners), 1)
     n_right, n = int(right.sum()), len(labels)
-    sizes, hits = counts.sum(axis=1), np.zeros(len(rows), dtype=int)
-    hits[: len(classes)] = np.diagonal(counts)
-    n_predicted = [*counts.sum(axis=0).tolist(), *([0] * len(unseen))]
+    sizes, n_predicted, hits = counts.sum(axis=1), counts.sum(axis=0), np.diagonal(counts)
     is_answered = ~subject.explanation.is_novel
     # The most frequent class, of the training data if known.
     known = Counter((subject.train and subject.train.labels) or labels)
@@ -43,7 +42,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     answers = zip(labels, subject.predicted, strict=True)
     pairs = Counter((str(label), label, found) for label, found in answers if label != found)
     confused = sorted(pairs.items(), key=lambda item: (-item[1], item[0][0]))
-    by_class = zip(rows, sizes.tolist(), hits.tolist(), n_predicted, strict=True)
+    by_class = zip(rows, *(one.tolist() for one in (sizes, hits, n_predicted)), strict=True)
     return {
         "n": n,
         "n_right": n_right,
@@ -65,7 +64,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
             }
             for label, size, hit, n_found in by_class
         ],
-        "confusion": counts.tolist(),
+        "confusion": counts[:, : len(classes)].tolist(),
         "confused": [
             {"true": label, "predicted": found, "n": count} for (_, label, found), count in confused
         ],
@@ -162,3 +161,24 @@ def _shorten_card(card: CaseCard) -> dict[str, Any]:
         lines = {key: thin_out(found["series"][key]) for key in ("values", "supporting")}
         found["series"].update(lines)
     return found
+
+
+def describe_form(subject: Subject) -> dict[str, Any]:
+    """What `static/predictor.js` predicts cases that are typed in from, or why there is no form."""
+    explanation, features = subject.explanation, subject.features
+    why = find_obstacle(explanation)
+    n_support, n_features = len(explanation.support_ids), len(features.names)
+    if why is None and n_support * n_features > MOST_CELLS:
+        why = f"the {n_support} training cases behind this model would make the page too large"
+    if why is not None:
+        return {"why_absent": f"There is no form for cases of your own: {why}."}
+    rows = choose_rows(subject, min(MOST_EXPLAINED, MOST_CELLS // n_features))
+    return {
+        "why_absent": None,
+        **describe_model(explanation, subject.model.temperature_),
+        # Held-out samples, to start from.
+        "cases": [
+            {"row": row, "cells": features.cells(subject.held_out.kernels, row)}
+            for row in rows.tolist()
+        ],
+    }

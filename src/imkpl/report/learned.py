@@ -9,22 +9,25 @@ import numpy as np
 
 from imkpl._typing import FloatArray
 from imkpl.explanations.explanation import write_chance
-from imkpl.explanations.exports import find_bonuses, to_label
-from imkpl.explanations.time import rank_channels
+from imkpl.explanations.exports import find_bonuses, name_samples, to_label
 from imkpl.measures import interpretability_score
 from imkpl.plots.embedding import embed_kernel, learned_kernel
-from imkpl.report.subject import Subject, choose_evenly, choose_rows, describe_size, isolate
+from imkpl.report.subject import (
+    Subject,
+    Values,
+    choose_evenly,
+    choose_rows,
+    describe_size,
+    isolate,
+)
 
 # Prototypes with a larger cosine are duplicates.
 DUPLICATE = 0.95
-# A prototype with a smaller share of its own class is impure.
-PURE = 0.95
 # A prototype is used for a sample if it has such a share of the votes, or of the code; one that is
 # used for fewer samples than this part of its class is rarely used.
 USED, RARE = 0.01, 0.02
 # A prototype with a smaller accuracy where it is the main one is error-prone.
 RELIABLE = 0.8
-
 # Number of features whose values are described; fewer if there are many classes.
 MOST_DESCRIBED, FEWEST_DESCRIBED, MOST_ROWS = 60, 8, 300
 MOST_CATEGORIES = 8
@@ -37,11 +40,14 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 # Channels of a series, and points of a line.
 MOST_CHANNELS, MOST_STEPS = 3, 60
-
 # Points in a map, at least half of them held-out samples; fewer series, because all pairs must be
 # aligned.
 MOST_POINTS, MOST_SERIES, FEWEST_POINTS = 500, 80, 10
 
+WHY_NO_MAP = (
+    "The similarities among held-out samples are unknown. Pass train=(X, y) to see the training "
+    "samples."
+)
 WHY_NO_VALUES = {
     "series": (
         "The features are channels of time series, which have no single value per sample. The "
@@ -70,9 +76,11 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     mains = [samples[0][0] for samples in behind]
     use, places, found = _count_use(subject), _place_in_classes(subject, classes, mains), []
     for index, label in enumerate(classes):
-        purity = float(parts.purity[index])
         word = "votes" if explanation.decision == "votes" else "code"
-        warnings = _find_weaknesses(label, purity, use[index], word)
+        warnings, named = (
+            _find_weaknesses(label, use[index], word),
+            name_samples(explanation, index),
+        )
         for other, cosine in duplicates[index]:
             same = label == classes[other]
             name = isolate(to_label(explanation.support_ids[mains[other]]))
@@ -90,17 +98,13 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
             {
                 "prototype": index,
                 "class": label,
-                "purity": purity,
+                "purity": float(parts.purity[index]),
                 "compactness": float(parts.compactness[index]),
                 "samples": [
-                    {
-                        "sample": to_label(explanation.support_ids[place]),
-                        "class": to_label(explanation.support_classes[place]),
-                        "share": share,
-                        "cells": features.support_cells(place) if features.has_cells else None,
-                    }
-                    for place, share in behind[index]
+                    one | {"cells": features.support_cells(place) if features.has_cells else None}
+                    for one, (place, _) in zip(named["samples"], behind[index], strict=True)
                 ],
+                "unlike": named["unlike"],
                 "features": places[index],
                 "bonus": float(bonuses[index]),
                 **use[index],
@@ -139,17 +143,10 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def find_duplicates(gram: Any) -> list[list[tuple[int, float]]]:
-    """For every prototype, the others that are nearly the same, and their cosines.
-
-    Examples
-    --------
-    >>> find_duplicates([[1.0, 0.96, 0.0], [0.96, 1.0, 0.0], [0.0, 0.0, 4.0]])
-    [[(1, 0.96)], [(0, 0.96)], []]
-    """
-    array = np.asarray(gram, dtype=np.float64)
-    norms = np.sqrt(np.diagonal(array))
-    cosines = array / np.outer(norms, norms)
+def find_duplicates(gram: FloatArray) -> list[list[tuple[int, float]]]:
+    """For every prototype, the others that are nearly the same, and their cosines."""
+    norms = np.sqrt(np.diagonal(gram))
+    cosines = gram / np.outer(norms, norms)
     np.fill_diagonal(cosines, 0.0)
     return [
         [(int(other), float(row[other])) for other in np.flatnonzero(row > DUPLICATE)]
@@ -185,26 +182,20 @@ def _count_use(subject: Subject) -> list[dict[str, Any]]:
     return found
 
 
-def _find_weaknesses(
-    label: Any, purity: float, use: dict[str, Any], word: str
-) -> list[dict[str, Any]]:
-    found, label = [], isolate(label)
+def _find_weaknesses(label: Any, use: dict[str, Any], word: str) -> list[dict[str, Any]]:
     n_using, n_main, n_right = use["n_using"], use["n_main"], use["n_right"]
+    found = {}
     if n_using == 0:
-        text = f"Unused: less than {USED:.0%} of the {word} for every held-out case."
-        found.append(("rare", text))
+        found["rare"] = f"Unused: less than {USED:.0%} of the {word} for every held-out case."
     elif n_using < RARE * use["n_of_class"]:
-        text = (
+        found["rare"] = (
             f"Rarely used: {USED:.0%} of the {word} or more for {n_using} cases; "
-            f"{use['n_of_class']} held-out cases are {label}."
+            f"{use['n_of_class']} held-out cases are {isolate(label)}."
         )
-        found.append(("rare", text))
-    if purity < PURE:
-        found.append(("impure", f"Impure: only {purity:.0%} of it is {label}."))
     if n_right is not None and n_main - n_right >= 2 and n_right < RELIABLE * n_main:
-        text = f"Error-prone: wrong for {n_main - n_right} of the {n_main} cases that it decides."
-        found.append(("errors", text))
-    return [{"kind": kind, "text": text} for kind, text in found]
+        wrong = f"{n_main - n_right} of the {n_main} cases that it decides"
+        found["errors"] = f"Error-prone: wrong for {wrong}."
+    return [{"kind": kind, "text": text} for kind, text in found.items()]
 
 
 def describe_features(subject: Subject) -> dict[str, Any]:
@@ -226,23 +217,19 @@ def describe_features(subject: Subject) -> dict[str, Any]:
     channels = subject.model.describe_channels()
     is_feature = n_kernels == len(features) and not channels
     word = describe_size(subject)["feature_word"] if is_feature else "kernel"
-    found = {
-        "features": features,
-        "expected_false": expected,
-        "chance": write_chance(n_kernels, expected, word),
-        "described_on": None,
-        "n_described": 0,
-        "why_absent": channels or WHY_NO_VALUES.get(subject.kind),
-    }
     values = subject.values
     if values is not None:
         n_shown = max(FEWEST_DESCRIBED, min(MOST_DESCRIBED, MOST_ROWS // len(subject.classes)))
         for feature in features[:n_shown]:
-            feature["distribution"] = describe_values(
-                [row[feature["feature"]] for row in values.cells], values.labels, subject.classes
-            )
-        found.update(described_on=values.whose, n_described=len(values.labels))
-    return found
+            feature["distribution"] = _describe_values(values, feature["feature"], subject.classes)
+    return {
+        "features": features,
+        "expected_false": expected,
+        "chance": write_chance(n_kernels, expected, word),
+        "described_on": None if values is None else values.whose,
+        "n_described": 0 if values is None else len(values.labels),
+        "why_absent": channels or WHY_NO_VALUES.get(subject.kind),
+    }
 
 
 def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
@@ -258,37 +245,29 @@ def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
     part, rng = subject.explanation.evidence.take(rows), np.random.default_rng(0)
     orders = [rng.permutation(rows.size) for _ in range(N_SHUFFLES)]
 
-    def accuracy(similarities: FloatArray) -> float:
-        return float(np.mean(np.argmax(subject.predictor.score(similarities), axis=1) == labels))
+    def accuracy(resemblances: FloatArray) -> float:
+        return float(np.mean(np.argmax(subject.predictor.score(resemblances), axis=1) == labels))
 
-    usual, found = accuracy(part.similarities), {}
+    usual, found = accuracy(part.compared.resemblances), {}
     for feature in features:
         own = subject.features.split(part.kernels, np.array([feature]))[..., 0]
-        shuffled = [accuracy(part.similarities + own[order] - own) for order in orders]
+        shuffled = [accuracy(part.compared.resemblances + own[order] - own) for order in orders]
         found[feature] = usual - float(np.mean(shuffled))
     return found
 
 
-def describe_values(values: list[Any], labels: list[Any], classes: list[Any]) -> dict[str, Any]:
+def _describe_values(values: Values, feature: int, classes: list[Any]) -> dict[str, Any]:
     """The distribution of one feature in each class: quantiles, or counts of categories."""
-    by_class: dict[Any, list[Any]] = {label: [] for label in classes}
-    missing = Counter[Any]()
-    for value, label in zip(values, labels, strict=True):
-        if label not in by_class:
-            continue
-        if value is None or (isinstance(value, float) and np.isnan(value)):
-            missing[label] += 1
-        else:
-            by_class[label].append(value)
+    sizes = Counter(values.labels)
+    by_class = {label: values.of_class(feature, label) for label in classes}
     rows: list[dict[str, Any]] = [
-        {"label": label, "n": len(group), "n_missing": missing[label]}
+        {"label": label, "n": len(group), "n_missing": sizes[label] - len(group)}
         for label, group in by_class.items()
     ]
     everything = [value for group in by_class.values() for value in group]
     if all(map(is_number, everything)):
         for row, group in zip(rows, by_class.values(), strict=True):
-            numbers = np.array(group, dtype=float)
-            row["quantiles"] = np.quantile(numbers, QUANTILES).tolist() if group else None
+            row["quantiles"] = np.quantile(group, QUANTILES).tolist() if group else None
         return {"kind": "number", "classes": rows}
     frequent = Counter(str(value) for value in everything).most_common()
     shown = [name for name, _ in frequent[:MOST_CATEGORIES]]
@@ -305,14 +284,18 @@ def describe_curves(subject: Subject) -> list[dict[str, Any]] | None:
     if subject.kind != "series":
         return None
     explanation, predictor = subject.explanation, subject.predictor
-    channels = rank_channels(predictor)[:MOST_CHANNELS]
-    if not channels:
+    aligned = predictor.kernels.aligned(predictor.weights)
+    if aligned is None:
         return None
+    kernels, weights = aligned
+    names, inputs = kernels.channel_names, kernels.input_columns
+    totals = kernels.share_out(weights, int(inputs.max(initial=-1)) + 1)[inputs]
+    channels = np.argsort(-totals, kind="stable")[:MOST_CHANNELS].tolist()
     found = []
     for prototype in range(predictor.mixes.shape[0]):
         place, share = explanation.samples_behind(prototype)[0]
         series, name = predictor.kernels.sample(place), to_label(explanation.support_ids[place])
-        lines = [{"name": label, **thin_out(series[channel])} for label, channel in channels]
+        lines = [{"name": names[channel], **thin_out(series[channel])} for channel in channels]
         found.append({"prototype": prototype, "sample": name, "share": share, "channels": lines})
     return found
 
@@ -329,10 +312,8 @@ def describe_map(subject: Subject) -> dict[str, Any]:
 
     most = MOST_SERIES if subject.kind == "series" else MOST_POINTS
     held_out = choose_rows(subject, most if subject.train is None else most // 2)
-    parts = [(subject.held_out, held_out)]
-    if subject.kind == "similarities":
-        # Those among held-out samples are unknown.
-        parts = []
+    # Similarities among held-out samples are unknown if they were given.
+    parts = [] if subject.kind == "similarities" else [(subject.held_out, held_out)]
     if subject.train is not None:
         labels = subject.train.labels or []
         parts.append((subject.train, choose_evenly(labels, most - held_out.size)))
@@ -345,15 +326,11 @@ def describe_map(subject: Subject) -> dict[str, Any]:
         for samples, rows in parts
         for row in rows
     ]
-    why = f"A map needs at least {FEWEST_POINTS} samples; there are {len(points)}."
-    if not points:
-        why = (
-            "The similarities among held-out samples are unknown. Pass train=(X, y) to see the "
-            "training samples."
-        )
     if len(points) < FEWEST_POINTS:
-        counts = {"n_training": 0, "n_held_out": 0}
-        return {"points": [], "prototypes": [], **counts, "why_absent": why}
+        why = f"A map needs at least {FEWEST_POINTS} samples; there are {len(points)}."
+        if not points:
+            why = WHY_NO_MAP
+        return {"points": [], "prototypes": [], "n_training": 0, "n_held_out": 0, "why_absent": why}
     kernel = learned_kernel(subject.model, *((samples.given, rows) for samples, rows in parts))
     # A step of t-SNE takes a millisecond, less than threads need to synchronize.
     with threadpool_limits(1):

@@ -1,4 +1,4 @@
-"""The dict of a report as one page that needs nothing else: charts, HTML and files.
+"""The dict of a report as one page that needs nothing else, and as a model card.
 
 Charts are made of styled elements and inline SVG from a template, so the page needs no script to
 show them and no name in them is ever markup. Colours are those of `imkpl.plots` and never carry a
@@ -13,8 +13,8 @@ import json
 import math
 import os
 import pathlib
+import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -23,18 +23,10 @@ from urllib.parse import quote
 from imkpl._writing import check_target, write_file
 from imkpl.explanations.show import show_cell
 from imkpl.plots._style import COLORS, shorten
-from imkpl.report.learned import is_number
-from imkpl.report.summarize import summarize
+from imkpl.report.summarize import HOW_DECIDED, summarize
 
-# What is open from the start: classes with their prototypes, prototypes of a class, features, and
-# cases named in a sentence.
-OPEN_CLASSES, OPEN_PROTOTYPES, OPEN_FEATURES, MOST_CHIPS = 6, 3, 8, 12
-# Fewer features where there are many classes: so many distributions, but three features at least.
-OPEN_SPREADS, FEWEST_OPEN = 32, 3
 # Features of a prototype, curves, and classes of a distribution that are drawn.
 MOST_STRIPS, MOST_CURVES, MOST_CLASSES = 6, 60, 30
-# With more classes, the confused pairs are listed instead of the confusion matrix.
-MOST_CONFUSION, MOST_CONFUSED = 12, 30
 # More classes are named in the map instead of a legend.
 MOST_IN_LEGEND = 12
 
@@ -58,37 +50,10 @@ SMALL_STAR = (
 )
 RING = "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z"
 
-# Words that the page explains where they stand, and once more at its end.
-GLOSSARY = {
-    "held-out": "A case that the model has not seen while it was learning.",
-    "interval": (
-        "The range in which the accuracy would lie for many more such cases, with a confidence of "
-        "95 % (Wilson's interval)."
-    ),
-    "baseline": "The accuracy of always giving the most frequent class, without looking at a case.",
-    "prototype": (
-        "A mix of a few similar training cases of one class. The model compares new cases with "
-        "prototypes only. A prototype is named after the case that it has most of."
-    ),
-    "similarity": "How alike two cases are in the features of the model: 1 equal, 0 nothing alike.",
-    "share": "How much of the decision comes from a prototype: its part of all votes, or codes.",
-    "bonus": "What is added to every similarity to a prototype, learned from the training cases.",
-    "lead": "How far the answer is ahead of the next class, in units of similarity.",
-    "novelty": (
-        "The part of a case that the prototypes cannot rebuild: 0 seen before, 1 nothing like it. "
-        "99 % of the training cases stay below the threshold."
-    ),
-    "weight": "The influence of a feature on the similarity of cases. The weights add up to 100 %.",
-    "evidence": (
-        "How sure it is that a feature tells the classes apart better than a shuffled copy of it "
-        "does: 0 % no better than chance, 100 % certainly."
-    ),
-    "effect": (
-        "What it costs to shuffle the values of a feature among the held-out cases: percentage "
-        "points of accuracy, or decisions that change where classes are unknown."
-    ),
-    "main": "The main prototype of a case has most of the votes for its answer.",
-}
+# Rows of a table of a model card; the page and `imkpl inspect` have all of them.
+MOST_ROWS = 30
+# Characters that Markdown would obey; an underscore within a word is none of them.
+MARKS = re.compile(r"[\\`*\[\]<>|#]|(?<![^\W_])_|_(?![^\W_])")
 
 
 class ReportFile(type(pathlib.Path())):  # type: ignore[misc]
@@ -115,7 +80,6 @@ def write_report(
     stability: Any = None,
     by: Mapping[str, Any] | None = None,
     title: str | None = None,
-    created: datetime | None = None,
 ) -> pathlib.Path:
     """Describe a model and its decisions on one page.
 
@@ -135,15 +99,11 @@ def write_report(
     train : tuple (X, y), optional
         The data given to `fit`, for the distributions of features, the maps and duplicates.
     stability : Stability, optional
-        Result of :func:`imkpl.stability` for the model's settings and training data, for a section
-        on what refits choose again.
+        Result of :func:`imkpl.stability` for the model's settings and training data.
     by : mapping of str to array-like of shape (n_samples,), optional
-        Columns that divide X into subgroups, such as ``{"sex": sex}``, each of which is measured on
-        its own.
+        Columns that divide X into subgroups, each of which is measured on its own.
     title : str, optional
         Title of the report.
-    created : datetime, optional
-        Time of the report; now by default.
 
     Returns
     -------
@@ -156,9 +116,7 @@ def write_report(
             f"A report cannot be written to {target.name!r}, expected a name that ends in .html, "
             "or in .json for its numbers. Rename it."
         )
-    found = summarize(
-        model, X, y, train=train, stability=stability, by=by, title=title, created=created
-    )
+    found = summarize(model, X, y, train=train, stability=stability, by=by, title=title)
     write_file(target, report_bytes(found, target))
     return ReportFile(target)
 
@@ -169,26 +127,6 @@ def report_bytes(found: dict[str, Any], path: pathlib.Path) -> bytes:
         return render_report(found).encode()
     text = json.dumps(found, allow_nan=False, ensure_ascii=False, indent=1)
     return f"{text}\n".encode()
-
-
-def save_json(found: dict[str, Any], path: str | os.PathLike[str]) -> pathlib.Path:
-    """Save the numbers of a report.
-
-    Parameters
-    ----------
-    found : dict
-        Result of `summarize`.
-    path : str or path
-        File to write.
-
-    Returns
-    -------
-    pathlib.Path
-        The file, which is replaced atomically.
-    """
-    target = check_target(path)
-    write_file(target, report_bytes(found, pathlib.Path("report.json")))
-    return target
 
 
 def render_report(found: dict[str, Any]) -> str:
@@ -215,16 +153,7 @@ def render_report(found: dict[str, Any]) -> str:
         report=found,
         views=build_views(found),
         cases={row["row"]: row for row in found["samples"]["rows"]},
-        glossary=GLOSSARY,
-        limits={
-            "classes": OPEN_CLASSES,
-            "prototypes": OPEN_PROTOTYPES,
-            "features": min(OPEN_FEATURES, max(FEWEST_OPEN, OPEN_SPREADS // len(found["classes"]))),
-            "chips": MOST_CHIPS,
-            "confusion": MOST_CONFUSION,
-            "confused": MOST_CONFUSED,
-            "legend": MOST_IN_LEGEND,
-        },
+        most_in_legend=MOST_IN_LEGEND,
         markers=MARKERS,
         ring=RING,
         star=STAR,
@@ -241,6 +170,38 @@ def render_report(found: dict[str, Any]) -> str:
     return page
 
 
+def build_model_card(
+    contents: dict[str, Any],
+    constraints: list[str],
+    page: dict[str, Any] | None,
+    *,
+    html: bool = False,
+) -> str:
+    """The card of a model as Markdown or HTML, of what `imkpl inspect` and perhaps a page say."""
+
+    def clean(text: Any) -> str:
+        line = "-" if text is None else " ".join(str(text).split())
+        return escape(line) if html else MARKS.sub(lambda found: f"\\{found[0]}", line)
+
+    environment = make_environment(autoescape=False)
+    environment.add_extension("jinja2.ext.do")
+    environment.filters.update(clean=clean, interval=_write_interval)
+    text = environment.get_template("model_card.jinja").render(
+        contents=contents,
+        origin=contents["provenance"] or {},
+        constraints=constraints,
+        page=page,
+        html=html,
+        how=HOW_DECIDED[contents["decision"]],
+        most=MOST_ROWS,
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _write_interval(interval: list[float] | None) -> str:
+    return " to ".join(format_percent(end) for end in interval) if interval else "-"
+
+
 def make_environment(*, autoescape: bool) -> Any:
     """What renders the templates of this package."""
     try:
@@ -248,7 +209,7 @@ def make_environment(*, autoescape: bool) -> Any:
     except ImportError as error:
         raise ModuleNotFoundError(
             "A report page needs jinja2, which is not installed. Install it with pip install "
-            "'imkpl[report]'; save_json() saves the numbers of a report without it."
+            "'imkpl[report]'; a path that ends in .json gets the numbers of a report without it."
         ) from error
     environment = Environment(
         loader=PackageLoader("imkpl.report"),
@@ -264,13 +225,7 @@ def make_environment(*, autoescape: bool) -> Any:
 
 
 def embed_json(value: Any) -> str:
-    r"""JSON that is safe within a script element, whatever strings it holds.
-
-    Examples
-    --------
-    >>> embed_json("</script>")
-    '"\\u003c/script\\u003e"'
-    """
+    """JSON that is safe within a script element, whatever strings it holds."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -278,13 +233,7 @@ def embed_json(value: Any) -> str:
 
 
 def format_percent(share: float | None, digits: int = 0) -> str:
-    r"""A share in percent.
-
-    Examples
-    --------
-    >>> format_percent(0.974, 1), format_percent(None)
-    ('97.4\xa0%', '–')
-    """
+    """A share in percent."""
     if share is None:
         return "\N{EN DASH}"
     # Adding zero turns -0 into 0.
@@ -354,10 +303,7 @@ def view_feature(feature: dict[str, Any], classes: list[Any]) -> dict[str, Any]:
             text = ", ".join(f"{name} {share:.0%}" for name, share in parts)
             rows.append({"label": one["label"], "parts": parts, "text": text or "no values"})
         return {"kind": "category", "rows": rows}
-    known_quantiles = [
-        values if all(map(is_number, values)) else None
-        for values in (one["quantiles"] or [None] for one in shown)
-    ]
+    known_quantiles = [one["quantiles"] for one in shown]
     low = min((values[1] for values in known_quantiles if values), default=0.0)
     high = max((values[5] for values in known_quantiles if values), default=1.0)
     rows = []
@@ -374,13 +320,7 @@ def view_feature(feature: dict[str, Any], classes: list[Any]) -> dict[str, Any]:
 
 
 def place_value(value: float, low: float, high: float) -> float:
-    """Where a value lies on an axis, in percent; a tenth is left on either side.
-
-    Examples
-    --------
-    >>> place_value(0.0, 0.0, 10.0), place_value(5.0, 0.0, 10.0), place_value(99.0, 0.0, 10.0)
-    (10.0, 50.0, 98.0)
-    """
+    """Where a value lies on an axis, in percent; a tenth is left on either side."""
     return round(min(max(_scale(low, high, 10, 90)(value), 2.0), 98.0), 1)
 
 
@@ -465,13 +405,13 @@ def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
     x_scale = _scale(0, end, CURVE_LEFT, WIDTH - 6)
     for place, channel in enumerate(channels):
         top = CURVE_STEP * place + 18
-        known = [value for value in channel["values"] if is_number(value)] or [0.0]
+        known = [value for value in channel["values"] if value is not None] or [0.0]
         y_scale = _scale(min(known), max(known), top + CURVE_HEIGHT - 3, top + 3)
         path, is_down = "", False
         for time, value in zip(channel["times"], channel["values"], strict=True):
-            if is_number(value):
+            if value is not None:
                 path += f"{'L' if is_down else 'M'}{x_scale(time):.1f} {y_scale(value):.1f}"
-            is_down = is_number(value)
+            is_down = value is not None
         paths.append(("line", None, path))
         texts.append((CURVE_LEFT, top - 5, "start", shorten(channel["name"], 40)))
         for value in sorted({min(known), max(known)}):
@@ -488,13 +428,7 @@ def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers between two limits.
-
-    Examples
-    --------
-    >>> find_ticks(11.4, 14.9), find_ticks(0, 19)
-    ([12.0, 13.0, 14.0], [0.0, 5.0, 10.0, 15.0])
-    """
+    """Round numbers between two limits."""
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(power * f for f in (1, 2, 5, 10, 20) if (high - low) / (power * f) <= most)
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
@@ -502,8 +436,6 @@ def find_ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 def _scale(low: float, high: float, start: float, stop: float) -> Callable[[float], float]:
     """A linear map of [low, high] to pixels; a single value goes to the middle."""
-    # Halves of the largest numbers do not overflow.
-    span = high / 2 - low / 2
-    if span == 0:
+    if high == low:
         return lambda value: (start + stop) / 2
-    return lambda value: start + (value / 2 - low / 2) / span * (stop - start)
+    return lambda value: start + (value - low) / (high - low) * (stop - start)

@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 
 from imkpl import __version__
+from imkpl._checks import shorten
 from imkpl._typing import BoolArray, IntArray
+from imkpl.estimators._input import row_labels
 from imkpl.estimators._pipeline import find_model
-from imkpl.estimators._training import row_labels
 from imkpl.explanations import Explanation
 from imkpl.explanations.case_card import Comparison, find_doubts
 from imkpl.explanations.exports import to_label
 from imkpl.kernels import Kernels
 from imkpl.model.predictor import Predictor
 
-# Samples that quantiles are estimated from.
-MOST_SAMPLES = 4000
-# Kinds of characters that turn the text around them, as Unicode calls them.
-TURNING = {"R", "AL", "AN", "LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+# Samples that quantiles are estimated from, and characters of a setting.
+MOST_SAMPLES, LONGEST_SETTING = 4000, 300
+# Kinds of letters and of marks that turn the text around them, as Unicode calls them.
+LETTERS, MARKS = {"R", "AL", "AN"}, {"LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +167,7 @@ def _read_labels(y: Any, n_expected: int, name: str, of: str) -> list[Any] | Non
 
 
 def choose_evenly(labels: list[Any], most: int) -> IntArray:
-    """Up to `most` rows, evenly spaced within classes, which keep their shares.
-
-    Examples
-    --------
-    >>> choose_evenly(["a"] * 6 + ["b"] * 2, 4).tolist()
-    [1, 3, 5, 7]
-    """
+    """Up to `most` rows, evenly spaced within classes, which keep their shares."""
     if len(labels) <= most:
         return np.arange(len(labels))
     names = np.array([str(label) for label in labels], dtype=object)
@@ -221,7 +216,7 @@ def describe_size(subject: Subject) -> dict[str, Any]:
 
 def describe_repeats(subject: Subject) -> dict[str, Any] | None:
     """Duplicates within the training data, and held-out samples that occur in it."""
-    if subject.train is None or subject.kind == "similarities":
+    if subject.train is None:
         return None
     kernels = subject.predictor.kernels
     train, held_out = (kernels.keys(one.given) for one in (subject.train, subject.held_out))
@@ -232,11 +227,10 @@ def describe_repeats(subject: Subject) -> dict[str, Any] | None:
         owners.setdefault(key, []).append(row)
     labels = subject.train.labels or [None] * len(train)
     repeated = [rows for rows in owners.values() if len(rows) > 1]
-    conflicting = [rows for rows in repeated if len({str(labels[row]) for row in rows}) > 1]
     leaked = [row for row, key in enumerate(held_out) if key in owners]
     return {
         "n_repeated": sum(len(rows) - 1 for rows in repeated),
-        "n_conflicting": len(conflicting),
+        "n_conflicting": sum(len({str(labels[row]) for row in rows}) > 1 for rows in repeated),
         "n_leaked": len(leaked),
         "leaked": leaked,
     }
@@ -251,18 +245,11 @@ def describe_provenance(subject: Subject, created: datetime | None) -> dict[str,
         "created": when.strftime("%Y-%m-%d %H:%M UTC"),
         "estimator": type(subject.model).__name__,
         "settings": [
-            {
-                "name": name,
-                "value": text if len(text := repr(settings[name])) <= 300 else f"{text[:297]}...",
-            }
+            {"name": name, "value": shorten(repr(settings[name]), LONGEST_SETTING)}
             for name in sorted(settings)
         ],
         "versions": find_versions(),
-        "data": [
-            {"part": part, **find_fingerprint(subject, one)}
-            for part, one in parts
-            if one is not None
-        ],
+        "data": [{"part": part, **find_fingerprint(subject, one)} for part, one in parts if one],
     }
 
 
@@ -273,11 +260,7 @@ def find_versions() -> dict[str, str]:
 
 
 def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
-    """The SHA-256 of samples and labels, their shape, and what it covers.
-
-    Equal values have equal fingerprints, whatever held them: an array in any memory order or a data
-    frame.
-    """
+    """The SHA-256 of samples and labels, whatever held them, their shape, and what it covers."""
     kernels, covers = samples.kernels, "all values"
     keys = kernels.keys(samples.given)
     if keys is None and subject.kind == "similarities":
@@ -301,25 +284,12 @@ def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
 
 
 def isolate(name: Any) -> Any:
-    r"""A name to put into a sentence whose writing direction does not reach the words around it.
-
-    Names without letters from right to left, and without marks that turn text, stay as they are.
-
-    Examples
-    --------
-    >>> isolate("Barolo"), ascii(isolate("\u05d0"))
-    ('Barolo', "'\\u2068\\u05d0\\u2069'")
-    """
+    """A name to put into a sentence whose writing direction does not reach the words around it."""
     text = str(name)
     kinds = [unicodedata.bidirectional(character) for character in text]
-    if TURNING.isdisjoint(kinds):
+    if (LETTERS | MARKS).isdisjoint(kinds):
         return name
-    kept, depth = "", 0
-    for character, kind in zip(text, kinds, strict=True):
-        if kind == "PDI" and depth == 0:
-            # It would end the isolation.
-            continue
-        depth += (kind in ("LRI", "RLI", "FSI")) - (kind == "PDI")
-        # The end of a paragraph would as well.
-        kept += " " if kind == "B" else character
-    return f"\N{FIRST STRONG ISOLATE}{kept}" + "\N{POP DIRECTIONAL ISOLATE}" * (depth + 1)
+    # Marks, and ends of paragraphs (B), could end the isolation.
+    pairs = zip(text, kinds, strict=True)
+    kept = "".join(character for character, kind in pairs if kind not in MARKS | {"B"})
+    return f"\N{FIRST STRONG ISOLATE}{kept}\N{POP DIRECTIONAL ISOLATE}"

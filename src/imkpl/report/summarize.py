@@ -7,20 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from imkpl._json import to_json
-from imkpl.report.decisions import (
-    describe_accuracy,
-    describe_measures,
-    describe_samples,
-    describe_subgroups,
-)
-from imkpl.report.form import describe_form
-from imkpl.report.learned import (
-    describe_curves,
-    describe_features,
-    describe_map,
-    describe_prototypes,
-    describe_stability,
-)
+from imkpl.report import decisions, learned
 from imkpl.report.subject import (
     describe_provenance,
     describe_repeats,
@@ -34,8 +21,8 @@ FORMAT = 2
 # How the rules decide, in a sentence.
 HOW_DECIDED = {
     "votes": (
-        "Each prototype votes for its own class, the more the closer a sample is to it; the class "
-        "with most of the votes wins."
+        "Each prototype votes for its own class, the more the closer a sample is to it, and the "
+        "less the closer to its contrast, if it has one; the class with most of the votes wins."
     ),
     "share": (
         "A sample is rebuilt from prototypes of all classes; the class with the largest part wins."
@@ -101,24 +88,24 @@ def summarize(
         "decision": subject.explanation.decision,
         "classes": subject.classes,
         "size": describe_size(subject),
-        "accuracy": describe_accuracy(subject),
-        "subgroups": describe_subgroups(subject, by),
-        "measures": describe_measures(subject),
-        "prototypes": describe_prototypes(subject),
-        "curves": describe_curves(subject),
-        "features": describe_features(subject),
-        "map": describe_map(subject),
-        "stability": describe_stability(subject, stability),
+        "accuracy": decisions.describe_accuracy(subject),
+        "subgroups": decisions.describe_subgroups(subject, by),
+        "measures": decisions.describe_measures(subject),
+        "prototypes": learned.describe_prototypes(subject),
+        "curves": learned.describe_curves(subject),
+        "features": learned.describe_features(subject),
+        "map": learned.describe_map(subject),
+        "stability": learned.describe_stability(subject, stability),
         "folds": folds,
         "repeats": describe_repeats(subject),
-        "samples": describe_samples(subject),
+        "samples": decisions.describe_samples(subject),
         "provenance": describe_provenance(subject, created),
     }
     found["verdict"] = write_verdict(found)
     found["summary"] = write_summary(found)
     found["warnings"] = write_warnings(found)
     ready: dict[str, Any] = to_json(found, DIGITS)
-    ready["form"] = to_json(describe_form(subject))
+    ready["form"] = to_json(decisions.describe_form(subject))
     return ready
 
 

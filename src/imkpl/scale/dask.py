@@ -13,16 +13,17 @@ from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
+from imkpl._checks import require
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels import BaseKernelBank, Kernels, base
-from imkpl.kernels.base import Found, WrappedKernels, check_magnitude, check_pairs, check_rows
-from imkpl.kernels.blocks import BlockSamples, join_ranges, summarize
+from imkpl.kernels.base import WrappedKernels, check_pairs, check_rows
+from imkpl.kernels.forms import check_magnitude
 from imkpl.kernels.normalize import BaseWrapper
+from imkpl.kernels.sources import BlockSamples, Found, join_ranges, summarize
 
 # Compiled loops of a process share its threads: tasks take turns, and each uses all threads.
 _TURN = threading.Lock()
@@ -35,10 +36,7 @@ NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
 
 
 def make_tasks(
-    function: Callable[..., Any],
-    pieces: Sequence[tuple[Any, ...]],
-    *common: Any,
-    name: str | None = None,
+    function: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *common: Any, name: str = ""
 ) -> list[Any]:
     """One task ``function(*piece, *common)`` per piece; pieces may hold Delayed objects."""
     from dask.delayed import delayed
@@ -46,9 +44,7 @@ def make_tasks(
     key = f"{(name or function.__name__).strip('_')}-{uuid4().hex}"
     # What all tasks share is one node of the graph, sent to every worker once.
     job, run = delayed((function, common), name=f"job-{key}", traverse=False), delayed(_run)
-    return [
-        run(job, *piece, dask_key_name=f"{key}-{number}") for number, piece in enumerate(pieces)
-    ]
+    return [run(job, *piece, dask_key_name=f"{key}-{n}") for n, piece in enumerate(pieces)]
 
 
 def compute(client: Any, tasks: list[Any]) -> list[Any]:
@@ -86,16 +82,16 @@ def find_worker() -> Any:
 
 def find_client(client: Any = None) -> Any:
     """The given client, or the current one."""
+    if client is not None:
+        return client
     try:
         from distributed import default_client
+
+        return default_client()
     except ImportError:
         raise ImportError(
             "Dask is not installed. Install it with pip install 'imkpl[dask]'."
         ) from None
-    if client is not None:
-        return client
-    try:
-        return default_client()
     except ValueError:
         raise ValueError(
             "There is no Dask client, expected one that is connected to a cluster. Start one: "
@@ -155,15 +151,12 @@ class DaskBank(Cluster, BaseWrapper):
     """
 
     def __post_init__(self) -> None:
-        if not isinstance(self.bank, BaseKernelBank):
-            raise ValueError(
-                f"DaskBank(bank={self.bank!r}) got a {type(self.bank).__name__}, expected a bank "
-                "from imkpl.kernels, such as PerFeatureGaussian(). Use resolve_bank() for a name."
-            )
-        if not self.n_blocks >= 1:
-            raise ValueError(
-                f"DaskBank(n_blocks={self.n_blocks}) must be at least 1. Leave it out for 16."
-            )
+        require(
+            isinstance(self.bank, BaseKernelBank),
+            f"DaskBank got {self.bank!r}, expected a bank from imkpl.kernels, such as "
+            "PerFeatureGaussian(). Use resolve_bank() for a name.",
+        )
+        require(self.n_blocks >= 1, f"n_blocks={self.n_blocks} must be at least 1. Use 16.")
 
     def around(self, kernels: Kernels) -> DaskKernels:
         """The kernels inside, computed by the cluster."""
@@ -350,30 +343,23 @@ def read_dask(X: Any) -> DaskSamples:
     parts = tuple(X.to_delayed()) if _is_frame(X) else tuple(_whole_rows(X).to_delayed()[:, 0])
     summaries = compute(client, make_tasks(_summarize, [(part,) for part in parts]))
     for number, (_, _, bad) in enumerate(summaries):
-        if bad.size:
-            name = bad[0] if names is None else repr(names[bad[0]])
-            raise ValueError(
-                f"Partition {number} of X has NaN or infinity in column {name}, expected finite "
-                "numbers. Impute missing values, or leave the column out."
-            )
-    digests, ranges, _ = zip(*summaries, strict=True)
-    starts = np.cumsum([0, *(len(part) for part in digests)])
-    n_rows = int(starts[-1])
-    if n_rows < 2:
-        raise ValueError(
-            f"X has {n_rows} samples in {len(parts)} partitions, expected at least 2. Check how "
-            "they were selected."
+        wrong = [column if names is None else names[column] for column in bad]
+        require(
+            not wrong,
+            f"Partition {number} of X has NaN or infinity in column {wrong[:1]}, expected finite "
+            "numbers. Impute missing values, or leave the column out.",
         )
+    digests, ranges, _ = zip(*summaries, strict=True)
+    starts = np.cumsum([0, *map(len, digests)])
+    rows = np.arange(starts[-1])
+    require(
+        rows.size >= 2,
+        f"X has {rows.size} samples in {len(parts)} partitions, expected at least 2. Check how "
+        "they were selected.",
+    )
     joined = join_ranges(ranges)
     check_magnitude(float(np.abs(joined).max()))
-    return DaskSamples(
-        client=client,
-        parts=parts,
-        starts=starts,
-        all_digests=np.concatenate(digests),
-        all_ranges=joined,
-        rows=np.arange(n_rows),
-    )
+    return DaskSamples(rows, np.concatenate(digests), joined, client, parts, starts)
 
 
 def _summarize(part: Any) -> tuple[Any, FloatArray, IntArray]:
@@ -395,23 +381,22 @@ def fetch_values(values: Any) -> Any:
 def check_collection(X: Any) -> list[Any] | None:
     """Column names of a Dask collection of numbers; raises for other collections."""
     is_frame = _is_frame(X)
-    if X.ndim != 2:
-        raise ValueError(
-            f"X is a Dask collection of {X.ndim} dimensions, expected 2: (n_samples, n_features). "
-            "Use reshape((-1, 1)) or to_frame() for a single feature."
-        )
-    if not is_frame and not isinstance(X._meta, np.ndarray):
-        raise ValueError(
-            f"The chunks of X are of type {type(X._meta).__name__}, expected NumPy arrays. Use "
-            "X.map_blocks(lambda chunk: chunk.toarray()) for sparse ones."
-        )
-    dtypes = list(X.dtypes) if is_frame else [X.dtype]
-    wrong = [place for place, dtype in enumerate(dtypes) if dtype.kind not in "biuf"]
-    if wrong:
-        name = f"Column {X.columns[wrong[0]]!r}" if is_frame else "The array"
-        raise ValueError(
-            f"{name} has type {dtypes[wrong[0]]}, expected numbers: on a cluster kernels read "
-            "numeric columns only. Encode it first, or leave it out."
+    require(
+        X.ndim == 2,
+        f"X is a Dask collection of {X.ndim} dimensions, expected 2: (n_samples, n_features). Use "
+        "reshape((-1, 1)) or to_frame() for a single feature.",
+    )
+    require(
+        is_frame or isinstance(X._meta, np.ndarray),
+        f"The chunks of X are of type {type(X._meta).__name__}, expected NumPy arrays. Use "
+        "X.map_blocks(lambda chunk: chunk.toarray()) for sparse ones.",
+    )
+    dtypes = X.dtypes.items() if is_frame else [("X", X.dtype)]
+    for name, dtype in dtypes:
+        require(
+            dtype.kind in "biuf",
+            f"Column {name!r} has type {dtype}, expected numbers: on a cluster kernels read "
+            "numeric columns only. Encode it first, or leave it out.",
         )
     return list(X.columns) if is_frame else None
 
@@ -439,7 +424,8 @@ def answer_lazily(model: Any, method: str, X: Any, options: dict[str, Any]) -> A
     """A method of a fitted model as a lazy Dask array, one chunk per partition."""
     from dask.delayed import delayed
 
-    empty = _empty_answer(model, method, options)
+    # Tells Dask the type and the number of columns.
+    empty = getattr(model, method)(example_of(X), **options)[:0]
     # Codes of the training samples are large, and no method needs them.
     light = copy.copy(model)
     vars(light).pop("codes_", None)
@@ -448,15 +434,10 @@ def answer_lazily(model: Any, method: str, X: Any, options: dict[str, Any]) -> A
     if _is_frame(X):
         # A frame of one partition is fused with its task, which then may have one input only.
         return X.map_partitions(_answer, question if X.npartitions == 1 else sent, meta=empty)
-    whole = _whole_rows(X)
-    return whole.map_blocks(
-        _answer,
-        sent,
-        dtype=empty.dtype,
-        meta=empty,
-        **({"chunks": (whole.chunks[0], empty.shape[1:])} if empty.ndim == 2 else {"drop_axis": 1}),
-        name=f"{method}-{uuid4().hex}",
-    )
+    whole, name = _whole_rows(X), f"{method}-{uuid4().hex}"
+    axes: dict[str, Any] = {"chunks": (whole.chunks[0], empty.shape[1:])}
+    axes = axes if empty.ndim == 2 else {"drop_axis": 1}
+    return whole.map_blocks(_answer, sent, dtype=empty.dtype, meta=empty, name=name, **axes)
 
 
 def _answer(part: Any, question: tuple[Any, str, dict[str, Any], Any]) -> Any:
@@ -465,15 +446,3 @@ def _answer(part: Any, question: tuple[Any, str, dict[str, Any], Any]) -> Any:
         return empty
     with one_at_a_time():
         return getattr(model, method)(part, **options)
-
-
-def _empty_answer(model: Any, method: str, options: dict[str, Any]) -> Any:
-    """The answer to no samples, which tells Dask the type and the number of columns."""
-    classes: IntArray = model.classes_
-    if method == "predict":
-        return np.empty(0, dtype=object if options.get("reject") else classes.dtype)
-    if method == "transform":
-        return sp.csr_array((0, model.prototypes_.shape[0]))
-    if method == "reconstruction_error" or (method == "decision_function" and classes.size == 2):
-        return np.empty(0)
-    return np.empty((0, classes.size))

@@ -1,15 +1,7 @@
 """Solvers for plain matrices and vectors: sparse pursuit and problems on the simplex."""
 
-from imkpl.solvers.nqp import (
-    BatchResult,
-    SolverResult,
-    Status,
-    pursue,
-    solve_nqp,
-    solve_nqp_batch,
-)
+from imkpl.solvers.nqp import BatchResult, SolverResult, Status, solve_nqp, solve_nqp_batch
 from imkpl.solvers.simplex import (
-    minimize_linear_on_simplex,
     minimize_on_simplex,
     minimize_ridge_on_simplex,
     project_onto_simplex,
@@ -19,11 +11,9 @@ __all__ = [
     "BatchResult",
     "SolverResult",
     "Status",
-    "minimize_linear_on_simplex",
     "minimize_on_simplex",
     "minimize_ridge_on_simplex",
     "project_onto_simplex",
-    "pursue",
     "solve_nqp",
     "solve_nqp_batch",
 ]

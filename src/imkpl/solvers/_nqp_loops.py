@@ -8,7 +8,7 @@ from imkpl._threads import ParallelLoop, inner_loop
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 # The codes of imkpl.solvers.Status.
-_SPARSITY, _STATIONARY, _SMALL_DECREASE, _RESIDUAL, _DEPENDENT, _MAX_STEPS = range(6)
+_SPARSITY, _STATIONARY, _, _RESIDUAL, _DEPENDENT, _MAX_STEPS = range(6)
 
 # The state of an index. Useless ones become free when the active set changes, dependent ones when
 # it loses a member.
@@ -118,16 +118,16 @@ def _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y
 
 
 @inner_loop(error_model="numpy")
-def _pursue(H, c, scale, constant, residual_tol, limits, x, active, work):  # type: ignore[no-untyped-def]
+def _pursue(H, c, scale, residual_tol, limits, x, active, work):  # type: ignore[no-untyped-def]
     """Pursue one problem; returns (n_active, value, n_steps, status).
 
     The solution is left in ``x[:n_active]`` at the columns ``active[:n_active]``. Work arrays:
     ``x, kept_x, y, z`` and the integers ``active, kept_active`` hold min(sparsity, n) entries,
     ``factor`` is square of that size, ``gradient`` and the int8 array ``mark`` hold n.
     """
-    sparsity, min_decrease, max_steps, gradient_tol, dependence_tol = limits
+    sparsity, max_steps, gradient_tol, dependence_tol = limits
     kept_x, kept_active, y, z, factor, gradient, mark = work
-    if constant <= residual_tol:
+    if residual_tol >= 0:
         return 0, 0.0, 0, _RESIDUAL
     n = gradient.size
     largest = 0.0
@@ -136,7 +136,7 @@ def _pursue(H, c, scale, constant, residual_tol, limits, x, active, work):  # ty
         mark[i] = _FREE
     threshold = -gradient_tol * largest / scale
     # Functions that are called with a plain 0 would be compiled once more for it.
-    n_active = n_steps = n_useless = n_dependent = int(np.int64(0))
+    n_active = n_steps = int(np.int64(0))
     value = 0.0
     _fill_gradient(H, scale, c, x, active, n_active, gradient)
 
@@ -144,10 +144,9 @@ def _pursue(H, c, scale, constant, residual_tol, limits, x, active, work):  # ty
         j = _steepest(gradient, mark, threshold)
         if j < 0:
             status = _STATIONARY
-            if n_dependent > 0:
-                for i in range(n):
-                    if mark[i] == _IS_DEPENDENT and gradient[i] < threshold:
-                        status = _DEPENDENT
+            for i in range(n):
+                if mark[i] == _IS_DEPENDENT and gradient[i] < threshold:
+                    status = _DEPENDENT
             break
         if n_steps == max_steps:
             status = _MAX_STEPS
@@ -156,11 +155,9 @@ def _pursue(H, c, scale, constant, residual_tol, limits, x, active, work):  # ty
         active[k] = j
         if not _grow_factor(H, scale, c, active, k, factor, y, dependence_tol):
             mark[j] = _IS_DEPENDENT
-            n_dependent += 1
             continue
         if not y[k] > 0:
             mark[j] = _IS_USELESS
-            n_useless += 1
             continue
 
         for p in range(k):
@@ -177,55 +174,32 @@ def _pursue(H, c, scale, constant, residual_tol, limits, x, active, work):  # ty
             _restore(H, scale, c, kept_x, kept_active, k, x, active, n_active, factor, y, mark)
             n_active = k
             mark[j] = _IS_USELESS
-            n_useless += 1
             continue
 
-        decrease = value - new_value
         value = new_value
         n_steps += 1
-        if constant + scale * value <= residual_tol:
+        if scale * value <= residual_tol:
             status = _RESIDUAL
             break
         if n_active == sparsity:
             status = _SPARSITY
             break
-        if decrease <= min_decrease * abs(value):
-            status = _SMALL_DECREASE
-            break
-        has_lost = n_active <= k
-        if n_useless > 0 or (has_lost and n_dependent > 0):
-            for i in range(n):
-                if mark[i] == _IS_USELESS or (has_lost and mark[i] == _IS_DEPENDENT):
-                    mark[i] = _FREE
-            n_useless = 0
-            n_dependent = 0 if has_lost else n_dependent
+        for i in range(n):
+            if mark[i] == _IS_USELESS or (n_active <= k and mark[i] == _IS_DEPENDENT):
+                mark[i] = _FREE
         _fill_gradient(H, scale, c, x, active, n_active, gradient)
 
     return n_active, scale * value, n_steps, status
 
 
 @ParallelLoop(lambda H, C, *_: C.shape[0])
-def _pursue_batch(  # type: ignore[no-untyped-def]
-    first,
-    last,
-    H,
-    C,
-    scale,
-    constant,
-    residual_tol,
-    limits,
-    x,
-    active,
-    n_active,
-    value,
-    n_steps,
-    status,
-):
+def _pursue_batch(first, last, H, C, scale, residual_tol, limits, *found):  # type: ignore[no-untyped-def]
     """Pursue each row of C; row i of the padded ``x`` and ``active`` holds n_active[i] entries.
 
     A problem is computed by one thread from start to end, so its result does not depend on the
     number of threads.
     """
+    x, active, n_active, value, n_steps, status = found
     n, width = C.shape[1], x.shape[1]
     kept_x, kept_active = np.empty(width, H.dtype), np.empty(width, np.int64)
     y, z = np.empty(width, H.dtype), np.empty(width, H.dtype)
@@ -233,5 +207,5 @@ def _pursue_batch(  # type: ignore[no-untyped-def]
     work = kept_x, kept_active, y, z, factor, np.empty(n, H.dtype), np.empty(n, np.int8)
     for i in range(first, last):
         n_active[i], value[i], n_steps[i], status[i] = _pursue(
-            H, C[i], scale[i], constant[i], residual_tol[i], limits, x[i], active[i], work
+            H, C[i], scale[i], residual_tol[i], limits, x[i], active[i], work
         )

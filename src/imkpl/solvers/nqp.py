@@ -1,7 +1,7 @@
 """Non-negative quadratic pursuit (Algorithm 2 of the paper).
 
 :func:`solve_nqp` is the algorithm in NumPy, to be read beside the paper. :func:`solve_nqp_batch`
-and :func:`pursue` run the same steps in the compiled loops of ``_nqp_loops.py``.
+and `pursue` run the same steps in the compiled loops of ``_nqp_loops.py``.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from imkpl._checks import require
 from imkpl._threads import Loops, limited_threads
 from imkpl._typing import FloatArray, IntArray
 
@@ -20,6 +21,8 @@ loops = Loops("imkpl.solvers._nqp_loops")
 
 # Up to this number of problems are solved in NumPy, some milliseconds: nothing is compiled.
 FEW_PROBLEMS = 16
+# Every active entry can leave and return several times; only round-off could make a pursuit longer.
+STEPS_PER_ENTRY = 10
 # Relative round-off of a gradient, and of a Schur complement.
 TOLERANCES = {
     np.dtype(np.float32): (1e-6, 100 * float(np.finfo(np.float32).eps)),
@@ -52,7 +55,7 @@ class Status(IntEnum):
     SPARSITY = 0, "the budget of non-zero entries is used up"
     STATIONARY = 1, "no feasible direction lowers the objective beyond round-off"
     SMALL_DECREASE = 2, "the last step lowered the objective by too little to go on"
-    RESIDUAL = 3, "the residual is at most residual_tol"
+    RESIDUAL = 3, "the objective is at most residual_tol"
     DEPENDENT = 4, "only columns that depend linearly on the active ones could still help"
     MAX_STEPS = 5, "the maximum number of steps was reached"
 
@@ -127,10 +130,7 @@ def solve_nqp(
     sparsity: int,
     *,
     scale: float = 1.0,
-    constant: float = 0.0,
     residual_tol: float | None = None,
-    min_decrease: float = 0.0,
-    max_steps: int | None = None,
 ) -> SolverResult:
     """Minimise a quadratic greedily over sparse non-negative vectors.
 
@@ -155,21 +155,15 @@ def solve_nqp(
         Maximum number of non-zero entries; may exceed n.
     scale : float
         A positive factor of H, which is never multiplied out.
-    constant : float
-        Added to f to make it a residual. With ``H = 2 U'KU`` and ``c = -2 U'k(x)`` and the
-        constant ``k(x, x)``, the sum is the squared distance of x to its reconstruction (Eq. 7).
     residual_tol : float, optional
-        Stop as soon as ``constant + f(x) <= residual_tol``.
-    min_decrease : float
-        Stop after a step that lowered f by at most ``min_decrease * |f|``; that step is kept.
-    max_steps : int, optional
-        Maximum number of steps. The default only guards against endless loops by round-off.
+        Stop as soon as ``f(x) <= residual_tol``. With ``H = 2 U'KU`` and ``c = -2 U'k(x)``, f is
+        the squared distance of x to its reconstruction (Eq. 7) less ``k(x, x)``.
 
     Returns
     -------
     SolverResult
-        ``x, active, value, n_steps, status``; ``active`` is in order of entry and ``value`` is
-        f(x) without the constant. The solution is float32 if H and c are, otherwise float64.
+        ``x, active, value, n_steps, status``; ``active`` is in order of entry. The solution is
+        float32 if H and c are, otherwise float64.
 
     See Also
     --------
@@ -189,10 +183,8 @@ def solve_nqp(
     >>> result.status.message
     'the budget of non-zero entries is used up'
     """
-    H, c = _check_problem(H, c, "c")
-    _check_limits(sparsity, max_steps, scale, constant, min_decrease)
-    limits = scale, constant, -np.inf if residual_tol is None else residual_tol
-    rows = _pursue_rows(H, c[np.newaxis], sparsity, *limits, min_decrease, max_steps, few=1)
+    H, c = _check_problem(H, c, "c", sparsity, scale)
+    rows = _pursue_rows(H, c[np.newaxis], sparsity, scale, residual_tol, few=1)
     (x,), (active,), (k,), (value,), (n_steps,), (status,) = rows
     dense = np.zeros(c.size, H.dtype)
     dense[active[:k]] = x[:k]
@@ -207,11 +199,9 @@ def _pursue_one(
     H: FloatArray,
     c: FloatArray,
     sparsity: int,
-    min_decrease: float,
     max_steps: int,
     scale: float,
-    constant: float,
-    residual_limit: float,
+    residual_tol: float,
 ) -> tuple[list[int], FloatArray, float, int, Status]:
     """The pursuit of `solve_nqp`: indices in order of entry, their values, and how it went."""
     # f = scale * (1/2 x'Hx + (c / scale)'x): the pursuit only ever sees H itself.
@@ -223,7 +213,7 @@ def _pursue_one(
     x, value, n_steps = np.zeros(0, H.dtype), 0.0, 0
     L, y = np.zeros((0, 0), H.dtype), np.zeros(0, H.dtype)
     is_dependent, is_useless = np.zeros(c.size, bool), np.zeros(c.size, bool)
-    status = Status.RESIDUAL if constant <= residual_limit else None
+    status = Status.RESIDUAL if residual_tol >= 0 else None
 
     while status is None:
         gradient = c + x @ H[active]
@@ -246,17 +236,14 @@ def _pursue_one(
                 is_useless[j] = True
                 continue
             active, x, L, y = new
-            decrease, value = value - new_value, new_value
-            n_steps += 1
+            value, n_steps = new_value, n_steps + 1
             is_useless[:] = False
             if len(active) < len(entered):
                 is_dependent[:] = False
-            if constant + scale * value <= residual_limit:
+            if scale * value <= residual_tol:
                 status = Status.RESIDUAL
             elif len(active) == sparsity:
                 status = Status.SPARSITY
-            elif decrease <= min_decrease * abs(value):
-                status = Status.SMALL_DECREASE
 
     return active, x, scale * value, n_steps, status
 
@@ -267,10 +254,7 @@ def solve_nqp_batch(
     sparsity: int,
     *,
     scale: ArrayLike = 1.0,
-    constant: ArrayLike = 0.0,
     residual_tol: ArrayLike | None = None,
-    min_decrease: float = 0.0,
-    max_steps: int | None = None,
     n_jobs: int | None = None,
 ) -> BatchResult:
     """Run the pursuit of :func:`solve_nqp` for every row of C, compiled and in parallel.
@@ -286,12 +270,8 @@ def solve_nqp_batch(
         The linear part of one problem per row.
     sparsity : int
         Maximum number of non-zero entries per solution; may exceed n.
-    scale, constant, residual_tol : float or array of shape (n_problems,)
+    scale, residual_tol : float or array of shape (n_problems,)
         As in :func:`solve_nqp`; an array holds one value per problem.
-    min_decrease : float
-        As in :func:`solve_nqp`.
-    max_steps : int, optional
-        As in :func:`solve_nqp`.
     n_jobs : int, optional
         Maximum number of threads; None and -1 mean all of them.
 
@@ -313,21 +293,17 @@ def solve_nqp_batch(
     >>> batch.status == 1  # Status.STATIONARY
     array([ True,  True])
     """
-    H, C = _check_problem(H, C, "C")
-    _check_limits(sparsity, max_steps, scale, constant, min_decrease)
+    H, C = _check_problem(H, C, "C", sparsity, scale)
     n_jobs = -1 if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs (or -1)")
-    residual_tol = -np.inf if residual_tol is None else residual_tol
-    limits = {"scale": scale, "constant": constant, "residual_tol": residual_tol}
-    for name, values in limits.items():
-        if np.shape(values) not in {(), (len(C),)}:
-            raise ValueError(
-                f"{name} has shape {np.shape(values)}, but a number or one value for each of the "
-                f"{len(C)} problems (rows of C) was expected."
-            )
-    with limited_threads(n_jobs):
-        found = pursue_batch(
-            H, C, sparsity, **limits, min_decrease=min_decrease, max_steps=max_steps
+    per_problem: dict[str, Any] = {"scale": scale, "residual_tol": residual_tol}
+    for name, values in per_problem.items():
+        require(
+            np.shape(values) in {(), (len(C),)},
+            f"{name} has shape {np.shape(values)}, but a number or one value for each of the "
+            f"{len(C)} problems (rows of C) was expected.",
         )
+    with limited_threads(n_jobs):
+        found = pursue_batch(H, C, sparsity, scale=scale, residual_tol=residual_tol)
     _check_solution(found.x.data, found.value)
     return found
 
@@ -338,14 +314,10 @@ def pursue_batch(
     sparsity: int,
     *,
     scale: ArrayLike = 1.0,
-    constant: ArrayLike = 0.0,
-    residual_tol: ArrayLike = -np.inf,
-    min_decrease: float = 0.0,
-    max_steps: int | None = None,
+    residual_tol: ArrayLike | None = None,
 ) -> BatchResult:
     """`solve_nqp_batch` for arrays of floats that are known to be valid."""
-    limits = scale, constant, residual_tol, min_decrease, max_steps
-    rows = _pursue_rows(H, C, sparsity, *limits, few=FEW_PROBLEMS)
+    rows = _pursue_rows(H, C, sparsity, scale, residual_tol, few=FEW_PROBLEMS)
     x, active, n_active, value, n_steps, status = rows
     is_filled = np.arange(x.shape[1]) < n_active[:, None]
     indptr = np.concatenate(([0], np.cumsum(n_active)))
@@ -360,44 +332,10 @@ def pursue(
     sparsity: int,
     *,
     scale: float = 1.0,
-    constant: float = 0.0,
-    residual_tol: float = -np.inf,
-    min_decrease: float = 0.0,
+    residual_tol: float | None = None,
 ) -> tuple[IntArray, FloatArray, float]:
-    """Solve one problem by the compiled pursuit, without validating the input.
-
-    The same problem and algorithm as :func:`solve_nqp`, for inner loops over arrays that are known
-    to be valid.
-
-    Parameters
-    ----------
-    H : array of shape (n, n)
-        Symmetric, positive semi-definite and finite; never copied if C-contiguous.
-    c : array of shape (n,)
-        The linear part, of the same floating type as H (float32 or float64).
-    sparsity : int
-        Maximum number of non-zero entries, at least 1.
-    scale, constant, residual_tol, min_decrease : float
-        As in :func:`solve_nqp`.
-
-    Returns
-    -------
-    indices : int array
-        Indices of the positive entries, in order of entry.
-    values : array
-        Values of these entries.
-    value : float
-        The objective.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> indices, values, value = pursue(np.eye(3), np.array([-1.0, -4.0, 2.0]), 2, scale=2.0)
-    >>> indices, values, value
-    (array([1, 0]), array([2. , 0.5]), -4.25)
-    """
-    limits = scale, constant, residual_tol, min_decrease, None
-    rows = _pursue_rows(H, c[np.newaxis], sparsity, *limits, few=0)
+    """Indices in order of entry, their values and f, compiled, for arrays known to be valid."""
+    rows = _pursue_rows(H, c[np.newaxis], sparsity, scale, residual_tol, few=0)
     (x,), (active,), (k,), (value,), _, _ = rows
     return active[:k], x[:k], float(value)
 
@@ -407,10 +345,7 @@ def _pursue_rows(
     C: FloatArray,
     sparsity: int,
     scale: ArrayLike,
-    constant: ArrayLike,
-    residual_limit: ArrayLike,
-    min_decrease: float,
-    max_steps: int | None,
+    residual_tol: ArrayLike | None,
     *,
     few: int,
 ) -> tuple[Any, ...]:
@@ -419,32 +354,29 @@ def _pursue_rows(
     Up to so few problems are solved without compiled loops, the same to rounding.
     """
     dtype, n_problems, width = np.result_type(H, C), len(C), min(int(sparsity), C.shape[1])
-    # The default is enough for every active entry to leave and return several times.
-    most = 10 * width + 20 if max_steps is None else int(max_steps)
-    terms = [
+    most_steps = STEPS_PER_ENTRY * (width + 2)
+    scales, limits = (
         np.broadcast_to(np.asarray(term, dtype=np.float64), (n_problems,))
-        for term in (scale, constant, residual_limit)
-    ]
+        for term in (scale, -np.inf if residual_tol is None else residual_tol)
+    )
     x, active = np.empty((n_problems, width), dtype), np.empty((n_problems, width), np.int64)
     n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
     value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
     found = x, active, n_active, value, n_steps, status
     if n_problems <= few:
         for i in range(n_problems):
-            own = (float(term[i]) for term in terms)
             indices, values, value[i], n_steps[i], status[i] = _pursue_one(
-                H, C[i], int(sparsity), min_decrease, most, *own
+                H, C[i], int(sparsity), most_steps, float(scales[i]), float(limits[i])
             )
             n_active[i] = k = len(indices)
             active[i, :k], x[i, :k] = indices, values
         return found
     # Contiguous read-only views, so that each loop is compiled for one kind of array only.
-    arrays = H.astype(dtype, copy=False), C.astype(dtype, copy=False), *terms
+    arrays = H.astype(dtype, copy=False), C.astype(dtype, copy=False), scales, limits
     given = [np.ascontiguousarray(array).view(np.ndarray) for array in arrays]
     for view in given:
         view.flags.writeable = False
-    limits = int(sparsity), float(min_decrease), most, *TOLERANCES[dtype]
-    loops._pursue_batch(*given, limits, *found)
+    loops._pursue_batch(*given, (int(sparsity), most_steps, *TOLERANCES[dtype]), *found)
     return found
 
 
@@ -496,83 +428,63 @@ def _solve_on_active(
             L, y = grown
 
 
-def _check_problem(H: ArrayLike, c: ArrayLike, name: str) -> tuple[FloatArray, FloatArray]:
+def _check_problem(
+    H: ArrayLike, c: ArrayLike, name: str, sparsity: int, scale: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
     """H, and "c" or the rows "C", as float32 if both are, else float64; raise unless valid."""
-    H, c = np.asarray(H), np.asarray(c)
-    if np.iscomplexobj(H) or np.iscomplexobj(c):
-        raise ValueError("H and c must be real, but one is complex; pass their real parts.")
+    H, c, scale = np.asarray(H), np.asarray(c), np.asarray(scale)
+    require(
+        np.isrealobj(H) and np.isrealobj(c),
+        "H and c must be real, but one is complex; pass their real parts.",
+    )
     dtype = np.float32 if H.dtype == c.dtype == np.float32 else np.float64
     H, c = H.astype(dtype, copy=False), c.astype(dtype, copy=False)
-    if H.ndim != 2 or H.shape[0] != H.shape[1] or H.shape[0] == 0:
-        raise ValueError(
-            f"H has shape {H.shape}, but a square matrix (n, n) with n >= 1 was expected; "
-            "pass the Gram matrix of the columns."
-        )
-    n, shape = H.shape[0], "(n,)" if name == "c" else "(n_problems, n)"
-    # Comparing H v and H' v for a fixed vector costs two products and no transposed copy.
-    v = np.random.default_rng(0).uniform(0.5, 1.5, size=(n,)).astype(dtype)
-    with np.errstate(all="ignore"):
-        gap = np.max(np.abs(H @ v - v @ H))
-    if not np.isfinite(gap) and not np.isfinite(H).all():
-        raise ValueError("H contains NaN or infinite entries; remove or impute them first.")
-    tolerance = float(np.sqrt(np.finfo(dtype).eps)) * max(float(H.max()), -float(H.min()))
-    if gap > tolerance * np.sqrt(n):
-        raise ValueError(
-            "H is not symmetric, but a symmetric matrix was expected; use (H + H.T)/2."
-        )
-    if np.diagonal(H).min() < -tolerance:
-        raise ValueError(
-            "H has a negative diagonal entry, so it is not positive semi-definite and the "
-            "problem has no minimum; pass a Gram or kernel matrix."
-        )
-    if c.ndim != (1 if name == "c" else 2) or c.shape[-1] != n:
-        raise ValueError(
-            f"{name} has shape {c.shape}, but {shape} with n = {n} was expected; "
-            "it needs one entry per column of H."
-        )
-    if not np.isfinite(c).all():
-        raise ValueError(f"{name} contains NaN or infinite entries; remove or impute them first.")
+    require(
+        H.ndim == 2 and H.shape[0] == H.shape[1] and H.size,
+        f"H has shape {H.shape}, but a square matrix (n, n) with n >= 1 was expected; "
+        "pass the Gram matrix of the columns.",
+    )
+    shape = "(n,)" if name == "c" else "(n_problems, n)"
+    require(
+        c.ndim == (1 if name == "c" else 2) and c.shape[-1] == len(H),
+        f"{name} has shape {c.shape}, but {shape} with n = {len(H)} was expected; "
+        "it needs one entry per column of H.",
+    )
+    for array, what in ((H, "H"), (c, name)):
+        problem = f"{what} contains NaN or infinite entries; remove or impute them first."
+        require(np.isfinite(array).all(), problem)
+    tolerance = float(np.sqrt(np.finfo(dtype).eps)) * float(np.abs(H).max())
+    require(
+        np.allclose(H, H.T, rtol=0, atol=tolerance),
+        "H is not symmetric, but a symmetric matrix was expected; use (H + H.T)/2.",
+    )
+    require(
+        np.diagonal(H).min() >= -tolerance,
+        "H has a negative diagonal entry, so it is not positive semi-definite and the "
+        "problem has no minimum; pass a Gram or kernel matrix.",
+    )
+    require(
+        np.isfinite(scale).all() and (scale > 0).all(),
+        "scale must be positive and finite, because scale * H has to stay positive "
+        "semi-definite; leave out problems whose scale is 0.",
+    )
+    check_count(sparsity, "sparsity")
     return H, c
 
 
 def _check_solution(x: FloatArray, value: ArrayLike) -> None:
-    if not (np.isfinite(x).all() and np.isfinite(value).all()):
-        raise ValueError(
-            "The solution overflows: c is too large for the entries of H. Divide c by its largest "
-            "entry, solve, and multiply the solution by it."
-        )
+    require(
+        np.isfinite(x).all() and np.isfinite(value).all(),
+        "The solution overflows: c is too large for the entries of H. Divide c by its largest "
+        "entry, solve, and multiply the solution by it.",
+    )
 
 
 def check_count(value: Any, name: str) -> int:
     """The value as an int; raise unless it is a positive integer."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(
-            f"{name} is {value!r}, but a positive integer was expected; use at least 1."
-        )
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(
+        is_whole and value >= 1,
+        f"{name} is {value!r}, but a positive integer was expected; use at least 1.",
+    )
     return int(value)
-
-
-def _check_limits(
-    sparsity: int,
-    max_steps: int | None,
-    scale: ArrayLike,
-    constant: ArrayLike,
-    min_decrease: float,
-) -> None:
-    """Raise unless all options are valid."""
-    check_count(sparsity, "sparsity")
-    scale = np.asarray(scale)
-    if not (np.isfinite(scale).all() and (scale > 0).all()):
-        raise ValueError(
-            "scale must be positive and finite, because scale * H has to stay positive "
-            "semi-definite; leave out problems whose scale is 0."
-        )
-    if not np.all(np.isfinite(constant)):
-        raise ValueError("constant must be finite; it is added to the objective as it is.")
-    if not min_decrease >= 0:
-        raise ValueError(
-            f"min_decrease is {min_decrease!r}, but a non-negative fraction was expected; "
-            "use 0 to go on as long as the objective falls."
-        )
-    if max_steps is not None:
-        check_count(max_steps, "max_steps")

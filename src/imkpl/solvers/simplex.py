@@ -1,10 +1,11 @@
-"""Problems on the simplex ``b >= 0, sum(b) = 1``: projection, linear, ridge and smooth convex."""
+"""Problems on the simplex ``b >= 0, sum(b) = 1``: projection, ridge and smooth convex."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from imkpl._checks import require
 from imkpl._typing import FloatArray
 from imkpl.solvers.nqp import SolverResult, Status, check_count
 
@@ -15,8 +16,8 @@ _EPS = float(np.finfo(np.float64).eps)
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
-    """Project v onto ``{b >= 0, sum(b) = total}``.
+def project_onto_simplex(v: ArrayLike) -> FloatArray:
+    """Project v onto the simplex.
 
     The nearest point is ``max(v - theta, 0)``, where the theta with the right sum is found exactly
     by sorting.
@@ -25,8 +26,6 @@ def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
     ----------
     v : array of shape (n,)
         Any finite vector.
-    total : float
-        The positive sum of the entries.
 
     Returns
     -------
@@ -38,47 +37,15 @@ def project_onto_simplex(v: ArrayLike, total: float = 1.0) -> FloatArray:
     >>> project_onto_simplex([0.9, 0.7, -2.0])
     array([0.6, 0.4, 0. ])
     """
-    v = _as_vector(v, "v")
-    if not (np.isfinite(total) and total > 0):
-        raise ValueError(
-            f"total is {total!r}, but a positive number was expected; use 1 for weights."
-        )
-    return _fill(v.max() - v, total)
-
-
-def minimize_linear_on_simplex(e: ArrayLike) -> FloatArray:
-    """Minimise ``e'b`` on the simplex: the vertex with the smallest cost.
-
-    This is the closed form of the paper's linear programme for the kernel weights. It selects a
-    single entry, the first one on ties.
-
-    Parameters
-    ----------
-    e : array of shape (n,)
-        The costs.
-
-    Returns
-    -------
-    array of shape (n,)
-        A unit vector.
-
-    Examples
-    --------
-    >>> minimize_linear_on_simplex([0.3, -0.2, 0.1])
-    array([0., 1., 0.])
-    """
-    e = _as_vector(e, "e")
-    b = np.zeros_like(e)
-    b[np.argmin(e)] = 1
-    return b
+    return minimize_ridge_on_simplex(-_as_vector(v, "v"), 1.0)
 
 
 def minimize_ridge_on_simplex(e: ArrayLike, rho: float) -> FloatArray:
     """Minimise ``e'b + rho/2 b'b`` on the simplex, exactly.
 
     The solution is ``b = max(theta - e, 0) / rho``. As rho falls to 0 it approaches the vertex of
-    the linear programme (exact ties share the weight evenly for every rho > 0; for rho = 0 the
-    first of them gets it all). As rho grows it becomes uniform.
+    the paper's linear programme (exact ties share the weight evenly for every rho > 0; for rho = 0
+    the first of them gets it all). As rho grows it becomes uniform.
 
     Parameters
     ----------
@@ -98,21 +65,20 @@ def minimize_ridge_on_simplex(e: ArrayLike, rho: float) -> FloatArray:
     array([0.75, 0.25, 0.  ])
     """
     e = _as_vector(e, "e")
-    if not (np.isfinite(rho) and rho >= 0):
-        raise ValueError(f"rho is {rho!r}, but a non-negative number was expected; 0 is the LP.")
+    require(
+        np.isfinite(rho) and rho >= 0,
+        f"rho is {rho!r}, but a non-negative number was expected; 0 is the LP.",
+    )
     if rho == 0:
-        return minimize_linear_on_simplex(e)
+        b = np.zeros_like(e)
+        b[np.argmin(e)] = 1
+        return b
     # Shifted costs move no minimiser.
     return _fill(e - e.min(), rho) / rho
 
 
 def minimize_on_simplex(
-    value_and_gradient: Function,
-    start: ArrayLike,
-    *,
-    lipschitz: float | None = None,
-    max_iter: int = 500,
-    tol: float = 1e-8,
+    value_and_gradient: Function, start: ArrayLike, *, max_iter: int = 500, tol: float = 1e-8
 ) -> SolverResult:
     """Minimise a smooth convex function on the simplex.
 
@@ -127,8 +93,6 @@ def minimize_on_simplex(
         Returns f(x) and its gradient, an array of shape (n,), for any x near the simplex.
     start : array of shape (n,)
         A point of the simplex.
-    lipschitz : float, optional
-        First guess of the Lipschitz constant of the gradient; raised where it is too small.
     max_iter : int
         Maximum number of steps.
     tol : float
@@ -151,42 +115,35 @@ def minimize_on_simplex(
     True
     """
     x = _as_vector(start, "start").copy()
-    if x.min() < 0 or abs(x.sum() - 1) > 1e-6:
-        raise ValueError(
-            "start is not on the simplex, but non-negative entries that sum to one were "
-            "expected; use project_onto_simplex(start)."
-        )
-    max_iter = check_count(max_iter, "max_iter")
-    if lipschitz is not None and not (np.isfinite(lipschitz) and lipschitz > 0):
-        raise ValueError(f"lipschitz is {lipschitz!r}, but a positive number was expected.")
+    require(
+        x.min() >= 0 and abs(x.sum() - 1) <= 1e-6,
+        "start is not on the simplex, but non-negative entries that sum to one were expected; use "
+        "project_onto_simplex(start).",
+    )
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = value_and_gradient(x)
         gradient = np.asarray(gradient, dtype=np.float64)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()) or gradient.shape != x.shape:
-            raise ValueError(
-                "value_and_gradient returned a value or gradient that is not finite or not of the "
-                f"shape {x.shape} of its argument; check the function near the simplex."
-            )
+        is_finite = np.isfinite(value) and np.isfinite(gradient).all()
+        require(
+            is_finite and gradient.shape == x.shape,
+            "value_and_gradient returned a value or gradient that is not finite or not of the "
+            f"shape {x.shape} of its argument; check the function near the simplex.",
+        )
         return float(value), gradient
 
-    return descend_on_simplex(evaluate, x, lipschitz=lipschitz, max_iter=max_iter, tol=tol)
+    return descend_on_simplex(evaluate, x, max_iter=check_count(max_iter, "max_iter"), tol=tol)
 
 
 def descend_on_simplex(
-    evaluate: Function,
-    x: FloatArray,
-    *,
-    lipschitz: float | None = None,
-    max_iter: int = 500,
-    tol: float = 1e-8,
+    evaluate: Function, x: FloatArray, *, max_iter: int = 500, tol: float = 1e-8
 ) -> SolverResult:
     """`minimize_on_simplex` for a function and a start that are known to be valid."""
     value, gradient = evaluate(x)
     start_value, spread = value, float(np.ptp(gradient))
     # The largest decrease that the linear model promises.
     gap = float((gradient - gradient.min()) @ x)
-    L = lipschitz or _first_lipschitz(evaluate, x, gradient)
+    L = _first_lipschitz(evaluate, x, gradient)
     ahead, value_ahead, gradient_ahead = x, value, gradient
     momentum, n_steps, status = 1.0, 0, Status.MAX_STEPS
 
@@ -267,9 +224,9 @@ def _fill(e: FloatArray, mass: float) -> FloatArray:
 def _as_vector(v: ArrayLike, name: str) -> FloatArray:
     """The vector as float64; raise unless it is one-dimensional, finite and not empty."""
     v = np.asarray(v, dtype=np.float64)
-    if v.ndim != 1 or v.size == 0 or not np.isfinite(v).all():
-        raise ValueError(
-            f"{name} has shape {v.shape}, but a non-empty vector of finite numbers was "
-            "expected; flatten it and remove NaN and infinite entries."
-        )
+    require(
+        v.ndim == 1 and v.size and np.isfinite(v).all(),
+        f"{name} has shape {v.shape}, but a non-empty vector of finite numbers was "
+        "expected; flatten it and remove NaN and infinite entries.",
+    )
     return v

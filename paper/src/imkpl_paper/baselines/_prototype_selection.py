@@ -94,7 +94,7 @@ class PrototypeSelection(BaseBaseline):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = PrototypeSelection(eps=0.5).fit(X, y)
     >>> model.prototypes_.shape[0], bool(model.score(X, y) > 0.9)
-    (14, True)
+    (12, True)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

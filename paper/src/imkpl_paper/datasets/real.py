@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from imkpl.series import SeriesSet, read_series, read_ts
+from imkpl.series import SeriesSet, read_series
 from imkpl_paper._imkpl import IntArray
 from imkpl_paper.datasets.registry import DATASETS, DatasetInfo
+from imkpl_paper.datasets.ts import read_ts
 
 DOWNLOADS = pathlib.Path("~/.cache/imkpl")
 Stored = dict[str, Any]

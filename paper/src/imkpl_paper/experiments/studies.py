@@ -176,7 +176,7 @@ _ALL = (
         sparsity=12,
         max_kernels=21,
         n_prototypes=1140,
-        kernels=GlobalAlignment(views=("values", "differences"), length=20, dtype="float32"),
+        kernels=GlobalAlignment(views=("values", "differences"), length=20),
         note="Table 1 of the paper has 128 features, the published data 22 channels.",
     ),
     *(

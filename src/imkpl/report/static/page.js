@@ -105,9 +105,12 @@
   const nearest = (one, title) => {
     if (!one) return [title];
     const line = (...parts) => make("span", { class: "line" }, ...parts, " ");
-    const others = one.n_cases > 1 ? [line(`and ${one.n_cases - 1} others,`)] : [];
-    return [line(title), line(make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " ", isolate(one.label)),
-      ...others, line(`similarity ${one.similarity.toFixed(2)},`), line(`share ${percent(one.share)}`)];
+    const some = ({ n_cases: n }) => (n > 1 ? `, 1\u00a0of\u00a0${n}` : "");
+    const { unlike } = one;
+    return [line(`${title}:`), line("like ", make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " ", isolate(one.label), some(one), ","),
+      ...(one.n_cases > 1 ? [line(`${percent(one.part)} of the prototype,`)] : []),
+      line(`similarity ${one.similarity.toFixed(2)},`), line(`share ${percent(one.share)}${unlike ? "," : ""}`),
+      ...(unlike ? [line("unlike ", make("b", {}, isolate(unlike.case)), " ", isolate(unlike.label), `${some(unlike)},`), line(`less ${unlike.similarity.toFixed(2)}`)] : [])];
   };
   const hasCells = (card) => card.features.some((one) => one.value !== null || one.supporting !== null);
   // Where the table has no heads to say it.
@@ -119,7 +122,7 @@
     const [top, ...others] = card.features;
     // What would be written as 0 says nothing.
     const features = [top, ...others.filter((one) => signed(one.for) !== "0")];
-    const largest = Math.max(...features.map((one) => Math.abs(one.for)), Math.abs(card.rest));
+    const largest = Math.max(...features.map((one) => Math.abs(one.for)), Math.abs(card.bonus), Math.abs(card.rest));
     const head = ["This case", card.supporting?.case, card.opposing?.case];
     const line = (one) => {
       const cell = (value, isNear, owner, place) => {
@@ -146,7 +149,8 @@
     return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
       make("tbody", { role: "rowgroup" }, ...features.map(line),
-        wide([`Everything else: other ${data.feature_word}s, bonuses, number of prototypes`], card.rest, "rest"),
+        ...(signed(card.bonus) === "0" ? [] : [wide(["Head start of ", isolate(card.bonus > 0 ? card.answer : card.runner_up)], card.bonus, "rest")]),
+        wide([`Everything else: other ${data.feature_word}s, number of prototypes`], card.rest, "rest"),
         wide(["Lead of ", isolate(card.answer), " over ", isolate(card.runner_up)], card.lead, "sum")));
   };
   const change = ({ to, features }) => make("p", { class: "change" }, "It would be ", isolate(to), " with ",

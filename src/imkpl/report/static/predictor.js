@@ -1,4 +1,4 @@
-// Predicts and explains one case from the dict of imkpl/report/form.py, as imkpl does in Python.
+// Predicts and explains one case from the dict of imkpl/report/decisions.py, as imkpl does in Python.
 //
 //   imkplPredictor.predict(model, cells) -> the dict of a case card
 //
@@ -9,7 +9,7 @@ const imkplPredictor = (() => {
   const MOST_FEATURES = 8;
   const MOST_NAMED = 3;
   const [CLOSE, UNSURE, ALIKE] = [1 / 3, 0.5, 0.5];
-  const LEAST_SIMILARITY = 0.005;
+  const [LEAST_SIMILARITY, SAME, FAR] = [0.005, 1e-9, 0.75];
   const [LEAST_LEAD, MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED] = [1e-6, 100, 2 ** 18, 8];
 
   const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -46,13 +46,15 @@ const imkplPredictor = (() => {
     }
     return found;
   };
-  // The same with every prototype.
-  const mix = (model, values) =>
-    Float64Array.from(model.prototypes, (one) => sum(one.samples.map((i, k) => one.parts[k] * values[i])));
+  // The same with every prototype, and with prototypes minus contrasts.
+  const total = (samples, parts, values) => sum(samples.map((i, k) => parts[k] * values[i]));
+  const mix = (model, values) => Float64Array.from(model.prototypes, (one) => total(one.samples, one.parts, values));
+  const contrast = (model, values) => mix(model, values).map((value, j) =>
+    value - total(model.prototypes[j].contrast_samples, model.prototypes[j].contrast_parts, values));
 
   // Logarithms of the votes for every class, and every prototype's share of its class.
-  const vote = (model, similarities) => {
-    const logs = model.prototypes.map((one, j) => model.sharpness * (similarities[j] + one.bonus));
+  const vote = (model, resemblances) => {
+    const logs = model.prototypes.map((one, j) => model.sharpness * (resemblances[j] + one.bonus));
     const highest = model.classes.map(() => -Infinity);
     model.prototypes.forEach((one, j) => { highest[one.class] = Math.max(highest[one.class], logs[j]); });
     const sums = model.classes.map(() => 0);
@@ -112,12 +114,6 @@ const imkplPredictor = (() => {
     }
     return code;
   };
-  const encode = (model, similarities) => {
-    const code = rebuild(model, similarities);
-    const used = range(code.length).filter((j) => code[j] > 0);
-    const explained = used.map((j) => code[j] * (2 * similarities[j] - sum(used.map((i) => inner(model, i, j) * code[i]))));
-    return { code, novelty: Math.max(0, 1 - sum(explained)) };
-  };
 
   // Numbers and values as Python writes them.
   const general = (value) => {
@@ -145,17 +141,19 @@ const imkplPredictor = (() => {
       return feature.categories.length + feature.knows_missing < 2 || feature.categories.includes(cell) ? null : "unseen";
     }
     const [low, high] = feature.range;
-    return low !== null && cell < low ? "below" : high !== null && cell > high ? "above" : null;
+    if (low === null || (cell >= low && cell <= high)) return null;
+    const isFar = Math.abs(cell - (low + high) / 2) > (0.5 + FAR) * (high - low);
+    return `${isFar ? "far " : ""}${cell < low ? "below" : "above"}`;
   };
 
   const isBlank = (model, cells) =>
     cells.every((cell, i) => cell === null || (cell && model.features[i].kind === "flag"));
 
-  const describeDoubt = (model, cells, answer, runnerUp, similarities, novelty) => {
+  const describeDoubt = (model, cells, answer, runnerUp, nearest, novelty) => {
     if (isBlank(model, cells)) {
       return ["no evidence", `All that the model reads is missing: ${write(answer.label)} is what it says without any evidence.`];
     }
-    if (Math.max(...similarities) < LEAST_SIMILARITY) {
+    if (nearest < LEAST_SIMILARITY) {
       return ["no evidence", "It resembles none of the prototypes: only their bonuses decide."];
     }
     if (novelty > model.novelty_threshold) {
@@ -204,17 +202,18 @@ const imkplPredictor = (() => {
     const largest = zeros(model.support.length);
     for (const one of model.prototypes) {
       one.samples.forEach((i, k) => { largest[i] = Math.max(largest[i], one.parts[k]); });
+      one.contrast_samples.forEach((i, k) => { largest[i] = Math.max(largest[i], one.contrast_parts[k]); });
     }
     const rows = orderDown(largest).slice(0, MOST_TRIED).sort((a, b) => a - b);
     const width = Math.max(1, Math.floor(TRIED_AT_ONCE / (rows.length * model.prototypes.length)));
     const features = orderDown(known.weights).slice(0, width);
     const values = rows.map((row) =>
-      features.map((feature) => mix(model, compareFeature(model, feature, model.support[row].cells[feature]))));
+      features.map((feature) => contrast(model, compareFeature(model, feature, model.support[row].cells[feature]))));
     known.tried = { rows, features, values };
     return known.tried;
   };
-  const lead = (model, similarities, winner) => {
-    const { totals } = vote(model, similarities);
+  const lead = (model, resemblances, winner) => {
+    const { totals } = vote(model, resemblances);
     const others = totals.map((value, c) => (c === winner ? -Infinity : value));
     const to = largestAt(others);
     return { gain: (others[to] - totals[winner]) / model.sharpness, to };
@@ -284,11 +283,12 @@ const imkplPredictor = (() => {
   const predict = (model, cells, name = "") => {
     const { weights } = prepare(model);
     const likeness = model.features.map((_, i) => compareFeature(model, i, cells[i]));
-    const parts = likeness.map((values) => mix(model, values));
-    const similarities = Float64Array.from(model.prototypes, (_, j) => sum(parts.map((part) => part[j])));
+    const parts = likeness.map((values) => contrast(model, values));
+    const nearness = model.support.map((_, i) => sum(likeness.map((values) => values[i])));
+    const [similarities, resemblances] = [mix(model, nearness), contrast(model, nearness)];
     const alike = likeness.map((values, i) => values.map((value) => value / weights[i]));
 
-    const { totals, parts: votes } = vote(model, similarities);
+    const { totals, parts: votes } = vote(model, resemblances);
     const second = [...totals].sort((a, b) => b - a)[1];
     const scores = totals.map((total) => (total - second) / model.sharpness);
     const winner = largestAt(scores);
@@ -297,24 +297,32 @@ const imkplPredictor = (() => {
     const runnerUp = largestAt(probabilities.map((value, c) => (c === winner ? -1 : value)));
     const describe = (label) => ({ label: model.classes[label], probability: probabilities[label] });
 
-    // The strongest prototype of a class, and the sample that it has most of.
+    // The sample of a mix that is nearest to the case; of equally near ones the largest part.
+    const nearestOf = (samples, mixed) => orderDown(mixed)
+      .reduce((best, k) => (Math.round(nearness[samples[k]] / SAME) > Math.round(nearness[samples[best]] / SAME) ? k : best), orderDown(mixed)[0]);
+    // The strongest prototype of a class, with the nearest samples that it is like and unlike.
     const strongest = (label) => {
       const own = range(model.prototypes.length).filter((j) => model.prototypes[j].class === label);
       const shares = own.map((j) => votes[j] * probabilities[label]);
       const best = largestAt(shares.some((share) => share > 0) ? shares : own.map((j) => similarities[j]));
       const [prototype, share] = [own[best], shares[best]];
-      const { samples, parts: mixed } = model.prototypes[prototype];
-      const place = samples[largestAt(mixed)];
-      const { case: id, label: owner } = model.support[place];
-      return { place, shown: { case: id, label: owner, prototype, n_cases: samples.length, similarity: similarities[prototype], share } };
+      const { samples, parts: mixed, total: whole, contrast_samples: others, contrast_parts } = model.prototypes[prototype];
+      const name = (place, all) => ({ case: model.support[place].case, label: model.support[place].label, n_cases: all.length });
+      const near = nearestOf(samples, mixed);
+      const [place, similarity] = [samples[near], similarities[prototype]];
+      const unlike = others.length === 0 ? null
+        : { ...name(others[nearestOf(others, contrast_parts)], others), similarity: similarity - resemblances[prototype] };
+      return { place, shown: { ...name(place, samples), prototype, part: mixed[near] / whole, similarity, share, unlike } };
     };
     const [supporting, opposing] = [winner, runnerUp].map(strongest);
 
     const outside = model.features.map((feature, i) => placeOutside(feature, cells[i]));
-    const adds = parts.map((part) => sum(model.prototypes.map((one, j) => {
+    // A mean over the prototypes of the answer, minus that over the runner-up's.
+    const ahead = (of) => sum(model.prototypes.map((one, j) => {
       const sign = one.class === winner ? 1 : one.class === runnerUp ? -1 : 0;
-      return sign * votes[j] * part[j];
-    })));
+      return sign * votes[j] * of(one, j);
+    }));
+    const adds = parts.map((part) => ahead((_, j) => part[j]));
     const near = (i, { place }) => {
       const isSame = cells[i] !== null && cells[i] === model.support[place].cells[i];
       return isSame || alike[i][place] >= ALIKE;
@@ -330,23 +338,27 @@ const imkplPredictor = (() => {
       evidence: model.features[i].evidence,
       outside: outside[i],
     }));
-    const ahead = scores[winner] - scores[runnerUp];
-    const { code, novelty } = encode(model, similarities);
-    const [doubt, doubtText] = describeDoubt(model, cells, describe(winner), describe(runnerUp), similarities, novelty);
+    const [margin, bonus] = [scores[winner] - scores[runnerUp], ahead((one) => one.bonus)];
+    const nearest = Math.max(...similarities, ...similarities.map((value, j) => value - resemblances[j]));
+    const code = rebuild(model, similarities);
+    const isFar = outside.some((where) => where?.startsWith("far"));
+    const novelty = isFar ? 1 : Math.min(1, Math.max(0, 1 - Math.max(...nearness)));
+    const [doubt, doubtText] = describeDoubt(model, cells, describe(winner), describe(runnerUp), nearest, novelty);
     return {
       case: name,
       answer: model.classes[winner],
       probability: probabilities[winner],
       runner_up: model.classes[runnerUp],
       runner_up_probability: probabilities[runnerUp],
-      lead: ahead,
+      lead: margin,
       doubt,
       doubt_text: doubtText,
       supporting: supporting.shown,
       opposing: opposing.shown,
       features,
-      rest: ahead - sum(features.map((feature) => feature.for)),
-      change: findChange(model, cells, similarities, parts, alike, winner),
+      bonus,
+      rest: margin - bonus - sum(features.map((feature) => feature.for)),
+      change: findChange(model, cells, resemblances, parts, alike, winner),
       notes: writeNotes(model, cells, outside, code, winner, doubt),
       decision: "votes",
       series: null,

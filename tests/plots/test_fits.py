@@ -4,12 +4,32 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from imkpl import IMKPL
-from imkpl.plots import PrototypesDisplay
+from imkpl.plots import KernelWeightsDisplay, PrototypesDisplay
 
 
 def shares_of(model, prototype):
     row = model.prototypes_[[prototype]].toarray().ravel()
     return row / row.sum()
+
+
+def test_bars_are_the_weights_the_largest_first_with_the_names_of_the_columns(wine):
+    model, X, _ = wine
+    display = KernelWeightsDisplay.from_estimator(model)
+    order = [i for i in np.argsort(-model.kernel_weights_) if model.kernel_weights_[i] > 0]
+    assert_allclose([bar.get_width() for bar in display.bars_], model.kernel_weights_[order])
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels == [X.columns[i] for i in order]
+    # The first bar is on top.
+    assert display.ax_.yaxis_inverted()
+
+
+def test_kernels_beyond_the_limit_are_counted():
+    weights = np.arange(10.0) / 45
+    display = KernelWeightsDisplay(weights, [f"k{i}" for i in range(10)], max_kernels=4).plot()
+    assert len(display.bars_) == 4
+    assert display.ax_.get_title() == "Kernel weights: 9 of 10 kernels"
+    # 1 to 5 of 45 are left.
+    assert "5 more have 33.3% together" in display.ax_.get_xlabel()
 
 
 def test_the_heat_map_is_the_weighted_means_with_their_names(wine):
@@ -53,22 +73,17 @@ def test_samples_behind_a_prototype_are_named_with_their_shares(wine):
         assert [sample.share for sample in samples] == sorted(named.values(), reverse=True)
 
 
-def test_images_are_weighted_means_of_whole_samples(digits):
-    model, X, _ = digits
-    display = PrototypesDisplay.from_estimator(model, X, image_shape=(8, 8))
-    assert display.kind == "images"
-    for ax, prototype in zip(display.axes_, display.prototypes, strict=True):
-        expected = (shares_of(model, prototype) @ X).reshape(8, 8)
-        assert_allclose(ax.images[0].get_array(), expected)
-        assert ax.get_title() == str(prototype)
-
-
-def test_images_need_the_training_samples_and_their_shape(digits):
-    model, X, _ = digits
-    with pytest.raises(ValueError, match=r"X has shape \(120, 64\), expected \(120, 56\)"):
-        PrototypesDisplay.compute(model, X, image_shape=(7, 8))
-    with pytest.raises(ValueError, match="Pass the training samples"):
-        PrototypesDisplay.compute(digits[0], image_shape=(8, 8))
+def test_samples_that_a_prototype_is_unlike_are_counted(wine):
+    _, X, y = wine
+    model = IMKPL(n_prototypes=3, max_kernels=4, contrast=True).fit(X, y)
+    display = PrototypesDisplay.from_estimator(model, X)
+    labels = [label.get_text() for label in display.axes_[0].get_yticklabels()]
+    for prototype, unlike, label in zip(display.prototypes, display.unlike, labels, strict=True):
+        row = model.contrasts_[[prototype]]
+        found = {sample.sample: sample.share for sample in unlike}
+        expected = dict(zip(X.index[row.indices], row.data / row.sum(), strict=True))
+        assert found == pytest.approx(expected)
+        assert label.endswith(f", unlike {row.nnz})")
 
 
 def test_series_are_drawn_one_by_one_the_wider_the_larger_their_share(series):

@@ -1,0 +1,582 @@
+"""Measures of models: scorers, stability over refits, and the path over numbers of features."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from html import escape
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from imkpl._checks import printable
+from imkpl._json import Described, to_json
+from imkpl._progress import announce
+from imkpl._typing import FloatArray, IntArray
+from imkpl.estimators._compat import safe_split
+from imkpl.estimators._imkpl import IMKPL
+from imkpl.estimators._input import refuse_partitions
+from imkpl.estimators._pipeline import find_model, last_step
+from imkpl.estimators._training import TrainingData
+from imkpl.explanations.exports import list_some, to_label
+from imkpl.measures import (
+    discrimination_score,
+    interpretability_score,
+    selection_stability,
+)
+from imkpl.series import read_series
+
+# A prototype's region is this part of its class.
+REGION = 0.1
+# The part of a class that a refit is given, and the least: prototypes are made of similar samples.
+TRAIN_SIZE, FEWEST_DRAWN = 0.8, 2
+# Kernels that a summary of stability names, and features that a row of a path names.
+MOST_NAMED, MOST_ENTERED = 12, 6
+# A path tries as many features as the model keeps by itself, half of them, a quarter, and so on.
+N_SIZES = 5
+# A class needs one sample to test on, and two to learn from.
+FEWEST_SPLIT = 3
+
+
+def interpretability_scorer(estimator: Any, X: Any = None, y: ArrayLike | None = None) -> float:
+    """IP of a fitted estimator; it depends on the prototypes alone.
+
+    A prototype that is a single sample has IP 100: look at the number of samples per prototype and
+    of prototypes per class as well. Prototypes of baselines have coefficients of any sign: their
+    sizes count, scaled to unit norm.
+
+    Parameters
+    ----------
+    estimator : IMKPL, ISKPL or a baseline
+        Fitted.
+    X, y : ignored
+        Part of a scorer's signature.
+
+    Returns
+    -------
+    float
+        IP between 0 and 100.
+    """
+    check_is_fitted(estimator)
+    # Columns are classes in the place of samples: purity and sums of coefficients are the same.
+    return float(interpretability_score(estimator.class_shares_, estimator.classes_))
+
+
+def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    """DR of the codes of X over all prototypes; codes of any sign count by their size.
+
+    Parameters
+    ----------
+    estimator : IMKPL, ISKPL or a baseline with codes
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        Samples, those of a test set in the paper.
+    y : array-like of shape (n_samples,)
+        Their classes.
+
+    Returns
+    -------
+    float
+        DR between 0 and 100.
+    """
+    codes, owners = estimator.transform(X), estimator.prototype_classes_
+    return float(discrimination_score(abs(codes), y, owners))
+
+
+class Printed:
+    """A result that is shown as its text, also in notebooks."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability(Printed):
+    """What refits to parts of the data choose again.
+
+    Returned by :func:`stability`. Print it for a summary, or convert it to dicts.
+
+    Parameters
+    ----------
+    reference : estimator
+        The estimator fitted to all samples; prototypes are numbered as in it.
+    n_repeats, n_samples, n_kernels : int
+        The number of refits, of all samples, and of kernels to choose from.
+    kernel_frequencies : dict of float
+        By name, the share of refits that give a kernel a weight, most frequent first; kernels that
+        no refit chooses are left out.
+    kernel_weights : dict of float
+        The mean weight of the same kernels over all refits.
+    kernel_index : float
+        Nogueira's index of the kernels chosen: 1 for always the same, about 0 for random choices;
+        NaN if every refit chooses all kernels. See :func:`imkpl.measures.selection_stability`.
+    kernel_interval : tuple (float, float)
+        Its 95 % confidence interval.
+    prototype_frequencies, prototype_controls : array of shape (n_prototypes,)
+        The share of refits that have a prototype in the region of each prototype of `reference`,
+        and that of random samples of each class, as many as the refits have prototypes.
+    prototype_index : float
+        How much of the way from random samples to always the regions are found again, as Cohen's
+        kappa: ``(f - c) / (1 - c)`` for the means f of frequencies and c of controls. NaN if random
+        samples always find the regions, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from imkpl import IMKPL, stability
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = stability(IMKPL(n_prototypes=3), X, y, n_repeats=2)
+    >>> found.n_repeats, found.n_kernels, found.prototype_frequencies.shape
+    (2, 4, (3,))
+    """
+
+    reference: Any
+    n_repeats: int
+    n_samples: int
+    n_kernels: int
+    kernel_frequencies: dict[str, float]
+    kernel_weights: dict[str, float]
+    kernel_index: float
+    kernel_interval: tuple[float, float]
+    prototype_frequencies: FloatArray
+    prototype_controls: FloatArray
+    prototype_index: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to dicts, lists, numbers and strings.
+
+        Returns
+        -------
+        dict
+            "n_repeats", "train_size", "n_samples"; "kernels" with "index", "interval", the number
+            "n" of kernels to choose from and "frequencies"; "prototypes" with "index" and
+            "regions". Ready for JSON; what is not defined is None.
+        """
+        model = last_step(self.reference)
+        # The sample with the largest part stands for the prototype.
+        main = np.asarray(model.prototypes_.argmax(axis=1)).ravel()
+        samples = model.support_ids_[np.searchsorted(model.support_, main)]
+        owners = model.prototype_classes_
+        found, by_chance = self.prototype_frequencies, self.prototype_controls
+        kernels = {
+            "index": self.kernel_index,
+            "interval": self.kernel_interval,
+            "n": self.n_kernels,
+            "frequencies": [
+                {"kernel": name, "frequency": share, "weight": self.kernel_weights[name]}
+                for name, share in self.kernel_frequencies.items()
+            ],
+        }
+        prototypes = {
+            "index": self.prototype_index,
+            "frequency": found.mean(),
+            "control": by_chance.mean(),
+            "regions": [
+                {
+                    "prototype": i,
+                    "class": to_label(owners[i]),
+                    "sample": to_label(samples[i]),
+                    "frequency": found[i],
+                    "control": by_chance[i],
+                }
+                for i in range(main.size)
+            ],
+        }
+        whole: dict[str, Any] = to_json(
+            {
+                "n_repeats": self.n_repeats,
+                "train_size": TRAIN_SIZE,
+                "n_samples": self.n_samples,
+                "kernels": kernels,
+                "prototypes": prototypes,
+            }
+        )
+        return whole
+
+    def __str__(self) -> str:
+        kernels = f"every refit chooses all {self.n_kernels}."
+        if not np.isnan(self.kernel_index):
+            low, high = self.kernel_interval
+            n_chosen = sum(self.kernel_frequencies.values())
+            kernels = (
+                f"Nogueira's index {self.kernel_index:.2f} (95 % interval {low:.2f} to {high:.2f}; "
+                f"1 always the same, 0 random), {n_chosen:.1f} of {self.n_kernels} chosen on "
+                "average."
+            )
+        named = [f"{name} ({share:.0%})" for name, share in self.kernel_frequencies.items()]
+        found, by_chance = self.prototype_frequencies.mean(), self.prototype_controls.mean()
+        index = "" if np.isnan(self.prototype_index) else f"index {self.prototype_index:.2f}; "
+        return "\n".join(
+            [
+                f"Stability of {type(last_step(self.reference)).__name__} over {self.n_repeats} "
+                f"refits to {TRAIN_SIZE:.0%} of {self.n_samples} samples:",
+                f"Kernels: {kernels}",
+                printable(f"  most often {list_some(named, MOST_NAMED)}"),
+                f"Prototypes: {index}{found:.0%} of their regions are found again, by as many "
+                f"random samples {by_chance:.0%}.",
+            ]
+        )
+
+
+def stability(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    n_repeats: int = 10,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Stability:
+    """Measure which kernels, and prototypes where, refits to parts of the data choose again.
+
+    The estimator is fitted to all samples, and again to random parts, 80 % of the samples of each
+    class. Kernels count as chosen if they have a weight. Prototypes are compared by where
+    they are: the *region* of a prototype of the first fit is the tenth of its class, among the
+    samples of a refit, that is most similar to it. The refit finds the region again if it has a
+    prototype of that class whose most similar sample is in the region. As many random samples of
+    the class are the control.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An IMKPL or ISKPL, fitted or not, or a pipeline that ends in one. It is cloned and stays as
+        it is.
+    X : array-like of shape (n_samples, n_features)
+        Training samples, in the form that `fit` reads.
+    y : array-like of shape (n_samples,)
+        Class labels.
+    n_repeats : int, default=10
+        The number of refits, at least 2.
+    random_state : int, RandomState instance or None, default=0
+        Draws the parts.
+    n_jobs : int, default=None
+        The number of refits at the same time, in processes.
+
+    Returns
+    -------
+    Stability
+        To be printed, given to `report`, or turned into dicts.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from imkpl import IMKPL, stability
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> found = stability(IMKPL(n_prototypes=6, max_kernels=4), X, y, n_repeats=3)
+    >>> found.kernel_frequencies["proline"]
+    1.0
+    """
+    if n_repeats < 2:
+        raise ValueError(
+            f"n_repeats={n_repeats}, expected at least 2 refits, which are compared with each "
+            "other. Raise it."
+        )
+    reference, samples = _fit_to_all(estimator, X, y, "stability")
+    rng, y = check_random_state(random_state), column_or_1d(y)
+    classes, labels = np.unique(y, return_inverse=True)
+    parts = [_draw_part(labels, rng) for _ in range(n_repeats)]
+    if parts[0].size == labels.size:
+        raise ValueError(
+            f"{TRAIN_SIZE:.0%} of each class are all of the {labels.size} samples, expected some "
+            "that are left out. Add samples."
+        )
+    refits: list[tuple[dict[str, float], IntArray]] = []
+    for refit in Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_refit)(clone(estimator), samples, y, part) for part in parts
+    ):
+        refits.append(refit)
+        announce("stability", f"refit {len(refits)} of {n_repeats}", len(refits), n_repeats)
+    similarities = _find_similarities(reference, X)
+    owners = np.searchsorted(classes, last_step(reference).prototype_classes_)
+    searches = [
+        _search_regions(similarities[part], labels[part], owners, nearest)
+        for part, (_, nearest) in zip(parts, refits, strict=True)
+    ]
+    found, by_chance = np.mean(searches, axis=0)
+    chance = float(by_chance.mean())
+    names = list(dict.fromkeys(name for weights, _ in refits for name in weights))
+    table = np.array([[weights.get(name, 0.0) for name in names] for weights, _ in refits])
+    index, interval = selection_stability(table)
+    frequencies, means = (table > 0).mean(axis=0), table.mean(axis=0)
+    order = [int(i) for i in np.lexsort((-means, -frequencies)) if frequencies[i] > 0]
+    return Stability(
+        reference=reference,
+        n_repeats=n_repeats,
+        n_samples=int(labels.size),
+        n_kernels=len(names),
+        kernel_frequencies={names[i]: float(frequencies[i]) for i in order},
+        kernel_weights={names[i]: float(means[i]) for i in order},
+        kernel_index=index,
+        kernel_interval=interval,
+        prototype_frequencies=found,
+        prototype_controls=by_chance,
+        prototype_index=np.nan if chance == 1 else float((found.mean() - chance) / (1 - chance)),
+    )
+
+
+def _fit_to_all(estimator: Any, X: Any, y: Any, caller: str) -> tuple[Any, Any]:
+    """The estimator fitted to all samples, and these in a form that can be divided."""
+    last_step(estimator)
+    refuse_partitions(X, f"{caller}()")
+    announce(caller, "fitting to all samples")
+    whole = clone(estimator).fit(X, y)
+    # Frames of series have several rows for each.
+    is_series = last_step(whole)._predictor.kernels.input_kind == "series"
+    return whole, read_series(X) if is_series else X
+
+
+def _draw_part(labels: IntArray, rng: Any) -> IntArray:
+    """The same part of every class, without replacement."""
+    drawn = []
+    for label in np.unique(labels):
+        own = np.flatnonzero(labels == label)
+        size = max(round(TRAIN_SIZE * own.size), FEWEST_DRAWN)
+        drawn.append(rng.permutation(own)[:size])
+    return np.sort(np.concatenate(drawn))
+
+
+def _refit(estimator: Any, X: Any, y: Any, part: IntArray) -> tuple[dict[str, float], IntArray]:
+    """The weights by kernel, and for each prototype the most similar sample of its class."""
+    X, y = safe_split(estimator, X, y, part)
+    model = last_step(estimator.fit(X, y))
+    similarities = _find_similarities(estimator, X)
+    similarities[y[:, np.newaxis] != model.prototype_classes_] = -np.inf
+    # Kernels of the same name count as one.
+    weights: Counter[str] = Counter()
+    for name, weight in zip(model.kernel_names_, model.kernel_weights_.tolist(), strict=True):
+        weights[name] += weight
+    return dict(weights), similarities.argmax(axis=0)
+
+
+def _find_similarities(estimator: Any, X: Any) -> FloatArray:
+    """Similarities of all samples to the prototypes."""
+    model = find_model(estimator)
+    return np.asarray(model._predictor.compare(model.read_new(X)).similarities)
+
+
+def _search_regions(
+    similarities: FloatArray, labels: IntArray, owners: IntArray, chosen: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Whether chosen samples are in the regions of prototypes, and the chance of random ones.
+
+    Prototypes are of the classes `owners`; similarities to them are those of samples of `labels`.
+    """
+    found, by_chance = np.zeros(owners.size), np.zeros(owners.size)
+    for index, owner in enumerate(owners):
+        of_class = np.sort(similarities[labels == owner, index])
+        least = of_class[-math.ceil(REGION * of_class.size)]
+        candidates = similarities[chosen[labels[chosen] == owner], index]
+        found[index] = np.any(candidates >= least)
+        # One random sample after the other is outside, without replacement.
+        drawn = np.arange(min(candidates.size, of_class.size))
+        outside = np.maximum(np.searchsorted(of_class, least) - drawn, 0)
+        by_chance[index] = 1 - np.prod(outside / (of_class.size - drawn))
+    return found, by_chance
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeaturePath(Printed, Described):
+    """What models with few and with many features are worth on left-out samples.
+
+    Returned by :func:`path`. Print it, convert it to a dict, or draw it with
+    :class:`imkpl.plots.PathDisplay`. Kernels count as features, as by default each reads one.
+
+    Parameters
+    ----------
+    sizes : int array of shape (n_sizes,)
+        The largest number of features of each model, ascending.
+    split_scores : array of shape (n_sizes, n_splits)
+        The accuracy of each on the left-out samples of every split.
+    features : tuple of tuples of str
+        The features of each when it is fitted to all samples.
+    model : estimator
+        The one of the chosen size, fitted to all samples.
+
+    Examples
+    --------
+    >>> scores = [[0.7, 0.8], [0.9, 0.9]]
+    >>> found = FeaturePath([1, 2], scores, (("age",), ("age", "dose")), None)
+    >>> found.chosen, found.entered
+    (2, [['age'], ['dose']])
+    """
+
+    sizes: IntArray
+    split_scores: FloatArray
+    features: tuple[tuple[str, ...], ...]
+    model: Any
+
+    _also: ClassVar = ("accuracy", "standard_error", "best", "chosen", "entered")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", np.asarray(self.sizes))
+        object.__setattr__(self, "split_scores", np.asarray(self.split_scores, dtype=np.float64))
+
+    @property
+    def accuracy(self) -> FloatArray:
+        """The mean accuracy of every size over the splits."""
+        return np.asarray(self.split_scores.mean(axis=1))
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """The standard error of every mean; 0 for a single split, which has no spread."""
+        n_splits = self.split_scores.shape[1]
+        if n_splits == 1:
+            return np.zeros(self.sizes.size)
+        return np.asarray(self.split_scores.std(axis=1, ddof=1) / np.sqrt(n_splits))
+
+    @property
+    def best(self) -> int:
+        """The size of largest accuracy, the smallest of these."""
+        return int(self.sizes[np.argmax(self.accuracy)])
+
+    @property
+    def chosen(self) -> int:
+        """The smallest size whose accuracy is within one standard error of the best."""
+        top = np.argmax(self.accuracy)
+        least = self.accuracy[top] - self.standard_error[top]
+        return int(self.sizes[np.argmax(self.accuracy >= least)])
+
+    @property
+    def entered(self) -> list[list[str]]:
+        """The features of every model that the next smaller one does not have."""
+        before = ((), *self.features)
+        return [
+            [name for name in names if name not in smaller]
+            for names, smaller in zip(self.features, before, strict=False)
+        ]
+
+    def __str__(self) -> str:
+        lines = ["features  accuracy  what came in"]
+        rows = zip(self.sizes, self.accuracy, self.standard_error, self.entered, strict=True)
+        for size, accuracy, error, names in rows:
+            mark = "  <- chosen" if size == self.chosen else ""
+            entered = list_some(names, MOST_ENTERED)
+            lines.append(f"{size:8d}  {accuracy:.3f} ± {error:.3f}  {entered}{mark}")
+        return "\n".join(lines)
+
+
+def path(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sizes: ArrayLike | None = None,
+    cv: Any = 5,
+) -> FeaturePath:
+    """Measure how accurate models with few and with many features are on left-out samples.
+
+    A model of each size is fitted to all samples, to see what comes in, and to the training part of
+    every split. All have as many prototypes as the estimator finds for all samples, which is most
+    of the cost of a fit: the whole path costs about as much as ten fits.
+
+    Parameters
+    ----------
+    estimator : IMKPL or Pipeline
+        The model, fitted or not, or a pipeline that ends in one. It is cloned and stays as it is.
+    X : array-like of shape (n_samples, n_features)
+        Training samples, in the form that `fit` reads.
+    y : array-like of shape (n_samples,)
+        Class labels.
+    sizes : sequence of int, default=None
+        Numbers of features to try, as `max_kernels`. By default as many as the estimator keeps by
+        itself, half of them, a quarter, an eighth and a sixteenth.
+    cv : int, splitter or iterable, default=5
+        How samples are split. A number of folds, never more than the smallest class has distinct
+        samples, shuffles the samples, keeps the classes' shares, and keeps equal samples together.
+        A splitter or an iterable of pairs of index arrays is taken as it is.
+
+    Returns
+    -------
+    FeaturePath
+        A row per size; `chosen` is the smallest within one standard error of the best, and `model`
+        the one of that size, fitted to all samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> import imkpl
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> found = imkpl.path(imkpl.IMKPL(n_prototypes=3), X, y, sizes=[1, 4, 8], cv=3)
+    >>> found.chosen in (4, 8), found.entered[0]
+    (True, ['proline'])
+    """
+    last = last_step(estimator)
+    if not isinstance(last, IMKPL):
+        raise TypeError(
+            f"path() got {type(last).__name__}, whose kernels all have the same weight, expected "
+            "an IMKPL, or a pipeline that ends with one. Pass IMKPL(), for example."
+        )
+    numbers = np.unique(1 if sizes is None else np.asarray(sizes))
+    if numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers[0] < 1:
+        raise ValueError(
+            f"sizes={sizes!r}, expected a sequence of positive whole numbers of features, such as "
+            "(5, 10, 20). Leave it out to try what the model keeps, half of it, and so on."
+        )
+    whole, samples = _fit_to_all(estimator, X, y, "path")
+    model = last_step(whole)
+    inner = whole[:-1].transform(X) if isinstance(whole, Pipeline) else X
+    data = last._read_training(inner, y)
+    splits = _find_splits(data, cv, last.random_state)
+    if sizes is None:
+        n_kept = int(np.count_nonzero(model.kernel_weights_))
+        fewest = min(n_kept, len(last.require or ()))
+        halves = np.ceil(n_kept / 2.0 ** np.arange(N_SIZES)).astype(int)
+        numbers = np.unique(np.maximum(halves, fewest))
+    models, scores = [], []
+    for place, size in enumerate(numbers.tolist()):
+        announce("path", f"{size} features", place, numbers.size)
+        sized = clone(estimator)
+        n_prototypes = model.prototypes_.shape[0]
+        last_step(sized).set_params(max_kernels=size, n_prototypes=n_prototypes)
+        options = {"cv": splits, "error_score": "raise"}
+        scores.append(cross_val_score(sized, samples, data.given.y, **options))
+        models.append(sized.fit(samples, data.given.y))
+    found = FeaturePath(
+        numbers, np.array(scores), tuple(_name_features(one) for one in models), None
+    )
+    return replace(found, model=models[int(np.searchsorted(numbers, found.chosen))])
+
+
+def _name_features(model: Any) -> tuple[str, ...]:
+    """The names of kernels with a weight, the largest first."""
+    named = find_model(model)
+    names = named._predictor.kernels.kernel_names(getattr(named, "feature_names_in_", None))
+    weights = named.kernel_weights_[named.kernel_weights_ > 0]
+    return tuple(names[i] for i in np.argsort(-weights, kind="stable"))
+
+
+def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray, IntArray]]:
+    """Rows to learn from and rows to test on, with equal samples on the same side."""
+    if not isinstance(cv, Integral):
+        splitter = check_cv(cv, data.given.y, classifier=True)
+        splits = list(splitter.split(data.given.samples, data.given.y))
+        if not splits:
+            raise ValueError(
+                "cv gives no splits, expected at least one pair of index arrays. Leave it out for "
+                "5 folds."
+            )
+        return splits
+    counts = np.bincount(data.labels)
+    smallest = int(counts.min())
+    if smallest < FEWEST_SPLIT or cv < 2:
+        raise ValueError(
+            f"cv={cv} and class {data.classes.tolist()[int(counts.argmin())]!r} has {smallest} "
+            f"distinct samples, expected at least 2 folds and {FEWEST_SPLIT} distinct samples in "
+            "every class. Raise cv, or add samples of that class."
+        )
+    folds = StratifiedKFold(
+        min(int(cv), smallest), shuffle=True, random_state=0 if seed is None else seed
+    )
+    tests = [np.isin(data.group, test) for _, test in folds.split(data.labels, data.labels)]
+    return [(np.flatnonzero(~is_test), np.flatnonzero(is_test)) for is_test in tests]
