@@ -287,6 +287,10 @@ def find_class_weight(
     return np.asarray(factors)
 
 
+# A weight that counts samples is below this.
+MOST_COPIES = 2**31
+
+
 def in_samples(weight: FloatArray) -> FloatArray:
     """Weights as numbers of samples, so that a factor on all of them changes nothing.
 
@@ -301,10 +305,12 @@ def in_samples(weight: FloatArray) -> FloatArray:
     array([0.5, 1. , 1.7])
     """
     unit, whole = weight.min(), weight.round()
-    if not np.allclose(weight / unit, (weight / unit).round(), rtol=1e-9, atol=0.0):
-        is_counted = np.array_equal(weight, whole) and whole.max() < 2**31
+    is_far = weight.max() / MOST_COPIES > unit
+    if is_far or not np.allclose(weight / unit, (weight / unit).round(), rtol=1e-9, atol=0.0):
+        is_counted = np.array_equal(weight, whole) and whole.max() < MOST_COPIES
         unit = np.gcd.reduce(whole.astype(np.int64)) if is_counted else np.median(weight)
-    return np.asarray(weight / unit)
+    # Sums of weights must not overflow.
+    return np.asarray(weight / max(unit, weight.max() / LARGEST))
 
 
 def combine_weights(counts: FloatArray, factors: FloatArray) -> FloatArray:
