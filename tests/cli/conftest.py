@@ -45,7 +45,7 @@ def shell():
 def no_folds():
     """Measure in folds only where --repeats asks for it, to save time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("imkpl.cli.measure.MAX_FOLD_ROWS", 0)
+        patch.setattr("imkpl.cli.models.MAX_FOLD_ROWS", 0)
         yield
 
 

@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import balanced_accuracy_score
 
 from imkpl import load
-from imkpl.cli import measure
+from imkpl.cli import models
 from imkpl.readers import InputError
 from imkpl.readers.read import DataFile
 
@@ -31,10 +31,10 @@ def as_data(frame, groups=None):
 
 def test_equal_rows_and_groups_are_units():
     frame = pd.DataFrame({"a": [1, 2, 1, 3, 4, np.nan, np.nan], "b": list("uvuwxyy"), "y": 0})
-    assert measure.find_units(as_data(frame)).tolist() == [0, 1, 0, 3, 4, 5, 5]
+    assert models.find_units(as_data(frame)).tolist() == [0, 1, 0, 3, 4, 5, 5]
     groups = np.array(["p", "q", "r", "r", "q", "s", "t"])
     # Rows 0 and 2 are equal, rows 2 and 3 are of one group.
-    assert measure.find_units(as_data(frame, groups)).tolist() == [0, 1, 0, 0, 1, 5, 5]
+    assert models.find_units(as_data(frame, groups)).tolist() == [0, 1, 0, 0, 1, 5, 5]
 
 
 def test_units_are_never_on_both_sides():
@@ -42,32 +42,32 @@ def test_units_are_never_on_both_sides():
     frame = build(80)
     frame.loc[10:19, ["x", "z"]] = frame.loc[20:29, ["x", "z"]].to_numpy()
     data = as_data(frame, groups=rng.integers(0, 40, 80).astype(str))
-    units = measure.find_units(data)
-    is_test = measure.hold_out(data, 0.2, seed=0)
+    units = models.find_units(data)
+    is_test = models.hold_out(data, 0.2, seed=0)
     assert not set(units[is_test]) & set(units[~is_test])
     assert 8 <= is_test.sum() <= 24
-    for train, test in measure.split_folds(data, 0):
+    for train, test in models.split_folds(data, 0):
         assert not set(units[train]) & set(units[test])
 
 
 def test_every_class_keeps_a_row_that_may_be_shown():
     data = replace(as_data(build(80)), eligible=np.isin(np.arange(80), [2, 43]))
     for seed in range(5):
-        is_test = measure.hold_out(data, 0.9, seed)
+        is_test = models.hold_out(data, 0.9, seed)
         assert is_test.any()
         assert not is_test[[2, 43]].any()
 
 
 def test_intervals_are_wilsons_for_distinct_rows():
     expected = binomtest(45, 60).proportion_ci(method="wilson")
-    np.testing.assert_allclose(measure.wilson_interval(0.75, 60), [expected.low, expected.high])
+    np.testing.assert_allclose(models.wilson_interval(0.75, 60), [expected.low, expected.high])
     frame = build(40, y=["a"] * 30 + ["b"] * 10)
     data = as_data(frame, groups=np.arange(40) // 2)
-    measured = measure.describe_accuracy(np.repeat([1.0, 0.6], [30, 10]), data)
+    measured = models.describe_accuracy(np.repeat([1.0, 0.6], [30, 10]), data)
     assert measured["accuracy"] == pytest.approx(0.9)
-    assert measured["interval"] == measure.wilson_interval(0.9, 20)
+    assert measured["interval"] == models.wilson_interval(0.9, 20)
     assert measured["balanced_accuracy"] == pytest.approx(0.8)
-    assert measured["balanced_interval"] == measure.wilson_interval(0.8, 4 / (1 / 15 + 1 / 5))
+    assert measured["balanced_interval"] == models.wilson_interval(0.8, 4 / (1 / 15 + 1 / 5))
     assert measured["baseline"] == {"class": "a", "accuracy": 0.75}
 
 
@@ -78,7 +78,7 @@ def test_fit_measures_in_repeated_folds(shell, tmp_path):
     assert (folds["folds"], folds["repeats"], folds["rows"]) == (5, 2, 60)
     assert folds["accuracy"] == pytest.approx(np.mean(list(folds["recall"].values())))
     assert folds["interval"][0] < folds["accuracy"] < folds["interval"][1]
-    (said,) = measure.say_accuracy(folds)
+    (said,) = models.say_accuracy(folds)
     assert said.startswith(f"Accuracy {folds['accuracy']:.1%} (95% interval ")
     assert said.endswith("; always saying 'ill' has 50.0%.")
     # With groups that are half of the rows each, two folds are left.
@@ -98,11 +98,11 @@ def test_a_model_of_noise_gets_a_warning(shell, tmp_path):
 
 def test_folds_are_repeated_while_that_is_quick(shell, tmp_path, monkeypatch):
     build().to_csv(tmp_path / "a.csv", index=False)
-    monkeypatch.setattr(measure, "MAX_FOLD_ROWS", 1000)
-    monkeypatch.setattr(measure, "BUDGET", 0.0)
+    monkeypatch.setattr(models, "MAX_FOLD_ROWS", 1000)
+    monkeypatch.setattr(models, "BUDGET", 0.0)
     command = ("fit", tmp_path / "a.csv", "--prototypes", 4, "--json")
     assert json.loads(shell(*command).stdout)["provenance"]["folds"]["repeats"] == 1
-    monkeypatch.setattr(measure, "LIMIT", 0.0)
+    monkeypatch.setattr(models, "LIMIT", 0.0)
     result = shell(*command)
     assert "note: The accuracy is not measured in folds: that would take about" in result.stderr
     assert json.loads(result.stdout)["provenance"]["folds"] is None
@@ -150,10 +150,10 @@ def test_a_class_that_a_fold_cannot_learn_counts_as_wrong():
     frame = build(12)
     frame["y"] = ["u"] * 5 + ["v"] * 5 + ["w"] * 2
     data = as_data(frame, groups=np.array([*"abcdefghij", "k", "l"]))
-    folds = measure.measure_folds(
+    folds = models.measure_folds(
         lambda train, test: DummyClassifier(), data, seed=2**32 - 1, repeats=2
     )
     assert (folds["folds"], folds["repeats"], folds["recall"]["w"]) == (2, 2, 0)
     data = as_data(frame, groups=np.array([*"abcdefghij", "k", "k"]))
     with pytest.raises(InputError, match="all rows of class 'w' are equal or of one group"):
-        measure.measure_folds(None, data, seed=0, repeats=1)
+        models.measure_folds(None, data, seed=0, repeats=1)

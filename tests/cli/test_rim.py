@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 
 from imkpl import IMKPL
 from imkpl._progress import announce, listening
-from imkpl.cli import command, measure
+from imkpl.cli import command, models
 from imkpl.cli import fit as fitting
 from imkpl.readers import InputError
 from imkpl.report import write_report
@@ -120,10 +120,10 @@ def test_a_long_fit_says_so_before_it_starts(shell, folder, monkeypatch):
 
 
 def test_folds_that_would_take_long_are_not_started(monkeypatch):
-    monkeypatch.setattr(measure, "MAX_FOLD_ROWS", 100)
-    monkeypatch.setattr(measure, "split_folds", lambda data, seed: [None] * 5)
+    monkeypatch.setattr(models, "MAX_FOLD_ROWS", 100)
+    monkeypatch.setattr(models, "split_folds", lambda data, seed: [None] * 5)
     with pytest.raises(InputError, match="that would take about 300 s; --repeats 1 does it"):
-        measure.measure_folds(None, [0] * 60, seed=0, repeats=None, seconds=60)
+        models.measure_folds(None, [0] * 60, seed=0, repeats=None, seconds=60)
 
 
 def test_the_choice_of_the_number_of_prototypes_is_announced():

@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 import imkpl
 from imkpl import IMKPL, ISKPL, kernels
-from imkpl.files import ModelFileError, contents
+from imkpl.files import ModelFileError, store
 from imkpl.kernels import (
     Averaged,
     BaseKernel,
@@ -235,8 +235,8 @@ objects = hnp.arrays(object, 3, elements=plain.filter(lambda v: not isinstance(v
 
 def through_the_codec(value):
     kept = {}
-    text = json.dumps(contents.write(value, "value", kept), allow_nan=False)
-    return contents.read(json.loads(text), Any, "value", safetensors.load(safetensors.save(kept)))
+    text = json.dumps(store.write(value, "value", kept), allow_nan=False)
+    return store.read(json.loads(text), Any, "value", safetensors.load(safetensors.save(kept)))
 
 
 @settings(max_examples=25, deadline=None)
@@ -293,7 +293,7 @@ def test_every_public_kernel_can_be_saved_but_functions():
     kinds = [getattr(kernels, name) for name in kernels.__all__]
     kinds = [kind for kind in kinds if isinstance(kind, type) and not inspect.isabstract(kind)]
     banks = [kind for kind in kinds if issubclass(kind, (BaseKernel, BaseKernelBank))]
-    assert {kind.__name__ for kind in banks} - set(contents.PARTS) == {"FunctionKernel"}
+    assert {kind.__name__ for kind in banks} - set(store.PARTS) == {"FunctionKernel"}
 
 
 def test_another_process_predicts_the_same_and_compiles_nothing_for_few_samples(

@@ -13,8 +13,13 @@ from imkpl._json import to_json
 from imkpl.estimators import interpretability_scorer
 from imkpl.measures import discrimination_score
 from imkpl.report import render_report, summarize
-from imkpl.report.decisions import describe_accuracy, describe_measures, describe_samples
-from imkpl.report.summarize import write_verdict, write_warnings
+from imkpl.report.summarize import (
+    describe_accuracy,
+    describe_measures,
+    describe_samples,
+    write_verdict,
+    write_warnings,
+)
 
 from .conftest import describe
 

@@ -11,7 +11,8 @@ from sklearn.datasets import load_breast_cancer
 
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.report import decisions, render_report, summarize
+from imkpl.report import render_report, summarize
+from imkpl.report.summarize import describe_form
 
 from .conftest import describe, save
 
@@ -169,9 +170,9 @@ def test_what_the_page_needs_has_all_its_digits(wine):
 def test_without_a_form_a_sentence_says_why(two_blobs, wine, monkeypatch):
     X, y = two_blobs
     share = IMKPL(n_prototypes=4, decision="share").fit(X, y)
-    assert "only Python can solve" in describe(decisions.describe_form, share, X)["why_absent"]
+    assert "only Python can solve" in describe(describe_form, share, X)["why_absent"]
     words = IMKPL("per_word", n_prototypes=4).fit(csr_array(np.round(np.abs(X))), y)
     counts = csr_array(np.round(np.abs(X)))
-    assert "about words" in describe(decisions.describe_form, words, counts)["why_absent"]
-    monkeypatch.setattr(decisions, "MOST_CELLS", 10)
-    assert "too large" in describe(decisions.describe_form, wine.model, wine.X)["why_absent"]
+    assert "about words" in describe(describe_form, words, counts)["why_absent"]
+    monkeypatch.setitem(describe_form.__globals__, "MOST_CELLS", 10)
+    assert "too large" in describe(describe_form, wine.model, wine.X)["why_absent"]

@@ -16,7 +16,7 @@ import numpy as np
 
 import imkpl
 from imkpl.files import ModelFileError
-from imkpl.files.contents import ESTIMATORS, PARTS
+from imkpl.files.store import ESTIMATORS, PARTS
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import jobs

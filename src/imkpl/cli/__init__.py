@@ -1,8 +1,7 @@
 """The command ``imkpl``: `fit` learns (check, fit, demo), `use` has all other commands.
 
-`command` has what commands share (options, printing, errors and exit codes), `models` what they
-ask of a fitted model, and `measure` how accuracy is measured. This is the only home of typer and
-rich.
+`command` has what commands share (options, printing, errors and exit codes), and `models` what they
+ask of a fitted model, and how accuracy is measured. This is the only home of typer and rich.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 
 from imkpl._json import to_json
 from imkpl._writing import write_files
-from imkpl.cli import measure, models
+from imkpl.cli import models
 from imkpl.cli.command import (
     INPUT_ERROR,
     REPORT_ENDINGS,
@@ -228,13 +228,13 @@ def _learn(
 
     seed, is_test = settings.seed, np.zeros(len(whole), dtype=bool)
     if test is None and settings.test_size > 0:
-        is_test = measure.hold_out(whole, settings.test_size, seed)
+        is_test = models.hold_out(whole, settings.test_size, seed)
         test = whole.take(is_test)
     train = whole.take(~is_test)
     _echo_time(train, settings, measures_folds=bool(is_test.any()))
     start = time.perf_counter()
     with progress_bar("fitting"):
-        model = measure.fit_rows(_build_model(train, test, settings), train)
+        model = models.fit_rows(_build_model(train, test, settings), train)
     seconds = time.perf_counter() - start
     # Row numbers are those of the file, not of the training rows.
     model.support_ids_ = train.ids[model.support_]
@@ -243,11 +243,11 @@ def _learn(
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
     else:
         is_right, usual = model.predict(test.samples) == test.y, find_baseline(train.y)[0]
-        held_out = measure.describe_accuracy(is_right, test, usual)
+        held_out = models.describe_accuracy(is_right, test, usual)
     if is_test.any():
         build, repeats = partial(_build_model, settings=settings), settings.repeats
         try:
-            folds = measure.measure_folds(build, whole, seed=seed, repeats=repeats, seconds=seconds)
+            folds = models.measure_folds(build, whole, seed=seed, repeats=repeats, seconds=seconds)
         except InputError as error:
             echo_note(f"The accuracy is not measured in folds: {error}")
     origin = {
@@ -277,8 +277,8 @@ def _echo_time(train: DataFile, settings: Settings, *, measures_folds: bool) -> 
     """Say before a long fit about how long it takes, with the refits that measure it."""
     n_rows, n_columns = train.samples.shape
     n_compared = n_rows if n_rows <= MANY_ROWS else LANDMARKS
-    repeats = int(n_rows <= measure.MAX_FOLD_ROWS) if settings.repeats is None else settings.repeats
-    n_fits = 1 + measures_folds * repeats * measure.N_FOLDS + (settings.stability or 0)
+    repeats = int(n_rows <= models.MAX_FOLD_ROWS) if settings.repeats is None else settings.repeats
+    n_fits = 1 + measures_folds * repeats * models.N_FOLDS + (settings.stability or 0)
     seconds = n_fits * (SECONDS_PER_PAIR * n_compared**2 + SECONDS_PER_COLUMN * n_columns)
     if seconds > NOTABLE:
         echo_note(

@@ -30,7 +30,7 @@ from imkpl.cli.command import (
     option,
     progress_bar,
 )
-from imkpl.cli.measure import describe_accuracy, say_accuracy
+from imkpl.cli.models import describe_accuracy, say_accuracy
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.formats import count
 from imkpl.readers.read import DataFile

@@ -1,30 +1,43 @@
-"""Models as files that are safe to open: arrays and one JSON text, never a pickle."""
+"""Models as files that are safe to open: arrays and one JSON text, never a pickle.
+
+The fields of a class and their annotations say what a file may hold, and its method `check` what
+belongs together. New kernels or a new bank are a new name in `PARTS`.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
-from typing import Any
+import types
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from imkpl import __version__
-from imkpl._checks import require, shorten
+from imkpl import __version__, estimators, kernels
+from imkpl._checks import check_nonnegative, require, shorten
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl._writing import digest, write_file
 from imkpl.estimators._input import is_auto
-from imkpl.files.contents import (
-    ATTRIBUTES,
-    ESTIMATORS,
-    PARAMETERS,
-    Arrays,
-    check_learned,
-    read_fields,
-    write,
-)
-from imkpl.kernels import resolve_bank
+from imkpl.kernels.alignment import ChannelKernel, SeriesKernels
+from imkpl.kernels.custom import StackKernels, VectorFunctionKernels
+from imkpl.kernels.forms import Form
+from imkpl.kernels.normalize import AveragedKernels, NormalizedKernels
+from imkpl.kernels.per_feature import FeatureKernels
+from imkpl.kernels.table import TableKernels
+from imkpl.kernels.words import Documents, WordKernels
+from imkpl.model.objective import ObjectiveParts
+from imkpl.model.predictor import Encoder, Predictor
+from imkpl.model.votes import Votes
+from imkpl.series import SeriesSet
+from imkpl.tables import Column, Table
 
 FORMAT, VERSION = "imkpl model", 2
 # The arrays beside those of the model: the JSON text, and the digest of all other arrays.
@@ -34,6 +47,307 @@ MAX_TEXT = 2**26
 # Attributes of scikit-learn that are not saved: callbacks are code that only `fit` runs.
 NOT_LEARNED = frozenset({"_skl_callbacks", "_metadata_request"})
 OUTPUT = "_sklearn_output_config"
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+# In annotations: numbers that may be missing or infinite; numbers or text.
+Numbers = NDArray[np.number[Any]]
+Labels = NDArray[np.generic]
+
+ESTIMATORS: Mapping[str, type[Any]] = {
+    name: getattr(estimators, name) for name in ("IMKPL", "ISKPL")
+}
+
+# Frozen data classes, written field by field.
+PARTS: Mapping[str, type[Any]] = {
+    one.__name__: one
+    for one in (
+        kernels.Averaged, kernels.Gaussian, kernels.GlobalAlignment, kernels.KernelStack,
+        kernels.NamedKernel, kernels.PerColumn, kernels.PerFeatureGaussian,
+        kernels.PerWord, kernels.Precomputed, AveragedKernels, ChannelKernel, Column,
+        Documents, Encoder, FeatureKernels, Form, NormalizedKernels, Predictor, SeriesKernels,
+        SeriesSet, StackKernels, Table, TableKernels, VectorFunctionKernels, Votes, WordKernels,
+    )
+}  # fmt: skip
+
+# Where an annotation does not say what a file may hold.
+HINTS: Mapping[tuple[type, str], Any] = {
+    (kernels.Averaged, "groups"): dict[str, Sequence[int | str]],
+    (kernels.KernelStack, "kernels"): tuple[kernels.Gaussian | kernels.NamedKernel, ...],
+    (AveragedKernels, "shares"): sp.csr_array,
+    (Form, "names"): Labels | None,
+    (Predictor, "ranges"): Numbers | None,
+    (SeriesSet, "values"): Numbers,
+    (Table, "values"): Numbers,
+}
+
+# Fitted attributes with their types, and the names of their axes. Those that `Form.attributes`
+# lists are not in the file, and the way in which `transform` answers may be.
+LEARNED: Mapping[str, tuple[Any, str]] = {
+    "_sklearn_output_config": (dict[str, str | None], ""),
+    "classes_": (Labels, "classes"),
+    "prototypes_": (sp.csr_array, "prototypes train"),
+    "contrasts_": (sp.csr_array, "prototypes train"),
+    "prototype_classes_": (Labels, "prototypes"),
+    "class_shares_": (FloatArray, "prototypes classes"),
+    "codes_": (sp.csr_array, "train prototypes"),
+    "kernel_weights_": (FloatArray, "kernels"),
+    "kernel_evidence_": (FloatArray, "kernels"),
+    "expected_false_kernels_": (float, ""),
+    "kernel_names_": (list[str], "kernels"),
+    "support_": (IntArray, "support"),
+    "support_ids_": (Labels, "support"),
+    "support_classes_": (Labels, "support"),
+    "temperature_": (float, ""),
+    "novelty_threshold_": (float, ""),
+    "history_": (dict[str, Numbers], ""),
+    "n_iter_": (int, ""),
+    "eligible_": (BoolArray | None, "train"),
+    "provenance_": (dict[str, Any], ""),
+    "_form": (Form, ""),
+    "_predictor": (Predictor, ""),
+    "_kernel_columns": (IntArray | None, "kernels"),
+    "_channel_weights": (FloatArray | None, "features"),
+    "_channel_evidence": (FloatArray | None, "features"),
+}
+OPTIONAL = frozenset({"provenance_", "_sklearn_output_config"})
+
+# The types of arrays, and of single values, that an annotation allows.
+KINDS: Mapping[Any, str] = {
+    np.generic: "biufUO",
+    np.number: "biuf",
+    np.floating: "iuf",
+    np.integer: "iu",
+    np.bool_: "b",
+    float: "iuf",
+    int: "iu",
+    str: "UO",
+}
+CELLS = (bool, int, float, str, types.NoneType)
+SINGLE: Mapping[Any, Any] = {float: (int, float), np.generic: CELLS, Hashable: CELLS}
+
+
+def _find_fields(kind: type[Any]) -> Mapping[str, Any]:
+    """What each field of a part may hold."""
+    hints = get_type_hints(kind)
+    if hasattr(kind, "sample_type"):
+        hints["samples"] = kind.sample_type
+    names = (field.name for field in fields(kind) if field.init)
+    return {name: HINTS.get((kind, name), hints[name]) for name in names}
+
+
+FIELDS: Mapping[str, Mapping[str, Any]] = {name: _find_fields(one) for name, one in PARTS.items()}
+PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    name: {k: hint for k, hint in get_type_hints(one.__init__).items() if k != "return"}
+    for name, one in ESTIMATORS.items()
+}
+ATTRIBUTES: Mapping[str, Any] = {name: hint for name, (hint, _) in LEARNED.items()}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation says: finite numbers; indices from 0 on one axis."""
+    if hint is Any:
+        return True
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, member) for member in inner)
+    if origin in (dict, Mapping):
+        is_dict = isinstance(value, dict)
+        return is_dict and all(all(map(fits, pair, inner)) for pair in value.items())
+    if origin not in (np.ndarray, tuple, list, Sequence):
+        is_right = isinstance(value, SINGLE.get(hint, origin))
+        return is_right and (hint is not float or math.isfinite(value))
+    if isinstance(value, np.ndarray):
+        item = get_args(inner[1])[0] if origin is np.ndarray else inner[0]
+        return _holds(value, get_origin(item) or item)
+    if origin is np.ndarray or not isinstance(value, list | tuple):
+        return False
+    parts = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
+    return len(parts) == len(value) and all(map(fits, value, parts))
+
+
+def _holds(array: np.ndarray[Any, Any], item: Any) -> bool:
+    """Whether an array has entries of a type."""
+    if array.dtype.kind not in KINDS.get(item, ""):
+        return False
+    if array.dtype.kind == "O":
+        return all(isinstance(one, SINGLE.get(item, item)) for one in array)
+    if item is np.integer:
+        return array.ndim == 1 and bool(array.min(initial=0) >= 0)
+    return item is not np.floating or bool(np.isfinite(array).all())
+
+
+def check_learned(kind: str, values: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless these are the attributes of a fitted model."""
+    missing = sorted(set(LEARNED) - OPTIONAL - set(values))
+    require(not missing, f"{kind} lacks {missing[:1]}, which every fit sets")
+    form, predictor, history = values["_form"], values["_predictor"], values["history_"]
+    form.check(kind)
+    predictor.check(form)
+    sizes = dict(zip(("prototypes", "support"), predictor.mixes.shape, strict=True))
+    sizes |= {"features": form.n_features, "classes": predictor.encoder.class_shares.shape[1]}
+    sizes |= {"rounds": values["n_iter_"]}
+    shaped = [(name, values[name], axes) for name, (_, axes) in LEARNED.items() if axes]
+    shaped += [(f"history_[{name}]", terms, "rounds") for name, terms in history.items()]
+    for name, value, axes in shaped:
+        if value is not None:
+            # Axes of the same name have the same length.
+            shape = value.shape if hasattr(value, "shape") else (len(value),)
+            known = map(sizes.setdefault, axes.split(), shape)
+            is_right = tuple(known) == shape and len(shape) == len(axes.split())
+            require(is_right, f"{kind}.{name} has the shape {shape}, expected {axes} of {sizes}")
+    for name in ("kernel_weights_", "kernel_evidence_", "_channel_weights", "_channel_evidence"):
+        check_nonnegative(np.asarray(values[name] if values[name] is not None else 0.0), name)
+    require(sizes["classes"] >= 2, f"{kind}.classes_ has {sizes['classes']} classes")
+    names = {field.name for field in fields(ObjectiveParts)} | {"total"}
+    require(set(history) == names, f"{kind}.history_ has other terms than {sorted(names)}")
+    for name, indices, limit in (
+        ("support_", values["support_"], "train"),
+        ("_predictor.rows", predictor.rows, "train"),
+        ("_kernel_columns", values["_kernel_columns"], "features"),
+    ):
+        is_right = indices is None or indices.max(initial=-1) < sizes[limit]
+        require(is_right, f"{kind}.{name} are no indices below {sizes[limit]}")
+
+
+# An array without values takes no bytes, however many rows it declares.
+MAX_EMPTY_ROWS = 2**24
+LAST_CHARACTER = 0x10FFFF
+CSR_PARTS = ("data", "indices", "indptr")
+FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+REMEDY = (
+    "Expected None, numbers of at most 64 bits, text, lists, tuples, dicts, arrays and kernels of "
+    "imkpl: a whole number as random_state, and kernels='precomputed' with the values of a "
+    "function. Set it to one of these before saving; pickle keeps functions, for readers who trust "
+    "the file."
+)
+
+
+def write(value: Any, where: str, arrays: Arrays) -> Any:
+    """A value as JSON; an array is put beside it, under the name of its place."""
+
+    def all_of(values: Any) -> list[Any]:
+        return [write(one, f"{where}[{place}]", arrays) for place, one in enumerate(values)]
+
+    value = value.item() if isinstance(value, np.generic) else value
+    kind, is_array = type(value), isinstance(value, np.ndarray)
+    if kind is float and not math.isfinite(value):
+        return {"float": str(value)}
+    if kind in CELLS and (kind is not int or -(2**63) <= value < 2**64):
+        return value
+    if kind is list:
+        return all_of(value)
+    if kind is tuple:
+        return {"tuple": all_of(value)}
+    if kind is dict:
+        keys = [write(key, where, arrays) for key in value]
+        values = [write(one, f"{where}[{key!r}]", arrays) for key, one in value.items()]
+        return {"dict": list(zip(keys, values, strict=True))}
+    if PARTS.get(kind.__name__) is kind:
+        names = FIELDS[kind.__name__]
+        parts = {name: write(getattr(value, name), f"{where}.{name}", arrays) for name in names}
+        return {kind.__name__: parts}
+    if kind is sp.csr_array:
+        arrays.update({f"{where}.{name}": getattr(value, name) for name in CSR_PARTS})
+        return {"csr": list(value.shape)}
+    if is_array and value.dtype.kind == "O" and value.ndim == 1:
+        return {"objects": all_of(value)}
+    if is_array and value.dtype.kind == "U":
+        # One number per character.
+        codes = np.frombuffer(value.astype(value.dtype.newbyteorder("<")).tobytes(), "<u4")
+        arrays[where] = codes.reshape(*value.shape, value.dtype.itemsize // 4)
+        return {"array": "text"}
+    is_masked = isinstance(value, np.ma.MaskedArray)
+    if is_array and not is_masked and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8:
+        # The same order in memory gives the same bits of sums.
+        order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+        arrays[where] = np.asarray(value.T if order == "F" else value, order="C")
+        return {"array": order}
+    name = f" ({value.__name__})" if hasattr(value, "__name__") else ""
+    raise ValueError(
+        f"{where[:200]} is of type {kind.__name__}{name}, and a model file holds plain values, no "
+        f"code. {REMEDY}"
+    )
+
+
+def read(node: Any, hint: Any, where: str, arrays: Arrays) -> Any:
+    """The value of a node, if it is what the annotation says; its arrays are taken away."""
+    value = _read(node, where, arrays)
+    if not fits(value, hint):
+        found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
+        expected = hint.__name__ if isinstance(hint, type) else hint
+        raise ValueError(f"{where[:200]} is {shorten(found)}, expected {expected}")
+    return value
+
+
+def read_fields(
+    nodes: Any, hints: Mapping[str, Any], owner: str, prefix: str, arrays: Arrays
+) -> dict[str, Any]:
+    """The values of an object whose names are known."""
+    require(isinstance(nodes, dict), f"{owner} has no names")
+    unknown = sorted(set(nodes) - set(hints))
+    require(not unknown, f"{owner} has {unknown[:1]}, which this version of imkpl does not set")
+    return {name: read(one, hints[name], f"{prefix}{name}", arrays) for name, one in nodes.items()}
+
+
+def _read(node: Any, where: str, arrays: Arrays) -> Any:
+    """The value of a node, whatever it is."""
+
+    def all_of(nodes: Any) -> list[Any]:
+        require(isinstance(nodes, list), f"{where} has no list")
+        return [_read(one, f"{where}[{place}]", arrays) for place, one in enumerate(nodes)]
+
+    def take(name: str) -> np.ndarray[Any, Any]:
+        require(name in arrays, f"the array {name!r} is missing")
+        # Every array has one place.
+        array = arrays.pop(name)
+        is_right = 0 not in array.shape or max(array.shape) <= MAX_EMPTY_ROWS
+        require(is_right, f"{name} declares the shape {array.shape}, but has no values")
+        return array
+
+    if isinstance(node, list):
+        return all_of(node)
+    if not isinstance(node, dict):
+        return node
+    require(len(node) == 1, f"{where} has the entries {shorten(str(list(node)))}, expected one")
+    ((tag, found),) = node.items()
+    if tag in PARTS:
+        return PARTS[tag](**read_fields(found, FIELDS[tag], tag, f"{where}.", arrays))
+    match tag:
+        case "tuple":
+            return tuple(all_of(found))
+        case "dict":
+            values = {}
+            for key_node, value_node in found:
+                key = _read(key_node, where, arrays)
+                require(isinstance(key, CELLS), f"{where} has a key that is no single value")
+                values[key] = _read(value_node, f"{where}[{key!r}]", arrays)
+            require(len(values) == len(found), f"{where} has a key twice")
+            return values
+        case "objects":
+            items = all_of(found)
+            return np.fromiter(items, dtype=object, count=len(items))
+        case "float":
+            return FLOATS[found]
+        case "csr":
+            data, indices, indptr = (take(f"{where}.{name}") for name in CSR_PARTS)
+            is_right = data.dtype.kind == "f" and indices.dtype.kind == indptr.dtype.kind == "i"
+            require(is_right and np.isfinite(data).all(), f"{where} has no finite numbers")
+            matrix = sp.csr_array((data, indices, indptr), shape=tuple(found))
+            # The constructor may convert the indices; their type is kept.
+            matrix.indices, matrix.indptr = indices, indptr
+            # Compiled loops trust the indices, so each one is checked.
+            matrix.check_format(full_check=True)
+            return matrix
+        case "array":
+            array = take(where)
+            if found == "text":
+                is_right = array.dtype == np.uint32 and array.max(initial=0) <= LAST_CHARACTER
+                require(is_right and array.ndim and array.shape[-1], f"{where} is not text")
+                return array.view(f"<U{array.shape[-1]}")[..., 0]
+            return array.T if found == "F" else array
+    raise ValueError(
+        f"{where} holds a {shorten(repr(tag))}, which this version of imkpl does not know"
+    )
 
 
 class ModelFileError(ValueError):
@@ -188,7 +502,7 @@ def _read_file(content: bytes) -> Any:
     model = ESTIMATORS[name](**read_fields(node["parameters"], PARAMETERS[name], name, "", arrays))
     model._validate_params()
     if not is_auto(model.kernels):
-        resolve_bank(model.kernels)
+        kernels.resolve_bank(model.kernels)
     learned = read_fields(node["attributes"], ATTRIBUTES, name, "", arrays)
     if set(learned) - {OUTPUT}:
         check_learned(name, learned)

@@ -1,4 +1,4 @@
-// Predicts and explains one case from the dict of imkpl/report/decisions.py, as imkpl does in Python.
+// Predicts and explains one case from the dict of imkpl/report/summarize.py, as imkpl does in Python.
 //
 //   imkplPredictor.predict(model, cells) -> the dict of a case card
 //
