@@ -11,13 +11,18 @@ from imkpl.cli import build_app
 
 
 class Shell:
-    """Runs commands as if they were typed."""
+    """Runs commands as if they were typed; folds are measured only where --repeats asks for it."""
 
     def __init__(self):
         self.runner = CliRunner()
 
-    def __call__(self, *arguments):
+    def typed(self, *arguments):
         return self.runner.invoke(build_app(), [str(one) for one in arguments])
+
+    def __call__(self, *arguments):
+        if arguments[:1] == ("fit",) and not {"--repeats", "--help"} & set(arguments):
+            arguments = (*arguments, "--repeats", 0)
+        return self.typed(*arguments)
 
     def ask(self, *arguments):
         """The answer to a command with --json, which must be all that it prints."""
@@ -39,14 +44,6 @@ class Shell:
 @pytest.fixture(scope="session")
 def shell():
     return Shell()
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_folds():
-    """Measure in folds only where --repeats asks for it, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("imkpl.cli.models.MAX_FOLD_ROWS", 0)
-        yield
 
 
 @pytest.fixture(scope="session")

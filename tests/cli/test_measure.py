@@ -98,12 +98,11 @@ def test_a_model_of_noise_gets_a_warning(shell, tmp_path):
 
 def test_folds_are_repeated_while_that_is_quick(shell, tmp_path, monkeypatch):
     build().to_csv(tmp_path / "a.csv", index=False)
-    monkeypatch.setattr(models, "MAX_FOLD_ROWS", 1000)
     monkeypatch.setattr(models, "BUDGET", 0.0)
     command = ("fit", tmp_path / "a.csv", "--prototypes", 4, "--json")
-    assert json.loads(shell(*command).stdout)["provenance"]["folds"]["repeats"] == 1
+    assert json.loads(shell.typed(*command).stdout)["provenance"]["folds"]["repeats"] == 1
     monkeypatch.setattr(models, "LIMIT", 0.0)
-    result = shell(*command)
+    result = shell.typed(*command)
     assert "note: The accuracy is not measured in folds: that would take about" in result.stderr
     assert json.loads(result.stdout)["provenance"]["folds"] is None
 

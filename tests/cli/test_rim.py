@@ -17,44 +17,31 @@ from imkpl.readers import InputError
 from imkpl.report import write_report
 
 FAKE = "imkpl: fake error"
-CONTROLS = (
-    "\n",
-    "\r\n",
-    "\x1b[2J",
-    "\x07",
-    "\x7f",
-    "\x85",
-    "\x9b31m",
-    "\u2028",
-    "\u2029",
-    "\u202e",
-)
-FIT = ("--target", "kind", "--prototypes", 4, "--sparsity", 3)
+CONTROLS = "\n \r\n \x1b[2J \x07 \x7f \x85 \x9b31m \u2028 \u2029 \u202e".split(" ")
+FIT = ("--target", "kind", "--prototypes", 10, "--sparsity", 3)
 
 
 def hostile(control):
     return f"line1{control}{FAKE}"
 
 
-@pytest.fixture(scope="module", params=CONTROLS, ids=ascii)
-def control(request):
-    return request.param
+NAMES = [hostile(control) for control in CONTROLS]
+ESCAPED = [hostile(control.encode("unicode_escape").decode()) for control in CONTROLS]
 
 
 @pytest.fixture(scope="module")
-def tables(control, tmp_path_factory):
-    """A table with the control in every name, and a model of it."""
-    folder = tmp_path_factory.mktemp("hostile")
-    values = np.random.default_rng(0).standard_normal((40, 2))
-    is_ill = np.arange(40) % 2 == 1
-    values[is_ill] += 2
-    frame = pd.DataFrame(values, columns=[hostile(control), "other"])
-    frame["where"] = np.where(np.arange(40) % 3, hostile(control), "elsewhere")
-    frame["kind"] = np.where(is_ill, hostile(control), "well")
-    frame["row"] = [f"{hostile(control)} {row}" for row in range(40)]
+def table(tmp_path_factory):
+    """Every control in the name of a column, of a class, of a category and of rows."""
+    path = tmp_path_factory.mktemp("hostile") / "a.parquet"
+    rows = np.arange(80)
+    values = np.random.default_rng(0).standard_normal((80, 10)) + 4 * np.eye(10)[rows % 10]
+    frame = pd.DataFrame(values, columns=NAMES)
+    frame["where"] = np.array([*NAMES, "elsewhere"])[rows % 11]
+    frame["kind"] = np.array(NAMES)[rows % 10]
+    frame["row"] = [f"{NAMES[row % 10]} {row}" for row in rows]
     # Parquet keeps names as they are.
-    frame.to_parquet(folder / "a.parquet")
-    return folder
+    frame.to_parquet(path)
+    return path
 
 
 def check_shown(result):
@@ -63,30 +50,31 @@ def check_shown(result):
         assert not line.startswith(FAKE)
 
 
-def test_controls_in_names_are_shown_escaped(shell, control, tables):
-    data, model = tables / "a.parquet", tables / "a.imkpl"
-    escaped = hostile(control.encode("unicode_escape").decode())
-    fitted = shell("fit", data, *FIT, "--id", "row", "--stability", 2, "--model", model)
-    checked = shell("check", data, "--target", "kind")
+def test_controls_in_names_are_shown_escaped(shell, table):
+    model = table.with_name("a.imkpl")
+    fitted = shell("fit", table, *FIT, "--id", "row", "--stability", 2, "--model", model)
+    checked = shell("check", table, "--target", "kind")
     assert fitted.exit_code == 0, fitted.stderr
-    explained = shell("explain", model, data, "--id", "row")
+    rows = [word for name in NAMES for word in ("--row", f"{name} {NAMES.index(name)}")]
+    explained = shell("explain", model, table, "--id", "row", *rows)
     described = shell("inspect", model, "--records")
-    predicted = shell("predict", model, data, "--id", "row", "--target", "kind")
-    for result in (fitted, checked, explained, described, predicted, shell("card", model)):
+    predicted = shell("predict", model, table, "--id", "row", "--target", "kind")
+    for result in (fitted, checked, explained, described, predicted):
         check_shown(result)
         assert "Traceback" not in result.stderr
-    for result in (fitted, checked, explained, described, predicted):
-        assert escaped in result.stdout
-    answer = shell("predict", model, data, "--id", "row", "--json").stdout
+        assert all(escaped in result.stdout for escaped in ESCAPED)
+    check_shown(shell("card", model))
+    answer = shell("predict", model, table, "--id", "row", "--json").stdout
     assert answer.replace("\n", "").isprintable()
     assert FAKE in json.loads(answer)["rows"][0]["id"]
 
 
-def test_controls_in_errors_and_notes_are_shown_escaped(shell, control, tables, tmp_path):
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_controls_in_errors_and_notes_are_shown_escaped(shell, name, table, tmp_path):
     for typed in (
-        ("check", tmp_path / hostile(control)),
-        ("check", tables / "a.parquet", "--target", hostile(control) + "s"),
-        ("fit", tables / "a.parquet", *FIT, "--require", hostile(control) + "?", "--debug"),
+        ("check", tmp_path / name),
+        ("check", table, "--target", f"{name}s"),
+        ("fit", table, *FIT, "--require", f"{name}?", "--debug"),
     ):
         result = shell(*typed)
         assert result.exit_code == 1
@@ -94,16 +82,17 @@ def test_controls_in_errors_and_notes_are_shown_escaped(shell, control, tables, 
         assert result.stderr.split("\n")[-2].startswith("imkpl: ")
 
 
-def test_controls_in_progress_are_shown_escaped(control, monkeypatch):
+def test_controls_in_progress_are_shown_escaped(monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     with command.progress_bar("fitting"):
-        announce("a", hostile(control))
-    assert hostile(control) not in terminal.getvalue()
-    assert hostile(control.encode("unicode_escape").decode()) in terminal.getvalue()
+        for name in NAMES:
+            announce(name, name)
+    assert not any(name in terminal.getvalue() for name in NAMES)
+    assert all(escaped in terminal.getvalue() for escaped in ESCAPED)
 
 
 def test_a_long_fit_says_so_before_it_starts(shell, folder, monkeypatch):
@@ -120,7 +109,6 @@ def test_a_long_fit_says_so_before_it_starts(shell, folder, monkeypatch):
 
 
 def test_folds_that_would_take_long_are_not_started(monkeypatch):
-    monkeypatch.setattr(models, "MAX_FOLD_ROWS", 100)
     monkeypatch.setattr(models, "split_folds", lambda data, seed: [None] * 5)
     with pytest.raises(InputError, match="that would take about 300 s; --repeats 1 does it"):
         models.measure_folds(None, [0] * 60, seed=0, repeats=None, seconds=60)
