@@ -269,13 +269,6 @@ def test_pandas_is_not_imported_for_arrays():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_panels_of_sktime_are_read(arrays, expected):
-    convert = pytest.importorskip("sktime.datatypes").convert
-    frames = [pd.DataFrame(array.T, columns=["a", "b", "c"]) for array in arrays]
-    panel = convert(frames, "df-list", "pd-multiindex", "Panel")
-    assert read_series(panel) == named(expected)
-
-
 # read_series: what is refused
 
 
@@ -431,39 +424,3 @@ def test_a_length_that_is_none_is_refused(rng, length):
         resample(some_series(rng), length)
     with pytest.raises(ValueError, match="Series 1 has no time steps"):
         resample(SeriesSet(np.array([[1.0, 5.0]]), np.array([0, 2, 2])), 3)
-
-
-sets = st.lists(
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12), min_size=1, max_size=5
-).map(lambda rows: SeriesSet.from_list([[row] for row in rows]))
-
-
-@settings(deadline=None, max_examples=25)
-@given(sets, st.integers(1, 20))
-def test_resampled_values_lie_between_the_old_ones_and_ends_stay(series, length):
-    result = resample(series, length)
-    for index in range(len(series)):
-        old, new = series[index][0], result[index][0]
-        slack = 1e-9 * (1 + np.abs(old).max())
-        assert new.min() >= old.min() - slack
-        assert new.max() <= old.max() + slack
-        if length > 1:
-            np.testing.assert_allclose(new[[0, -1]], old[[0, -1]], atol=slack)
-
-
-@settings(deadline=None, max_examples=25)
-@given(sets, st.integers(1, 20))
-def test_series_do_not_see_one_another(series, length):
-    whole, steps = resample(series, length), difference(series)
-    for index in range(len(series)):
-        assert resample(series[[index]], length) == whole[[index]]
-        assert difference(series[[index]]) == steps[[index]]
-
-
-@settings(deadline=None, max_examples=25)
-@given(sets)
-def test_differences_add_up_to_the_whole_way(series):
-    result = difference(series)
-    for index in range(len(series)):
-        way = series[index][0, -1] - series[index][0, 0]
-        np.testing.assert_allclose(result[index].sum(), way, atol=1e-6)

@@ -17,7 +17,18 @@ from imkpl.readers import InputError
 from imkpl.report import write_report
 
 FAKE = "imkpl: fake error"
-CONTROLS = "\n \r\n \x1b[2J \x07 \x7f \x85 \x9b31m \u2028 \u2029 \u202e".split(" ")
+CONTROLS = [
+    "\n",
+    "\r\n",
+    "\x1b[2J",
+    "\x07",
+    "\x7f",
+    "\x85",
+    "\x9b31m",
+    "\u2028",
+    "\u2029",
+    "\u202e",
+]
 FIT = ("--target", "kind", "--prototypes", 10, "--sparsity", 3)
 
 

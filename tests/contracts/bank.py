@@ -102,11 +102,24 @@ def check_reading(bank, X, Y):
     weights = np.ones(kernels.n_kernels)
     assert_array_equal(kernels.combine(weights), bank.on(X).combine(weights))
     check_equal(kind, samples, kernels.shape[0])
+    check_weights(bank, samples, min(kernels.shape[0], 7))
     rows = np.arange(kernels.shape[0])[::-1][:-1]
     some = bank.on_rows(samples, rows, np.ones(rows.size))
     assert some.combine(np.ones(some.n_kernels)).shape == (rows.size, rows.size)
     assert some.cross(new).combine(np.ones(some.n_kernels)).shape == (count_samples(new), rows.size)
     return new
+
+
+def check_weights(bank, samples, n_samples):
+    """An integer weight is so many copies of a sample; of weight zero, nothing is learned."""
+    counts = np.arange(1, n_samples + 1) % 4
+    copies = np.repeat(np.arange(n_samples), counts)
+    weighted = bank.on_rows(samples, np.arange(n_samples), counts)
+    copied = bank.on_rows(samples, copies, np.ones(copies.size))
+    assert weighted.kernel_names() == copied.kernel_names()
+    kept, weights = np.flatnonzero(counts), np.ones(copied.n_kernels)
+    expected = copied.take(np.searchsorted(copies, kept)).combine(weights)
+    assert_allclose(weighted.take(kept).combine(weights), expected, rtol=1e-9, atol=1e-12)
 
 
 def check_equal(kind, samples, n_samples):

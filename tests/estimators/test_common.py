@@ -10,7 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:No kernel tells the classes apar
 
 ESTIMATORS = [
     IMKPL(),
-    ISKPL(),
+    ISKPL(n_prototypes=10, contrast=False),
     IMKPL(solver="landmarks", n_landmarks=45, decision="share"),
     IMKPL(kernels="per_column", decision="share"),
 ]

@@ -39,18 +39,16 @@ def test_grid_search_over_the_weights_of_the_terms(wine):
         "separation": [1.0, 10.0],
         "interpretability": [0.1, 2.0],
     }
-    search = GridSearchCV(IMKPL(max_kernels=4, n_prototypes=9, contrast=False), grid, cv=2).fit(
-        wine.X, wine.y
-    )
-    assert len(search.cv_results_["params"]) == 16
+    model = IMKPL(max_kernels=4, n_prototypes=9, contrast=False)
+    grids = [{name: values} for name, values in grid.items()]
+    search = GridSearchCV(model, grids, cv=2).fit(wine.X, wine.y)
+    assert len(search.cv_results_["params"]) == 8
     assert search.score(wine.new, wine.new_y) > 0.85
     # Every one of them changes the model.
     models = {}
     for name, (low, high) in grid.items():
         for value in (low, high):
-            models[value] = IMKPL(
-                max_kernels=4, n_prototypes=9, contrast=False, **{name: value}
-            ).fit(wine.X, wine.y)
+            models[value] = clone(model).set_params(**{name: value}).fit(wine.X, wine.y)
         assert np.any(models[low].predict_proba(wine.new) != models[high].predict_proba(wine.new))
 
 

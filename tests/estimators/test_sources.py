@@ -39,10 +39,8 @@ def test_large_memmaps_are_not_copied(wine, tmp_path):
 
 
 def test_the_names_of_a_parquet_file_are_kept(wine, tmp_path):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
     names = [f"m {i}" for i in range(13)]
-    pandas.DataFrame(wine.X, columns=names).to_parquet(tmp_path / "x.parquet")
+    pd.DataFrame(wine.X, columns=names).to_parquet(tmp_path / "x.parquet")
     model = IMKPL(**SMALL).fit(tmp_path / "x.parquet", wine.y)
     assert model.feature_names_in_.tolist() == names
     assert model.kernel_names_ == names
@@ -55,7 +53,6 @@ def tall(monkeypatch):
 
     Features are rounded, so that some rows are equal and many are tied in the first columns.
     """
-    pytest.importorskip("pyarrow")
     for module in (sources, _kernels):
         monkeypatch.setattr(module, "MAX_EXACT", 100)
     monkeypatch.setattr(sources, "BLOCK_VALUES", 7 * 50)
@@ -118,23 +115,7 @@ def test_sparse_input_gives_the_model_of_the_array(form, is_small, wine):
     assert_allclose(found, dense.predict_proba(new), atol=1e-9)
 
 
-@pytest.mark.parametrize("library", ["h5py", "zarr"])
-def test_data_sets_in_files(library, wine, tmp_path):
-    module = pytest.importorskip(library)
-    if library == "h5py":
-        file = module.File(tmp_path / "x.h5", "w")
-        stored = file.create_dataset("x", data=wine.X, chunks=(10, 4))
-    else:
-        stored = module.open(tmp_path / "x.zarr", mode="w", shape=wine.X.shape, chunks=(10, 4))
-        stored[:] = wine.X
-    model = IMKPL(**SMALL).fit(stored, wine.y)
-    plain = IMKPL(**SMALL).fit(ArrayColumns(wine.X), wine.y)
-    assert_array_equal(model.kernel_weights_, plain.kernel_weights_)
-    assert_array_equal(model.predict_proba(stored), plain.predict_proba(ArrayColumns(wine.X)))
-
-
 def test_a_parquet_file_that_is_not_there(wine, tmp_path):
-    pytest.importorskip("pyarrow")
     with pytest.raises(FileNotFoundError, match=r"gone\.parquet"):
         IMKPL().fit(tmp_path / "gone.parquet", wine.y)
 

@@ -162,14 +162,6 @@ def test_numbers_alone_give_the_model_of_features_to_the_last_bit(model, wine):
     assert table.kernel_names_ == features.kernel_names_
 
 
-def test_names_of_categories_do_not_matter(data, new, model):
-    other = dict(zip(COLORS, ("z", "k", "a", "b"), strict=True))
-    renamed = [frame.assign(color=frame["color"].map(other)) for frame in (data[0], new[0])]
-    again = clone(model).fit(renamed[0], data[1])
-    # Rows are sorted in another order, and sums are rounded otherwise.
-    assert_allclose(again.predict_proba(renamed[1]), model.predict_proba(new[0]), atol=0.01)
-
-
 def test_equal_rows_with_missing_cells_count_as_one_of_their_weight(data):
     frame, y = data[0][:60], data[1][:60]
     twice = pd.concat([frame, frame], ignore_index=True)

@@ -123,14 +123,19 @@ def test_categories_and_missing_cells_survive(two_blobs, tmp_path):
     X, y = two_blobs
     cells = [[row[0], "ß" if row[1] > 0 else "b", row[2] > 0, None] for row in X.tolist()]
     cells[0], cells[1][0] = [None] * 4, None
-    model = IMKPL("per_column", n_prototypes=4).fit(cells, y)
+    model = IMKPL("per_column", n_prototypes=4, contrast=False).fit(cells, y)
     check_twin(model, tmp_path, [[None, "unseen", True, None], [1.5, "ß", None, 3.0]])
 
 
 @pytest.mark.parametrize("decision", ["votes", "share"])
 def test_every_decision_survives(decision, two_blobs, tmp_path, rng):
     model = IMKPL(
-        n_prototypes=4, decision=decision, solver="landmarks", n_landmarks=12, random_state=3
+        n_prototypes=4,
+        contrast=False,
+        decision=decision,
+        solver="landmarks",
+        n_landmarks=12,
+        random_state=3,
     ).fit(*two_blobs)
     check_twin(model, tmp_path, rng.standard_normal((9, 4)))
 
@@ -148,14 +153,16 @@ LABELS = {
 @pytest.mark.parametrize("name", LABELS)
 def test_every_kind_of_label_survives(name, two_blobs, tmp_path):
     X, y = two_blobs
-    twin = check_twin(ISKPL(n_prototypes=4).fit(X, np.asarray(LABELS[name])[y]), tmp_path, X)
+    twin = check_twin(
+        ISKPL(n_prototypes=4, contrast=False).fit(X, np.asarray(LABELS[name])[y]), tmp_path, X
+    )
     assert twin.classes_.dtype == np.asarray(LABELS[name]).dtype
 
 
 def test_precomputed_kernels_survive(two_blobs, tmp_path):
     X, y = two_blobs
     K = np.exp(-((X[:, None] - X) ** 2))
-    check_twin(IMKPL("precomputed", n_prototypes=4).fit(K, y), tmp_path, K[:7])
+    check_twin(IMKPL("precomputed", n_prototypes=4, contrast=False).fit(K, y), tmp_path, K[:7])
 
 
 def test_settings_and_names_survive(two_blobs, tmp_path):
@@ -185,7 +192,7 @@ def test_series_models_survive(bank, tmp_path, rng):
         "means": Averaged(GlobalAlignment(), {"xy": [0, 1], "z": [2]}),
         "weights": GlobalAlignment(groups="weighed", channel_weights=np.array([0.5, 0.0, 2.0])),
     }
-    model = IMKPL(banks.get(bank, bank), n_prototypes=4).fit(X, np.tile([0, 1], 12))
+    model = IMKPL(banks.get(bank, bank), n_prototypes=4, contrast=False).fit(X, np.tile([0, 1], 12))
     twin = check_twin(model, tmp_path, X)
     kernels = getattr(twin._predictor.kernels, "kernels", twin._predictor.kernels)
     assert not kernels.samples.values.flags.writeable
@@ -193,7 +200,7 @@ def test_series_models_survive(bank, tmp_path, rng):
 
 def test_loaded_models_can_be_fitted_and_cloned(two_blobs, tmp_path):
     X, y = two_blobs
-    model = IMKPL(n_prototypes=4).fit(X, y)
+    model = IMKPL(n_prototypes=4, contrast=False).fit(X, y)
     twin = round_trip(model, tmp_path)
     twin.classes_[:] = twin.classes_[::-1].copy()
     assert same(model, twin.fit(X, y))
@@ -201,12 +208,12 @@ def test_loaded_models_can_be_fitted_and_cloned(two_blobs, tmp_path):
 
 def test_equal_fits_give_equal_bytes(two_blobs, tmp_path):
     for name in ("a", "b"):
-        imkpl.save(IMKPL(n_prototypes=4).fit(*two_blobs), tmp_path / name)
+        imkpl.save(IMKPL(n_prototypes=4, contrast=False).fit(*two_blobs), tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_other_programs_can_read_the_file(two_blobs, tmp_path):
-    model = IMKPL(n_prototypes=3).fit(*two_blobs)
+    model = IMKPL(n_prototypes=3, contrast=False).fit(*two_blobs)
     imkpl.save(model, str(tmp_path / "m.imkpl"))
     found = safetensors.load_file(tmp_path / "m.imkpl")
     document = json.loads(found["imkpl.json"].tobytes())
@@ -263,11 +270,11 @@ def fitted_models(two_blobs):
     # Every third bank: each class of `PARTS` is still in one of them.
     return [
         *(
-            (IMKPL(bank, n_prototypes=4, max_iter=1).fit(X, y), X)
+            (IMKPL(bank, n_prototypes=4, contrast=False, max_iter=1).fit(X, y), X)
             for bank in list(BANKS.values())[::3]
         ),
-        (IMKPL("global_alignment", n_prototypes=4).fit(series, y), series),
-        (ISKPL("precomputed", n_prototypes=4).fit(K, y), K),
+        (IMKPL("global_alignment", n_prototypes=4, contrast=False).fit(series, y), series),
+        (ISKPL("precomputed", n_prototypes=4, contrast=False).fit(K, y), K),
     ]
 
 
@@ -300,7 +307,7 @@ def test_another_process_predicts_the_same_and_compiles_nothing_for_few_samples(
     two_blobs, tmp_path
 ):
     X, y = two_blobs
-    model = IMKPL(sparsity=2, max_iter=2, n_prototypes=4).fit(X, y)
+    model = IMKPL(sparsity=2, max_iter=2, n_prototypes=4, contrast=False).fit(X, y)
     imkpl.save(model, tmp_path / "m.imkpl")
     np.save(tmp_path / "X.npy", X[:9])
     code = """
@@ -358,7 +365,7 @@ def test_a_model_with_code_or_of_another_class_cannot_be_saved(model, sentence, 
 
 
 def test_learned_functions_are_named_where_parameters_were_set_anew(two_blobs, tmp_path):
-    model = IMKPL(FunctionKernel(similarity), n_prototypes=4).fit(*two_blobs)
+    model = IMKPL(FunctionKernel(similarity), n_prototypes=4, contrast=False).fit(*two_blobs)
     model.set_params(kernels="linear")
     sentence = r"_predictor\.kernels\.kernels\.kernels\[0\] is of type FunctionKernel"
     with pytest.raises(ModelFileError, match=sentence):

@@ -253,15 +253,6 @@ def test_bandwidth_is_the_mean_squared_difference_times_the_length(rng):
     assert_allclose(widths_of(group)[0], widths_of(kernels)[0] + widths_of(kernels)[2], rtol=1e-12)
 
 
-def test_integer_weights_are_copies(rng):
-    X = random_series(rng, [5, 9, 14, 6], 2)
-    counts, bank = np.array([1, 3, 0, 2]), GlobalAlignment(views=("values", "differences"))
-    weighted, copied = bank.on(X, counts), bank.on(X[np.repeat(np.arange(4), counts)])
-    assert_allclose(widths_of(weighted), widths_of(copied), rtol=1e-12)
-    assert weighted.length == copied.length == 7
-    assert weighted.shape == (4, 4)
-
-
 def test_a_constant_channel_is_the_constant_kernel(rng):
     X = random_series(rng, [5, 9, 14, 6], 2, 0.0)
     flat = SeriesSet(np.stack([X.values[0], np.full(X.values.shape[1], 7.0)]), X.starts)

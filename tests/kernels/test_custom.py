@@ -90,13 +90,6 @@ def test_narrow_gaussian_is_exact():
     assert_allclose(Gaussian(bandwidth=1e-6)(X), expected, rtol=1e-9)
 
 
-def test_weights_equal_repeated_samples():
-    X, _ = make_data()
-    counts = np.random.default_rng(1).integers(0, 3, 31)
-    repeated = Gaussian().adapt(np.repeat(X, counts, axis=0))
-    assert_allclose(Gaussian().adapt(X, counts).bandwidth, repeated.bandwidth, rtol=1e-13)
-
-
 def test_gaussian_keeps_what_was_given_and_without_spread_is_constant():
     assert Gaussian(bandwidth=2.0).adapt(make_data()[0]) == Gaussian(bandwidth=2.0)
     kernel = Gaussian().adapt(np.full((5, 2), 0.1))

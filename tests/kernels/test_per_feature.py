@@ -21,7 +21,7 @@ from imkpl.kernels.per_feature import (
     invert_roots,
     root_mean_squared_difference,
 )
-from reference.kernels import mean_squared_difference, per_feature_stack
+from reference.kernels import per_feature_stack
 
 
 def make_data(seed=0, n=41, m=19, f=7):
@@ -105,16 +105,6 @@ def test_exponential_is_accurate():
     assert exp_minus(np.zeros(1))[0] == 1.0
 
 
-def test_integer_weights_equal_repeated_samples():
-    X, _ = make_data()
-    counts = np.random.default_rng(5).integers(0, 4, 41)
-    weighted = PerFeatureGaussian().on(X, counts)
-    repeated = PerFeatureGaussian().on(np.repeat(X, counts, axis=0))
-    assert_allclose(weighted.rates**-2, repeated.rates**-2, rtol=1e-13)
-    expected = [mean_squared_difference(column, counts) for column in X.T]
-    assert_allclose(weighted.rates**-2, expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_bandwidth_keeps_its_digits_under_an_offset(dtype):
     x = (np.arange(50) % 7 + (4096 if dtype == np.float32 else 2**40)).astype(dtype)
@@ -163,12 +153,6 @@ def test_bad_settings_and_samples_are_explained(call, sentence):
     X, _ = make_data()
     with pytest.raises(ValueError, match=sentence):
         call(X)
-
-
-def test_kernels_between_other_samples_can_be_narrowed():
-    X, Y = make_data()
-    kernels = PerFeatureGaussian().on(X).select([5, 2]).cross(Y)
-    assert_array_equal(kernels.narrowed().combine([1, 2]), kernels.combine([1, 2]))
 
 
 def test_what_is_shown_of_a_sample():

@@ -1,6 +1,7 @@
 """Sources that stand in for arrays: memmaps, files, sparse matrices."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -51,9 +52,7 @@ def source(request, table, tmp_path):
         return ArrayColumns(Dataset(table))
     if request.param == "sparse":
         return SparseColumns(sp.csr_array(table))
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    frame = pandas.DataFrame(table, columns=[f"gene {i}" for i in range(table.shape[1])])
+    frame = pd.DataFrame(table, columns=[f"gene {i}" for i in range(table.shape[1])])
     frame.to_parquet(tmp_path / "x.parquet")
     return ParquetColumns(tmp_path / "x.parquet")
 
@@ -163,15 +162,6 @@ def test_many_rows_on_disk_are_read_a_block_at_a_time(table, tmp_path, monkeypat
             FeatureKernels.read(long, Form(n_features=5))
 
 
-def test_files_of_hdf5_become_sources(table, tmp_path):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        data = file.create_dataset("x", data=table)
-        source = as_source(data)
-        assert isinstance(source, ArrayColumns)
-        assert_array_equal(source[:, [60, 3]], table[:, [60, 3]])
-
-
 @pytest.mark.parametrize("array", [np.zeros(3), np.zeros((2, 2), dtype="U1"), object()])
 def test_a_source_needs_a_table_of_numbers(array):
     with pytest.raises(ValueError, match="expected a 2-D array of numbers"):
@@ -179,9 +169,7 @@ def test_a_source_needs_a_table_of_numbers(array):
 
 
 def test_a_column_that_the_file_does_not_have_is_named(table, tmp_path):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    pandas.DataFrame({"a": [1.0], "b": [2.0]}).to_parquet(tmp_path / "x.parquet")
+    pd.DataFrame({"a": [1.0], "b": [2.0]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"x\.parquet has no column 'c'"):
         ParquetColumns(tmp_path / "x.parquet", ["a", "c"])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank
-from imkpl.kernels import PerColumn, PerFeatureGaussian
+from imkpl.kernels import PerColumn
 from imkpl.kernels.forms import Form
 from imkpl.kernels.table import TableKernels
 from imkpl.tables import read_table
@@ -124,21 +124,6 @@ def test_every_path_is_right_for_many_categories():
     assert np.all(found != exact)
 
 
-def test_tables_of_numbers_have_the_kernels_of_features_to_the_last_bit():
-    rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((50, 9)) * 10.0 ** np.arange(9), rng.standard_normal((20, 9))
-    X[:, 4] = 0.1
-    weight = rng.uniform(0, 2, 50)
-    weight[:5] = 0
-    table, features = PerColumn().on(X, weight), PerFeatureGaussian().on(X, weight)
-    assert_array_equal(table.rates, features.rates)
-    assert table.kernel_names() == features.kernel_names()
-    weights, M = rng.uniform(size=9), rng.standard_normal((20, 50))
-    table, features = table.cross(read_table(Y)), features.cross(Y)
-    assert_array_equal(table.combine(weights), features.combine(weights))
-    assert_array_equal(table.contract(M), features.contract(M))
-
-
 def test_categories_not_seen_in_training_are_like_no_training_sample():
     # Among themselves, and beside others, each is a category of its own.
     kernels = PerColumn().on([["a"], ["b"]])
@@ -146,20 +131,6 @@ def test_categories_not_seen_in_training_are_like_no_training_sample():
     expected = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
     assert_allclose(new.evaluate(0), expected, atol=1e-200)
     assert_allclose(evaluate(new.take([1]), 0, [["w"], ["y"]]), [[0], [1]], atol=1e-200)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_an_integer_weight_is_so_many_copies(seed):
-    rng = np.random.default_rng(seed)
-    rows, counts = make_rows(seed, 12), rng.integers(0, 4, 12)
-    counts[0] = 2
-    repeated = [row for row, count in zip(rows, counts, strict=True) for _ in range(count)]
-    weighted = PerColumn().on(rows, counts)
-    copied = PerColumn().on(repeated)
-    assert weighted.vocabularies() == copied.vocabularies()
-    assert weighted.kernel_names() == copied.kernel_names()
-    assert_allclose(weighted.fills, copied.fills, rtol=1e-14)
-    assert_allclose(weighted.rates, copied.rates, rtol=1e-12)
 
 
 def test_kernels_do_not_depend_on_the_order_of_rows_or_on_names_of_categories(tables, kernels):

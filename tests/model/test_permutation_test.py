@@ -189,11 +189,11 @@ def noisy(seed=2, n_samples=120):
 @pytest.mark.parametrize(
     "model",
     [
-        IMKPL(n_prototypes=4),
-        IMKPL(n_prototypes=4, max_kernels=2),
-        IMKPL(n_prototypes=4, max_kernels=12),
-        IMKPL(n_prototypes=4, weight_rule="lp"),
-        ISKPL(n_prototypes=4),
+        IMKPL(n_prototypes=4, contrast=False),
+        IMKPL(n_prototypes=4, contrast=False, max_kernels=2),
+        IMKPL(n_prototypes=4, contrast=False, max_kernels=12),
+        IMKPL(n_prototypes=4, contrast=False, weight_rule="lp"),
+        ISKPL(n_prototypes=4, contrast=False),
     ],
 )
 def test_every_fit_says_how_many_kernels_are_chance(model):
@@ -207,7 +207,7 @@ def test_every_fit_says_how_many_kernels_are_chance(model):
 
 
 def test_without_a_limit_noise_is_left_out():
-    model = IMKPL(n_prototypes=4)
+    model = IMKPL(n_prototypes=4, contrast=False)
     n_kept = [
         np.count_nonzero(model.fit(*noisy(seed)).kernel_weights_[3:]) for seed in range(10, 20)
     ]
@@ -217,14 +217,24 @@ def test_without_a_limit_noise_is_left_out():
 def test_a_limit_chooses_among_kernels_that_pass_if_there_are_enough():
     X, y = noisy()
     for limit in (1, 2, 3):
-        assert not IMKPL(max_kernels=limit, n_prototypes=4).fit(X, y).kernel_weights_[3:].any()
-    assert np.count_nonzero(IMKPL(max_kernels=10, n_prototypes=4).fit(X, y).kernel_weights_) > 3
+        assert (
+            not IMKPL(max_kernels=limit, n_prototypes=4, contrast=False)
+            .fit(X, y)
+            .kernel_weights_[3:]
+            .any()
+        )
+    assert (
+        np.count_nonzero(
+            IMKPL(max_kernels=10, n_prototypes=4, contrast=False).fit(X, y).kernel_weights_
+        )
+        > 3
+    )
 
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("model", [IMKPL(), ISKPL(), IMKPL(weight_rule="lp"), IMKPL(max_kernels=2)])
 def test_a_model_of_noise_says_so(model):
-    model.set_params(n_prototypes=4)
+    model.set_params(n_prototypes=4, contrast=False)
     rng = np.random.default_rng(3)
     X, y = make_noise(rng), rng.integers(0, 2, 200)
     with pytest.warns(UserWarning, match="No kernel tells the classes apart better than shuffled"):
@@ -237,8 +247,8 @@ def test_evidence_does_not_depend_on_the_order_of_rows_or_on_copies():
     X, y = noisy()
     rng = np.random.default_rng(1)
     weight = rng.integers(1, 4, y.size)
-    one = IMKPL(n_prototypes=4).fit(X, y, sample_weight=weight)
+    one = IMKPL(n_prototypes=4, contrast=False).fit(X, y, sample_weight=weight)
     order = rng.permutation(weight.sum())
     rows = np.repeat(np.arange(y.size), weight)[order]
-    other = IMKPL(n_prototypes=4).fit(X[rows], y[rows])
+    other = IMKPL(n_prototypes=4, contrast=False).fit(X[rows], y[rows])
     assert_allclose(other.kernel_evidence_, one.kernel_evidence_, atol=1e-6)

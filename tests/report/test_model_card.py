@@ -60,7 +60,7 @@ def compare(*arguments):
     return text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(names)
 def test_both_forms_say_the_same(name):
     text = compare(describe(name), [f"exclude: {name}."], None)
