@@ -288,19 +288,6 @@ def test_without_its_packages_the_command_says_what_to_install(package, monkeypa
     )
 
 
-def test_labels_are_compared_by_their_text(shell, tmp_path):
-    """Whole numbers in one file and text in the other are the same classes."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([1, 2], 15)
-    frame = pd.DataFrame(rng.standard_normal((30, 2)) + y[:, None] * 3, columns=["a", "b"])
-    frame.assign(y=np.where(y == 1, "1a", "2")).to_csv(tmp_path / "a.csv", index=False)
-    command = ("fit", tmp_path / "a.csv", "--target", "y", "--prototypes", 2)
-    shell.ask(*command, "--model", tmp_path / "m.imkpl")
-    frame[15:].assign(y=2).to_csv(tmp_path / "b.csv", index=False)
-    typed = ("predict", tmp_path / "m.imkpl", tmp_path / "b.csv", "--target", "y")
-    assert shell.ask(*typed)["measured"]["accuracy"] > 0.9
-
-
 def test_names_and_classes_keep_their_zeros_everywhere(shell, tmp_path):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 15)

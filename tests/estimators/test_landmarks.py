@@ -26,7 +26,6 @@ FEW = {
 }
 # The shares of the three classes of wine are rounded down.
 N_FEW = 23
-MODELS = [IMKPL(**FEW), ISKPL(**FEW), IMKPL(**FEW, class_weight="balanced")]
 
 
 def assert_equal_models(left, right, new):
@@ -54,27 +53,6 @@ def test_as_many_landmarks_as_samples_are_the_exact_solver(kind, n_landmarks, wi
         left, right = getattr(model, name), getattr(exact, name)
         for array in ("data", "indices", "indptr"):
             assert_array_equal(getattr(left, array), getattr(right, array))
-
-
-@pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_order_of_samples_does_not_matter(model, wine, rng):
-    order = rng.permutation(len(wine.y))
-    fitted = clone(model).fit(wine.X, wine.y)
-    shuffled = clone(model).fit(wine.X[order], wine.y[order])
-    assert_equal_models(fitted, shuffled, wine.new)
-    assert_array_equal(shuffled.prototypes_.toarray(), fitted.prototypes_.toarray()[:, order])
-    assert_array_equal(shuffled.codes_.toarray(), fitted.codes_.toarray()[order])
-
-
-@pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_repeated_samples_equal_integer_weights(model, wine, rng):
-    counts = rng.integers(0, 4, len(wine.y))
-    weighted = clone(model).fit(wine.X, wine.y, sample_weight=counts)
-    repeated = clone(model).fit(np.repeat(wine.X, counts, axis=0), np.repeat(wine.y, counts))
-    assert_equal_models(weighted, repeated, wine.new)
-    codes = np.repeat(weighted.codes_.toarray(), counts, axis=0)
-    assert_array_equal(codes, repeated.codes_.toarray())
-    assert not weighted.codes_.toarray()[counts == 0].any()
 
 
 def test_attributes_have_a_place_for_every_given_row(wine):

@@ -259,9 +259,16 @@ def both():
     return make(0), make(1)
 
 
-def test_channels_that_matter_together_share_the_weight(both):
-    (X, y), new = both
-    model = IMKPL(n_prototypes=4, contrast=False).fit(X, y)
+FOUR = {"n_prototypes": 4, "contrast": False}
+
+
+@pytest.fixture(scope="module")
+def joined(both):
+    return IMKPL(**FOUR).fit(*both[0])
+
+
+def test_channels_that_matter_together_share_the_weight(joined, both):
+    model, new = joined, both[1]
     assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
     assert_allclose(model.feature_importances_.sum(), 1.0)
     assert all(name.startswith("all channels (") for name in model.kernel_names_)
@@ -269,9 +276,9 @@ def test_channels_that_matter_together_share_the_weight(both):
     assert model.score(*new) > 0.95
 
 
-def test_a_card_says_which_channel_tells_the_answer_from_the_runner_up(both):
-    (X, y), (other, _) = both
-    explanation = IMKPL(n_prototypes=4, contrast=False).fit(X, y).explain(other)
+def test_a_card_says_which_channel_tells_the_answer_from_the_runner_up(joined, both):
+    _, (other, _) = both
+    explanation = joined.explain(other)
     for index in range(0, len(other), 5):
         card = explanation.card(index)
         # The classes differ by 1 in channel 0, by 2 in channel 1.
@@ -291,35 +298,33 @@ def test_a_card_says_which_channel_tells_the_answer_from_the_runner_up(both):
         assert f"by channel: {first['name']}" in str(card)
 
 
-def test_units_of_channels_do_not_matter(both):
+def test_units_of_channels_do_not_matter(joined, both):
     (X, y), (other, _) = both
     units, levels = np.array([1e3, 1e-2, 5.0])[:, np.newaxis], np.array([[3.0], [-1.0], [1e4]])
-    model = IMKPL(n_prototypes=4, contrast=False).fit(X, y)
-    changed = IMKPL(n_prototypes=4, contrast=False).fit(units * X + levels, y)
-    assert_allclose(changed.feature_importances_, model.feature_importances_, rtol=1e-4)
-    assert_allclose(
-        changed.predict_proba(units * other + levels), model.predict_proba(other), atol=1e-4
-    )
+    changed = IMKPL(**FOUR).fit(units * X + levels, y)
+    assert_allclose(changed.feature_importances_, joined.feature_importances_, rtol=1e-4)
+    found = changed.predict_proba(units * other + levels)
+    assert_allclose(found, joined.predict_proba(other), atol=1e-4)
 
 
 def test_constraints_are_about_channels_where_channels_are_weighed(both):
     (X, y), _ = both
     named = SeriesSet.from_list(list(X), ["u", "v", "w"])
-    without = IMKPL(n_prototypes=4, contrast=False, exclude=["u"]).fit(named, y)
+    without = IMKPL(**FOUR, exclude=["u"]).fit(named, y)
     assert without.feature_importances_[0] == 0.0
     # The limit is on kernels, not on channels.
-    wanted = IMKPL(n_prototypes=4, contrast=False, require=["v", "w"], max_kernels=1).fit(named, y)
+    wanted = IMKPL(**FOUR, require=["v", "w"], max_kernels=1).fit(named, y)
     assert np.all(wanted.feature_importances_[1:] > 0.0)
     assert np.count_nonzero(wanted.kernel_weights_) == 1
     with pytest.raises(ValueError, match="Did you mean 'u'"):
-        IMKPL(n_prototypes=4, contrast=False, exclude=["uu"]).fit(named, y)
+        IMKPL(**FOUR, exclude=["uu"]).fit(named, y)
 
 
 def test_weights_of_noise_are_not_called_more_than_chance(both):
     (X, y), _ = both
     shuffled = np.random.default_rng(1).permutation(y)
     with pytest.warns(UserWarning, match="No kernel tells the classes apart"):
-        model = IMKPL(n_prototypes=4, contrast=False).fit(X, shuffled)
+        model = IMKPL(**FOUR).fit(X, shuffled)
     assert model.channel_evidence_.max() < 0.95
 
 
@@ -329,28 +334,28 @@ def test_gaps_and_unequal_lengths_of_weighed_channels(both):
     series = [one[:, : int(rng.integers(12, 16))].copy() for one in X]
     for one in series:
         one[rng.integers(0, 3), rng.integers(1, 10)] = np.nan
-    model = IMKPL(n_prototypes=4, contrast=False).fit(series, y)
+    model = IMKPL(**FOUR).fit(series, y)
     assert_array_equal(np.flatnonzero(model.feature_importances_), [0, 1])
     assert model.score(*new) > 0.95
 
 
 def test_a_single_channel_needs_no_weights(both):
     (X, y), (other, _) = both
-    model = IMKPL(n_prototypes=4, contrast=False).fit(X[:, :1], y)
+    model = IMKPL(**FOUR).fit(X[:, :1], y)
     each = IMKPL(EACH_CHANNEL, n_prototypes=4, contrast=False).fit(X[:, :1], y)
     assert model.kernel_names_ == each.kernel_names_
     assert_allclose(model.feature_importances_, [1.0])
     assert_array_equal(model.predict_proba(other[:, :1]), each.predict_proba(other[:, :1]))
 
 
-def test_weighed_channels_are_saved_and_learned_from_landmarks(both, tmp_path):
+def test_weighed_channels_are_saved_and_learned_from_landmarks(joined, both, tmp_path):
     (X, y), (other, classes) = both
-    model = IMKPL(n_prototypes=4, contrast=False).fit(X, y)
+    model = joined
     save(model, tmp_path / "model.imkpl")
     loaded = load(tmp_path / "model.imkpl")
     assert_array_equal(loaded.feature_importances_, model.feature_importances_)
     assert_array_equal(loaded.channel_evidence_, model.channel_evidence_)
     assert_array_equal(loaded.predict_proba(other), model.predict_proba(other))
-    few = IMKPL(n_prototypes=4, contrast=False, solver="landmarks", n_landmarks=24).fit(X, y)
+    few = IMKPL(**FOUR, solver="landmarks", n_landmarks=24).fit(X, y)
     assert_array_equal(np.flatnonzero(few.feature_importances_), [0, 1])
     assert few.score(other, classes) > 0.95

@@ -15,6 +15,8 @@ MODELS = [
     IMKPL(sparsity=3, decision="share"),
     IMKPL(**SMALL, class_weight="balanced"),
 ]
+FEW = SMALL | {"solver": "landmarks", "n_landmarks": 24}
+LANDMARKS = [IMKPL(**FEW), ISKPL(**FEW), IMKPL(**FEW, class_weight="balanced")]
 
 
 def assert_equal_models(left, right, new):
@@ -30,12 +32,14 @@ def assert_equal_fits(left, right):
     assert_allclose(left.codes_.toarray(), right.codes_.toarray())
 
 
-@pytest.mark.parametrize("model", MODELS, ids=repr)
+@pytest.mark.parametrize("model", MODELS + LANDMARKS, ids=repr)
 def test_repeated_samples_equal_integer_weights(model, wine, rng):
-    counts = rng.integers(1, 4, len(wine.y))
+    counts = rng.integers(model.solver == "auto", 4, len(wine.y))
     weighted = clone(model).fit(wine.X, wine.y, sample_weight=counts)
     repeated = clone(model).fit(np.repeat(wine.X, counts, axis=0), np.repeat(wine.y, counts))
     assert_equal_models(weighted, repeated, wine.new)
+    codes = np.repeat(weighted.codes_.toarray(), counts, axis=0)
+    assert_array_equal(codes, repeated.codes_.toarray())
     plain = clone(model).fit(wine.X, wine.y)
     assert np.any(plain.predict_proba(wine.new) != weighted.predict_proba(wine.new))
 
@@ -50,11 +54,11 @@ def test_samples_of_zero_weight_equal_removed_samples(model, wine, rng):
     assert not np.diff(weighted.codes_.indptr)[weight == 0].any()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_order_of_samples_does_not_matter(seed, wine):
-    order = np.random.default_rng(seed).permutation(len(wine.y))
-    model = IMKPL(**SMALL).fit(wine.X, wine.y)
-    shuffled = IMKPL(**SMALL).fit(wine.X[order], wine.y[order])
+@pytest.mark.parametrize("model", [IMKPL(**SMALL), *LANDMARKS], ids=repr)
+def test_order_of_samples_does_not_matter(model, wine, rng):
+    order = rng.permutation(len(wine.y))
+    shuffled = clone(model).fit(wine.X[order], wine.y[order])
+    model = clone(model).fit(wine.X, wine.y)
     assert_equal_models(model, shuffled, wine.new)
     assert_array_equal(shuffled.prototypes_.toarray(), model.prototypes_.toarray()[:, order])
     assert_array_equal(shuffled.codes_.toarray(), model.codes_.toarray()[order])

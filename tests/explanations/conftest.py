@@ -47,9 +47,9 @@ def voters(request):
     series, words = Z[:, :12].reshape(-1, 2, 6), sp.csr_array(np.maximum(Z, 0).round())
     model, X, new = [
         (IMKPL(n_prototypes=7, contrast=True), Z[::2], Z[1::2]),
-        (IMKPL(n_prototypes=40), Z[::2], Z[1::2]),
-        (IMKPL(["linear", "rbf"], n_prototypes=9), Z[::2], Z[1::2]),
-        (IMKPL("precomputed", n_prototypes=6), K[::2, ::2], K[1::2, ::2]),
+        (IMKPL(n_prototypes=40, contrast=False), Z[::2], Z[1::2]),
+        (IMKPL(["linear", "rbf"], n_prototypes=9, contrast=False), Z[::2], Z[1::2]),
+        (IMKPL("precomputed", n_prototypes=6, contrast=False), K[::2, ::2], K[1::2, ::2]),
         (IMKPL("per_column", n_prototypes=12, contrast=True), cells[::2], cells[1::2]),
         (IMKPL("global_alignment", n_prototypes=6, contrast=True), series[::2], series[1::2]),
         (IMKPL("per_word", n_prototypes=6, contrast=True), words[::2], words[1::2]),

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris
 
 import imkpl
-from imkpl import IMKPL, ISKPL
+from imkpl import IMKPL
 from imkpl.explanations.explanation import write_chance
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model.evidence import collect_evidence
@@ -190,28 +190,6 @@ def test_words_say_when_nothing_alike_was_seen(fitted):
     rest = "only their bonuses decide" if model.decision == "votes" else "nothing decides"
     assert f"! It resembles none of the prototypes: {rest}." in str(explanation)
     assert explanation.card().doubt == "no evidence"
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        ISKPL(n_prototypes=6),
-        IMKPL(["linear", "rbf"], n_prototypes=6),
-        IMKPL(PerFeatureGaussian(scales=(0.5, 2.0)), n_prototypes=6, max_kernels=5),
-        IMKPL(n_prototypes=6, solver="landmarks", n_landmarks=40),
-    ],
-    ids=["one kernel", "kernels of all features", "scales", "landmarks"],
-)
-def test_all_models_explain_themselves(model):
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model.fit(X[::2], y[::2])
-    explanation = model.explain(X[1::2])
-    total = explanation.feature_contributions().sum(axis=1)
-    assert_allclose(total, model.decision_function(X[1::2]), atol=1e-10)
-    assert isinstance(str(explanation[0]), str)
-    assert len(explanation.feature_names) == np.count_nonzero(model.kernel_weights_)
-    json.dumps(explanation[:2].to_dict())
 
 
 def test_pickled_explanations_and_loaded_models_say_the_same(fitted, tmp_path):

@@ -39,13 +39,6 @@ def from_seed(seed):
     return Source(lambda low, high: int(generator.integers(low, high, endpoint=True)))
 
 
-def from_hypothesis(data):
-    """Choices that hypothesis makes, and simplifies if a case fails."""
-    from hypothesis import strategies as st
-
-    return Source(lambda low, high: data.draw(st.integers(low, high)))
-
-
 def _steps(rng, n):
     return rng.integers(-3, 4, n).astype(float)
 

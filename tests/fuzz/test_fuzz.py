@@ -5,12 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from fuzz import oracle
 from fuzz.cases import KINDS
-from fuzz.inputs import from_hypothesis, from_seed
+from fuzz.inputs import from_seed
 from fuzz.runner import run_in_children
 from imkpl import IMKPL
 from imkpl.files import ModelFileError
@@ -24,25 +22,9 @@ CASES |= {"readers": 40, "laws": 4}
 @pytest.mark.parametrize("kind", KINDS)
 def test_bad_input_gives_a_right_fit_or_a_sentence(kind):
     """The rules of the judge are in `fuzz.oracle`."""
-
-    @settings(
-        max_examples=CASES.get(kind, 12),
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(st.data())
-    def run(data):
-        assert isinstance(KINDS[kind](from_hypothesis(data)), str)
-
-    if kind == "laws":
-        # Hypothesis makes simple choices first; these few problems should be of all sorts.
-        for seed in range(CASES[kind]):
-            assert KINDS[kind](from_seed(seed)) == "held"
-    else:
-        run()
+    for seed in range(CASES.get(kind, 12)):
+        outcome = KINDS[kind](from_seed(seed))
+        assert outcome == "held" if kind == "laws" else isinstance(outcome, str), seed
 
 
 def test_a_sentence_of_a_documented_class_is_not_a_finding():

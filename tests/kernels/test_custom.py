@@ -154,9 +154,3 @@ def test_names_and_banks_are_resolved_and_kernels_become_stacks():
     assert names_of(resolve_bank(cube)) == ["cube"]
     names = names_of(resolve_bank([Gaussian(), cube, "linear"]))
     assert names == ["gaussian", "cube", "linear"]
-
-
-@pytest.mark.parametrize("kernels", ["global_alignments", 3, None])
-def test_unknown_choices_are_explained(kernels):
-    with pytest.raises(ValueError, match=r"'per_feature_gaussian', 'per_column'.*or a list"):
-        resolve_bank(kernels)

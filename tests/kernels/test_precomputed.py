@@ -45,10 +45,6 @@ def test_laws_on_strided_stack():
     check_bank(Precomputed(), stack, make_new(), dense_twin)
 
 
-def test_matrix_counts_as_one_kernel():
-    check_bank(Precomputed(), make_stack()[:, :, 0], make_new()[:, :, 0], dense_twin)
-
-
 def test_the_stack_is_neither_copied_nor_kept():
     stack = make_stack()
     kernels = Precomputed().on(stack).take([4, 9, 2])

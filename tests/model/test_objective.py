@@ -1,4 +1,4 @@
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from imkpl.model.objective import (
 from imkpl.model.updates import kernel_costs
 from model.problems import (
     laws,
-    linear_kernels,
     make_random_case,
     ridges,
     rules,
@@ -23,7 +22,6 @@ from model.problems import (
     slow_terms,
     with_settings,
 )
-from reference import objective as slow
 
 
 def test_terms_of_a_case_worked_out_by_hand():
@@ -79,18 +77,3 @@ def test_costs_give_the_terms_under_any_weights(seed, rule):
         terms = slow_terms(case, case.state, weights)
         expected = terms["reconstruction"] + terms["discrimination"]
         assert costs @ weights == pytest.approx(expected, rel=1e-9)
-
-
-def test_negative_similarities_are_part_of_the_model(rng):
-    # Nothing but the diagonal is assumed of a kernel: linear ones are negative somewhere.
-    case = make_random_case(2, rule="lp", n_features=3)
-    kernels = linear_kernels(case)
-    weights = np.ones(1)
-    K = kernels.combine(weights)
-    assert K.min() < 0
-    problem = with_settings(replace(case.problem, kernels=kernels), discrimination=0.5)
-    state = replace(case.state, weights=weights, kernel=K)
-    U, G = state.prototypes.toarray(), state.codes.toarray()
-    a, labels = problem.sample_weight, problem.labels.tolist()
-    expected = slow.reconstruction(K, U, G, a) + 0.5 * slow.discrimination(K, U, G, labels, a)
-    assert kernel_costs(problem, state) @ weights == pytest.approx(expected)

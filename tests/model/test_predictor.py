@@ -1,7 +1,5 @@
 """Codes, and the predictor that uses them."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -43,22 +41,6 @@ def distances(samples, atoms, codes):
 def test_a_prototype_belongs_to_the_class_that_holds_most_of_it():
     encoder = Encoder(np.eye(3), np.array([[0.1, 0.9], [2.0, 1.0], [0.5, 0.5]]), 1)
     assert encoder.classes.tolist() == [1, 0, 0]
-
-
-@laws
-@given(seeds)
-def test_codes_without_a_limit_are_the_nearest_mixes(seed):
-    samples, atoms, encoder = make_vectors(seed, n_dimensions=7, sparsity=6)
-    codes = encoder.encode(samples @ atoms.T).toarray()
-    found = distances(samples, atoms, codes)
-    for i, x in enumerate(samples):
-        best = 1.0
-        for size in range(1, 7):
-            for chosen in combinations(range(6), size):
-                amounts = np.linalg.lstsq(atoms[list(chosen)].T, x, rcond=None)[0]
-                if (amounts >= 0).all():
-                    best = min(best, np.sum((x - amounts @ atoms[list(chosen)]) ** 2))
-        assert found[i] == pytest.approx(best, abs=1e-9)
 
 
 def test_a_sample_unlike_all_prototypes_has_an_empty_code():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -115,7 +115,7 @@ def test_no_single_sample_can_decide():
 # The choice
 
 
-@laws
+@settings(parent=laws, max_examples=10)
 @given(seeds, st.integers(6, 20), st.integers(2, 4))
 def test_every_class_gets_one_and_never_more_than_half_of_the_samples(seed, n_samples, n_classes):
     problem = make_even(seed, n_samples=n_samples, n_classes=n_classes)

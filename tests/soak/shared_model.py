@@ -23,7 +23,7 @@ MODELS = []
 def fit_models(n_models):
     """A model of vectors, and one of series."""
     kinds = [(IMKPL(max_kernels=4), VECTORS), (IMKPL("global_alignment"), SERIES)][:n_models]
-    settings = {"sparsity": 3, "n_prototypes": 12, "max_iter": 5}
+    settings = {"sparsity": 3, "n_prototypes": 12, "contrast": False, "max_iter": 5}
     return [(model.set_params(**settings).fit(X, y), X) for model, (X, y) in kinds]
 
 
