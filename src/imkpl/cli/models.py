@@ -198,13 +198,6 @@ def say_rows(measured: dict[str, Any], noun: str) -> str:
     return f"{n_rows} {noun}" + (f" ({n_distinct} independent)" if n_distinct < n_rows else "")
 
 
-def beats_baseline(measured: dict[str, Any], *, is_balanced: bool = False) -> bool:
-    """Whether the whole interval lies above the baseline."""
-    if is_balanced:
-        return bool(measured["balanced_interval"][0] > measured["balanced_baseline"])
-    return bool(measured["interval"][0] > measured["baseline"]["accuracy"])
-
-
 def say_accuracy(
     measured: dict[str, Any], start: str = "", *, is_balanced: bool = False
 ) -> list[str]:
@@ -219,9 +212,8 @@ def say_accuracy(
         f"always saying {who} has {base:.1%}."
     )
     line = f"{start}{said}" if start else f"{said[0].upper()}{said[1:]}"
-    if beats_baseline(measured, is_balanced=is_balanced):
-        return [line]
-    return [line, f"Warning: this is not clearly better than always saying {who}."]
+    warning = f"Warning: this is not clearly better than always saying {who}."
+    return [line] if low > base else [line, warning]
 
 
 def load_model(path: Path) -> Any:
@@ -288,17 +280,9 @@ def find_outside(explanation: Any) -> dict[int, list[str]]:
     return found
 
 
-def read_for_model(
-    model: Any,
-    path: Path,
-    options: ReadOptions,
-    *,
-    needs_target: bool = False,
-    usual_target: str | None = None,
-) -> DataFile:
+def read_for_model(model: Any, path: Path, options: ReadOptions, **more: Any) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
-    columns, classes = _expected_columns(model), model.classes_.tolist()
-    return _read(path, columns, classes, options, needs_target, usual_target)
+    return _read(path, _expected_columns(model), model.classes_.tolist(), options, **more)
 
 
 def read_like(train: DataFile, path: Path, options: ReadOptions) -> DataFile:
@@ -319,18 +303,13 @@ def _read(
     columns: ExpectedColumns,
     classes: list[Any],
     options: ReadOptions,
-    needs_target: bool,
+    *,
+    needs_target: bool = False,
     usual_target: str | None = None,
 ) -> DataFile:
     """Rows of which the form and the classes are known; notes are printed."""
-    data = read_new_file(
-        path,
-        columns,
-        options,
-        classes=classes,
-        usual_target=usual_target,
-        needs_target=needs_target,
-    )
+    wanted: dict[str, Any] = {"needs_target": needs_target, "usual_target": usual_target}
+    data = read_new_file(path, columns, options, classes=classes, **wanted)
     for text in data.notes:
         echo_note(text)
     if data.y is None:

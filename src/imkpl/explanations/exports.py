@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -145,17 +144,12 @@ def name_samples(explanation: Explanation, prototype: int) -> dict[str, list[dic
 def build_frame(explanation: Explanation, part: str, label: Any, backend: str) -> Any:
     """One view of an explanation as a data frame."""
     targets = _find_targets(explanation, label)
-    views = {
+    views: dict[str, Any] = {
         "contributions": lambda: _contributions(explanation, targets),
         "features": lambda: _features(explanation, targets),
         "prototypes": lambda: _prototypes(explanation),
         "scores": lambda: _scores(explanation),
     }
-    return choose_frame(views, part, backend)
-
-
-def choose_frame(views: dict[str, Callable[[], Columns]], part: str, backend: str) -> Any:
-    """One of several views as a data frame of a library."""
     if part not in views:
         known = ", ".join(repr(name) for name in views)
         raise ValueError(f"part={part!r} is unknown, expected one of {known}.")
