@@ -1,21 +1,16 @@
 """Every command, as a user would type it."""
 
 import csv
-import io
 import json
 import re
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils import Bunch
 
 from imkpl import load
-from imkpl._progress import announce
-from imkpl.cli import command as shared
 from imkpl.readers import ReadOptions, read_training_file
 
 # Folds would choose the number of prototypes, and that takes a while.
@@ -264,21 +259,6 @@ def test_a_model_can_be_prepared_for_missing_cells(shell, folder, wine, tmp_path
     assert json.loads(result.stdout)["rows"] == expected["rows"]
 
 
-def test_names_that_look_like_markup_or_commands_are_shown_as_they_are(shell, wine, tmp_path):
-    hostile = "[red]\x1b[31m<b>&ü漢"
-    frame = wine.rename(columns={"alcohol": hostile})
-    frame["cultivar"] = frame["cultivar"].replace("Barolo", "[/bold]=1+1")
-    frame.to_csv(tmp_path / "wine.csv", index=False)
-    model = tmp_path / "m.imkpl"
-    result = shell("fit", tmp_path / "wine.csv", *TRAIN, "--model", model)
-    assert result.exit_code == 0, result.stderr
-    explained = shell("explain", model, tmp_path / "wine.csv")
-    for text in (result.stdout, explained.stdout):
-        assert "\x1b" not in text
-        assert "[red]\\x1b[31m<b>&ü漢" in text
-        assert "[/bold]=1+1" in text
-
-
 def test_commands_write_nothing_that_was_not_named(shell, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table, model = folder / "wine.csv", folder / "a.imkpl"
@@ -305,18 +285,6 @@ def test_the_demo_says_why(shell, tmp_path, monkeypatch):
     assert re.search(r"A prototype is made of \d+\.\d rows on average", result.stdout)
     assert re.search(r"^Sample \d+ is (malignant|benign)", result.stdout, re.MULTILINE)
     assert (tmp_path / "demo" / "report.html").exists()
-
-
-def test_announcements_of_a_fit_drive_a_bar_per_source(monkeypatch):
-    screen = io.StringIO()
-    monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr(shared, "Console", lambda file: Console(file=file, force_terminal=True))
-    with shared.progress_bar("fitting"):
-        announce("folds", "fold 2", 2, 5)
-        announce("IMKPL", "round 3/20: objective\x07 12.5", 3, 20)
-        time.sleep(0.3)
-    assert "fitting: fold 2" in screen.getvalue()
-    assert "fitting: round 3/20: objective\\x07 12.5" in screen.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ from sklearn.datasets import load_wine
 
 from imkpl import IMKPL
 from imkpl._progress import announce, listening
-from imkpl.cli import command, models
+from imkpl.cli import command
 from imkpl.cli import fit as fitting
-from imkpl.readers import InputError
 from imkpl.report import write_report
 
 FAKE = "imkpl: fake error"
@@ -33,7 +32,7 @@ FIT = ("--target", "kind", "--prototypes", 10, "--sparsity", 3)
 
 
 def hostile(control):
-    return f"line1{control}{FAKE}"
+    return f"[red]<b>&ü漢{control}{FAKE}"
 
 
 NAMES = [hostile(control) for control in CONTROLS]
@@ -117,12 +116,6 @@ def test_a_long_fit_says_so_before_it_starts(shell, folder, monkeypatch):
     # Folds are announced one by one.
     folds = [(one.done, one.total) for one in seen if one.source == "folds"]
     assert folds == [(fold, 5) for fold in range(5)]
-
-
-def test_folds_that_would_take_long_are_not_started(monkeypatch):
-    monkeypatch.setattr(models, "split_folds", lambda data, seed: [None] * 5)
-    with pytest.raises(InputError, match="that would take about 300 s; --repeats 1 does it"):
-        models.measure_folds(None, [0] * 60, seed=0, repeats=None, seconds=60)
 
 
 def test_the_choice_of_the_number_of_prototypes_is_announced():

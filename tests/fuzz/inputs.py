@@ -13,14 +13,14 @@ LARGEST = np.finfo(np.float64).max
 class Source:
     """Choices between whole numbers, from which everything else is made.
 
-    `draw(low, high)` gives a whole number, both ends included; smaller is simpler.
+    `draw(low, high)` gives a whole number, both ends included.
     """
 
     def __init__(self, draw):
         self.whole = draw
 
     def pick(self, options):
-        """One of the options; the first is the simplest."""
+        """One of the options."""
         options = list(options)
         return options[self.whole(0, len(options) - 1)]
 

@@ -90,15 +90,6 @@ def test_laws_for_any_shape(n, m, missing, seed):
     check_bank(PerColumn(), X, new, dense_twin(train, (1, 3)), rtol=1e-11)
 
 
-def test_samples_may_be_given_in_any_form(tables, kernels):
-    train = tables[0]
-    weights = np.arange(1.0, 1 + kernels.n_kernels)
-    frame = pd.DataFrame(train, columns=["x0", "x1", "x2", "x3", "x4"])
-    for given_as in (train, frame, np.array(train, dtype=object)):
-        again = PerColumn().on(given_as)
-        assert_array_equal(again.combine(weights), kernels.combine(weights))
-
-
 def test_every_path_is_right_for_many_categories():
     # So many that on a grid the samples have to be placed in groups, and numbers of codes large.
     rng = np.random.default_rng(0)

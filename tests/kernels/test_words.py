@@ -47,12 +47,6 @@ def test_laws_of_averages_of_words():
     assert found.default_sparsity is None
 
 
-def test_arrays_and_sparse_matrices_are_documents(kernels):
-    weights = np.arange(9.0)
-    for form in (np.asarray, sp.csr_matrix, sp.coo_array, sp.csc_array):
-        assert_array_equal(PerWord().on(form(COUNTS)).combine(weights), kernels.combine(weights))
-
-
 def test_norms_are_one_on_average_over_the_training_part():
     weight = RNG.uniform(0, 2, 14)
     kernels, shares = PerWord().on(X, weight), weight / weight.sum()

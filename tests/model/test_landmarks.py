@@ -98,13 +98,6 @@ def test_names_of_classes_do_not_matter(samples):
     assert_allclose(found[1], expected[1], rtol=1e-12)
 
 
-def test_block_sizes_do_not_matter(samples):
-    expected = choose_landmarks(*samples, 60, **OPTIONS)
-    found = choose_landmarks(*samples, 60, seed=0, working_memory=1e-3)
-    assert_array_equal(found[0], expected[0])
-    assert_array_equal(found[1], expected[1])
-
-
 @pytest.mark.parametrize("batch", [1, 2, 50])
 def test_draws_follow_the_squared_distances(batch, monkeypatch):
     monkeypatch.setattr(module, "FEWEST_DRAWN", batch)

@@ -161,7 +161,7 @@ def add_command(app: typer.Typer, function: Callable[..., Answer | None], exampl
             if answer is None:
                 return
             if asked["as_json"]:
-                sys.stdout.write(format_json({"command": function.__name__, **answer.values}))
+                echo_json({"command": function.__name__, **answer.values})
             elif isinstance(answer.text, str):
                 echo(answer.text)
             else:
@@ -323,6 +323,11 @@ def echo_note(text: str) -> None:
 def echo_error(text: str) -> None:
     """Print what went wrong, in one line."""
     _write(sys.stderr, f"imkpl: {' '.join(text.split())}")
+
+
+def echo_json(answer: dict[str, Any]) -> None:
+    """Print the whole answer as one JSON object."""
+    sys.stdout.write(format_json(answer))
 
 
 def format_json(answer: dict[str, Any]) -> str:
