@@ -26,6 +26,8 @@ def count_letters(x, y):
 
 LETTERS = FunctionKernel(count_letters, pairwise=True, vector_input=False)
 
+SIX = {"sparsity": 2, "n_prototypes": 6, "contrast": False}
+
 
 def as_frame(library, array, names):
     if library == "polars" and not IS_CURRENT:
@@ -150,7 +152,7 @@ def test_kernels_without_unit_diagonal_are_cosines(iris):
 
 @pytest.mark.parametrize("kind", [IMKPL, ISKPL])
 def test_samples_need_not_be_vectors(kind):
-    model = kind(LETTERS, sparsity=2, n_prototypes=6, contrast=False).fit(WORDS, WORD_CLASSES)
+    model = kind(LETTERS, **SIX).fit(WORDS, WORD_CLASSES)
     assert list(model.predict(["a", "bb", "xxx", "y"])) == ["left", "left", "right", "right"]
     assert model.prototypes_.shape[1] == len(WORDS)
     assert model.reconstruction_error(["zzz"]) == pytest.approx(1.0)
@@ -167,10 +169,8 @@ def test_samples_need_not_be_vectors(kind):
     ids=["array", "pandas", "polars"],
 )
 def test_words_may_stand_in_any_sequence(wrap):
-    expected = IMKPL(LETTERS, sparsity=2, n_prototypes=6, contrast=False).fit(WORDS, WORD_CLASSES)
-    model = IMKPL(LETTERS, sparsity=2, n_prototypes=6, contrast=False).fit(
-        wrap(WORDS), WORD_CLASSES
-    )
+    expected = IMKPL(LETTERS, **SIX).fit(WORDS, WORD_CLASSES)
+    model = IMKPL(LETTERS, **SIX).fit(wrap(WORDS), WORD_CLASSES)
     assert_array_equal(model.prototypes_.toarray(), expected.prototypes_.toarray())
     new = ["ab", "xy", "yya"]
     assert_array_equal(model.predict_proba(wrap(new)), expected.predict_proba(new))

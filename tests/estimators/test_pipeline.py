@@ -25,6 +25,8 @@ from sklearn.preprocessing import (
 import imkpl
 from imkpl import IMKPL
 
+FOUR = {"n_prototypes": 4, "contrast": False}
+
 
 @pytest.fixture(scope="module")
 def data():
@@ -54,14 +56,14 @@ def mixed(*more):
             ("codes", OrdinalEncoder(), make_column_selector(pattern="smoker")),
         ]
     )
-    return make_pipeline(columns, *more, IMKPL(n_prototypes=4, contrast=False, sparsity=3))
+    return make_pipeline(columns, *more, IMKPL(**FOUR, sparsity=3))
 
 
 def kept():
     columns = ColumnTransformer(
         [("scaled", StandardScaler(), [0, 1]), ("none", "drop", ["town"])], remainder="passthrough"
     )
-    return make_pipeline(columns, IMKPL(n_prototypes=4, contrast=False, sparsity=3))
+    return make_pipeline(columns, IMKPL(**FOUR, sparsity=3))
 
 
 def named():
@@ -119,11 +121,9 @@ def test_ranges_are_in_the_same_units(data):
 def test_what_is_no_column_keeps_the_name_that_the_pipeline_gives_it(data):
     X, y = data
     numbers = X[["age", "marker"]].fillna(0)
-    found = imkpl.explain(
-        make_pipeline(PCA(2), IMKPL(n_prototypes=4, contrast=False)).fit(numbers, y), numbers
-    )
+    found = imkpl.explain(make_pipeline(PCA(2), IMKPL(**FOUR)).fit(numbers, y), numbers)
     assert set(found.feature_names) <= {"pca0", "pca1"}
-    nameless = make_pipeline(FunctionTransformer(np.sqrt), IMKPL(n_prototypes=4, contrast=False))
+    nameless = make_pipeline(FunctionTransformer(np.sqrt), IMKPL(**FOUR))
     found = imkpl.explain(nameless.fit(numbers.abs(), y), numbers.abs())
     assert set(found.feature_names) <= {"age", "marker"}
 
@@ -140,7 +140,7 @@ def test_words_of_texts_are_named():
 
 def test_models_searches_and_other_estimators(data):
     X, y = data
-    model = IMKPL(n_prototypes=4, contrast=False).fit(X, y)
+    model = IMKPL(**FOUR).fit(X, y)
     assert str(imkpl.explain(model, X[:1])) == str(model.explain(X[:1]))
     grid = {"imkpl__sparsity": [2]}
     search = GridSearchCV(kept(), grid, cv=2).fit(X, y)
@@ -170,7 +170,7 @@ def test_a_report_of_a_pipeline_has_the_original_names_and_units(data, tmp_path)
 
 def test_models_show_what_they_learned_in_notebooks(data):
     X, y = data
-    model = IMKPL(n_prototypes=4, contrast=False)
+    model = IMKPL(**FOUR)
     assert "Learned" not in model._repr_html_()
     bundle = model.fit(X.rename(columns={"age": "<b>"}), y)._repr_mimebundle_()
     assert "Learned 4 prototypes of 2 classes from 80 samples" in bundle["text/html"]
@@ -180,14 +180,14 @@ def test_models_show_what_they_learned_in_notebooks(data):
 def test_rows_may_be_dicts(data):
     X, y = data
     for frame in (X, X[["age"]]):
-        model = IMKPL(n_prototypes=4, contrast=False).fit(frame, y)
+        model = IMKPL(**FOUR).fit(frame, y)
         rows = [{k: row[k] for k in reversed(row)} for row in frame[:9].to_dict("records")]
         np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(frame[:9]))
-    model = IMKPL(n_prototypes=4, contrast=False).fit(X, y)
+    model = IMKPL(**FOUR).fit(X, y)
     partial = model.predict_proba([{"age": 61}])
     whole = X[:1].assign(age=61.0, marker=np.nan, smoker=None, town=None)
     np.testing.assert_array_equal(partial, model.predict_proba(whole))
     with pytest.raises(ValueError, match="Row 1 has a value for 'agee', which is no column"):
         model.predict([{"age": 1}, {"agee": 2}])
     with pytest.raises(ValueError, match=r"fitted to columns without names.* Fit it to a data"):
-        IMKPL(n_prototypes=4, contrast=False).fit(X[["age"]].to_numpy(), y).predict([{"age": 1}])
+        IMKPL(**FOUR).fit(X[["age"]].to_numpy(), y).predict([{"age": 1}])

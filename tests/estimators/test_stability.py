@@ -17,6 +17,8 @@ from imkpl import IMKPL, ISKPL, stability
 from imkpl.estimators._evaluation import _search_regions
 from imkpl.measures import selection_stability
 
+SIX = {"n_prototypes": 6, "contrast": False}
+
 
 @pytest.fixture(scope="module")
 def frame():
@@ -27,12 +29,12 @@ def frame():
 
 @pytest.fixture(scope="module")
 def found(frame):
-    return stability(IMKPL(n_prototypes=6, contrast=False, max_kernels=4), *frame, n_repeats=4)
+    return stability(IMKPL(**SIX, max_kernels=4), *frame, n_repeats=4)
 
 
 def test_kernels_are_counted_over_refits(frame, found):
     X, y = frame
-    model = IMKPL(n_prototypes=6, contrast=False, max_kernels=4)
+    model = IMKPL(**SIX, max_kernels=4)
     # The parts are drawn from the seed alone: class by class, four fifths of each.
     rng, weights = np.random.RandomState(0), []
     for _ in range(4):
@@ -57,14 +59,12 @@ def test_a_planted_feature_is_always_chosen_and_noise_is_not():
     y = np.arange(80) % 2
     X = rng.normal(size=(80, 30))
     X[:, 3] += 4 * y
-    found = stability(IMKPL(n_prototypes=6, contrast=False, max_kernels=3), X, y, n_repeats=5)
+    found = stability(IMKPL(**SIX, max_kernels=3), X, y, n_repeats=5)
     assert next(iter(found.kernel_frequencies)) == "x3"
     assert found.kernel_frequencies["x3"] == 1
     noise = rng.permutation(y)
     with pytest.warns(UserWarning, match="No kernel tells the classes apart"):
-        shuffled = stability(
-            IMKPL(n_prototypes=6, contrast=False, max_kernels=3), X, noise, n_repeats=5
-        )
+        shuffled = stability(IMKPL(**SIX, max_kernels=3), X, noise, n_repeats=5)
     assert shuffled.kernel_index < found.kernel_index
 
 
@@ -111,18 +111,18 @@ def test_a_region_is_the_nearest_tenth_of_the_class():
 
 
 def test_the_estimator_stays_as_it_is_and_the_reference_is_its_fit(frame, found):
-    fitted = IMKPL(n_prototypes=6, contrast=False, max_kernels=4).fit(frame[0][::2], frame[1][::2])
+    fitted = IMKPL(**SIX, max_kernels=4).fit(frame[0][::2], frame[1][::2])
     before = pickle.dumps(fitted)
     again = stability(fitted, *frame, n_repeats=4)
     assert pickle.dumps(fitted) == before
     assert again.to_dict() == found.to_dict()
-    model = IMKPL(n_prototypes=6, contrast=False, max_kernels=4).fit(*frame)
+    model = IMKPL(**SIX, max_kernels=4).fit(*frame)
     assert_array_equal(found.reference.support_, model.support_)
     assert_array_equal(found.reference.kernel_weights_, model.kernel_weights_)
 
 
 def test_the_seed_draws_the_parts_and_processes_do_not_matter(frame, found):
-    model = IMKPL(n_prototypes=6, contrast=False, max_kernels=4)
+    model = IMKPL(**SIX, max_kernels=4)
     assert stability(model, *frame, n_repeats=4, n_jobs=2).to_dict() == found.to_dict()
     other = stability(model, *frame, n_repeats=4, random_state=1)
     assert other.kernel_weights != found.kernel_weights
@@ -131,7 +131,7 @@ def test_the_seed_draws_the_parts_and_processes_do_not_matter(frame, found):
 def test_a_pipeline_is_measured_as_a_whole(frame, found):
     steps = (
         StandardScaler().set_output(transform="pandas"),
-        IMKPL(n_prototypes=6, contrast=False, max_kernels=4),
+        IMKPL(**SIX, max_kernels=4),
     )
     again = stability(make_pipeline(*steps), *frame, n_repeats=4)
     # Gaussian kernels do not depend on the scale.
@@ -143,9 +143,7 @@ def test_a_pipeline_is_measured_as_a_whole(frame, found):
 
 def test_stacks_of_kernels_are_cut_on_both_sides(stacks):
     K, y = stacks
-    found = stability(
-        IMKPL("precomputed", n_prototypes=6, contrast=False, max_kernels=2), K, y, n_repeats=3
-    )
+    found = stability(IMKPL("precomputed", **SIX, max_kernels=2), K, y, n_repeats=3)
     assert found.n_kernels == 5
     assert set(found.kernel_frequencies) <= {f"kernel {i}" for i in range(5)}
 
@@ -157,7 +155,7 @@ def test_series_are_measured_in_every_form():
     index = pd.MultiIndex.from_product([range(24), range(8)])
     rows = X.transpose(0, 2, 1).reshape(-1, 2)
     long = pd.DataFrame(rows, columns=["channel 0", "channel 1"], index=index)
-    model = IMKPL("global_alignment", n_prototypes=6, contrast=False)
+    model = IMKPL("global_alignment", **SIX)
     found = stability(model, X, y, n_repeats=2)
     assert stability(model, long, y, n_repeats=2).to_dict() == found.to_dict()
     assert set(found.kernel_frequencies) <= {"channel 0", "channel 1"}
@@ -167,13 +165,13 @@ def test_tables_are_aligned_by_the_names_of_kernels(frame):
     X = frame[0].iloc[:, :3].copy()
     # Some parts have no missing cell, and so no kernel for it.
     X.iloc[0, 0] = np.nan
-    found = stability(IMKPL("per_column", n_prototypes=6, contrast=False), X, frame[1], n_repeats=6)
+    found = stability(IMKPL("per_column", **SIX), X, frame[1], n_repeats=6)
     assert found.n_kernels == 4
     assert found.kernel_frequencies.get("alcohol is missing", 0) < 1
 
 
 def test_where_all_kernels_are_always_chosen_there_is_no_index(frame):
-    found = stability(ISKPL(n_prototypes=6, contrast=False), *frame, n_repeats=2)
+    found = stability(ISKPL(**SIX), *frame, n_repeats=2)
     assert np.isnan(found.kernel_index)
     assert found.to_dict()["kernels"]["index"] is None
     assert "Kernels: every refit chooses all 13." in str(found)
@@ -197,7 +195,7 @@ def test_results_as_words_dicts_and_frames(found):
 
 def test_names_of_kernels_are_not_markup(frame):
     X = frame[0].iloc[:, :3].set_axis(["<b>", "&", "c"], axis=1)
-    shown = stability(IMKPL(n_prototypes=6, contrast=False), X, frame[1], n_repeats=2)._repr_html_()
+    shown = stability(IMKPL(**SIX), X, frame[1], n_repeats=2)._repr_html_()
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown
 

@@ -17,6 +17,8 @@ from reference.kernels import column_stack
 
 SMALL = {"sparsity": 3, "n_prototypes": 9, "contrast": False}
 
+LARGE = {"sparsity": 5, "n_prototypes": 15, "contrast": False}
+
 COLORS = np.array(["red", "green", "blue", "grey"])
 
 
@@ -58,7 +60,7 @@ def new():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return IMKPL(kernels="per_column", sparsity=5, n_prototypes=15, contrast=False).fit(*data)
+    return IMKPL(kernels="per_column", **LARGE).fit(*data)
 
 
 def plain_rows(frame):
@@ -88,9 +90,7 @@ def test_laws(estimator, data, new):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_was_planted_is_found(seed):
-    model = IMKPL(kernels="per_column", sparsity=5, n_prototypes=15, contrast=False).fit(
-        *make_frame(seed)
-    )
+    model = IMKPL(kernels="per_column", **LARGE).fit(*make_frame(seed))
     kept = {
         name
         for name, weight in zip(model.kernel_names_, model.kernel_weights_, strict=True)
@@ -203,7 +203,7 @@ def test_the_support_shows_the_cells_that_were_given(model, data):
 
 def test_explanations_show_cells_and_whether_they_are_missing(data):
     frame, y = data
-    model = IMKPL(kernels="per_column", sparsity=5, n_prototypes=15, contrast=False).fit(frame, y)
+    model = IMKPL(kernels="per_column", **LARGE).fit(frame, y)
     places = [int(np.argmax(frame["test"].isna())), int(np.argmax(frame["size"].isna()))]
     explanation = model.explain(frame.iloc[places])
     total = explanation.feature_contributions().sum(axis=1) + explanation.evidence.base_scores

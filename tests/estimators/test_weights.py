@@ -9,6 +9,8 @@ from imkpl import IMKPL, ISKPL
 
 SMALL = {"sparsity": 3, "n_prototypes": 9, "contrast": False}
 
+SIX = {"sparsity": 2, "n_prototypes": 6, "contrast": False}
+
 MODELS = [
     IMKPL(sparsity=3),
     ISKPL(**SMALL),
@@ -74,7 +76,7 @@ def test_equal_rows_of_different_classes_stay_apart(two_blobs):
 
 def test_equal_rows_have_equal_codes_and_one_of_them_is_support(two_blobs):
     X, y = two_blobs
-    model = ISKPL(sparsity=2, n_prototypes=6, contrast=False).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    model = ISKPL(**SIX).fit(np.tile(X, (2, 1)), np.tile(y, 2))
     assert_array_equal(model.codes_[:40].toarray(), model.codes_[40:].toarray())
     assert model.support_.max() < 40
 
@@ -84,10 +86,8 @@ def test_single_row_of_weight_two_is_two_samples(two_blobs):
     X, y = np.concatenate([X, [[9.0, -9.0, 0.0, 0.0]]]), np.concatenate([y, [2]])
     weight = np.ones(41)
     weight[-1] = 2
-    weighted = IMKPL(sparsity=2, n_prototypes=6, contrast=False).fit(X, y, sample_weight=weight)
-    repeated = IMKPL(sparsity=2, n_prototypes=6, contrast=False).fit(
-        np.concatenate([X, X[-1:]]), np.concatenate([y, y[-1:]])
-    )
+    weighted = IMKPL(**SIX).fit(X, y, sample_weight=weight)
+    repeated = IMKPL(**SIX).fit(np.concatenate([X, X[-1:]]), np.concatenate([y, y[-1:]]))
     assert_equal_models(weighted, repeated, X)
 
 

@@ -14,6 +14,8 @@ from reference.kernels import word_stack
 
 N_TELLING = 12
 
+THREE = {"n_prototypes": 3, "contrast": False}
+
 
 def make_documents(n_samples, seed, rate=0.5):
     """Three topics, each with four words that are more frequent in it, among 150 words."""
@@ -31,7 +33,7 @@ NEW, NEW_Y = make_documents(90, 1)
 
 @pytest.fixture(scope="module")
 def model():
-    return IMKPL(n_prototypes=3, contrast=False).fit(X, Y)
+    return IMKPL(**THREE).fit(X, Y)
 
 
 def test_topics_are_found_by_their_words(model):
@@ -42,14 +44,14 @@ def test_topics_are_found_by_their_words(model):
 
 def test_prototypes_may_be_mixes_of_many_documents():
     words, topics = make_documents(300, 2, rate=0.25)
-    many = IMKPL(n_prototypes=3, contrast=False).fit(words, topics)
-    few = IMKPL(n_prototypes=3, contrast=False, sparsity=4).fit(words, topics)
+    many = IMKPL(**THREE).fit(words, topics)
+    few = IMKPL(**THREE, sparsity=4).fit(words, topics)
     assert np.diff(few.prototypes_.indptr).max() <= 4 < np.diff(many.prototypes_.indptr).max()
 
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_array, pd.DataFrame])
 def test_every_form_gives_the_same_model(form, model):
-    other = IMKPL(n_prototypes=3, contrast=False).fit(form(X), Y)
+    other = IMKPL(**THREE).fit(form(X), Y)
     assert_array_equal(other.predict_proba(form(NEW)), model.predict_proba(NEW))
 
 
@@ -93,16 +95,12 @@ def test_an_empty_document_gets_an_answer(model):
 
 
 def test_words_of_equal_weight_and_groups_of_words():
-    assert ISKPL(n_prototypes=3, contrast=False).fit(sp.csr_array(X), Y).score(NEW, NEW_Y) > 0.5
+    assert ISKPL(**THREE).fit(sp.csr_array(X), Y).score(NEW, NEW_Y) > 0.5
     groups = {"milk": [0, 3, 6, 9], "tea": [1, 4, 7, 10], "rest": [2, 5, 8, 11, 12]}
-    topics = IMKPL(Averaged(PerWord(), groups), n_prototypes=3, contrast=False).fit(
-        sp.csr_array(X), Y
-    )
+    topics = IMKPL(Averaged(PerWord(), groups), **THREE).fit(sp.csr_array(X), Y)
     assert topics.score(NEW, NEW_Y) > 0.6
 
 
 def test_landmarks_stand_for_documents():
-    model = IMKPL(n_prototypes=3, contrast=False, solver="landmarks", n_landmarks=90).fit(
-        sp.csr_array(X), Y
-    )
+    model = IMKPL(**THREE, solver="landmarks", n_landmarks=90).fit(sp.csr_array(X), Y)
     assert model.score(NEW, NEW_Y) > 0.7

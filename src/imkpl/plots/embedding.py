@@ -17,7 +17,7 @@ from imkpl.explanations.exports import to_label
 from imkpl.kernels import resolve_bank
 from imkpl.kernels.base import take_samples
 from imkpl.kernels.normalize import normalized
-from imkpl.plots._style import (
+from imkpl.plots.displays import (
     Display,
     check_model,
     class_color,

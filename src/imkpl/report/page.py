@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from imkpl._writing import check_target, write_file
 from imkpl.explanations.show import show_cell
-from imkpl.plots._style import COLORS, shorten
+from imkpl.plots.displays import COLORS, shorten
 from imkpl.report.summarize import HOW_DECIDED, summarize
 
 # Features of a prototype, curves, and classes of a distribution that are drawn.
