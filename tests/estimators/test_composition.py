@@ -127,10 +127,3 @@ def test_sample_weight_is_routed_through_a_pipeline(kind, wine):
     found = pipe[-1].temperature_, pipe[-1].history_["total"][-1]
     assert found == (direct.temperature_, direct.history_["total"][-1])
     assert found != (plain.temperature_, plain.history_["total"][-1])
-
-
-@pytest.mark.usefixtures("routing")
-def test_sample_weight_without_a_request_is_refused(wine):
-    pipe = make_pipeline(IMKPL(**SMALL))
-    with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
-        pipe.fit(wine.X, wine.y, sample_weight=np.ones(len(wine.y)))

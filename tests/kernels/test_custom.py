@@ -107,14 +107,6 @@ def test_equal_names_are_numbered_and_kept():
     assert names_of(KernelStack([cube, FunctionKernel(cube, "third")])) == ["cube", "third"]
 
 
-def test_zero_weight_kernels_are_never_called():
-    def fail(X, Y):
-        raise AssertionError
-
-    X, _ = make_data()
-    assert KernelStack(["linear", fail]).on(X).combine([1.0, 0.0]).shape == (31, 31)
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [

@@ -129,16 +129,6 @@ def test_names():
     assert names == ["a (width x2)", "b (width x0.5)"]
 
 
-def test_zero_weight_kernels_are_never_evaluated():
-    X, _ = make_data()
-    broken = X.copy()
-    broken[:, 3] = np.nan
-    weights = np.ones(7)
-    weights[3] = 0
-    kernels = replace(PerFeatureGaussian().on(X), samples=broken)
-    assert np.isfinite(kernels.combine(weights)).all()
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [

@@ -38,26 +38,6 @@ def chosen_kernels(problem):
     return set(problem.kernel_indices.tolist())
 
 
-@pytest.mark.parametrize("max_kernels", [1, 2, 3, 5, 40])
-def test_starts_keep_at_most_max_kernels(rng, max_kernels):
-    problem, _, weights = make_problem(*planted(rng), max_kernels=max_kernels)
-    assert weights.size == problem.kernels.n_kernels == problem.kernel_indices.size
-    assert weights.size <= min(max_kernels, 11)
-    assert weights.min() > 0
-    assert weights.sum() == pytest.approx(1.0)
-
-
-def test_informative_features_are_preferred_to_noise():
-    for seed in range(5):
-        problem, _, weights = make_problem(
-            *planted(np.random.default_rng(seed)), max_kernels=3, n_neighbors=4
-        )
-        assert chosen_kernels(problem) <= {0, 1, 2}
-        problem, _, weights = make_problem(*planted(np.random.default_rng(seed)), n_neighbors=4)
-        useful = np.isin(problem.kernel_indices, [0, 1, 2])
-        assert weights[useful].sum() > 0.6
-
-
 def test_margins_do_not_spend_kernels_on_copies():
     for seed in range(5):
         # Enough samples that the ridge does not spread the weight over both copies.

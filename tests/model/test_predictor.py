@@ -1,26 +1,21 @@
 """Codes, and the predictor that uses them."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
-from imkpl.kernels import PerFeatureGaussian
+from imkpl import IMKPL
 from imkpl.model import predictor as module
 from imkpl.model.predictor import (
     FORBIDDEN,
-    Compared,
     Encoder,
-    Predictor,
     encode_labelled,
-    squared_residuals,
 )
 from imkpl.model.updates import update_codes
-from imkpl.model.votes import Votes
-from model.problems import laws, make_case, seeds, sparse_rows
-
-# Codes
+from model.problems import laws, make_case, seeds
 
 
 def make_vectors(seed, n_samples=8, n_prototypes=6, n_dimensions=4, n_classes=3, sparsity=2):
@@ -34,13 +29,20 @@ def make_vectors(seed, n_samples=8, n_prototypes=6, n_dimensions=4, n_classes=3,
     return samples, atoms, Encoder(atoms @ atoms.T, shares, sparsity)
 
 
-def distances(samples, atoms, codes):
-    return np.sum((samples - codes @ atoms) ** 2, axis=1)
-
-
-def test_a_prototype_belongs_to_the_class_that_holds_most_of_it():
-    encoder = Encoder(np.eye(3), np.array([[0.1, 0.9], [2.0, 1.0], [0.5, 0.5]]), 1)
-    assert encoder.classes.tolist() == [1, 0, 0]
+@laws
+@given(seeds)
+def test_codes_without_a_limit_are_the_nearest_mixes(seed):
+    samples, atoms, encoder = make_vectors(seed, n_dimensions=7, sparsity=6)
+    codes = encoder.encode(samples @ atoms.T).toarray()
+    found = np.sum((samples - codes @ atoms) ** 2, axis=1)
+    for i, x in enumerate(samples):
+        best = 1.0
+        for size in range(1, 7):
+            for chosen in combinations(range(6), size):
+                amounts = np.linalg.lstsq(atoms[list(chosen)].T, x, rcond=None)[0]
+                if (amounts >= 0).all():
+                    best = min(best, np.sum((x - amounts @ atoms[list(chosen)]) ** 2))
+        assert found[i] == pytest.approx(best, abs=1e-9)
 
 
 def test_a_sample_unlike_all_prototypes_has_an_empty_code():
@@ -56,31 +58,6 @@ def test_forbidden_prototypes_are_never_chosen(seed):
     is_forbidden = np.random.default_rng(seed).random(similarities.shape) < 0.4
     similarities[is_forbidden] = FORBIDDEN
     assert not encoder.encode(similarities).toarray()[is_forbidden].any()
-
-
-@laws
-@given(seeds)
-def test_shares_sum_to_one_and_are_equal_for_an_empty_code(seed):
-    rng = np.random.default_rng(seed)
-    _, _, encoder = make_vectors(seed)
-    codes = sparse_rows(rng, 7, 6, 3)
-    dense = codes.toarray()
-    found = encoder.shares(codes)
-    assert_allclose(found.sum(axis=1), 1.0)
-    for row, share in zip(dense, found, strict=True):
-        amounts = [sum(row[t] * encoder.class_shares[t, q] for t in range(6)) for q in range(3)]
-        expected = [a / sum(amounts) for a in amounts] if row.any() else [1 / 3] * 3
-        assert_allclose(share, expected)
-
-
-@laws
-@given(seeds)
-def test_residuals_are_squared_distances(seed):
-    samples, atoms, encoder = make_vectors(seed)
-    codes = sparse_rows(np.random.default_rng(seed), 8, 6, 3)
-    found = squared_residuals(codes, samples @ atoms.T, encoder.gram)
-    assert found.shape == (8,)
-    assert_allclose(found, distances(samples, atoms, codes.toarray()), atol=1e-12)
 
 
 @pytest.mark.parametrize("code_sparsity", [1, 3])
@@ -102,76 +79,15 @@ def test_labelled_codes_are_those_of_the_update(code_sparsity):
     assert_allclose(found.toarray(), expected, atol=1e-10)
 
 
-# The predictor
-
-
-def make_predictor(decision, seed=0, n_support=9, n_prototypes=5):
-    """A predictor that reads columns 1, 2 and 4 of six, and what it compares by the definition."""
-    rng = np.random.default_rng(seed)
-    weights = np.array([0.2, 0.5, 0.3])
-    kernels = PerFeatureGaussian().on(rng.standard_normal((n_support, 6))).select([1, 2, 4])
-    mixes = sparse_rows(rng, n_prototypes, n_support, 3, at_least=1).toarray()
-    K = kernels.combine(weights)
-    mixes /= np.sqrt(np.einsum("is,st,it->i", mixes, K, mixes))[:, None]
-    shares = mixes @ np.eye(3)[np.arange(n_support) % 3]
-    encoder = Encoder(mixes @ K @ mixes.T, shares, 2)
-    votes = Votes(np.array([0, 0, 1, 1, 2]), rng.uniform(0, 0.1, n_prototypes), 12.0)
-    is_vote = decision == "votes"
-    contrasts = is_vote * sparse_rows(rng, n_prototypes, n_support, 4)
-    predictor = Predictor(
-        kernels=kernels.narrowed(),
-        weights=weights,
-        rows=np.arange(n_support),
-        mixes=sp.csr_array(mixes),
-        contrasts=sp.csr_array(contrasts),
-        encoder=encoder,
-        votes=votes if is_vote else None,
-    )
-    new = rng.standard_normal((11, 6))
-    kernel = kernels.cross(new).combine(weights)
-    similarities = kernel @ mixes.T
-    resemblances = similarities - kernel @ contrasts.toarray().T
-    return predictor, new, Compared(similarities, resemblances, 1 - kernel.max(axis=1))
-
-
-@pytest.mark.parametrize("n_rows", [1, 5, 11])
 @pytest.mark.parametrize("decision", ["votes", "share"])
-def test_blocks_do_not_matter(monkeypatch, decision, n_rows):
-    predictor, X, _ = make_predictor(decision)
+def test_blocks_do_not_matter(monkeypatch, decision, two_blobs):
+    X, y = two_blobs
+    predictor = IMKPL(n_prototypes=5, contrast=True, decision=decision).fit(X, y).predictor_
     whole = predictor.encode(X)
-    monkeypatch.setattr(module, "BLOCK_ROWS", n_rows)
-    parts = predictor.encode(X)
-    assert_allclose(parts.codes.toarray(), whole.codes.toarray(), atol=1e-14)
-    assert_allclose(parts.scores, whole.scores, atol=1e-14)
-    assert_allclose(parts.errors, whole.errors, atol=1e-14)
-    assert parts.codes.shape == (11, 5)
-    assert_array_equal(predictor.decide(X), parts.scores)
-
-
-@pytest.mark.parametrize("decision", ["votes", "share"])
-def test_samples_are_compared_in_the_columns_of_the_kernels_only(decision):
-    predictor, X, expected = make_predictor(decision)
-    assert predictor.kernels.input_columns.tolist() == [1, 2, 4]
-    unread = X.copy()
-    unread[:, [0, 3, 5]] = np.nan
-    for samples in (X, unread):
-        found = predictor.compare(samples)
-        assert_allclose(found.similarities, expected.similarities, atol=1e-12)
-        assert_allclose(found.resemblances, expected.resemblances, atol=1e-12)
-
-
-@pytest.mark.parametrize("decision", ["votes", "share"])
-def test_resemblances_vote_and_similarities_make_the_codes(decision):
-    predictor, X, (similarities, resemblances, _) = make_predictor(decision)
-    found, codes = predictor.encode(X), predictor.encoder.encode(similarities)
-    assert_allclose(found.codes.toarray(), codes.toarray(), atol=1e-10)
-    is_vote = decision == "votes"
-    expected = predictor.votes.scores(resemblances) if is_vote else predictor.encoder.shares(codes)
-    assert_allclose(found.scores, expected, atol=1e-10)
-    errors = squared_residuals(codes, similarities, predictor.encoder.gram)
-    assert_allclose(found.errors, errors, atol=1e-10)
-    # A prototype itself is rebuilt without error, and what is unlike all of them not at all.
-    for known, error in ((predictor.encoder.gram, 0.0), (np.zeros((2, 5)), 1.0)):
-        assert_allclose(
-            predictor.encode_compared(Compared(known, known, known[:, 0])).errors, error, atol=1e-10
-        )
+    for n_rows in (1, 7, 40):
+        monkeypatch.setattr(module, "BLOCK_ROWS", n_rows)
+        parts = predictor.encode(X)
+        assert_allclose(parts.codes.toarray(), whole.codes.toarray(), atol=1e-14)
+        assert_allclose(parts.scores, whole.scores, atol=1e-14)
+        assert_allclose(parts.errors, whole.errors, atol=1e-14)
+        assert_array_equal(predictor.decide(X), parts.scores)

@@ -23,8 +23,7 @@ from imkpl.model.size import (
     judge,
     split,
 )
-from imkpl.model.voters import count_votes
-from model.problems import laws, make_data, make_random_case, pose, seeds, with_settings
+from model.problems import laws, make_data, pose, seeds, with_settings
 
 
 def make_even(seed=0, contrast=None, **settings):
@@ -201,13 +200,3 @@ def test_without_folds_there_are_no_contrasts_unless_asked_for():
 
 
 # Sharpness and votes of a state
-
-
-def test_a_state_decides_by_its_strengths():
-    case = make_random_case(4, n_prototypes=6, sharpness=7.0)
-    problem, state = case.problem, case.state
-    votes = count_votes(problem, state)
-    assert votes.sharpness == 7.0
-    assert votes.bonuses.min() == 0.0
-    assert_array_equal(votes.classes, problem.prototype_classes(state))
-    assert_allclose(np.diff(7.0 * votes.bonuses), np.diff(state.log_strengths))
