@@ -8,8 +8,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import train_test_split
 from sklearn.utils import indexable
@@ -237,27 +235,6 @@ def test_the_data_of_the_caller_is_not_touched(rng, form):
     assert X.flags.writeable
     X[:] = 0
     np.testing.assert_array_equal(series.to_padded(), before)
-
-
-@settings(deadline=None, max_examples=25)
-@given(
-    st.integers(1, 4),
-    st.lists(st.integers(1, 6), min_size=1, max_size=5),
-    st.integers(0, 2**32 - 1),
-    st.floats(0, 0.5),
-)
-def test_a_padded_array_and_the_list_of_its_series_are_the_same(n_channels, lengths, seed, missing):
-    rng = np.random.default_rng(seed)
-    X = np.full((len(lengths), n_channels, max(lengths)), np.nan)
-    for index, length in enumerate(lengths):
-        one = rng.standard_normal((n_channels, length))
-        # The first and the last step are observed, so that no series ends early or is empty.
-        one[:, 1:-1][rng.random(one[:, 1:-1].shape) < missing] = np.nan
-        X[index, :, :length] = one
-    series = read_series(X)
-    assert series.lengths.tolist() == lengths
-    assert read_series(list(X)) == series
-    np.testing.assert_array_equal(series.to_padded(), X)
 
 
 def test_pandas_is_not_imported_for_arrays():

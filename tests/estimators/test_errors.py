@@ -187,15 +187,6 @@ def test_class_weights_that_are_not_positive(weight, iris):
 
 
 @KINDS
-def test_wrong_number_of_features(kind, iris):
-    model = kind(**SMALL).fit(iris.X, iris.y)
-    sentence = f"X has 3 features, but {kind.__name__} is expecting 4 features"
-    for method in ("predict", "predict_proba", "transform", "reconstruction_error"):
-        with pytest.raises(ValueError, match=sentence):
-            getattr(model, method)(iris.X[:, :3])
-
-
-@KINDS
 @pytest.mark.parametrize(
     "method",
     ["predict", "predict_proba", "decision_function", "transform", "reconstruction_error"],

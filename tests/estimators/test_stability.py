@@ -77,20 +77,6 @@ def test_prototypes_of_crowded_places_are_found_again():
     assert found.prototype_index > 0.5
 
 
-def test_random_samples_find_regions_as_often_as_the_control_says():
-    rng = np.random.default_rng(0)
-    labels = np.repeat([0, 1], [23, 40])
-    # Equal similarities widen a region.
-    similarities, owners = rng.random((63, 3)).round(1), np.array([0, 1, 1])
-    draws = []
-    for _ in range(4000):
-        chosen = np.concatenate([rng.permutation(23)[:2], 23 + rng.permutation(40)[:3]])
-        draws.append(_search_regions(similarities, labels, owners, chosen))
-    found, by_chance = np.mean(draws, axis=0)
-    assert found == pytest.approx(by_chance, abs=0.03)
-    assert np.ptp([one[1] for one in draws], axis=0).max() == 0
-
-
 def test_a_region_is_the_nearest_tenth_of_the_class():
     labels = np.repeat([0, 1], 20)
     similarities = np.concatenate([np.arange(20), 100 + np.arange(20)])[:, np.newaxis] / 200

@@ -33,10 +33,6 @@ def test_banks_hold_parameters_only(bank):
     assert bank.__dataclass_params__.frozen
 
 
-def test_the_exported_banks_are_found():
-    assert len(BANKS) == 7
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Powers(SampleKernels):
     """Powers of products of numbers, with nothing but what must be written."""

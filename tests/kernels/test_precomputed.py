@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank, check_kernels
-from imkpl.kernels import GlobalAlignment, PerFeatureGaussian, Precomputed, normalize_stack
+from imkpl.kernels import GlobalAlignment, Precomputed, normalize_stack
 from imkpl.kernels.custom import StackKernels
 from imkpl.kernels.forms import Form
 from imkpl.kernels.normalize import Tabulated, divide_by_variance
@@ -56,15 +56,6 @@ def test_the_stack_is_neither_copied_nor_kept():
     assert_array_equal(kept.cross(new).evaluate(1), new[:, [4, 9, 2], 1])
     with pytest.raises(ValueError, match="were not kept"):
         kept.evaluate(0)
-
-
-def test_functions_of_samples_get_all_their_similarities():
-    stack = make_stack()
-    kernels = Precomputed().on(stack).take([4, 9, 2, 7])
-    found = kernels.map_samples(lambda part: kernels.cross(part).evaluate(0), np.array([2, 1]), 1)
-    assert [block.tolist() for block, _ in found] == [[0], [1]]
-    rows = np.concatenate([values for _, values in found])
-    assert_array_equal(rows, stack[np.ix_([2, 9], [4, 9, 2, 7])][:, :, 0])
 
 
 def test_the_number_of_kernels_is_part_of_the_form():
@@ -134,11 +125,6 @@ def test_laws_of_tables(series):
     assert_array_equal(stack_of(table), stack_of(kernels))
     assert table.kernel_names() == kernels.kernel_names()
     assert table.most_kernels == kernels.most_kernels
-
-
-def test_cheap_kernels_are_left_as_they_are(two_blobs):
-    kernels = PerFeatureGaussian().on(two_blobs[0])
-    assert kernels.tabulated() is kernels
 
 
 def test_wrappers_pass_tables_on(series):

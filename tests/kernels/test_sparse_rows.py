@@ -138,19 +138,6 @@ def test_mixes_equal_rows_written_out(seed, n, width):
         assert_allclose(route(kernels, rows, weights, mixes), expected, rtol=0, atol=bound)
 
 
-@settings(max_examples=25, deadline=None)
-@given(seed=seeds, n=st.integers(1, 40), width=widths)
-def test_listed_pairs_equal_the_dense_contraction(seed, n, width):
-    X, rng = make_features(seed, n), np.random.default_rng(seed)
-    kernels = make_kernels(X, width)
-    rows, columns = rng.integers(0, n, (2, 50))
-    values = rng.standard_normal(50)
-    M = sp.coo_array((values, (rows, columns)), shape=(n, n)).toarray()
-    found = kernels.contract_pairs(values, rows, columns)
-    assert_allclose(found, kernels.contract(M), rtol=0, atol=1e-12)
-    assert_allclose(found, Kernels.contract_pairs(kernels, values, rows, columns), atol=1e-12)
-
-
 @pytest.mark.parametrize("tolerance", [0.3, 1e-3, 1e-6, 1e-10, 1e-13])
 def test_every_entry_of_the_factored_kernel_is_within_the_bound(tolerance):
     grid = choose_grid(tolerance)

@@ -13,7 +13,6 @@ from imkpl import IMKPL
 from imkpl.kernels import Averaged, GlobalAlignment, KernelStack, PerFeatureGaussian
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.scale import DaskBank
-from imkpl.scale.dask import DaskKernels
 from imkpl.series import SeriesSet
 from reference.alignment import alignment_stack
 from reference.kernels import per_feature_stack
@@ -76,13 +75,6 @@ def test_alignments_are_computed_by_blocks_of_pairs(local_client, rng):
     averaged = Averaged(inner, {"both": [0, 1]})
     found = DaskBank(averaged, n_blocks=3, least_values=0).on(X).tabulated()
     assert_allclose(found.combine([1.0]), averaged.on(X).combine([1.0]), rtol=1e-6)
-
-
-def test_kernels_around_others_stay_on_the_cluster(local_client, rng):
-    bank = DaskBank(KernelStack(["linear"]), n_blocks=2, least_values=0)
-    kernels = bank.on(rng.standard_normal((5, 2)))
-    assert kernels.tabulated() is kernels
-    assert not isinstance(kernels.local(), DaskKernels)
 
 
 def test_a_fit_with_the_bank_is_the_fit_without(local_client, two_blobs, assert_same_model):
