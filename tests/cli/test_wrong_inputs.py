@@ -209,14 +209,6 @@ def test_stopping_leaves_no_files(shell, data, tmp_path, monkeypatch):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_stopping_while_writing_leaves_no_files(shell, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "replace", raising(KeyboardInterrupt()))
-    out = tmp_path / "p.csv"
-    result = shell("predict", folder / "a.imkpl", folder / "wine.csv", "--out", out)
-    assert result.exit_code == 130
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("step", "turn"),
     [
