@@ -40,7 +40,7 @@ def test_private_parts_of_scikit_learn_have_one_home():
     ("modules", "packages"),
     [
         ("imkpl", "sklearn numba"),
-        ("imkpl.plots, imkpl.report, imkpl.scale.dask", "numba matplotlib dask distributed jinja2"),
+        ("imkpl.plots, imkpl.report, imkpl.scale", "numba matplotlib dask distributed jinja2"),
         ("imkpl.kernels, imkpl.model.alternate, imkpl.explanations", "sklearn numba pandas"),
     ],
 )

@@ -31,12 +31,13 @@ def check_nonnegative(values: FloatArray, name: str) -> None:
         )
 
 
-def as_index(key: Any) -> Any:
-    """A slice as it is, lists and masks as an array; an empty list selects nothing."""
+def find_places(key: Any, size: int) -> Any:
+    """Which of so many places an index selects; NumPy raises for places that there are not."""
     if isinstance(key, slice):
-        return key
+        return np.arange(size)[key]
     array = np.asarray(key)
-    return array if array.size else array.astype(np.intp)
+    # An empty list selects nothing.
+    return np.arange(size)[array if array.size else array.astype(np.intp)]
 
 
 def shorten(text: str, longest: int = LONGEST_QUOTE) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._checks import LARGEST, as_index, quote
+from imkpl._checks import LARGEST, find_places, quote
 from imkpl._typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class SeriesSet:
         SeriesSet
             All series with these channels and their names.
         """
-        chosen = np.atleast_1d(np.arange(self.n_channels)[as_index(indices)])
+        chosen = np.atleast_1d(find_places(indices, self.n_channels))
         names = self.channel_names
         kept = None if names is None else tuple(names[i] for i in chosen)
         return SeriesSet(self.values[chosen], self.starts, kept)
@@ -189,8 +189,7 @@ class SeriesSet:
         if isinstance(key, int | np.integer):
             first = range(len(self))[int(key)]
             return self.values[:, self.starts[first] : self.starts[first + 1]]
-        # NumPy raises for indices outside the set and for masks of another length.
-        chosen = np.arange(len(self))[as_index(key)]
+        chosen = find_places(key, len(self))
         if chosen.ndim != 1:
             raise IndexError(
                 f"The index of a SeriesSet has {chosen.ndim} dimensions, expected one. Pass an "

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from imkpl._checks import LARGEST, as_index, quote
+from imkpl._checks import LARGEST, find_places, quote
 from imkpl._typing import FloatArray
 
 __all__ = ["Column", "Table", "read_table"]
@@ -160,9 +160,7 @@ class Table:
 
     def __getitem__(self, key: Any) -> Table:
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
-        # NumPy raises for indices outside the table.
-        chosen_rows = np.arange(self.shape[0])[as_index(rows)]
-        chosen_columns = np.arange(self.shape[1])[as_index(columns)]
+        chosen_rows, chosen_columns = map(find_places, (rows, columns), self.shape)
         if chosen_rows.ndim != 1 or chosen_columns.ndim != 1:
             raise IndexError(
                 "Rows and columns of a Table are selected by lists, slices or masks, not by single "

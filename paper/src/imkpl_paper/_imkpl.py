@@ -4,9 +4,15 @@ from imkpl._json import to_json
 from imkpl._progress import Progress, announce, listening, write_line
 from imkpl._threads import limited_threads
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.estimators._compat import Interval, StrOptions, fit_context, wants_data_frame
+from imkpl.estimators._compat import (
+    INPUT_ATTRIBUTES,
+    FitMonitor,
+    Interval,
+    StrOptions,
+    fit_context,
+    wants_data_frame,
+)
 from imkpl.estimators._input import choose_bank
-from imkpl.estimators._monitor import INPUT_ATTRIBUTES, FitMonitor
 from imkpl.estimators._training import TrainingData, read_training
 from imkpl.kernels.normalize import normalized
 from imkpl.kernels.sources import map_in_order

@@ -28,6 +28,7 @@ from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
+    FitMonitor,
     Interval,
     StrOptions,
     fit_context,
@@ -43,7 +44,6 @@ from imkpl.estimators._input import (
     row_labels,
 )
 from imkpl.estimators._kernels import learn_kernels
-from imkpl.estimators._monitor import FitMonitor
 from imkpl.estimators._training import Constraints, TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
@@ -62,11 +62,6 @@ from imkpl.model.voters import update_voters
 MOST_NAMED = 5
 # Channels whose weights are named.
 MOST_WEIGHED = 12
-
-
-def fold_seed(random_state: Any) -> int:
-    """The seed of the folds; None is 0."""
-    return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
 class BasePrototypeClassifier(
@@ -206,7 +201,7 @@ class BasePrototypeClassifier(
         settings = self._settings
         with FitMonitor(self) as monitor, threads:
             data = self._read_training(X, y, **metadata)
-            monitor.begin(data.given, metadata)
+            monitor.begin(data.given.samples, data.given.y, metadata)
             bound, choice, evidence = learn_kernels(
                 data,
                 settings,
@@ -219,7 +214,9 @@ class BasePrototypeClassifier(
             problem, weights = choice.choose(settings.max_kernels, bound.kernels.most_kernels)
             size = bound.data.count_prototypes(self.n_prototypes, self.sparsity, self.decision)
             announce(monitor.name, "choosing the number of prototypes")
-            pool, seed = choice.pool(settings.max_kernels), fold_seed(self.random_state)
+            pool, seed = choice.pool(settings.max_kernels), 0
+            if self.random_state is not None:
+                seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             size, ridge = choose_size(pool, weights.size, choice.ranked, size, seed)
             announce(monitor.name, f"covering the classes with {size} prototypes")
             problem = replace(problem, ridge=ridge)

@@ -57,7 +57,7 @@ def describe_fit(
     order, classes = np.argsort(predictor.rows), data.classes
     shares = predictor.encoder.class_shares
     codes = data.expand_codes(state.codes)
-    if bound.whole is not None and bound.whole.data.n_samples <= MAX_CODED:
+    if bound.whole is not None and bound.whole.data.labels.size <= MAX_CODED:
         codes = bound.whole.data.expand_codes(code_everyone(bound, predictor, problem, state))
     support, channels = predictor.rows[order], bound.channels
     return {

@@ -148,7 +148,7 @@ def in_memory(values: Any) -> Any:
     """Labels, weights or names; those of a Dask collection are fetched."""
     if not is_partitioned(values):
         return values
-    from imkpl.scale.dask import fetch_values
+    from imkpl.scale import fetch_values
 
     return fetch_values(values)
 
@@ -161,7 +161,7 @@ def read_partitions(bank: BaseKernelBank, X: Any, form: Form) -> tuple[Any, Form
             "collections hold such rows, expected an array or a list for these kernels. Pass "
             "X.compute(), or use kernels='per_feature_gaussian'."
         )
-    from imkpl.scale.dask import read_dask
+    from imkpl.scale import read_dask
 
     samples = read_dask(X)
     return samples, form.learn(samples.shape[1], getattr(X, "columns", None))
@@ -186,7 +186,7 @@ def by_partition(method: Method) -> Method:
         check_is_fitted(self)
         if self._predictor.kernels.input_kind not in ("vectors", "columns"):
             refuse_partitions(X, f"{method.__name__} with kernels that do not read vectors")
-        from imkpl.scale.dask import answer_lazily, example_of
+        from imkpl.scale import answer_lazily, example_of
 
         # The number and the names of features are checked now, not when the answer is computed.
         validate_data(self, example_of(X), dtype=np.float64, reset=False)

@@ -54,7 +54,7 @@ class BoundData:
     def compare(self, settings: Settings) -> KernelChoice:
         """The kernels after their comparison with permutations; costly ones are computed once."""
         data, limits, kernels = self.data, self.limits, self.kernels
-        form, n_samples = data.given.form, data.n_samples
+        form, n_samples = data.given.form, data.labels.size
         announce(form.owner, f"weighing {kernels.n_kernels} kernels on {n_samples} samples")
         indices: IntArray = np.arange(kernels.n_kernels)
         if limits is not None:
@@ -115,8 +115,8 @@ def weigh_channels(
     """
     given = data.given
     n_samples = count_screening(data)
-    is_many = data.n_samples > SCREENED_SAMPLES * n_samples
-    part = take_some(data, n_samples) if is_many else np.arange(data.n_samples)
+    is_many = data.labels.size > SCREENED_SAMPLES * n_samples
+    part = take_some(data, n_samples) if is_many else np.arange(data.labels.size)
     rows, weight = data.rows[part], data.sample_weight[part]
     kernels = each.on_rows(given.samples, rows, weight)
     # A limit on kernels is not one on channels.
@@ -133,9 +133,9 @@ def weigh_channels(
 
 def take_some(data: TrainingData, n_samples: int) -> IntArray:
     """About this number of samples, in the proportions of the classes."""
-    order = np.random.default_rng(0).permutation(data.n_samples)
+    order = np.random.default_rng(0).permutation(data.labels.size)
     by_class = [order[data.labels[order] == label] for label in range(data.classes.size)]
-    share = n_samples / data.n_samples
+    share = n_samples / data.labels.size
     parts = [some[: max(SCREENING_PER_CLASS, round(share * some.size))] for some in by_class]
     return np.sort(np.concatenate(parts))
 
@@ -159,7 +159,7 @@ def learn_kernels(
     whole = bind_kernels(data, settings, constraints, in_blocks=n_drawn is not None)
     if n_drawn is None:
         if whole.kernels.n_far_values:
-            whole = replace(whole, kernels=whole.kernels.take(np.arange(data.n_samples)))
+            whole = replace(whole, kernels=whole.kernels.take(np.arange(data.labels.size)))
         return whole, *screen_and_compare(whole, settings)
     source = check_random_state(0 if random_state is None else random_state)
     seed = int(source.randint(2**31 - 1))
@@ -184,7 +184,7 @@ def screen_and_compare(bound: BoundData, settings: Settings) -> tuple[KernelChoi
         n_kernels = kernels.n_kernels if limits is None else limits.allowed.size
         n_kept = SCREENED_KERNELS * max(kernels.most_kernels, settings.max_kernels or 0)
         n_samples = count_screening(data)
-        if n_kernels > n_kept and data.n_samples > SCREENED_SAMPLES * n_samples:
+        if n_kernels > n_kept and data.labels.size > SCREENED_SAMPLES * n_samples:
             announce(data.given.form.owner, f"screening {n_kernels} kernels on {n_samples} samples")
             screening = bound.take(take_some(data, n_samples)).compare(settings)
             evidence[screening.problem.kernel_indices] = screening.evidence.shares
@@ -210,7 +210,7 @@ def count_landmarks(data: TrainingData, solver: str, n_landmarks: int | None) ->
     Samples on a cluster are always learned from landmarks. Where there are no more samples than
     landmarks, all are gathered.
     """
-    n_samples, n_classes, samples = data.n_samples, data.classes.size, data.given.samples
+    n_samples, n_classes, samples = data.labels.size, data.classes.size, data.given.samples
     if isinstance(samples, BlockSamples):
         if solver == "exact":
             raise ValueError(
@@ -243,7 +243,7 @@ def keep_landmarks(
     data, kernels, is_wanted = bound.data, bound.kernels, None
     if data.is_eligible is not None:
         places = np.flatnonzero(data.is_eligible)
-        is_wanted = np.zeros(data.n_samples, dtype=bool)
+        is_wanted = np.zeros(data.labels.size, dtype=bool)
         is_wanted[places[np.unique(data.labels[places], return_index=True)[1]]] = True
     used = None if bound.limits is None else bound.limits.allowed
     used = used if kernel_weights is None else np.flatnonzero(kernel_weights)

@@ -72,11 +72,6 @@ class TrainingData:
     is_eligible: BoolArray | None = None  # (n_samples,)
 
     @property
-    def n_samples(self) -> int:
-        """The number of samples that are learned from."""
-        return int(self.labels.size)
-
-    @property
     def unnamed_labels(self) -> IntArray:
         """The labels with classes numbered as they occur, whatever they are called."""
         _, first, labels = np.unique(self.labels, return_index=True, return_inverse=True)
@@ -84,7 +79,7 @@ class TrainingData:
 
     def take(self, samples: IntArray) -> TrainingData:
         """Some of the samples, in the same rows given; others have no group."""
-        places = np.full(self.n_samples + 1, -1)
+        places = np.full(self.labels.size + 1, -1)
         places[samples] = np.arange(samples.size)
         return replace(
             self,
@@ -128,7 +123,7 @@ class TrainingData:
                 f"n_prototypes={n_prototypes}, expected at least one for each of the "
                 f"{n_classes} classes. Raise it, or leave it out."
             )
-        return int(min(n_prototypes, self.n_samples))
+        return int(min(n_prototypes, self.labels.size))
 
 
 def read_training(

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from imkpl._checks import as_index, require
+from imkpl._checks import find_places, require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.forms import Form, Groups, find_ranges
 from imkpl.kernels.sources import Found, as_slice
@@ -294,7 +294,7 @@ class Kernels(ABC):
 
     def select(self, indices: ArrayLike) -> Self:
         """The listed kernels, in that order, on the same samples."""
-        chosen, selected = find_indices(indices, self.n_kernels), {}
+        chosen, selected = np.atleast_1d(find_places(indices, self.n_kernels)), {}
         for name in self.per_kernel:
             entries = getattr(self, name)
             is_array = isinstance(entries, np.ndarray)
@@ -605,12 +605,7 @@ class WrappedKernels(Kernels):
         return replace(self, kernels=kernels)
 
     def select(self, indices: ArrayLike) -> Self:
-        return super().select(indices).around(self.kernels.select(indices))
-
-
-def find_indices(indices: ArrayLike, n_kernels: int) -> IntArray:
-    """The places of the listed kernels; those that are not there raise an IndexError."""
-    return np.atleast_1d(np.arange(n_kernels)[as_index(indices)])
+        return replace(super().select(indices), kernels=self.kernels.select(indices))
 
 
 def count_samples(X: Any) -> int:
@@ -681,7 +676,7 @@ def check_pairs(
 ) -> tuple[IntArray, IntArray]:
     """Two lists of samples, of one length; where pairs have values, as many of these."""
     # Compiled loops do not check bounds, but an index of an array does.
-    left, right = (np.arange(n_samples)[as_index(part)] for part in (rows, columns))
+    left, right = (find_places(part, n_samples) for part in (rows, columns))
     shapes = [left.shape, right.shape, *([] if values is None else [np.shape(values)])]
     if left.ndim != 1 or len(set(shapes)) > 1:
         raise ValueError(

@@ -126,14 +126,12 @@ def validate_numbers(X: Any, form: Form, **options: Any) -> tuple[Any, Form]:
 
 
 def read_few(X: Any, form: Form) -> FloatArray | None:
-    """The numbers of few samples with nothing to check any more, else None.
+    """The numbers of few new samples with nothing to check any more, else None.
 
     scikit-learn's checks take longer than the prediction of a few rows. What they would refuse,
     warn of or convert is left to them.
     """
     names = form.names
-    if form.n_features is None:
-        return None
     if type(X).__module__.split(".")[0] in ("pandas", "polars") and names is not None:
         is_frame = hasattr(X, "to_numpy") and hasattr(X, "columns")
         if not is_frame or math.prod(X.shape) > FEW_CELLS or list(X.columns) != names.tolist():

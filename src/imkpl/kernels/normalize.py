@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from imkpl._checks import require
+from imkpl._checks import find_places, require
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
@@ -20,7 +20,6 @@ from imkpl.kernels.base import (
     WrappedKernels,
     check_pairs,
     check_sample_weight,
-    find_indices,
     inside,
 )
 from imkpl.kernels.forms import Form
@@ -309,7 +308,7 @@ class AveragedKernels(LinearKernels):
         return np.asarray(self.kernels.pairs(rows, columns) @ self.shares.T, dtype=dtype)
 
     def select(self, indices: ArrayLike) -> Self:
-        chosen = find_indices(indices, self.n_kernels)
+        chosen = np.atleast_1d(find_places(indices, self.n_kernels))
         shares = self.shares[chosen]
         used = np.unique(shares.indices)
         return replace(
@@ -392,7 +391,7 @@ class Tabulated(Kernels):
         rows, columns = check_pairs(rows, columns, self.n_samples)
         out = np.ones((rows.size, self.n_kernels), dtype=dtype)
         differ = np.flatnonzero(rows != columns)
-        places = find_places(rows[differ], columns[differ])
+        places = packed_places(rows[differ], columns[differ])
         for place, kernel in enumerate(self.kernels):
             out[differ, place] = self.table[kernel, places]
         return out
@@ -400,7 +399,7 @@ class Tabulated(Kernels):
     def take(self, rows: ArrayLike) -> Self:
         chosen = np.asarray(rows, dtype=np.intp)
         left, right = (chosen[places] for places in np.tril_indices(chosen.size, -1))
-        values = self.table[:, find_places(left, right)]
+        values = self.table[:, packed_places(left, right)]
         # The same sample listed twice is at distance 0 from itself.
         values[:, left == right] = 1.0
         return replace(self, table=values, n_samples=int(chosen.size))
@@ -424,7 +423,7 @@ class Tabulated(Kernels):
         return np.ix_(*places)
 
 
-def find_places(rows: IntArray, columns: IntArray) -> IntArray:
+def packed_places(rows: IntArray, columns: IntArray) -> IntArray:
     """Where pairs of different samples stand in a packed matrix."""
     larger, smaller = np.maximum(rows, columns), np.minimum(rows, columns)
     places = larger * (larger - 1) // 2 + smaller

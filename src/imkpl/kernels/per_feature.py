@@ -89,7 +89,7 @@ class VectorInput:
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
         """Rows of numbers; large ones on disk stay there if kernels read single columns."""
-        few = read_few(X, form)
+        few = None if form.n_features is None else read_few(X, form)
         if few is not None:
             return few, form
         X = open_source(X) if cls.input_kind == "columns" else X

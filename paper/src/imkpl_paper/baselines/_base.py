@@ -153,7 +153,7 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             announce(name, "learning bandwidths")
             kernels = normalized(bank.on_rows(data.given.samples, data.rows, data.sample_weight))
             n_kernels = kernels.n_kernels
-            announce(name, f"learning from {n_kernels} kernels on {data.n_samples} samples")
+            announce(name, f"learning from {n_kernels} kernels on {data.labels.size} samples")
             table = kernels.tabulated()
             average = combine(table, uniform(n_kernels))
             check_varying(bool(average.min() < CONSTANT))

@@ -1,4 +1,4 @@
-"""Kernels computed on a Dask cluster, and samples that stay in the partitions of a collection."""
+"""Fits and predictions on a Dask cluster: kernels of its workers, samples in partitions."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from imkpl.kernels.base import WrappedKernels, check_pairs, check_rows
 from imkpl.kernels.forms import check_magnitude
 from imkpl.kernels.normalize import BaseWrapper
 from imkpl.kernels.sources import BlockSamples, Found, join_ranges, summarize
+
+__all__ = ["DaskBank"]
 
 # Compiled loops of a process share its threads: tasks take turns, and each uses all threads.
 _TURN = threading.Lock()
