@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from imkpl import IMKPL, ISKPL
 from imkpl._progress import listening
-from imkpl.estimators import _monitor
+from imkpl.estimators import _compat
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels.per_feature import FeatureKernels
 
@@ -177,7 +177,7 @@ def test_silence_by_default(wine, capsys):
 
 def test_the_first_fit_says_that_it_compiles(wine, monkeypatch):
     told = []
-    monkeypatch.setattr(_monitor, "watch_compiler", lambda tell: nullcontext(told.append(tell)))
+    monkeypatch.setattr(_compat, "watch_compiler", lambda tell: nullcontext(told.append(tell)))
     ISKPL(**SMALL).fit(wine.X, wine.y)
     heard = []
     with listening(lambda progress: heard.append(progress.message)):

@@ -9,8 +9,8 @@ import dask
 import dask.array as da
 import numpy as np
 
+from imkpl import scale
 from imkpl.kernels.normalize import BaseWrapper, LinearKernels
-from imkpl.scale import dask as scale
 
 N_PARTS, N_ROWS, N_FEATURES = 4, 60, 6
 

@@ -14,10 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from imkpl import IMKPL, ISKPL
+from imkpl import IMKPL, ISKPL, scale
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import landmarks
-from imkpl.scale import dask as scale
 
 SETTINGS = {
     "solver": "landmarks", "n_landmarks": 60, "sparsity": 3, "n_prototypes": 9, "contrast": False,
