@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from contracts.estimator import check_prototype_estimator
 from imkpl import IMKPL, ISKPL
 from imkpl.kernels import Gaussian, PerFeatureGaussian
+from imkpl.kernels.base import WIDTHS
 from reference.kernels import gaussian_stack
 
 SMALL = {"sparsity": 3, "n_prototypes": 9, "contrast": False}
@@ -30,13 +31,17 @@ MODELS = [
 ]
 
 
-def gaussian_twin(model, train, scales=(1.0,)):
+def gaussian_twin(model, train, scales=WIDTHS):
     """The combined kernel from the formula: delta is twice the variance of the training part."""
-    columns = np.repeat(np.arange(train.shape[1]), len(scales))
-    widths = 2 * train.var(axis=0)[columns] * np.tile(scales, train.shape[1])
+    predictor = model._predictor
+    kernels, weights, _ = predictor.kernels.flattened(predictor.weights)
+    columns, widths = kernels.kernel_columns, kernels.rates**-2.0
+    factors = widths / (2 * train.var(axis=0)[columns])
+    assert np.isclose(factors[:, None], scales).any(axis=1).all()
+    assert_allclose(np.bincount(columns, weights, train.shape[1]), model.kernel_weights_)
 
     def combined(A, B):
-        return gaussian_stack(A, B, columns, widths) @ model.kernel_weights_
+        return gaussian_stack(A, B, columns, widths) @ weights
 
     return combined
 
@@ -60,9 +65,13 @@ def test_laws_with_several_widths(wine):
     model = IMKPL(bank, **SMALL | {"contrast": True}, max_kernels=6).fit(wine.X, wine.y)
     twin = gaussian_twin(model, wine.X, scales=(0.3, 1.0, 3.0))
     check_prototype_estimator(model, wine.X, wine.y, wine.new, twin)
-    assert model.kernel_weights_.size == 3 * wine.X.shape[1]
-    by_feature = model.kernel_weights_.reshape(-1, 3).sum(axis=1)
-    assert_allclose(model.feature_importances_, by_feature)
+    # A feature is one thing wherever a person looks.
+    assert model._predictor.kernels.flattened(model._predictor.weights)[1].size > 6
+    assert np.count_nonzero(model.kernel_weights_) <= 6
+    assert_array_equal(model.feature_importances_, model.kernel_weights_)
+    assert model.kernel_names_ == [f"x{i}" for i in range(wine.X.shape[1])]
+    n_samples, n_features = 4, np.count_nonzero(model.kernel_weights_)
+    assert len(model.explain(wine.new[:n_samples]).feature_names) == n_features
 
 
 def test_spread_class_gets_more_prototypes_than_compact_class(rng):

@@ -120,7 +120,7 @@ def test_single_precision_and_integers_are_read(iris):
         ([Gaussian(), "cosine", lambda X, Y: (X @ Y.T) ** 2], 3),
         ((Gaussian(), "laplacian"), 2),
         (KernelStack([Gaussian(), "poly"]), 2),
-        (PerFeatureGaussian(scales=(0.5, 2.0)), 8),
+        (PerFeatureGaussian(scales=(0.5, 2.0)), 4),
     ],
     ids=[
         "name",

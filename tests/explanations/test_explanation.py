@@ -33,8 +33,9 @@ def test_the_table_is_the_obvious_formula():
     """Resemblances by the definition of the kernels, split over prototypes and features."""
     X, y = load_iris(return_X_y=True)
     train, new = X[::3], X[1::3]
-    model = IMKPL(sparsity=3, max_kernels=3, n_prototypes=6, contrast=True).fit(train, y[::3])
-    assert model.contrasts_.nnz
+    bank = PerFeatureGaussian(scales=(1.0,))
+    model = IMKPL(bank, sparsity=3, max_kernels=3, n_prototypes=6, contrast=True)
+    assert model.fit(train, y[::3]).contrasts_.nnz
     explanation = model.explain(new)
     table, votes = explanation.contributions(7), model.predictor_.votes
     live = np.flatnonzero(model.kernel_weights_)

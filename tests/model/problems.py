@@ -54,6 +54,7 @@ def pose(kernels, labels, sample_weight=None, multiplicity=None, **chosen):
         multiplicity=ones if multiplicity is None else multiplicity,
         settings=Settings(**chosen),
         kernel_indices=np.arange(n_kernels),
+        widths=np.ones(n_kernels),
         separation_loss=LinearSeparation(np.zeros(n_kernels)),
     )
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -25,7 +27,9 @@ def test_kernels_are_averaged_or_weighed_as_in_the_model_and_prototypes_mixed(wi
     norms = np.sqrt(np.diagonal(plain))
     assert n_kernels == 13
     assert_allclose(kernel, plain / np.outer(norms, norms), atol=1e-9)
-    expected = mixes @ kernels.combine(model.kernel_weights_) @ mixes.T
+    inner, weights, _ = model.predictor_.kernels.flattened(model.predictor_.weights)
+    whole = replace(kernels, columns=inner.kernel_columns, rates=inner.rates)
+    expected = mixes @ whole.combine(weights) @ mixes.T
     assert_allclose(learned_kernel(model, (samples, chosen)), expected, atol=1e-9)
     in_two = learned_kernel(model, (samples, chosen[:3]), (samples, chosen[3:]))
     assert_allclose(in_two, expected, atol=1e-9)

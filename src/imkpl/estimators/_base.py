@@ -52,6 +52,7 @@ from imkpl.kernels import resolve_bank
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
+from imkpl.model.kernel_choice import prepare_choice, widen
 from imkpl.model.predictor import Compared, Encoding, Predictor
 from imkpl.model.problem import Settings
 from imkpl.model.size import choose_size
@@ -217,7 +218,10 @@ class BasePrototypeClassifier(
             pool, seed = choice.pool(settings.max_kernels), 0
             if self.random_state is not None:
                 seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            size, ridge = choose_size(pool, weights.size, choice.ranked, size, seed)
+            size, ridge, widths = choose_size(pool, weights.size, choice.ranked, size, seed)
+            if widths != (1.0,):
+                problem = widen(problem, widths)
+                problem, weights = prepare_choice(problem, problem.average())(None)
             announce(monitor.name, f"covering the classes with {size} prototypes")
             problem = replace(problem, ridge=ridge)
             state = cover(problem, weights, size)

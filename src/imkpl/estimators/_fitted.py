@@ -15,6 +15,7 @@ from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._kernels import BoundData
 from imkpl.kernels.base import block_rows
+from imkpl.kernels.normalize import AveragedKernels
 from imkpl.kernels.sources import Found, join_rows
 from imkpl.model.calibration import (
     CalibrationSamples,
@@ -98,13 +99,24 @@ def build_predictor(
     data, prototypes = bound.data, state.prototypes
     # In the order of the distinct samples, so that sums do not depend on the order of rows.
     support, live = find_support(state), np.flatnonzero(weights)
+    used = np.flatnonzero(state.weights)
+    used = used[np.argsort(problem.kernel_indices[used], kind="stable")]
+    kernels = bound.kernels.local().take(support).select(problem.kernel_indices[used])
+    if used.size > live.size:
+        parts = (state.weights * problem.diagonals)[used]
+        parts /= np.bincount(problem.kernel_indices[used], parts)[problem.kernel_indices[used]]
+        owners = np.searchsorted(live, problem.kernel_indices[used])
+        shares = sp.csr_array((parts, (owners, np.arange(used.size))))
+        kernels = AveragedKernels(kernels.stretched(problem.widths[used]), None, shares)
+    elif np.any(problem.widths[used] != 1):
+        kernels = kernels.stretched(problem.widths[used])
     encoder = Encoder(
         gram=prototypes @ (prototypes @ state.kernel).T,
         class_shares=prototypes @ np.eye(data.classes.size)[data.labels],
         sparsity=code_sparsity,
     )
     return Predictor(
-        kernels=bound.kernels.local().take(support).select(live).narrowed(),
+        kernels=kernels.narrowed(),
         weights=weights[live],
         rows=data.rows[support],
         mixes=prototypes[:, support],

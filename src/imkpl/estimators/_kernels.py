@@ -66,6 +66,7 @@ class BoundData:
             multiplicity=data.multiplicity,
             settings=settings,
             kernel_indices=indices,
+            widths=np.ones(indices.size),
             separation_loss=LinearSeparation(np.zeros(indices.size)),
             is_required=None if limits is None else limits.is_required,
             is_eligible=data.is_eligible,

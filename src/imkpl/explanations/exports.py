@@ -281,7 +281,8 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
     mixes, contrasts = (
         [rows[[j]] for j in range(rows.shape[0])] for rows in (predictor.mixes, predictor.contrasts)
     )
-    owners = np.argmax(features.owners, axis=1)
+    inner, weights, groups = kernels.flattened(predictor.weights)
+    owners = np.argmax(features.owners, axis=1)[groups]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -307,9 +308,9 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
             )
         ],
         "kernels": [
-            {"feature": owners[kernel], "weight": predictor.weights[kernel]}
-            | _describe_kernel(kernels, kernel, features.first[owners[kernel]])
-            for kernel in range(kernels.n_kernels)
+            {"feature": owners[kernel], "weight": weights[kernel]}
+            | _describe_kernel(inner, kernel, groups[kernel] == features.first[owners[kernel]])
+            for kernel in range(inner.n_kernels)
         ],
         "support": [
             {
@@ -336,9 +337,9 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
     }
 
 
-def _describe_kernel(kernels: Kernels, index: int, first: int) -> dict[str, Any]:
-    """How two cells are compared; `first` is the kernel whose reading is the cell."""
+def _describe_kernel(kernels: Kernels, index: int, is_first: bool) -> dict[str, Any]:
+    """How two cells are compared; the reading of the first kernel of a feature is its cell."""
     rule = kernels.rule(index) or {}
     # Where only this kernel reads the column, the cell says whether it is missing.
-    is_cell = rule["kind"] == "missing" and index == first
+    is_cell = rule["kind"] == "missing" and is_first
     return {**rule, "kind": "category"} if is_cell else rule

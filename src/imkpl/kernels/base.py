@@ -18,12 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from imkpl._checks import find_places, require
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.forms import Form, Groups, find_ranges
 from imkpl.kernels.sources import Found, as_slice
 
 # Maximum number of samples in a prototype, unless the user or the kernels say otherwise.
 USUAL_SPARSITY = 10
+# Widths of the kernels of a feature, as factors on its bandwidth, where folds find that one is not
+# enough: from its whole spread to about a sixth of it.
+WIDTHS = (1.0, 0.3, 0.1, 0.03)
 # Copies of the data take at most this many MiB at a time.
 LARGEST_COPY = 256.0
 # Rows evaluated at a time by `pairs`: fixed, so that results are too.
@@ -162,6 +165,9 @@ class Kernels(ABC):
     n_far_values: int = 0
     # What a copy of a sample takes in memory.
     sample_bytes: float = 0.0
+    # The widths in which a feature can be compared, as factors on its bandwidth; None for one, or
+    # for all of `WIDTHS`, as folds find.
+    widths: tuple[float, ...] | None = (1.0,)
     # The cost of a kernel value, relative to kernels of numbers; alignments are expensive.
     value_cost: float = 1.0
 
@@ -342,6 +348,19 @@ class Kernels(ABC):
     def local(self) -> Kernels:
         """The same kernels without a cluster, to be kept and used anywhere."""
         return self
+
+    @property
+    def has_bandwidths(self) -> BoolArray:
+        """Which kernels `stretched` can change."""
+        return np.zeros(self.n_kernels, dtype=bool)
+
+    def stretched(self, factors: FloatArray) -> Kernels:
+        """The same kernels with their bandwidths times a factor each, 1 where they have none."""
+        return self
+
+    def flattened(self, weights: FloatArray) -> tuple[Kernels, FloatArray, IntArray]:
+        """The kernels that these are made of, their weights, and which of these each belongs to."""
+        return self, weights, np.arange(weights.size)
 
     def in_single_precision(self) -> Kernels:
         """The same kernels, with a `combine` that is faster and right to 1e-6 where possible."""
@@ -578,6 +597,8 @@ class WrappedKernels(Kernels):
     n_far_values = inside("n_far_values")
     sample_bytes = inside("sample_bytes")
     value_cost = inside("value_cost")
+    widths = inside("widths")
+    has_bandwidths = inside("has_bandwidths")
     default_sparsity = inside("default_sparsity")
 
     kernel_names = inside("kernel_names")
@@ -599,6 +620,7 @@ class WrappedKernels(Kernels):
     tabulated = rewrap("tabulated")
     local = rewrap("local")
     in_single_precision = rewrap("in_single_precision")
+    stretched = rewrap("stretched")
 
     def around(self, kernels: Kernels) -> Self:
         """The same around other kernels."""

@@ -218,8 +218,8 @@ class Averaged(BaseWrapper):
     ----------
     bank : BaseKernelBank
         A bank whose kernels read one column each, such as `PerFeatureGaussian` or
-        `GlobalAlignment`. Several kernels of a column, such as those of several widths or of
-        differences, all belong to its group.
+        `GlobalAlignment`. Several kernels of a column, such as those of differences, all belong
+        to its group; of several widths the first counts.
     groups : mapping from names to sequences of int
         The columns (of series: the channels) of every group. A column may be in several groups or
         in none.
@@ -279,15 +279,23 @@ class Averaged(BaseWrapper):
 class AveragedKernels(LinearKernels):
     """Means of groups of kernels."""
 
-    names: tuple[str, ...]  # of the groups
+    names: tuple[str, ...] | None  # of the groups; None for those of what they read
     shares: Any  # the part that every kernel has in every mean, a CSR array (n_groups, n_kernels)
 
     has_unit_diagonal = inside("has_unit_diagonal")
     has_unit_norms = inside("has_unit_norms")
+    samples = inside("samples")
+    widths = Kernels.widths
+    has_bandwidths = Kernels.has_bandwidths
 
     @property
     def n_kernels(self) -> int:
-        return len(self.names)
+        return int(self.shares.shape[0])
+
+    @property
+    def _first(self) -> IntArray:
+        """The first kernel of every group."""
+        return np.asarray(self.shares.indices[self.shares.indptr[:-1]])
 
     @property
     def kernel_columns(self) -> IntArray | None:
@@ -302,7 +310,28 @@ class AveragedKernels(LinearKernels):
         return starts if np.array_equal(starts, ends) else None
 
     def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        return list(self.names)
+        if self.names is not None:
+            return list(self.names)
+        names = self.kernels.kernel_names(feature_names)
+        return [names[kernel] for kernel in self._first]
+
+    def cells(self, row: int) -> list[Any] | None:
+        cells = None if self.names else self.kernels.cells(row)
+        return None if cells is None else [cells[kernel] for kernel in self._first]
+
+    def vocabularies(self) -> Sequence[Any] | None:
+        words = None if self.names else self.kernels.vocabularies()
+        return None if words is None else [words[kernel] for kernel in self._first]
+
+    def rule(self, index: int) -> dict[str, Any] | None:
+        return None if self.names else self.kernels.rule(int(self._first[index]))
+
+    def flattened(self, weights: FloatArray) -> tuple[Kernels, FloatArray, IntArray]:
+        owners = np.empty(self.kernels.n_kernels, dtype=np.intp)
+        owners[self.shares.indices] = np.repeat(
+            np.arange(self.n_kernels), np.diff(self.shares.indptr)
+        )
+        return self.kernels, self.spread(weights), owners
 
     def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         return np.asarray(self.kernels.pairs(rows, columns) @ self.shares.T, dtype=dtype)
@@ -314,7 +343,7 @@ class AveragedKernels(LinearKernels):
         return replace(
             self,
             kernels=self.kernels.select(used),
-            names=tuple(self.names[group] for group in chosen),
+            names=self.names and tuple(self.names[group] for group in chosen),
             shares=shares[:, used],
         )
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._threads import Loops
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
@@ -134,20 +134,12 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
     Samples are an array, or columns that are read from where they are (`ColumnSource`).
     """
 
-    scales: FloatArray  # the factor on each bandwidth; rates are 1 / sqrt(scale * bandwidth)
-    has_scales: bool = False  # whether a feature has several kernels
+    widths: tuple[float, ...] | None = (1.0,)
     precision: str = "float64"  # of `combine`
 
     input_kind: ClassVar[str] = "columns"
-    per_kernel = ("columns", "rates", "scales")
     order: ClassVar[str | None] = None
     has_unit_diagonal = True
-
-    def kernel_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        names = super().kernel_names(feature_names)
-        if not self.has_scales:
-            return names
-        return [f"{n} (width x{s:g})" for n, s in zip(names, self.scales, strict=True)]
 
     def combine(self, weights: ArrayLike) -> FloatArray:
         weights = self.check_weights(weights)
@@ -244,6 +236,13 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
     def in_single_precision(self) -> Self:
         return replace(self, precision="float32")
 
+    @property
+    def has_bandwidths(self) -> BoolArray:
+        return np.ones(self.n_kernels, dtype=bool)
+
+    def stretched(self, factors: FloatArray) -> Self:
+        return replace(self, rates=self.rates / np.sqrt(factors))
+
     def cells(self, row: int) -> list[Any] | None:
         values = take_samples(self.samples, [row])[:, self.columns]
         return np.asarray(values[0], dtype=np.float64).tolist()  # type: ignore[no-any-return]
@@ -262,6 +261,7 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
     def check(self, form: Form) -> None:
         super().check(form)
         check_precision(self.precision)
+        require(self.widths is None or min(self.widths) > 0, "widths are not positive")
 
     def _blocks(self, n_kernels: int) -> Iterator[slice]:
         n_values = self.shape[0] + (0 if self.others is None else self.shape[1])
@@ -284,8 +284,10 @@ class PerFeatureGaussian(BaseKernelBank):
 
     Parameters
     ----------
-    scales : tuple of float
-        One kernel per feature and scale, all scales of a feature side by side.
+    scales : tuple of float, optional
+        Factors on the bandwidth: the widths in which a feature is compared. A model weighs several
+        of them and adds them up, so that a feature keeps one weight; `on` gives kernels of the
+        first. By default folds choose among 1, 0.3, and four of them from 1 to 0.03.
 
     Examples
     --------
@@ -299,22 +301,21 @@ class PerFeatureGaussian(BaseKernelBank):
 
     kind = FeatureKernels
 
-    scales: tuple[float, ...] = (1.0,)
+    scales: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_scales("PerFeatureGaussian", self.scales, "feature")
+        if self.scales is not None:
+            check_scales("PerFeatureGaussian", self.scales, "feature")
 
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> FeatureKernels:
         samples = check_vectors(X)
-        n_features, n_scales = samples.shape[1], len(self.scales)
         roots = root_mean_squared_difference(samples, sample_weight)
-        scales = np.tile(np.asarray(self.scales, dtype=np.float64), n_features)
+        first = 1.0 if self.scales is None else float(self.scales[0])
         return FeatureKernels(
             samples=samples,
-            columns=np.repeat(np.arange(n_features), n_scales),
-            rates=invert_roots(np.sqrt(scales) * np.repeat(roots, n_scales)),
-            scales=scales,
-            has_scales=n_scales > 1,
+            columns=np.arange(samples.shape[1]),
+            rates=invert_roots(np.sqrt(first) * roots),
+            widths=self.scales and tuple(scale / first for scale in self.scales),
         )
 
 

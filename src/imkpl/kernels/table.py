@@ -56,6 +56,7 @@ class TableKernels(ColumnwiseKernels):
     input_kind: ClassVar[str] = "tables"
     per_kernel = ("columns", "is_mark", "rates", "fills", "categories")
     sample_type: ClassVar[Any] = Table
+    widths = None
     has_unit_diagonal = True
 
     evaluate = inside("evaluate", "features")
@@ -74,7 +75,6 @@ class TableKernels(ColumnwiseKernels):
             *self.encode(*tables),
             columns=np.arange(self.n_kernels),
             rates=self.rates,
-            scales=np.ones(self.n_kernels),
             precision=self.precision,
         )
 
@@ -120,6 +120,14 @@ class TableKernels(ColumnwiseKernels):
     def in_single_precision(self) -> Self:
         single = replace(self, precision="float32")
         return single._computed_by(self.features.in_single_precision())
+
+    @property
+    def has_bandwidths(self) -> BoolArray:
+        return np.array([words is None for words in self.categories]) & ~self.is_mark
+
+    def stretched(self, factors: FloatArray) -> Self:
+        stretched = replace(self, rates=self.rates / np.sqrt(factors))
+        return stretched._computed_by(self.features.stretched(factors))
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Table, Form]:

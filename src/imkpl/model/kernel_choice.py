@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.normalize import divide_by_variance
+from imkpl.kernels.normalize import ScaledKernels, divide_by_variance
 from imkpl.model.margin_choice import (
     MAX_CANDIDATES,
     Choose,
@@ -23,6 +24,7 @@ from imkpl.model.neighbors import (
     count_others,
     find_neighborhoods,
     rank_typical,
+    space_evenly,
 )
 from imkpl.model.permutation_test import KernelEvidence, run_permutation_test
 from imkpl.model.problem import Problem, check_varying
@@ -46,7 +48,34 @@ def compare_kernels(problem: Problem) -> KernelChoice:
         single = problem.kernels.in_single_precision()
         problem = replace(problem, kernels=single, dtype=np.float32)
     average = problem.average()
+    # Documents are not compared by neighbours.
+    has_neighbors = problem.settings.weight_rule == "margin" and problem.kernels.default_sparsity
+    if has_neighbors and problem.kernels.n_kernels <= MOST_COMPARED:
+        problem = replace(problem, likeness=compare_copies(problem, rank_typical(average)))
+        average = problem.average()
     return KernelChoice(problem, run_permutation_test(problem, average), average)
+
+
+# Up to so many kernels are compared with each other, on all pairs of so many samples. This power of
+# a correlation counts copies, and hardly anything else.
+MOST_COMPARED, COMPARED_SAMPLES, COPY_POWER = 2000, 48, 6
+
+
+def compare_copies(problem: Problem, ranked: IntArray) -> FloatArray:
+    """How far kernels are copies of each other: a power of the correlations of their values.
+
+    Neighbours in a plain average are near in what is copied, those of other classes too, so that
+    margins would find nothing in it.
+    """
+    some = ranked[space_evenly(ranked.size, COMPARED_SAMPLES)]
+    left, right = np.tril_indices(some.size, -1)
+    values = problem.kernels.pairs(some[left], some[right]).astype(np.float64)
+    values -= values.mean(axis=0)
+    norms = np.sqrt((values**2).sum(axis=0))
+    values /= np.where(norms > 0, norms, 1.0)
+    powers = np.abs(values.T @ values) ** COPY_POWER
+    np.fill_diagonal(powers, 1.0)
+    return np.asarray(powers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +152,24 @@ def prepare_choice(problem: Problem, average: FloatArray) -> Choose:
         return choose_by_means(problem)
     compared = choose_compared(problem, n_other)
     return MarginStart(problem, find_neighborhoods(average, labels, n_same, n_other, compared))
+
+
+def widen(problem: Problem, widths: Sequence[float]) -> Problem:
+    """Every kernel that has a bandwidth in several widths, which share its place."""
+    kernels, is_required = problem.kernels, problem.is_required
+    counts = np.where(kernels.has_bandwidths, len(widths), 1)
+    owners = np.repeat(np.arange(counts.size), counts)
+    factors = np.concatenate([widths if has else [1.0] for has in kernels.has_bandwidths])
+    wide = replace(
+        problem.select(owners),
+        kernels=kernels.select(owners).stretched(factors),
+        widths=factors,
+        is_required=None if is_required is None else is_required[owners] & (factors == widths[0]),
+    )
+    if not isinstance(wide.kernels, ScaledKernels):
+        return wide
+    scaled = divide_by_variance(wide.kernels.kernels, problem.sample_weight)
+    return replace(wide, kernels=scaled).select(np.flatnonzero(scaled.factors > 0))
 
 
 def start_as_printed(

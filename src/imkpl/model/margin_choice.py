@@ -197,7 +197,7 @@ def choose_by_means(problem: Problem) -> Choose:
 
     def start(max_kernels: int | None) -> tuple[Problem, FloatArray]:
         chosen, weights = choose(max_kernels)
-        places = problem.find_kernels(chosen.kernel_indices)
+        places = problem.find_kernels(chosen)
         return replace(chosen, kernels=problem.kernels.select(places)), weights
 
     return start

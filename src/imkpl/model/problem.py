@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -57,9 +58,12 @@ class Problem:
     multiplicity: FloatArray  # how many given samples each stands for
     settings: Settings
     kernel_indices: IntArray  # places of these kernels among those at the start of the fit
+    widths: FloatArray  # factors on their bandwidths
     separation_loss: Separation  # J_ls or its replacement, with its regulariser
     is_required: BoolArray | None = None  # kernels that must have a weight
     is_eligible: BoolArray | None = None  # samples that prototypes may be made of; None for all
+    # (n_kernels, n_kernels) 1 for copies of each other, nearly 0 for others; None if not compared
+    likeness: FloatArray | None = None
     ridge: float = 0.0  # c, on prototypes minus contrasts; 0 without contrasts
     dtype: DTypeLike = np.float64  # precision of kernels and margins
 
@@ -93,14 +97,14 @@ class Problem:
         return combined.astype(np.float64, copy=False)
 
     def average(self) -> FloatArray:
-        """The average of the kernels, each scaled to a unit diagonal."""
-        return self.combine(1 / self.diagonals)
+        """The average of the kernels, each scaled to a unit diagonal; copies share a place."""
+        copies = 1.0 if self.likeness is None else self.likeness.sum(axis=1)
+        return self.combine(1 / (self.diagonals * copies))
 
     def unit_weights(self, weights: FloatArray, n_kernels: int) -> FloatArray:
         """Weights of all kernels of unit diagonal at the start of the fit; they sum to one."""
-        shares, found = weights * self.diagonals, np.zeros(n_kernels)
-        found[self.kernel_indices] = shares / shares.sum()
-        return found
+        shares = weights * self.diagonals
+        return np.asarray(np.bincount(self.kernel_indices, shares / shares.sum(), n_kernels), float)
 
     def prototype_classes(self, state: State) -> IntArray:
         """The class of every prototype, that of its first sample."""
@@ -147,10 +151,13 @@ class Problem:
             is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
         )
 
-    def find_kernels(self, kernel_indices: IntArray) -> IntArray:
-        """Where kernels of the start of the fit are among those of the problem."""
-        order = np.argsort(self.kernel_indices)
-        return order[np.searchsorted(self.kernel_indices, kernel_indices, sorter=order)]
+    def find_kernels(self, other: Problem) -> IntArray:
+        """Where the kernels of another problem, some of these, are among these."""
+        places = {key: place for place, key in enumerate(self._kernel_keys())}
+        return np.array([places[key] for key in other._kernel_keys()], dtype=np.intp)
+
+    def _kernel_keys(self) -> Iterator[tuple[int, float]]:
+        return zip(self.kernel_indices.tolist(), self.widths.tolist(), strict=True)
 
     def select(self, indices: IntArray) -> Problem:
         """The problem with some of its kernels."""
@@ -158,8 +165,10 @@ class Problem:
             self,
             kernels=self.kernels.select(indices),
             kernel_indices=self.kernel_indices[indices],
+            widths=self.widths[indices],
             separation_loss=self.separation_loss.select(indices),
             is_required=None if self.is_required is None else self.is_required[indices],
+            likeness=None if self.likeness is None else self.likeness[np.ix_(indices, indices)],
         )
 
 

@@ -1,9 +1,10 @@
-"""How many prototypes the data need, and whether they need contrasts, by folds of the samples."""
+"""How many prototypes the data need, whether with contrasts and several widths, by folds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,11 @@ from scipy.special import log_softmax
 
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl.kernels.base import WIDTHS
+from imkpl.model.alternate import alternate
 from imkpl.model.calibration import find_temperature
 from imkpl.model.cover import cover
-from imkpl.model.kernel_choice import prepare_choice
+from imkpl.model.kernel_choice import prepare_choice, widen
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes
 from imkpl.model.voters import count_votes, learn_voters
@@ -27,40 +30,50 @@ RIDGES = (1.0, 0.2, 0.03)
 # The most coefficients of contrasts, prototypes times samples, with which further sizes are tried:
 # beyond, prototypes vote without contrasts, at a tenth of the cost.
 MOST_COEFFICIENTS = 2**17
+# The most kernel values, over all pairs of samples, with which several widths are tried.
+MOST_VALUES = 2**30
 # Who announces how far the choice has come.
 SOURCE = "prototypes"
 
 
+Widths = tuple[float, ...]
+
+
 class Size(NamedTuple):
-    """The number of prototypes, and the ridge on them minus contrasts; 0 without contrasts."""
+    """What folds choose about a model."""
 
     n_prototypes: int
-    ridge: float
+    ridge: float  # on prototypes minus contrasts; 0 without contrasts
+    widths: Widths  # of the kernels of a feature
 
 
 def choose_size(
     problem: Problem, n_kernels: int, ranked: IntArray, n_prototypes: int | None, seed: int
 ) -> Size:
-    """Whether prototypes have contrasts, and the fewest that are as good as the best.
+    """Whether prototypes have contrasts and features several widths, and the fewest prototypes.
 
-    Contrasts are learned, and their ridge is found, where one prototype a class gains by them.
-    `ranked` are the samples in an order that does not depend on that of rows or columns.
+    Contrasts are learned, and their ridge is found, where one prototype a class gains by them;
+    features have several widths where it then gains by more than a standard error. The fewest
+    prototypes are those that are as good as the best. `ranked` are the samples in an order that
+    does not depend on that of rows or columns.
     """
-    ridges = {None: (0.0, *RIDGES), True: RIDGES, False: (0.0,)}[problem.settings.contrast]
-    if not problem.settings.has_votes:
-        ridges = (0.0,)
+    ridges: tuple[float, ...] = (0.0,)
+    if problem.settings.has_votes and problem.settings.contrast is not False:
+        ridges = RIDGES if problem.settings.contrast else (0.0, *RIDGES)
+    widths, more = list_widths(problem)
     n_classes, most = len(problem.members), problem.labels.size // 2
     sizes = [n_classes]
     if n_prototypes is None and most > n_classes:
         sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
         sizes += [most] * (len(sizes) < len(PER_CLASS))
-    parts = list(split(problem, ranked, seed)) if len(sizes) + len(ridges) > 2 else []
+    is_open = len(sizes) + len(ridges) > 2 or (more and ridges[0] > 0)
+    parts = list(split(problem, ranked, seed)) if is_open else []
     if not parts:
-        return Size(n_prototypes or n_classes, ridges[0])
+        return Size(n_prototypes or n_classes, ridges[0], widths)
     total, folds = len(parts) + len(sizes), list[Fold]()
     for is_left in parts:
         announce(SOURCE, f"weighing kernels, fold {len(folds) + 1}", len(folds), total)
-        folds.append(Fold.of(problem, n_kernels, is_left))
+        folds.append(Fold.of(problem, n_kernels, is_left, widths))
     weight = np.concatenate([fold.weight for fold in folds])
     tried: list[Size] = []
     scores: list[FloatArray] = []  # log chances of left-out samples, for every size
@@ -72,9 +85,19 @@ def choose_size(
         announce(SOURCE, f"trying {size} prototypes in folds", len(folds) + place, total)
         found = [judge(folds, size, ridge) for ridge in ridges]
         chosen = int(np.argmax(np.array(found) @ weight))
-        ridges = ridges[chosen : chosen + 1]
-        tried.append(Size(n_prototypes or size, *ridges))
+        ridge = ridges[chosen]
+        ridges = (ridge,)
         scores.append(found[chosen])
+        if place == 0 and more and ridge > 0:
+            for other in more:
+                announce(SOURCE, f"trying {len(other)} other widths in folds", len(folds), total)
+                changed = [Fold.of(problem, n_kernels, is_left, other) for is_left in parts]
+                found.append(judge(changed, size, ridge))
+                gains, errors = means_and_errors(np.array([found[-1] - found[chosen]]), weight)
+                is_best = (found[-1] - scores[0]) @ weight > 0
+                if is_best and gains[0] > max(errors[0], NEGLIGIBLE):
+                    folds, widths, scores = changed, other, found[-1:]
+        tried.append(Size(n_prototypes or size, ridge, widths))
         means, errors = means_and_errors(np.array(scores), weight)
         leader = int(np.argmax(means))
         gain = means[place] - means[:place].max(initial=-np.inf)
@@ -84,7 +107,17 @@ def choose_size(
     return tried[first_as_good(scores, weight)]
 
 
-# A difference in the mean logarithm of chances that is never worth more prototypes.
+def list_widths(problem: Problem) -> tuple[Widths, tuple[Widths, ...]]:
+    """The widths to begin with, and others that may be better."""
+    widths = problem.kernels.widths
+    if widths is not None:
+        return widths, ()
+    n_values = problem.labels.size**2 * problem.kernels.n_kernels * len(WIDTHS)
+    is_possible = problem.settings.weight_rule == "margin" and n_values <= MOST_VALUES
+    return (1.0,), (WIDTHS[1:2], WIDTHS) if is_possible else ()
+
+
+# A difference in the mean logarithm of chances that is never worth more prototypes or widths.
 NEGLIGIBLE = 0.01
 
 
@@ -159,13 +192,20 @@ class Fold:
     weight: FloatArray  # and weights
 
     @classmethod
-    def of(cls, problem: Problem, n_kernels: int, is_left: BoolArray) -> Fold:
+    def of(
+        cls, problem: Problem, n_kernels: int, is_left: BoolArray, widths: Widths = (1.0,)
+    ) -> Fold:
         """Kernel weights learned without the samples that are left out."""
         left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left)
         part = problem.take(learned)
         part, weights = prepare_choice(part, part.average())(n_kernels)
-        places = problem.find_kernels(part.kernel_indices)
-        kernel = problem.select(places).combine(weights)
+        whole = problem.select(problem.find_kernels(part))
+        if widths != (1.0,):
+            wide = widen(whole, widths)
+            part = wide.take(learned)
+            part, weights = prepare_choice(part, part.average())(None)
+            whole = wide.select(wide.find_kernels(part))
+        kernel = whole.combine(weights)
         return cls(
             problem=part,
             weights=weights,
@@ -178,6 +218,7 @@ class Fold:
     def predict(self, size: int, ridge: float) -> FloatArray:
         """Class scores of the left-out samples."""
         problem = replace(self.problem, ridge=ridge)
-        start = update_codes(problem, cover(problem, self.weights, size, self.kernel))
-        state = learn_voters(problem, start, FOLD_STEPS, FOLD_DECREASE)
+        start = cover(problem, self.weights, size, self.kernel)
+        quickly = partial(learn_voters, steps=FOLD_STEPS, smallest_decrease=FOLD_DECREASE)
+        state, _ = alternate(problem, start, [update_codes, quickly], max_iter=1, tol=0.0)
         return count_votes(problem, state).scores((state.mixes @ self.left.T).T)
