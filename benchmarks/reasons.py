@@ -62,7 +62,10 @@ FIELDS = ["label", "row", "case", "split", "fingerprint", "seconds", "values"]
 Values = dict[str, Any]
 
 KEEL_HALF = quality.FURTHER[1::2]
+KEEL_SMALL = ("heart", "ionosphere", "pima", "segment", "sonar", "vehicle")
 N_NOISE = 10
+# Tables of numbers, small enough to fit often.
+TABLES = ("wine", "breast_cancer", *(f"keel:{name}" for name in KEEL_SMALL))
 # Planted data: samples to learn from and to test on, features, informative ones, and the standard
 # deviation of a class mean in units of the noise.
 N_TRAIN, N_TEST, N_FEATURES, N_INFORMATIVE, SHIFT = 1000, 250, 20_000, 40, 0.7
@@ -344,6 +347,109 @@ def show_published(case: str, records: list[tuple[int, Values]]) -> Values:
     }
 
 
+def measure_contrast(case: str, split: int) -> Values:
+    """Accuracy with one and with three prototypes a class, by votes alone and with contrasts."""
+    train, test, y_train, y_test = read_split(case, split)
+    found = {}
+    for count, word in ((1, "one"), (3, "three")):
+        settings = {**quality.SETTINGS.get(case, {}), "random_state": split}
+        settings["n_prototypes"] = count * np.unique(y_train).size
+        for contrast, kind in ((False, "votes"), (None, "chosen")):
+            model = IMKPL(contrast=contrast, **settings).fit(train, y_train)
+            found[f"{word}_{kind}"] = percent_right(model, test, y_test)
+    return {**found, **score_peers(train, test, y_train, y_test, split)}
+
+
+def measure_order(case: str, split: int) -> Values:
+    """The largest change of a probability when nothing that has a meaning is changed."""
+    train, test, y_train, _ = read_split(case, split)
+    rng = np.random.default_rng(split)
+    model = IMKPL(random_state=0).fit(train, y_train)
+    expected = model.predict_proba(test)
+    rows, names = rng.permutation(len(train)), rng.permutation(len(model.classes_))
+    signs, order = rng.choice([-1.0, 1.0], train.shape[1]), rng.permutation(train.shape[1])
+    renamed = names[np.searchsorted(model.classes_, y_train)]
+    changes = {
+        "columns": (train[:, order], y_train, test[:, order], None),
+        "signs": (train * signs, y_train, test * signs, None),
+        "rows": (train[rows], y_train[rows], test, None),
+        "weights": (train, y_train, test, np.full(len(train), 2.0)),
+        "names": (train, renamed, test, None),
+        "units": (train * 4.0, y_train, test * 4.0, None),
+    }
+    found, changed = {}, 0
+    for name, (X, y, new, weight) in changes.items():
+        got = IMKPL(random_state=0).fit(X, y, sample_weight=weight).predict_proba(new)
+        got = got[:, names] if name == "names" else got
+        found[name] = float(np.abs(got - expected).max())
+        changed += int(np.sum(got.argmax(axis=1) != expected.argmax(axis=1)))
+    control = IMKPL(random_state=0).fit(train[:-1], y_train[:-1]).predict_proba(test)
+    return {
+        "largest": max(found.values()),
+        "worst": max(found, key=lambda name: found[name]),
+        "changed": changed,
+        "one_less": float(np.abs(control - expected).max()),
+    }
+
+
+def show_order(case: str, records: list[tuple[int, Values]]) -> Values:
+    """The largest change over all splits."""
+    worst = max((values for _, values in records), key=lambda values: values["largest"])
+    return {
+        "largest": f"{worst['largest']:.0e} ({worst['worst']})",
+        "changed": sum(values["changed"] for _, values in records),
+        "one_less": f"{max(values['one_less'] for _, values in records):.2f}",
+    }
+
+
+def measure_seed(case: str, split: int) -> Values:
+    """The number of prototypes with one seed of the folds, on one training part."""
+    train, test, y_train, y_test = read_split(case, 0)
+    model = IMKPL(random_state=split).fit(train, y_train)
+    return {"size": model.prototypes_.shape[0], "accuracy": percent_right(model, test, y_test)}
+
+
+def show_seed(case: str, records: list[tuple[int, Values]]) -> Values:
+    """The largest number over the smallest."""
+    sizes = [values["size"] for _, values in records]
+    accuracies = [values["accuracy"] for _, values in records]
+    return {
+        "ratio": f"{max(sizes) / min(sizes):.1f}",
+        "sizes": f"{min(sizes)} to {max(sizes)}",
+        "range": f"{min(accuracies):.1f} to {max(accuracies):.1f}",
+    }
+
+
+def measure_copies(case: str, split: int) -> Values:
+    """The weight of a feature and of ten noisy copies of it, relative to that without copies."""
+    found = load(case)
+    assert found is not None
+    X, y = found
+    rng, settings = np.random.default_rng(split), {"max_kernels": 5, "random_state": 0}
+    alone = IMKPL(**settings).fit(X, y).kernel_weights_
+    best = int(alone.argmax())
+    noise = 0.1 * X[:, best].std() * rng.standard_normal((len(X), 10))
+    copied = IMKPL(**settings).fit(np.hstack([X, X[:, [best]] + noise]), y).kernel_weights_
+    return {
+        "share": (copied[best] + copied[X.shape[1] :].sum()) / alone[best],
+        "others": copied[: X.shape[1]].sum() - copied[best],
+    }
+
+
+def measure_far(case: str, split: int) -> Values:
+    """How often a sample is refused as it is, and with one feature in use times a thousand."""
+    train, test, y_train, _ = read_split(case, split)
+    model = IMKPL(random_state=split).fit(train, y_train)
+    fresh = 100 * np.mean([label is None for label in model.predict(test, reject=True)])
+    refused = []
+    for feature in np.flatnonzero(model.kernel_weights_):
+        far = test[test[:, feature] != 0].astype(np.float64)
+        if len(far):
+            far[:, feature] *= 1000
+            refused.append(np.mean([one is None for one in model.predict(far, reject=True)]))
+    return {"far": 100 * np.mean(refused), "fresh": fresh}
+
+
 def measure_chosen(case: str, split: int) -> Values:
     """Features that are kept on one training part, by the default and by L1 logistic regression."""
     train, test, y_train, y_test = read_split(case, split)
@@ -520,6 +626,58 @@ TABLE = {
         measure_together,
         "accuracy {accuracy}, {kept} kept, {right} right; {per_class} prototypes a class",
         n_splits=10,
+    ),
+    "contrast": Row(
+        "accuracy with one and with three prototypes a class",
+        "3 and 2 more than by votes alone",
+        ("TOX_171", "digits", "breast_cancer", "wine", *quality.FURTHER),
+        measure_contrast,
+        "one {one_chosen}, three {three_chosen}",
+        "votes alone {one_votes}, {three_votes}; forest {forest}, largest class {majority}",
+        groups={
+            "KEEL, 18 tables used for choosing": quality.FURTHER[::2],
+            "KEEL, 18 tables not used for choosing": KEEL_HALF,
+        },
+    ),
+    "order": Row(
+        "another order of columns, rows and names of classes, other signs and units, all weights "
+        "doubled: largest change of a probability, and changed answers",
+        "1e-6, none",
+        TABLES,
+        measure_order,
+        "{largest}, {changed} answers",
+        "a training sample less {one_less}",
+        n_splits=10,
+        show=show_order,
+    ),
+    "seeds": Row(
+        "numbers of prototypes over ten seeds of the folds: largest over smallest",
+        "3",
+        TABLES,
+        measure_seed,
+        "{ratio} ({sizes}); accuracies {range}",
+        "",
+        n_splits=10,
+        show=show_seed,
+    ),
+    "copies": Row(
+        "ten copies of the best feature with a tenth of noise, `max_kernels=5`: weight of the "
+        "group relative to that without copies",
+        "0.8",
+        TABLES,
+        measure_copies,
+        "{share}",
+        "other features {others}",
+        n_splits=3,
+    ),
+    "far": Row(
+        "one feature in use times 1000: refused, %",
+        "95; fresh samples 5",
+        TABLES,
+        measure_far,
+        "{far}",
+        "fresh samples {fresh}",
+        n_splits=3,
     ),
     "words": Row(
         "word counts",

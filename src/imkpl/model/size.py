@@ -50,71 +50,85 @@ class Size(NamedTuple):
 def choose_size(
     problem: Problem, n_kernels: int, ranked: IntArray, n_prototypes: int | None, seed: int
 ) -> Size:
-    """Whether prototypes have contrasts and features several widths, and the fewest prototypes.
+    """Whether prototypes have contrasts and features other widths, and how many there are.
 
-    Contrasts are learned, and their ridge is found, where one prototype a class gains by them;
-    features have several widths where it then gains by more than a standard error. The fewest
-    prototypes are those that are as good as the best. `ranked` are the samples in an order that
-    does not depend on that of rows or columns.
+    `ranked` are the samples in an order that does not depend on that of rows or columns.
     """
-    ridges: tuple[float, ...] = (0.0,)
-    if problem.settings.has_votes and problem.settings.contrast is not False:
-        ridges = RIDGES if problem.settings.contrast else (0.0, *RIDGES)
-    widths, more = list_widths(problem)
     n_classes, most = len(problem.members), problem.labels.size // 2
-    sizes = [n_classes]
-    if n_prototypes is None and most > n_classes:
-        sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
-        sizes += [most] * (len(sizes) < len(PER_CLASS))
-    is_open = len(sizes) + len(ridges) > 2 or (more and ridges[0] > 0)
+    ridges, (widths, *others) = list_ridges(problem), list_widths(problem)
+    has_sizes = n_prototypes is None and most > n_classes
+    is_open = has_sizes or len(ridges) > 1 or (others and ridges[0] > 0)
     parts = list(split(problem, ranked, seed)) if is_open else []
     if not parts:
         return Size(n_prototypes or n_classes, ridges[0], widths)
-    total, folds = len(parts) + len(sizes), list[Fold]()
-    for is_left in parts:
-        announce(SOURCE, f"weighing kernels, fold {len(folds) + 1}", len(folds), total)
-        folds.append(Fold.of(problem, n_kernels, is_left, widths))
-    weight = np.concatenate([fold.weight for fold in folds])
-    tried: list[Size] = []
-    scores: list[FloatArray] = []  # log chances of left-out samples, for every size
+    learn = partial(Fold.of, problem, n_kernels)
+    # Half of the folds tell of which kind prototypes and kernels are.
+    n_half = -(-len(parts) // 2)
+    announce(SOURCE, "weighing kernels in folds", 0, len(PER_CLASS))
+    folds = [learn(is_left, widths) for is_left in parts[:n_half]]
+    ridge, scores = choose_ridge(folds, n_classes, ridges)
+    for other in others if ridge > 0 else ():
+        changed = [learn(is_left, other) for is_left in parts[:n_half]]
+        found = judge(changed, n_classes, ridge)
+        if is_better(found, scores, weigh(folds)):
+            folds, widths, scores = changed, other, found
+    if not has_sizes:
+        return Size(n_prototypes or n_classes, ridge, widths)
+    folds += [learn(is_left, widths) for is_left in parts[n_half:]]
+    sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
+    sizes += [most] * (len(sizes) < len(PER_CLASS))
+    return choose_number(folds, [Size(size, ridge, widths) for size in sizes], problem)
+
+
+def list_ridges(problem: Problem) -> tuple[float, ...]:
+    """The ridges that are tried."""
+    contrast = problem.settings.contrast if problem.settings.has_votes else False
+    return {None: (0.0, *RIDGES), True: RIDGES, False: (0.0,)}[contrast]
+
+
+def choose_ridge(
+    folds: list[Fold], n_prototypes: int, ridges: tuple[float, ...]
+) -> tuple[float, FloatArray]:
+    """The ridge with which folds predict best, and the logarithms of the chances."""
+    found = [judge(folds, n_prototypes, ridge) for ridge in ridges]
+    best = int(np.argmax(np.array(found) @ weigh(folds)))
+    return ridges[best], found[best]
+
+
+def is_better(found: FloatArray, known: FloatArray, weight: FloatArray) -> bool:
+    """Whether the first is better by more than a standard error of the difference."""
+    gains, errors = means_and_errors(np.array([found - known]), weight)
+    return bool(gains[0] > max(errors[0], NEGLIGIBLE))
+
+
+def choose_number(folds: list[Fold], sizes: list[Size], problem: Problem) -> Size:
+    """The first of the sizes that is as good as the best; they grow until more do not help."""
+    n_classes, n_samples = len(problem.members), problem.labels.size
+    weight, scores = weigh(folds), list[FloatArray]()
     for place, size in enumerate(sizes):
-        if place and size * problem.labels.size > MOST_COEFFICIENTS and ridges[0] > 0:
+        if place and size.n_prototypes * n_samples > MOST_COEFFICIENTS and size.ridge > 0:
             if problem.settings.contrast:
                 break
-            ridges = (0.0,)
-        announce(SOURCE, f"trying {size} prototypes in folds", len(folds) + place, total)
-        found = [judge(folds, size, ridge) for ridge in ridges]
-        chosen = int(np.argmax(np.array(found) @ weight))
-        ridge = ridges[chosen]
-        ridges = (ridge,)
-        scores.append(found[chosen])
-        if place == 0 and more and ridge > 0:
-            for other in more:
-                announce(SOURCE, f"trying {len(other)} other widths in folds", len(folds), total)
-                changed = [Fold.of(problem, n_kernels, is_left, other) for is_left in parts]
-                found.append(judge(changed, size, ridge))
-                gains, errors = means_and_errors(np.array([found[-1] - found[chosen]]), weight)
-                is_best = (found[-1] - scores[0]) @ weight > 0
-                if is_best and gains[0] > max(errors[0], NEGLIGIBLE):
-                    folds, widths, scores = changed, other, found[-1:]
-        tried.append(Size(n_prototypes or size, ridge, widths))
+            size = sizes[place] = size._replace(ridge=0.0)
+        announce(SOURCE, f"trying {size.n_prototypes} prototypes in folds", place, len(PER_CLASS))
+        scores.append(judge(folds, size.n_prototypes, size.ridge))
         means, errors = means_and_errors(np.array(scores), weight)
-        leader = int(np.argmax(means))
         gain = means[place] - means[:place].max(initial=-np.inf)
-        if place and not gain > NOTABLE * size / n_classes * errors[leader]:
+        least = NOTABLE * size.n_prototypes / n_classes * errors[np.argmax(means)]
+        if place and not gain > least:
             break
-    announce(SOURCE, "number of prototypes chosen", total, total)
-    return tried[first_as_good(scores, weight)]
+    announce(SOURCE, "number of prototypes chosen", len(PER_CLASS), len(PER_CLASS))
+    return sizes[first_as_good(scores, weight)]
 
 
-def list_widths(problem: Problem) -> tuple[Widths, tuple[Widths, ...]]:
+def list_widths(problem: Problem) -> list[Widths]:
     """The widths to begin with, and others that may be better."""
     widths = problem.kernels.widths
     if widths is not None:
-        return widths, ()
+        return [widths]
     n_values = problem.labels.size**2 * problem.kernels.n_kernels * len(WIDTHS)
     is_possible = problem.settings.weight_rule == "margin" and n_values <= MOST_VALUES
-    return (1.0,), (WIDTHS[1:2], WIDTHS) if is_possible else ()
+    return [(1.0,), WIDTHS[1:2], WIDTHS] if is_possible else [(1.0,)]
 
 
 # A difference in the mean logarithm of chances that is never worth more prototypes or widths.
@@ -144,9 +158,13 @@ def judge(folds: list[Fold], size: int, ridge: float) -> FloatArray:
     """The logarithm of the chance of its class, for every left-out sample."""
     scores = np.concatenate([fold.predict(size, ridge) for fold in folds])
     labels = np.concatenate([fold.labels for fold in folds])
-    weight = np.concatenate([fold.weight for fold in folds])
-    logs = log_softmax(find_temperature(scores, labels, weight) * scores, axis=1)
+    logs = log_softmax(find_temperature(scores, labels, weigh(folds)) * scores, axis=1)
     return np.asarray(np.maximum(logs[np.arange(labels.size), labels], np.log(LEAST_CHANCE)))
+
+
+def weigh(folds: list[Fold]) -> FloatArray:
+    """The weights of the left-out samples."""
+    return np.concatenate([fold.weight for fold in folds])
 
 
 # Folds for few and for many samples, and how often they are drawn: the fewer samples there are, the
@@ -176,8 +194,9 @@ def split(problem: Problem, ranked: IntArray, seed: int = 0) -> Iterator[BoolArr
                 yield is_left
 
 
-# Steps of L-BFGS in a fold, and the smallest decrease; a whole fit takes more.
-FOLD_STEPS, FOLD_DECREASE = (20, 15, 20), 1e-3
+# Steps of L-BFGS in a fold, without the stage in the middle, and the smallest decrease; a whole fit
+# takes more.
+FOLD_STEPS, FOLD_DECREASE = (20, 0, 20), 1e-3
 
 
 @dataclass(frozen=True, eq=False)
