@@ -57,8 +57,8 @@ def choose_size(
     n_classes, most = len(problem.members), problem.labels.size // 2
     ridges, (widths, *others) = list_ridges(problem), list_widths(problem)
     has_sizes = n_prototypes is None and most > n_classes
-    is_open = has_sizes or len(ridges) > 1 or (others and ridges[0] > 0)
-    parts = list(split(problem, ranked, seed)) if is_open else []
+    has_kinds = len(ridges) > 1 or (ridges[0] > 0 and len(others) > 0)
+    parts = list(split(problem, ranked, seed)) if has_sizes or has_kinds else []
     if not parts:
         return Size(n_prototypes or n_classes, ridges[0], widths)
     learn = partial(Fold.of, problem, n_kernels)
@@ -66,7 +66,7 @@ def choose_size(
     n_half = -(-len(parts) // 2)
     announce(SOURCE, "weighing kernels in folds", 0, len(PER_CLASS))
     folds = [learn(is_left, widths) for is_left in parts[:n_half]]
-    ridge, scores = choose_ridge(folds, n_classes, ridges)
+    ridge, scores = choose_ridge(folds, n_classes, ridges) if has_kinds else (0.0, np.empty(0))
     for other in others if ridge > 0 else ():
         changed = [learn(is_left, other) for is_left in parts[:n_half]]
         found = judge(changed, n_classes, ridge)
