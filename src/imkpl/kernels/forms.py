@@ -218,27 +218,48 @@ def group_rows(table: Any, rows: IntArray | None = None, labels: IntArray | None
 # Distances from the middle of a column are rounded to this part of it: whole numbers have the same
 # sum in any order of columns.
 STEPS_OF_RANGE = 2.0**30
+# The number of marks by which columns are told apart: the sum over a thousand columns is exact.
+COLUMN_MARKS = 8191
 
 
-def order_groups(table: FloatArray, rows: IntArray, groups: Groups) -> Groups:
-    """Groups from the middle of all columns outwards, in any order and sign of columns."""
+def order_groups(table: FloatArray, rows: IntArray, groups: Groups, labels: IntArray) -> Groups:
+    """Groups from the middle of all columns outwards, in any order and sign of columns.
+
+    Of equal rows, those of a larger class are later, whatever it is called.
+    """
     first, own = groups
-    keys = np.zeros((first.size, 2))
-    width = max(1, FEWEST_VALUES // max(1, first.size))
+    keys, width = np.zeros((first.size, 3)), max(1, FEWEST_VALUES // max(1, first.size))
     for start in range(0, table.shape[1], width):
         values = table[rows[first], start : start + width]
-        keys += measure_distances(values, find_ranges(values))
-    order = np.lexsort(keys.T[::-1])
+        places = find_distances(values, find_ranges(values))
+        keys += order_keys(places, mark_columns(np.nansum(places, axis=0)))
+    order = np.lexsort([np.bincount(labels)[labels[first]], *keys.T[::-1]])
     return first[order], np.argsort(order)[own]
 
 
-def measure_distances(values: FloatArray, ranges: FloatArray) -> FloatArray:
-    """Distances of rows from the middle of columns, and their squares; what is missing is far."""
+def find_distances(values: FloatArray, ranges: FloatArray) -> FloatArray:
+    """Distances of cells above the middle of their columns, in whole parts of the range."""
     low, high = ranges.T / 2
-    apart = np.abs(values - (low + high)) / np.where(high > low, high - low, 1.0)
-    apart = np.where(np.isnan(apart), 1.0, apart)
-    powers = [np.rint(STEPS_OF_RANGE * power).sum(axis=1) for power in (apart, apart * apart)]
-    return np.stack(powers, axis=1)
+    parts = (values - (low + high)) / np.where(high > low, high - low, 1.0)
+    return np.asarray(np.rint(STEPS_OF_RANGE * parts))
+
+
+def mark_columns(totals: FloatArray) -> FloatArray:
+    """A number for every column by the sum of its distances, which changes its sign with them."""
+    rest = np.abs(totals) % COLUMN_MARKS
+    # Cubes, because sums of marks that follow the totals would often be equal.
+    return np.asarray(np.sign(totals) * (rest**3 % COLUMN_MARKS + 1))
+
+
+def order_keys(distances: FloatArray, marks: FloatArray) -> FloatArray:
+    """What rows are ordered by: sums of their distances, of the squares, and of marked ones.
+
+    What is missing is far. Two values are equally far from their middle; marks tell them apart.
+    """
+    apart = np.where(np.isnan(distances), STEPS_OF_RANGE, np.abs(distances))
+    squares = np.rint(apart * apart / STEPS_OF_RANGE)
+    marked = np.where(np.isnan(distances), 0.0, distances) @ marks
+    return np.stack([apart.sum(axis=1), squares.sum(axis=1), marked], axis=1)
 
 
 def rank_rows(

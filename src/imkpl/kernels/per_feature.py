@@ -114,7 +114,7 @@ class VectorInput:
         if isinstance(samples, ColumnSource):
             # Columns on disk are not read to compare samples: each is one of its own.
             return np.arange(rows.size), np.arange(rows.size)
-        return order_groups(samples, rows, group_rows(samples, rows, labels))
+        return order_groups(samples, rows, group_rows(samples, rows, labels), labels)
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
         return dict(zip(names, self.samples[row].tolist(), strict=True))
@@ -229,7 +229,7 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         system = system.on_used()
         # Values, positions and windows: about nine numbers per sample and kernel.
         for block in iterate_blocks(self.n_kernels, 72 * used.size):
-            values = feature_major(self.samples, self.columns[block], used)
+            values = orient(feature_major(self.samples, self.columns[block], used))
             products[block] = sum_rows_on_grid(system, values, self.rates[block], GRID)
         return products
 
@@ -383,6 +383,17 @@ def check_scales(owner: str, scales: Any, unit: str) -> None:
 def check_precision(name: str) -> None:
     """Raise unless this is a type of numbers to compute with."""
     require(name in ("float64", "float32"), "kernels are computed in float64 or float32")
+
+
+def orient(values: FloatArray) -> FloatArray:
+    """Rows with a sign of their own, so that those with the opposite one are the same.
+
+    The first number that is not in the middle of the range is above it.
+    """
+    middle = (values.min(axis=1) + values.max(axis=1)) / 2
+    is_apart = values != middle[:, np.newaxis]
+    first = values[np.arange(len(values)), is_apart.argmax(axis=1)]
+    return np.where(first < middle, -1.0, 1.0)[:, np.newaxis] * values
 
 
 def feature_major(X: FloatArray, columns: IntArray, rows: IntArray | None = None) -> FloatArray:

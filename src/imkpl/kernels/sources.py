@@ -26,9 +26,11 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.forms import (
     Groups,
     check_magnitude,
+    find_distances,
     find_ranges,
     largest_copy,
-    measure_distances,
+    mark_columns,
+    order_keys,
     rank_keys,
     rank_rows,
 )
@@ -392,8 +394,11 @@ class BlockSamples(ABC):
         ranks = rank_rows(labels[first], varying, fetch)
         ends = np.array([found for _, found in distinct.map(find_ranges)])
         used = np.stack([ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)], axis=1)
-        keys = join_rows(distinct.map(measure_distances, used), (first.size, 2))
-        order = np.lexsort([ranks, *keys.T[::-1]])
+        totals = np.sum([found for _, found in distinct.map(_sum_distances, used)], axis=0)
+        found = distinct.map(_find_order_keys, used, mark_columns(totals))
+        keys = join_rows(found, (first.size, 3))
+        sizes = np.bincount(labels)[labels[first]]
+        order = np.lexsort([ranks, sizes, *keys.T[::-1]])
         return first[order], np.argsort(order)[groups]
 
     def root_mean_squared_difference(self, shares: FloatArray) -> FloatArray:
@@ -548,6 +553,16 @@ def _sum_moments(
     values *= values
     values *= weights
     return np.stack([total, values.sum(axis=0, dtype=np.longdouble)])
+
+
+def _sum_distances(values: FloatArray, ranges: FloatArray) -> FloatArray:
+    """The sum of the distances in every column."""
+    return np.asarray(np.nansum(find_distances(values, ranges), axis=0))
+
+
+def _find_order_keys(values: FloatArray, ranges: FloatArray, marks: FloatArray) -> FloatArray:
+    """What the rows of a block are ordered by."""
+    return order_keys(find_distances(values, ranges), marks)
 
 
 def _columns_of(block: FloatArray, columns: IntArray) -> FloatArray:

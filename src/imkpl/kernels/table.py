@@ -155,7 +155,7 @@ class TableKernels(ColumnwiseKernels):
     def find_equal(cls, samples: Table, rows: IntArray, labels: IntArray) -> Groups:
         # Missing cells are equal, but NaN are not; a table has no infinite numbers.
         cells = np.where(np.isnan(samples.values), np.inf, samples.values)
-        return order_groups(samples.values, rows, group_rows(cells, rows, labels))
+        return order_groups(samples.values, rows, group_rows(cells, rows, labels), labels)
 
     def cells(self, row: int) -> list[Any] | None:
         """What each kernel reads in a row: the cell, or whether it is missing."""

@@ -40,7 +40,7 @@ def compare_kernels(problem: Problem) -> KernelChoice:
     if problem.settings.weight_rule == "margin":
         scaled = divide_by_variance(problem.kernels, problem.sample_weight)
         # In an order of their own, so that sums do not depend on that of columns.
-        varying = np.argsort(scaled.factors, kind="stable")
+        varying = order_kernels(scaled)
         varying = varying[scaled.factors[varying] > 0]
         check_varying(varying.size > 0, problem.sample_weight)
         problem = replace(problem, kernels=scaled).select(varying)
@@ -54,6 +54,23 @@ def compare_kernels(problem: Problem) -> KernelChoice:
         problem = replace(problem, likeness=compare_copies(problem, rank_typical(average)))
         average = problem.average()
     return KernelChoice(problem, run_permutation_test(problem, average), average)
+
+
+# Kernels of equal variance are ordered by their values on so many pairs of samples.
+ORDERING_PAIRS = 64
+
+
+def order_kernels(scaled: ScaledKernels) -> IntArray:
+    """Kernels by their variances, those of equal variance by what they say of some samples."""
+    factors, marks = scaled.factors, np.zeros(scaled.n_kernels)
+    _, places, counts = np.unique(factors, return_inverse=True, return_counts=True)
+    tied = np.flatnonzero((counts[places] > 1) & (factors > 0))
+    if tied.size:
+        source = np.random.default_rng(0)
+        rows, columns = source.integers(scaled.shape[0], size=(2, ORDERING_PAIRS))
+        values = scaled.kernels.select(tied).pairs(rows, columns)
+        marks[tied] = (values * source.random(ORDERING_PAIRS)[:, np.newaxis]).sum(axis=0)
+    return np.lexsort([marks, factors])
 
 
 # Up to so many kernels are compared with each other, on all pairs of so many samples. This power of
