@@ -157,24 +157,27 @@ def test_sizes_grow_until_more_do_not_help(monkeypatch, levels, n_tried, expecte
 
 
 @pytest.mark.parametrize(
-    ("contrast", "without", "with_ridges", "expected"),
+    ("contrast", "without", "with_ridges", "expected", "n_kinds"),
     [
-        (None, -1.0, [-0.5, -0.6, -0.7], RIDGES[0]),
-        (None, -1.0, [-1.1, -0.9, -0.5], RIDGES[2]),
-        (None, -0.5, [-0.6, -0.7, -0.8], 0.0),
-        (True, 0.0, [-2.0, -1.0, -1.5], RIDGES[1]),
-        (False, -2.0, [0.0, 0.0, 0.0], 0.0),
+        # Larger ridges are tried as long as they are better.
+        (None, -1.0, [-0.5, -0.6, -0.4], RIDGES[0], 3),
+        (None, -1.0, [-1.1, -0.9, -0.5], RIDGES[2], 4),
+        # Votes alone have to be better by more than an error.
+        (None, -0.5, [-0.6, -0.7, -0.8], 0.0, 3),
+        (None, -0.5, [-0.505, -0.7, -0.8], RIDGES[0], 3),
+        (True, 0.0, [-2.0, -1.0, -1.5], RIDGES[1], 3),
+        (False, -2.0, [0.0, 0.0, 0.0], 0.0, 0),
     ],
 )
 def test_contrasts_are_learned_if_one_prototype_a_class_gains(
-    monkeypatch, contrast, without, with_ridges, expected
+    monkeypatch, contrast, without, with_ridges, expected, n_kinds
 ):
     levels = {1: without, 2: -3.0, **dict.fromkeys([(2, ridge) for ridge in RIDGES], -3.0)}
     levels |= {(1, ridge): level for ridge, level in zip(RIDGES, with_ridges, strict=True)}
     found, tried = play(monkeypatch, levels, contrast)
     assert found == (3, expected)
     # Sizes are tried as was found with one prototype a class, which is tried again in all folds.
-    assert len(tried) == {None: 4, True: 3, False: 0}[contrast] + 2
+    assert len(tried) == n_kinds + 2
     assert tried[-1] == (2, expected)
     # A number that is given is not chosen, but whether there are contrasts is.
     assert play(monkeypatch, levels, contrast, n_prototypes=7)[0] == (7, expected)

@@ -26,7 +26,7 @@ from imkpl.model.voters import count_votes, learn_voters
 PER_CLASS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 NOTABLE = 0.05
 # Ridges on prototypes minus contrasts that are tried: classes that overlap need a large one.
-RIDGES = (1.0, 0.2, 0.03)
+RIDGES = (0.03, 0.2, 1.0)
 # The most coefficients of contrasts, prototypes times samples, with which further sizes are tried:
 # beyond, prototypes vote without contrasts, at a tenth of the cost.
 MOST_COEFFICIENTS = 2**17
@@ -89,10 +89,24 @@ def list_ridges(problem: Problem) -> tuple[float, ...]:
 def choose_ridge(
     folds: list[Fold], n_prototypes: int, ridges: tuple[float, ...]
 ) -> tuple[float, FloatArray]:
-    """The ridge with which folds predict best, and the logarithms of the chances."""
-    found = [judge(folds, n_prototypes, ridge) for ridge in ridges]
-    best = int(np.argmax(np.array(found) @ weigh(folds)))
-    return ridges[best], found[best]
+    """The ridge with which folds predict best, and the logarithms of the chances.
+
+    Larger ridges are tried as long as they are better. Prototypes vote without contrasts, a ridge
+    of 0, where that is better than the best of them by more than a standard error: in doubt,
+    contrasts need fewer prototypes.
+    """
+    weight, found = weigh(folds), dict[float, FloatArray]()
+    for ridge in (ridge for ridge in ridges if ridge > 0):
+        scores = judge(folds, n_prototypes, ridge)
+        if found and (scores - max(found.values(), key=weight.dot)) @ weight < 0:
+            break
+        found[ridge] = scores
+    if 0.0 in ridges:
+        alone = judge(folds, n_prototypes, 0.0)
+        if all(is_better(alone, scores, weight) for scores in found.values()):
+            return 0.0, alone
+    best = max(found, key=lambda ridge: float(found[ridge] @ weight))
+    return best, found[best]
 
 
 def is_better(found: FloatArray, known: FloatArray, weight: FloatArray) -> bool:
@@ -194,9 +208,9 @@ def split(problem: Problem, ranked: IntArray, seed: int = 0) -> Iterator[BoolArr
                 yield is_left
 
 
-# Steps of L-BFGS in a fold, without the stage in the middle, and the smallest decrease; a whole fit
-# takes more.
-FOLD_STEPS, FOLD_DECREASE = (20, 0, 20), 1e-3
+# Steps of L-BFGS in a fold, and the smallest decrease; a whole fit takes more. With fewer steps,
+# contrasts of many classes are not yet better than votes alone.
+FOLD_STEPS, FOLD_DECREASE = (40, 20, 30), 1e-3
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,8 +47,6 @@ def learn_voters(
         is_own &= problem.is_eligible
         is_other &= problem.is_eligible
     for larger, n_steps in zip(LARGER, steps, strict=True):
-        if n_steps == 0:
-            continue
         if larger is not None:
             prototypes = keep_largest(state.prototypes, larger * problem.sparsity)
             contrasts = keep_largest(state.contrasts, larger * problem.contrast_sparsity)
