@@ -22,7 +22,7 @@ from imkpl.solvers import solve_nqp, solve_nqp_batch
 FITTED, REFUSED = "fitted", "refused"
 VECTOR_KERNELS = ("per_feature_gaussian", "per_column", "rbf", "laplacian", ["rbf", "linear"])
 DECISIONS = ("votes", "share")
-RULES = ("margin", "lp")
+RULES = ("margin", "lp", "large_margin")
 SETTINGS = {
     "sparsity": (3, 1, 2, 10, 10**9),
     "n_neighbors": (1, 2, 4, 3),

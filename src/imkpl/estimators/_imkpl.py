@@ -13,7 +13,8 @@ class IMKPL(BasePrototypeClassifier):
 
     Learns together which kernels matter, prototypes that are sparse mixes of similar training
     samples of one class, and sparse codes that reconstruct every sample from a few prototypes.
-    With one kernel per feature the kernel weights select features.
+    With one kernel per feature the kernel weights select features. :meth:`as_published` is the
+    method as the paper prints it.
 
     Series may have unequal lengths and gaps. They are given as an array of shape (n_series,
     n_channels, n_steps), in which NaN at the end is padding, as a list of arrays of shape
@@ -57,20 +58,26 @@ class IMKPL(BasePrototypeClassifier):
         Weight of J_dis (lambda): codes should use same-class neighbours.
     separation : float, default=100.0
         Weight of the separation loss (mu), which takes the place of J_ls. The loss chooses the
-        initial kernels even if the weight is 0.
+        initial kernels even if the weight is 0. With ``weight_rule="large_margin"`` it is C, the
+        price of a missed margin: the larger it is, the more kernels are kept, and all have equal
+        weights if it is too small for any.
     interpretability : float, default=1.2
         Weight of J_ip (tau): prototypes should be pure and tight.
-    weight_rule : {"margin", "lp"}, default="margin"
+    weight_rule : {"margin", "lp", "large_margin"}, default="margin"
         The separation loss and its regulariser. "margin" is a squared hinge on pairs of neighbours
-        and takes redundancy into account, "lp" is the linear programme as printed in the paper,
-        which keeps a single kernel.
+        and takes redundancy into account. "lp" is the linear programme as printed in the paper,
+        which keeps a single kernel. "large_margin" is a linear programme with slacks,
+        ``min sum(b) + C / P sum(xi)`` with ``margins b >= 1 - xi`` over P pairs of neighbours,
+        scaled to weights that sum to one: our reading of what gave the published weights, not the
+        text. Both programmes are given all kernels, with unit diagonals.
     max_kernels : int, default=None
         Maximum number of kernels to keep. Kernels that tell the classes apart no better than
         shuffled copies of them are left aside, unless more are asked for than the others are. By
         default "margin" keeps as many of the others as are needed to reach most of the decrease of
         the loss that they reach together: 97 % where there are many more kernels than samples, up
-        to 99.5 % where there are few, and never more than 2000, of time series 20. "lp" ignores the
-        limit: it keeps one, or a few with ``decision="votes"``.
+        to 99.5 % where there are few, and never more than 2000, of time series 20. "lp" and
+        "large_margin" have no such comparison and ignore the limit; "lp" keeps one kernel, or a few
+        with ``decision="votes"``.
     decision : {"votes", "share"}, default="votes"
         How a sample is classified. "votes": each prototype votes for its own class, the more the
         more similar the sample is to it, and prototypes are learned for that decision. "share", the
@@ -187,7 +194,7 @@ class ISKPL(BasePrototypeClassifier):
 
     The same model as :class:`IMKPL` without the weight step: all kernels of the bank have the same
     weight. Parameters and attributes are the same; `separation`, `weight_rule` and `max_kernels`
-    have no effect.
+    have no effect. :meth:`as_published` is the method as the paper prints it.
 
     %s
 

@@ -82,7 +82,7 @@ class BoundData:
                 f"n_neighbors={n_samples - 1} or less, or {more}."
             )
         choice = compare_kernels(problem)
-        if limits is not None and settings.weight_rule == "margin":
+        if limits is not None and settings.chooses_kernels:
             limits.check_varying(self.kernels, form, choice.problem.kernel_indices)
         return choice
 
@@ -103,7 +103,7 @@ def bind_kernels(
     if each is not None:
         return weigh_channels(data, each, settings, constraints)
     kernels = normalized(given.bank.on_rows(samples, data.rows, data.sample_weight))
-    limit = None if settings.weight_rule == "lp" else settings.max_kernels
+    limit = settings.max_kernels if settings.chooses_kernels else None
     return BoundData(data, kernels, constraints.find(kernels, given.form, limit))
 
 
@@ -181,7 +181,7 @@ def screen_and_compare(bound: BoundData, settings: Settings) -> tuple[KernelChoi
     """
     data, kernels, limits = bound.data, bound.kernels, bound.limits
     evidence = np.zeros(kernels.n_kernels)
-    if kernels.most_kernels is not None:
+    if kernels.most_kernels is not None and settings.chooses_kernels:
         n_kernels = kernels.n_kernels if limits is None else limits.allowed.size
         n_kept = SCREENED_KERNELS * max(kernels.most_kernels, settings.max_kernels or 0)
         n_samples = count_screening(data)

@@ -12,6 +12,7 @@ from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.normalize import ScaledKernels, divide_by_variance
 from imkpl.model.margin_choice import (
     MAX_CANDIDATES,
+    MAX_MARGINS,
     Choose,
     MarginStart,
     choose_by_means,
@@ -28,7 +29,14 @@ from imkpl.model.neighbors import (
 )
 from imkpl.model.permutation_test import KernelEvidence, run_permutation_test
 from imkpl.model.problem import Problem, check_varying
-from imkpl.model.separation import LinearSeparation, local_separation_slopes
+from imkpl.model.separation import (
+    LargeMarginSeparation,
+    LinearSeparation,
+    compute_margins,
+    local_separation_slopes,
+    margin_pair_weights,
+)
+from imkpl.solvers.large_margin import minimize_large_margin
 
 # Kernels are computed in single precision if they have this many values, of which the half is
 # computed to combine them: several seconds of work.
@@ -37,7 +45,7 @@ MANY_VALUES = 2**33
 
 def compare_kernels(problem: Problem) -> KernelChoice:
     """Scale the kernels of a problem and test them against permutations, before some are chosen."""
-    if problem.settings.weight_rule == "margin":
+    if problem.settings.chooses_kernels:
         scaled = divide_by_variance(problem.kernels, problem.sample_weight)
         # In an order of their own, so that sums do not depend on that of columns.
         varying = order_kernels(scaled)
@@ -49,7 +57,7 @@ def compare_kernels(problem: Problem) -> KernelChoice:
         problem = replace(problem, kernels=single, dtype=np.float32)
     average = problem.average()
     # Documents are not compared by neighbours.
-    has_neighbors = problem.settings.weight_rule == "margin" and problem.kernels.default_sparsity
+    has_neighbors = problem.settings.chooses_kernels and problem.kernels.default_sparsity
     if has_neighbors and problem.kernels.n_kernels <= MOST_COMPARED:
         problem = replace(problem, likeness=compare_copies(problem, rank_typical(average)))
         average = problem.average()
@@ -97,7 +105,7 @@ def compare_copies(problem: Problem, ranked: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class KernelChoice:
-    """Chooses kernels; without a limit, among those that pass the permutation test.
+    """Chooses kernels; by margins and without a limit, among those that pass the permutation test.
 
     With a limit too, if enough pass, otherwise among all. Neighbours are found in the average of
     the kernels among which is chosen, so that noise that does not pass has no part in it.
@@ -119,7 +127,7 @@ class KernelChoice:
         has_enough = self._has_enough_passing(max_kernels)
         found = (self._among_passing if has_enough else self._among_all)(max_kernels)
         is_too_large = max_kernels is None and most is not None and found[1].size > most
-        if is_too_large and self.problem.settings.learns_weights:
+        if is_too_large and self.problem.settings.chooses_kernels:
             return self.choose(most)
         return found
 
@@ -128,13 +136,13 @@ class KernelChoice:
         if self._has_enough_passing(max_kernels):
             return self._passing
         has_few = self.problem.kernels.n_kernels <= MAX_CANDIDATES
-        if has_few or not self.problem.settings.learns_weights:
+        if has_few or not self.problem.settings.chooses_kernels:
             return self.problem
         return self._complete(largest(self.evidence.shares, MAX_CANDIDATES))
 
     def _has_enough_passing(self, max_kernels: int | None) -> bool:
         n_passing, n_kernels = self.evidence.passing.size, self.problem.kernels.n_kernels
-        return self.problem.settings.learns_weights and (max_kernels or 1) <= n_passing < n_kernels
+        return self.problem.settings.chooses_kernels and (max_kernels or 1) <= n_passing < n_kernels
 
     @cached_property
     def _passing(self) -> Problem:
@@ -164,6 +172,14 @@ def prepare_choice(problem: Problem, average: FloatArray) -> Choose:
     if settings.weight_rule == "lp":
         return partial(
             start_as_printed, problem, find_neighborhoods(average, labels, n_same, n_same)
+        )
+    if settings.weight_rule == "large_margin":
+        n_compared = MAX_MARGINS // (n_same * problem.kernels.n_kernels)
+        some = space_evenly(labels.size, max(1, n_compared))
+        return partial(
+            start_by_large_margin,
+            problem,
+            find_neighborhoods(average, labels, n_same, n_same, some),
         )
     if problem.kernels.default_sparsity is None:
         return choose_by_means(problem)
@@ -195,6 +211,31 @@ def start_as_printed(
     """The paper's start: equal weights, and J_ls as printed; a limit has no effect."""
     slopes = local_separation_slopes(problem.kernels, neighborhoods, problem.sample_weight)
     return weigh_equally(replace(problem, separation_loss=LinearSeparation(slopes)))
+
+
+# A larger C changes nothing: all margins are reached that can be.
+LARGEST_PRICE = 1e6
+
+
+def start_by_large_margin(
+    problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None = None
+) -> tuple[Problem, FloatArray]:
+    """The kernels of a large-margin linear programme, with its weights; a limit has no effect.
+
+    Kernels have equal weights if none of them reaches a margin that is worth its weight.
+    """
+    margins = 2 * compute_margins(problem.kernels, neighborhoods, problem.dtype)
+    pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
+    pair_weights /= pair_weights.sum()
+    price = min(problem.settings.separation, LARGEST_PRICE)
+    found = minimize_large_margin(margins, price * pair_weights)
+    if not found.any():
+        return weigh_equally(problem)
+    best = found / found.sum()
+    is_kept = best > 0 if problem.is_required is None else (best > 0) | problem.is_required
+    loss = LargeMarginSeparation(margins, pair_weights, price, best)
+    problem = replace(problem, separation_loss=loss).select(np.flatnonzero(is_kept))
+    return problem, problem.keep_least(best[is_kept])
 
 
 def weigh_equally(problem: Problem, max_kernels: int | None = None) -> tuple[Problem, FloatArray]:

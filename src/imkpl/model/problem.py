@@ -26,15 +26,21 @@ class Settings:
     sparsity: int | None = None  # T0, of prototypes; None for what suits the kernels
     code_sparsity: int = 1  # maximum number of prototypes per code
     n_neighbors: int = 4  # k, the same-class neighbours that margins compare
-    weight_rule: str = "margin"  # "lp" as printed, or "equal" for weights that are not learned
+    # "lp" as printed, "large_margin", or "equal" for weights that are not learned
+    weight_rule: str = "margin"
     decision: str = "votes"  # or "share", as printed
     contrast: bool | None = None  # whether prototypes have contrasts; None: as folds find
     max_kernels: int | None = None
 
     @property
     def learns_weights(self) -> bool:
-        """Whether kernels are chosen and weighed."""
+        """Whether kernels are weighed."""
         return self.weight_rule != "equal"
+
+    @property
+    def chooses_kernels(self) -> bool:
+        """Whether kernels are scaled and tested before some are weighed; the paper takes all."""
+        return self.weight_rule == "margin"
 
     @property
     def has_votes(self) -> bool:

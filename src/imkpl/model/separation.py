@@ -1,9 +1,10 @@
 """Separation losses: kernel weights should separate the classes locally and stay sparse.
 
-There are two choices for J_ls. "lp" is the paper's, linear in the weights and without a
+There are three choices for J_ls. "lp" is the paper's, linear in the weights and without a
 regulariser, so that one kernel gets all the weight. "margin" is a squared hinge on the margins,
-with a ridge. A margin compares, for a sample i and a neighbour t of another class, the mean
-similarity of i to its same-class neighbours with its similarity to t:
+with a ridge; "large_margin" is a hinge on them, and not squared, as support vector machines have
+it. A margin compares, for a sample i and a neighbour t of another class, the mean similarity of i
+to its same-class neighbours with its similarity to t:
 
 ``margin_(i,t),l = mean_s K_l(x_i, x_s) - K_l(x_i, x_t)``
 """
@@ -82,9 +83,46 @@ class MarginSeparation:
         return replace(self, margins=self.margins[:, indices])
 
 
-# A convex loss of the kernel weights, beside ``ridge / 2 * ||weights||^2``. It has a `value`, and
-# `minimize` lowers ``costs . w + strength * value(w) + ridge / 2 * ||w||^2``.
-Separation = LinearSeparation | MarginSeparation
+@dataclass(frozen=True, eq=False)
+class LargeMarginSeparation:
+    """The least ``s / C + sum_p a_p max(0, 1 - s margins_p . w)`` over all scales s of the weights.
+
+    Times C it is the linear programme ``min 1'b + C sum_p a_p xi_p`` with ``margins b >= 1 - xi``,
+    for ``b = s w``. Our reading of what the paper must have solved, not its text.
+    """
+
+    margins: FloatArray  # (n_pairs, n_kernels), in squared distances: twice the similarities
+    pair_weights: FloatArray  # sum to one
+    price: float  # C
+    best: FloatArray  # the weights of the solution, which sum to one
+    ridge: float = 0.0
+
+    def value(self, weights: FloatArray) -> float:
+        """The loss at the best scale, one at which a pair reaches its margin, or 0."""
+        reached = apply_margins(self.margins, weights)
+        order = np.argsort(-reached, kind="stable")
+        pulls = (self.pair_weights * reached)[order]
+        slopes = 1 / self.price - (pulls.sum() - np.concatenate(([0.0], np.cumsum(pulls))))
+        place = int(np.argmax(slopes >= 0))
+        if place == 0:
+            return 1.0
+        scale = 1 / reached[order[place - 1]]
+        missing = np.maximum(0.0, 1.0 - scale * reached)
+        return float(scale / self.price + self.pair_weights @ missing)
+
+    def minimize(self, costs: FloatArray, strength: float, weights: FloatArray) -> FloatArray:
+        """The solution of the programme, which leaves the other terms to prototypes and codes."""
+        return self.best
+
+    def select(self, indices: IntArray) -> LargeMarginSeparation:
+        """The same loss for some of the kernels, those with a weight among them."""
+        return replace(self, margins=self.margins[:, indices], best=self.best[indices])
+
+
+# A loss of the kernel weights, beside ``ridge / 2 * ||weights||^2``. It has a `value`, and
+# `minimize` is a step that lowers ``costs . w + strength * value(w) + ridge / 2 * ||w||^2``, or the
+# last term but one alone; a step that would raise the objective is not taken.
+Separation = LinearSeparation | MarginSeparation | LargeMarginSeparation
 
 
 def ridge_term(loss: Separation, weights: FloatArray) -> float:

@@ -141,7 +141,7 @@ def list_widths(problem: Problem) -> list[Widths]:
     if widths is not None:
         return [widths]
     n_values = problem.labels.size**2 * problem.kernels.n_kernels * len(WIDTHS)
-    is_possible = problem.settings.weight_rule == "margin" and n_values <= MOST_VALUES
+    is_possible = problem.settings.chooses_kernels and n_values <= MOST_VALUES
     return [(1.0,), WIDTHS[1:2], WIDTHS] if is_possible else [(1.0,)]
 
 
