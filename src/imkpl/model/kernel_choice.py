@@ -213,8 +213,8 @@ def start_as_printed(
     return weigh_equally(replace(problem, separation_loss=LinearSeparation(slopes)))
 
 
-# A larger C changes nothing: all margins are reached that can be.
-LARGEST_PRICE = 1e6
+# A smaller C keeps no kernel, and with a larger one all margins are reached that can be.
+PRICES = (1e-9, 1e6)
 
 
 def start_by_large_margin(
@@ -227,11 +227,9 @@ def start_by_large_margin(
     margins = 2 * compute_margins(problem.kernels, neighborhoods, problem.dtype)
     pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     pair_weights /= pair_weights.sum()
-    price = min(problem.settings.separation, LARGEST_PRICE)
+    price = float(np.clip(problem.settings.separation, *PRICES))
     found = minimize_large_margin(margins, price * pair_weights)
-    if not found.any():
-        return weigh_equally(problem)
-    best = found / found.sum()
+    best = found / found.sum() if found.any() else np.full(found.size, 1 / found.size)
     is_kept = best > 0 if problem.is_required is None else (best > 0) | problem.is_required
     loss = LargeMarginSeparation(margins, pair_weights, price, best)
     problem = replace(problem, separation_loss=loss).select(np.flatnonzero(is_kept))

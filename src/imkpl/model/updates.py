@@ -99,13 +99,17 @@ def update_weights(problem: Problem, state: State) -> State:
 
     All terms but three are linear in the weights. The separation loss is passed to the solver as it
     is. J_ip and J_vote depend on the weights because prototypes are scaled to unit norm; the solver
-    gets their tangents, and the step is shortened until the whole objective falls.
+    gets their tangents, but for "lp" not that of J_ip, which Eq. 10 does not have. The step is
+    shortened until the whole objective falls.
     """
-    costs, tangent = kernel_costs(problem, state), interpretability_costs(problem, state)
-    if problem.settings.has_votes:
-        tangent += vote_costs(problem, state)
-    loss, strength = problem.separation_loss, problem.settings.separation
-    target = problem.keep_least(loss.minimize(costs + tangent, strength, state.weights))
+    costs = kernel_costs(problem, state)
+    slopes, settings = costs, problem.settings
+    if settings.chooses_kernels:
+        slopes = costs + interpretability_costs(problem, state)
+    if settings.has_votes:
+        slopes = slopes + vote_costs(problem, state)
+    loss, strength = problem.separation_loss, settings.separation
+    target = problem.keep_least(loss.minimize(slopes, strength, state.weights))
     if np.array_equal(target, state.weights):
         return state
     target_kernel = problem.combine(target)
