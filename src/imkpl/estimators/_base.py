@@ -204,7 +204,7 @@ class BasePrototypeClassifier(
         """
         if separation is None:
             separation = 10.0 if weight_rule == "large_margin" else 0.3
-        published = {
+        published: dict[str, Any] = {
             "sparsity": sparsity,
             "code_sparsity": sparsity,
             "learning_code_sparsity": sparsity,
