@@ -8,6 +8,7 @@ import pytest
 from numpydoc.validate import validate
 
 PUBLIC = {
+    "imkpl_paper": ["settings"],
     "imkpl_paper.baselines": ["AKGLVQ", "DKMLD", "MIDL", "MKLDPL", "PrototypeSelection"],
     "imkpl_paper.datasets": [
         "Dataset",

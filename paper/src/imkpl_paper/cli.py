@@ -30,7 +30,7 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table-1 to table-5, table-growth, -ablation, figure-synthetic, -embedding, "
+            help="table-1 to table-5, table-codes, -growth, -ablation, figure-synthetic, -embedding, "
             "-sensitivity, -convergence, or all.",
             show_default=False,
         ),

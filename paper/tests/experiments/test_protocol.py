@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+import imkpl_paper
 from imkpl import IMKPL
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import GlobalAlignment
@@ -23,7 +24,7 @@ from imkpl_paper.experiments.methods import (
 )
 from imkpl_paper.experiments.plan import Cell
 from imkpl_paper.experiments.protocol import choose_some, find_right, measure, stack_kernels, tune
-from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
+from imkpl_paper.experiments.studies import STUDIES, draw_samples, load_samples, split_samples
 
 
 def test_splits_are_stratified_reproducible_and_different():
@@ -260,3 +261,29 @@ def test_every_study_of_an_item_is_known():
         for size in (item.full, item.quick):
             assert set(size.datasets) <= set(STUDIES)
             assert set(size.methods) <= set(METHODS)
+
+
+def test_the_settings_of_table_1_are_parameters_of_the_published_method():
+    expected = {"sparsity": 18, "discrimination": 0.1, "separation": 0.3, "interpretability": 0.1}
+    assert imkpl_paper.settings("TOX_171") == expected
+    assert imkpl_paper.settings("AUSLAN")["sparsity"] == 12
+    model = METHODS["IMKPL, as printed"].make(STUDIES["TOX_171"], {}, 0)
+    published = IMKPL.as_published("per_feature_gaussian", **expected, random_state=0, n_jobs=1)
+    assert model.get_params() == published.get_params()
+    with pytest.raises(ValueError, match="'wine', expected one of CLL_SUB, TOX_171"):
+        imkpl_paper.settings("wine")
+
+
+@pytest.mark.parametrize("dataset", ["wine", "synthetic_small"])
+def test_dr_is_measured_for_short_codes_beside_random_prototypes(dataset):
+    row = measure(Cell("judge", dataset, "IMKPL, as printed", 0))
+    assert row["status"] == "done", row["reason"]
+    names = ["dr_1", "dr_2", "dr_3", "dr"]
+    assert all(0 <= row[kind + name] <= 100 for name in names for kind in ("", "control_"))
+    assert row["dr_1"] >= row["dr"]
+
+
+def test_every_split_of_made_series_is_a_new_draw():
+    first, second = (draw_samples("synthetic_small", split) for split in range(2))
+    assert not np.array_equal(first.X[0], second.X[0])
+    assert draw_samples("wine", 1) is draw_samples("wine", 0)

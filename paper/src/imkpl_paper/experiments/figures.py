@@ -55,16 +55,10 @@ def as_png(figure: Figure) -> bytes:
 
 
 def show_synthetic(found: Found) -> Pieces:
-    """The four classes, the weights of the nine channels, and the paper's weights."""
-    (dataset,), (method,) = found.plan.size.datasets, found.plan.size.methods
+    """The four classes, the weights of the nine channels by method, and the paper's weights."""
+    (dataset,) = found.plan.size.datasets
     paper = published_values("figure-synthetic", "synthetic")
-    variants = [dict(cell.settings) for cell in found.plan.cells if cell.split == 0]
-    columns = []
-    for settings in variants:
-        rows = found.pick(dataset, method, **settings)
-        (limit,) = settings.values()
-        title = "no limit" if limit is None else f"at most {limit} kernels"
-        columns.append((title, rows))
+    columns = [(method, found.pick(dataset, method)) for method in found.plan.size.methods]
     lines = []
     for k, channel in enumerate(f"f{number}" for number in range(1, 10)):
         line = [channel]
@@ -76,7 +70,7 @@ def show_synthetic(found: Found) -> Pieces:
     lines.append(entries("Acc (%)", *accuracy, f"{paper['accuracy']:g}"))
     header = ("channel", *(title for title, _ in columns), "paper")
     notes = (
-        "Weights of unit length, as the paper's; in brackets the share of splits in which the "
+        "Weights of unit length, as the paper's; in brackets the share of draws in which the "
         "channel was kept.",
         STUDIES["synthetic"].note,
     )

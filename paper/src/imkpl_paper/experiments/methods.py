@@ -17,7 +17,7 @@ import imkpl_paper
 from imkpl import IMKPL, ISKPL
 from imkpl_paper.baselines import AKGLVQ, DKMLD, MIDL, MKLDPL, PrototypeSelection
 from imkpl_paper.experiments import peers
-from imkpl_paper.experiments.published import published_values
+from imkpl_paper.experiments.published import published_settings
 from imkpl_paper.experiments.studies import Study
 
 Make = Callable[[Study, Mapping[str, Any], int], Any]
@@ -42,7 +42,7 @@ SILENT = frozenset(
     }
 )
 # The modules here that decide on a number; for peers, their adapters too.
-MEASURING = ("methods.py", "protocol.py", "studies.py")
+MEASURING = ("codes.py", "methods.py", "protocol.py", "studies.py")
 # Module -> distribution, where the names differ.
 DISTRIBUTIONS = {"interpret": "interpret-core"}
 
@@ -150,25 +150,25 @@ def _sizes_of_paper(study: Study) -> dict[str, Any]:
     return {"sparsity": study.sparsity, "n_prototypes": study.n_prototypes}
 
 
-def _printed(study: Study) -> dict[str, Any]:
-    """What comes nearest to the method as the paper prints it."""
-    paper = published_values("table-1", study.stands_for or study.name)
-    return {
-        **_counts_of_paper(study),
-        "code_sparsity": study.sparsity,
-        "learning_code_sparsity": study.sparsity,
-        "n_neighbors": study.sparsity,
-        "discrimination": paper.get("lambda", 0.2),
-        "separation": paper.get("mu", 0.2),
-        "interpretability": paper.get("tau", 0.2),
-        "weight_rule": "lp",
-        "decision": "share",
-    }
+def _as_published(change: Callable[[Study], dict[str, Any]]) -> Make:
+    """The method as the paper prints it, with Table 1's settings where it has them, and changes."""
+
+    def make(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
+        name = (study.stands_for or study.name).partition("/")[0]
+        paper = {**published_settings(name), "sparsity": study.sparsity}
+        chosen = {**paper, **change(study), **settings}
+        return IMKPL.as_published(study.kernels, random_state=seed, n_jobs=1, **chosen)
+
+    return make
+
+
+def _large_margin(study: Study) -> dict[str, Any]:
+    return {"weight_rule": "large_margin", "separation": 10.0, "n_neighbors": 5}
 
 
 # From the paper's method to ours: each step keeps those before it. None is the library's default.
 STEPS: dict[str, dict[str, Any]] = {
-    "as printed": {},
+    "IMKPL, as printed": {},
     "+ weights by margins": {"weight_rule": "margin", "n_neighbors": 4, "separation": 100.0},
     "+ weights of the other terms": {"discrimination": 0.5, "interpretability": 1.2},
     "+ short codes while learning": {"learning_code_sparsity": 1, "code_sparsity": 20},
@@ -179,13 +179,14 @@ STEPS: dict[str, dict[str, Any]] = {
 
 
 def _up_to(step: str) -> Callable[[Study], dict[str, Any]]:
-    """The printed method with all changes up to a step."""
-    names = list(STEPS)[: list(STEPS).index(step) + 1]
+    """All changes to the printed method up to a step, with the paper's counts after the first."""
+    first, *names = list(STEPS)[: list(STEPS).index(step) + 1]
 
-    def settings(study: Study) -> dict[str, Any]:
-        return _printed(study) | {k: v for name in names for k, v in STEPS[name].items()}
+    def change(study: Study) -> dict[str, Any]:
+        counts = _counts_of_paper(study) if names else {}
+        return counts | {k: v for name in (first, *names) for k, v in STEPS[name].items()}
 
-    return settings
+    return change
 
 
 def _make_iskpl(study: Study, settings: Mapping[str, Any], seed: int) -> Any:
@@ -267,7 +268,15 @@ _ALL = (
     ),
     # It searches for its radius itself, by cross-validation as well.
     Method("PS", _baseline(PrototypeSelection), "baseline", BOTH, WITHOUT_CODES),
-    *(Method(name, _ours(_up_to(name)), "ours", BOTH, EVERYTHING) for name in STEPS),
+    *(Method(name, _as_published(_up_to(name)), "ours", BOTH, EVERYTHING) for name in STEPS),
+    Method(
+        "IMKPL, large margin",
+        _as_published(_large_margin),
+        "ours",
+        BOTH,
+        EVERYTHING,
+        grid={"separation": (30.0, 100.0)},
+    ),
     Method("1-NN", _peer(peers.NearestNeighbor)),
     Method("SVM, average kernel", _peer(peers.AverageKernelSVM), kinds=BOTH),
     Method("sparse logistic regression", _peer(peers.SparseLogistic), measures=SELECTING),
@@ -294,5 +303,8 @@ _ALL = (
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ALL}
-PAPER = ("IMKPL", "IMKPL tuned", "ISKPL", "MKLDPL", "DKMLD", "MIDL", "AKGLVQ", "PS")
+# The paper's method as printed, and in our reading of its weights.
+PRINTED = ("IMKPL, as printed", "IMKPL, large margin")
+BASELINES = ("MKLDPL", "DKMLD", "MIDL", "AKGLVQ", "PS")
+PAPER = ("IMKPL", "IMKPL tuned", *PRINTED, "ISKPL", *BASELINES)
 PEERS = tuple(method.name for method in _ALL if method.group == "peer")

@@ -25,9 +25,15 @@ from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import resolve_bank
 from imkpl.plots import EmbeddingDisplay
 from imkpl_paper._imkpl import FloatArray, IntArray, limited_threads
+from imkpl_paper.experiments.codes import measure_control, measure_short_codes
 from imkpl_paper.experiments.methods import METHODS, Method
 from imkpl_paper.experiments.plan import Cell
-from imkpl_paper.experiments.studies import STUDIES, load_samples, split_samples
+from imkpl_paper.experiments.studies import (
+    STUDIES,
+    draw_samples,
+    load_samples,
+    split_samples,
+)
 
 Row = dict[str, Any]
 N_FOLDS = 5
@@ -69,7 +75,14 @@ def judge(cell: Cell, method: Method) -> Row:
     """Accuracy, IP, DR, numbers of kernels and prototypes, and the time of the fit."""
     model, row, test, y_test = fit_cell(cell, method)
     row["accuracy"] = 100 * float(np.mean(find_right(cell, model.predict(test), y_test)))
-    return row | describe(model, method, test, y_test)
+    row |= describe(model, method, test, y_test)
+    if method.group != "ours":
+        return row
+    X, y = draw_samples(cell.dataset, cell.split)
+    train, _ = split_samples(y, cell.split)
+    kernels = STUDIES[cell.dataset].kernels
+    control = measure_control(model, kernels, X[train], y[train], test, y_test, cell.split)
+    return row | measure_short_codes(model, test, y_test) | control
 
 
 def find_right(cell: Cell, predicted: Any, y_test: Any) -> Any:
@@ -83,7 +96,7 @@ def find_right(cell: Cell, predicted: Any, y_test: Any) -> Any:
 
 def embed(cell: Cell, method: Method) -> Row:
     """Maps of the training samples by the average kernel and by the learned one."""
-    X, y = load_samples(cell.dataset)
+    X, y = draw_samples(cell.dataset, cell.split)
     train, _ = split_samples(y, cell.split)
     model, row, _, _ = fit_cell(cell, method)
     display = EmbeddingDisplay.compute(model, X[train], y[train], random_state=cell.split)
@@ -100,7 +113,7 @@ TASKS = {"judge": judge, "embed": embed}
 def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
     """A model fitted on the training part, and the time that took."""
     study = STUDIES[cell.dataset]
-    X, y = load_samples(cell.dataset)
+    X, y = draw_samples(cell.dataset, cell.split)
     train, test = split_samples(y, cell.split)
     warm_up(method.name, study.kind)
     settings = dict(cell.settings)

@@ -12,6 +12,21 @@ def read_published() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
 
 
+# The paper's letters by our parameters.
+LETTERS = {
+    "sparsity": "sparsity",
+    "discrimination": "lambda",
+    "separation": "mu",
+    "interpretability": "tau",
+}
+
+
+def published_settings(dataset: str) -> dict[str, Any]:
+    """The paper's settings for a data set, as parameters of `IMKPL.as_published`; may be empty."""
+    values = published_values("table-1", dataset)
+    return {ours: values[letter] for ours, letter in LETTERS.items() if letter in values}
+
+
 def published_values(item: str, dataset: str) -> dict[str, Any]:
     """The paper's numbers for a data set in an item."""
     values = read_published().get(item, {}).get("values", {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -41,6 +41,8 @@ class Study:
     n_prototypes: int | None = None  # the paper's, T0 times the number of classes
     n_per_class: int | None = None  # prototypes per class of the dictionary methods; None for T0
     kernels: Any = "per_feature_gaussian"
+    # Draws the samples of a split anew, if they are made and not read.
+    draw: Callable[[int], Samples] | None = None
     # Reads a table of all labels of the samples, if a prediction is right that is one of them.
     labels: Callable[[], Any] | None = None
     stand_in: str = ""  # the study that takes its place if the data are not available
@@ -84,12 +86,12 @@ def _some_of(read_all: Callable[[], Samples], n_samples: int) -> Callable[[], Sa
     return read
 
 
-def _read_synthetic(n_per_class: int) -> Callable[[], Samples]:
-    def read() -> Samples:
-        X, y = datasets.make_paper_series(n_per_class, random_state=0)
+def _make_synthetic(n_per_class: int) -> Callable[[int], Samples]:
+    def draw(split: int) -> Samples:
+        X, y = datasets.make_paper_series(n_per_class, random_state=split)
         return Samples(read_series(X), y)
 
-    return read
+    return draw
 
 
 def _read_rcv1() -> Samples:
@@ -204,19 +206,20 @@ _ALL = (
     Study("digits/2", _some_of(_embedded("digits"), QUICK_SAMPLES // 2), sparsity=5),
     Study(
         "synthetic",
-        _read_synthetic(25),
+        partial(_make_synthetic(25), 0),
         kind="series",
         sparsity=3,
-        max_kernels=3,
         kernels="global_alignment",
+        draw=_make_synthetic(25),
         note="The paper does not print its curves; see imkpl_paper.datasets.make_paper_series.",
     ),
     Study(
         "synthetic_small",
-        _read_synthetic(10),
+        partial(_make_synthetic(10), 0),
         kind="series",
         sparsity=2,
         kernels=GlobalAlignment(length=30),
+        draw=_make_synthetic(10),
     ),
 )
 
@@ -252,6 +255,12 @@ def choose_study(name: str) -> Choice:
 def load_samples(name: str) -> Samples:
     """The samples of a study; the last two are kept, because cells come in their order."""
     return STUDIES[name].read()
+
+
+def draw_samples(name: str, split: int) -> Samples:
+    """The samples of a study for a split: new ones where they are made, else all."""
+    draw = STUDIES[name].draw
+    return load_samples(name) if draw is None else draw(split)
 
 
 def split_samples(y: Any, split: int) -> tuple[IntArray, IntArray]:

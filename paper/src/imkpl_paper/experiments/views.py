@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from imkpl_paper.experiments.codes import LENGTHS
 from imkpl_paper.experiments.compare import Correction, find_best, summarize
 from imkpl_paper.experiments.plan import Plan
 from imkpl_paper.experiments.protocol import Row
@@ -76,6 +77,9 @@ MEASURES = {
     "kernels": Measure("kernels", 0, larger_is_better=False),
     "ip": Measure("IP (%)", 1),
     "dr": Measure("DR (%)", 1),
+    **{f"dr_{n}": Measure(f"DR, codes of {n}", 1) for n in LENGTHS},
+    **{f"control_dr_{n}": Measure("at random", 1) for n in LENGTHS},
+    "control_dr": Measure("at random", 1),
     "prototypes": Measure("prototypes", 0, larger_is_better=False),
     "samples_per_prototype": Measure("samples each", 1, larger_is_better=False),
     "seconds": Measure("seconds", 3, larger_is_better=False, style="g"),
@@ -143,12 +147,17 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
         for name in names:
             line.append(_own_entry(name, values[name].get(method, {}), method in bold[name]))
             if has_paper[name]:
-                paper = published.get(method.removesuffix(" tuned"), {}).get(name)
+                paper = published.get(printed_name(method), {}).get(name)
                 line += _paper_entries(name, values[name].get(method, {}), paper)
         n_splits = len(rows.get(method, ()))
         if n_splits or method in published:
             lines.append((*line, Entry(str(n_splits))))
     return Table(dataset_heading(choice), (*header, "splits"), tuple(lines), dataset_notes(choice))
+
+
+def printed_name(method: str) -> str:
+    """The name that a method has in the paper's tables."""
+    return method.removesuffix(" tuned").partition(",")[0]
 
 
 def _own_entry(name: str, values: Mapping[int, float], is_bold: bool) -> Entry:

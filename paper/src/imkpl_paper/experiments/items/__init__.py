@@ -12,6 +12,7 @@ ITEMS: dict[str, Item] = {
         tables.TABLE_4,
         tables.TABLE_5,
         tables.GROWTH,
+        tables.CODES,
         tables.ABLATION,
         figures.SYNTHETIC,
         figures.EMBEDDING,
