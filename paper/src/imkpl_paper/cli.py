@@ -30,8 +30,8 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table-1 to table-5, table-codes, -growth, -ablation, figure-synthetic, -embedding, "
-            "-sensitivity, -convergence, or all.",
+            help="table-1 to table-5, table-growth, -codes, -ablation, figure-synthetic, "
+            "-embedding, -sensitivity, -convergence, or all.",
             show_default=False,
         ),
     ],

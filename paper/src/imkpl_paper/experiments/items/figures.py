@@ -17,8 +17,9 @@ SYNTHETIC = Item(
         "f1 to f5 follow a pattern of every class, f6 another, f7 is a replica of f6 with slight "
         "variations, f8 and f9 are the same in all samples. All channels vary alike within a "
         "class, and there is no limit on kernels. Every split is a new draw.",
-        "The paper keeps f3, f4 and f6. Its curves are not in print, so that which of f1 to f6 are "
-        "kept does not compare; that f8 and f9 are left out, and one of f6 and f7, does.",
+        "The paper keeps f3, f4 and f6, and none of the three methods keeps just these. Its curves "
+        "are not in print, so that which of f1 to f6 are kept does not compare; how many are kept, "
+        "whether f6 and its replica share weight, and that f8 and f9 are left out does.",
     ),
 )
 
