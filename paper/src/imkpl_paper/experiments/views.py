@@ -66,6 +66,7 @@ class Measure:
     digits: int = 1
     larger_is_better: bool = True
     style: str = "f"  # "f" for fixed digits, "g" for significant ones
+    is_control: bool = False  # no method is the best in it
 
     def format(self, value: float) -> str:
         """A number in the digits of this measure."""
@@ -78,8 +79,8 @@ MEASURES = {
     "ip": Measure("IP (%)", 1),
     "dr": Measure("DR (%)", 1),
     **{f"dr_{n}": Measure(f"DR, codes of {n}", 1) for n in LENGTHS},
-    **{f"control_dr_{n}": Measure("at random", 1) for n in LENGTHS},
-    "control_dr": Measure("at random", 1),
+    **{f"control_dr_{n}": Measure("at random", 1, is_control=True) for n in LENGTHS},
+    "control_dr": Measure("at random", 1, is_control=True),
     "prototypes": Measure("prototypes", 0, larger_is_better=False),
     "samples_per_prototype": Measure("samples each", 1, larger_is_better=False),
     "seconds": Measure("seconds", 3, larger_is_better=False, style="g"),
@@ -136,6 +137,7 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
             values[n], larger_is_better=MEASURES[n].larger_is_better, correction=found.correction
         )
         for n in names
+        if not MEASURES[n].is_control
     }
     has_paper = {n: any(n in theirs for theirs in published.values()) for n in names}
     header = ["method"]
@@ -145,7 +147,9 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
     for method in plan.size.methods:
         line = [Entry(method)]
         for name in names:
-            line.append(_own_entry(name, values[name].get(method, {}), method in bold[name]))
+            line.append(
+                _own_entry(name, values[name].get(method, {}), method in bold.get(name, ()))
+            )
             if has_paper[name]:
                 paper = published.get(printed_name(method), {}).get(name)
                 line += _paper_entries(name, values[name].get(method, {}), paper)
