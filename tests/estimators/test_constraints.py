@@ -107,7 +107,15 @@ def test_constraints_are_obeyed_or_refused_in_pipelines_and_searches(measured, p
     assert found is None or is_obeyed(found.best_estimator_[-1], eligible)
 
 
-@pytest.mark.parametrize("model", [ISKPL(), IMKPL(weight_rule="lp"), IMKPL(decision="share")])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ISKPL(),
+        IMKPL(weight_rule="lp"),
+        IMKPL(weight_rule="large_margin"),
+        IMKPL(decision="share"),
+    ],
+)
 def test_every_classifier_takes_constraints(model, measured):
     X, y = measured
     eligible = np.arange(len(y)) % 3 == 0

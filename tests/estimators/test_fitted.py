@@ -20,6 +20,8 @@ MODELS = [
     IMKPL(**SMALL, learning_code_sparsity=3, code_sparsity=2),
     IMKPL(sparsity=3, weight_rule="lp", n_prototypes=6, contrast=True),
     IMKPL(sparsity=3, weight_rule="lp", max_kernels=1, decision="share"),
+    IMKPL(sparsity=3, weight_rule="large_margin", n_prototypes=6, contrast=True),
+    IMKPL.as_published(sparsity=3, weight_rule="large_margin", solver="landmarks", n_landmarks=24),
     IMKPL(sparsity=3, decision="share"),
     IMKPL(sparsity=3, decision="share", n_prototypes=7, learning_code_sparsity=3),
     IMKPL(**SMALL, interpretability=0.0, learning_code_sparsity=2),
