@@ -275,7 +275,7 @@ _ALL = (
         "ours",
         BOTH,
         EVERYTHING,
-        grid={"separation": (30.0, 100.0)},
+        grid={"separation": (30.0, 100.0, 300.0, 1000.0)},
     ),
     Method("1-NN", _peer(peers.NearestNeighbor)),
     Method("SVM, average kernel", _peer(peers.AverageKernelSVM), kinds=BOTH),

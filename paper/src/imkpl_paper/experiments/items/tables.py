@@ -11,7 +11,7 @@ SETTINGS = (
     "IMKPL has the defaults of the library and nothing from the paper. IMKPL, as printed is "
     "IMKPL.as_published with the settings of Table 1; IMKPL, large margin is the same with weights "
     "by a large-margin linear programme over 5 neighbours, our reading and not the text, with C of "
-    "10, 30 and 100 by folds. All others have the "
+    "10, 30, 100, 300 and 1000 by folds. All others have the "
     "paper's T0: at most T0 samples per prototype for IMKPL tuned and ISKPL, T0 prototypes per "
     "class for the dictionary methods; IMKPL tuned and ISKPL start with the paper's number of "
     "prototypes, and IMKPL tuned has at most the paper's number of kernels. The rest is found by "
