@@ -376,6 +376,7 @@ def test_text_that_looks_like_numbers_is_warned_of(kind, texts, is_warned):
         assert "column 'x0'. Convert it with X.astype(float), or with pd.to_numeric" in text
 
 
+@pytest.mark.filterwarnings("ignore:No kernel tells the classes apart")
 def test_a_fit_to_text_that_looks_like_numbers_warns_once_and_a_prediction_does_not():
     X, y = load_wine(return_X_y=True, as_frame=True)
     texts = X.iloc[::3, :7].astype(str)

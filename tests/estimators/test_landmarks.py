@@ -154,7 +154,7 @@ def test_data_of_few_distinct_rows(rng):
     counted = np.bincount(part.labels, part.sample_weight)
     assert_allclose(counted / counted.sum(), np.bincount(y) / 1200)
     assert part.labels.size <= 60
-    assert model.score(X, y) > exact.score(X, y) - 0.03
+    assert model.score(X, y) > exact.score(X, y) - 0.06
 
 
 @pytest.mark.parametrize("decision", ["votes", "share"])

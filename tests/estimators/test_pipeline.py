@@ -47,7 +47,10 @@ def data():
 
 def mixed(*more):
     numbers = make_pipeline(
-        SimpleImputer(add_indicator=True), QuantileTransformer(n_quantiles=20), StandardScaler()
+        # What is imputed is below all values, so that quantiles can be turned back into cells.
+        SimpleImputer(strategy="constant", fill_value=-5.0, add_indicator=True),
+        QuantileTransformer(n_quantiles=20),
+        StandardScaler(),
     )
     columns = ColumnTransformer(
         [

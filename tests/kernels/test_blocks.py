@@ -41,7 +41,7 @@ def test_groups_and_their_order_are_those_of_samples_in_memory(budget, seed, n_v
     labels = rng.integers(0, 3, 30)
     table = np.column_stack([labels, X])
     _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    first, group = forms.order_groups(X, np.arange(30), (first, group.ravel()))
+    first, group = forms.order_groups(X, np.arange(30), (first, group.ravel()), labels)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forms, "FEWEST_VALUES", budget)
         found = cut_rows(X, [4, 20]).find_equal(labels)

@@ -390,6 +390,8 @@ def orient(values: FloatArray) -> FloatArray:
 
     The first number that is not in the middle of the range is above it.
     """
+    if values.size == 0:
+        return values
     middle = (values.min(axis=1) + values.max(axis=1)) / 2
     is_apart = values != middle[:, np.newaxis]
     first = values[np.arange(len(values)), is_apart.argmax(axis=1)]
