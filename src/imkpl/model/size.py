@@ -65,10 +65,10 @@ def choose_size(
     # Half of the folds tell of which kind prototypes and kernels are.
     n_half = -(-len(parts) // 2)
     announce(SOURCE, "weighing kernels in folds", 0, len(PER_CLASS))
-    folds = [learn(is_left, widths) for is_left in parts[:n_half]]
+    folds = first = [learn(is_left, widths) for is_left in parts[:n_half]]
     ridge, scores = choose_ridge(folds, n_classes, ridges) if has_kinds else (0.0, np.empty(0))
     for other in others if ridge > 0 else ():
-        changed = [learn(is_left, other) for is_left in parts[:n_half]]
+        changed = [fold.in_widths(other) for fold in first]
         found = judge(changed, n_classes, ridge)
         if is_better(found, scores, weigh(folds)):
             folds, widths, scores = changed, other, found
@@ -223,30 +223,44 @@ class Fold:
     left: FloatArray  # (n_left, n_learned) kernel values of the samples that are scored
     labels: IntArray  # their classes
     weight: FloatArray  # and weights
+    whole: Problem  # the chosen kernels on all samples, in their first width
+    is_left: BoolArray
 
     @classmethod
     def of(
         cls, problem: Problem, n_kernels: int, is_left: BoolArray, widths: Widths = (1.0,)
     ) -> Fold:
-        """Kernel weights learned without the samples that are left out."""
-        left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left)
-        part = problem.take(learned)
+        """Kernels chosen and weighed without the samples that are left out."""
+        part = problem.take(np.flatnonzero(~is_left))
         part, weights = prepare_choice(part, part.average())(n_kernels)
         whole = problem.select(problem.find_kernels(part))
-        if widths != (1.0,):
-            wide = widen(whole, widths)
-            part = wide.take(learned)
-            part, weights = prepare_choice(part, part.average())(None)
-            whole = wide.select(wide.find_kernels(part))
+        return cls.on(part, weights, whole, is_left).in_widths(widths)
+
+    @classmethod
+    def on(cls, part: Problem, weights: FloatArray, whole: Problem, is_left: BoolArray) -> Fold:
+        """The combined kernel of the part that is learned from, and of the rest with it."""
+        left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left)
         kernel = whole.combine(weights)
         return cls(
             problem=part,
             weights=weights,
             kernel=kernel[np.ix_(learned, learned)],
             left=kernel[np.ix_(left, learned)],
-            labels=problem.labels[left],
-            weight=problem.sample_weight[left],
+            labels=whole.labels[left],
+            weight=whole.sample_weight[left],
+            whole=whole,
+            is_left=is_left,
         )
+
+    def in_widths(self, widths: Widths) -> Fold:
+        """The same kernels in other widths, weighed again."""
+        if widths == (1.0,):
+            return self
+        wide = widen(self.whole, widths)
+        part = wide.take(np.flatnonzero(~self.is_left))
+        part, weights = prepare_choice(part, part.average())(None)
+        found = self.on(part, weights, wide.select(wide.find_kernels(part)), self.is_left)
+        return replace(found, whole=self.whole)
 
     def predict(self, size: int, ridge: float) -> FloatArray:
         """Class scores of the left-out samples."""
