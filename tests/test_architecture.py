@@ -67,8 +67,7 @@ PUBLIC = {
         "expected_alignment", "normalize_stack", "resolve_bank",
     ],
     "imkpl.measures": [
-        "InterpretabilityParts", "discrimination_score", "interpretability_score",
-        "n_selected_kernels",
+        "discrimination_score", "interpretability_score", "n_selected_kernels",
         "selection_stability",
     ],
     "imkpl.cli": ["main"],
@@ -82,7 +81,7 @@ PUBLIC = {
     "imkpl.scale": ["DaskBank"],
     "imkpl.solvers": [
         "BatchResult", "SolverResult", "Status", "minimize_on_simplex",
-        "minimize_ridge_on_simplex", "project_onto_simplex", "solve_nqp", "solve_nqp_batch",
+        "minimize_ridge_on_simplex", "solve_nqp", "solve_nqp_batch",
     ],
 }  # fmt: skip
 

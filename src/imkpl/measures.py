@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from imkpl._checks import LARGEST, check_nonnegative, require
-from imkpl._typing import FloatArray
 
 __all__ = [
-    "InterpretabilityParts",
     "discrimination_score",
     "interpretability_score",
     "n_selected_kernels",
@@ -23,37 +21,9 @@ __all__ = [
 NORMAL_95 = 1.959964
 
 
-class InterpretabilityParts(NamedTuple):
-    """IP and its parts.
-
-    Parameters
-    ----------
-    score : float
-        IP, between 0 and 100.
-    purity : array of shape (n_prototypes,)
-        Share of each prototype's coefficients in its own class.
-    compactness : array of shape (n_prototypes,)
-        ``exp(-sum_st u_s u_t ||phi_s - phi_t||^2)``: 1 for a single sample.
-
-    Examples
-    --------
-    >>> K = [[1.0, 1.0], [1.0, 1.0]]
-    >>> interpretability_score([[0.5, 0.5]], ["a", "b"], K, return_parts=True)
-    InterpretabilityParts(score=50.0, purity=array([0.5]), compactness=array([1.]))
-    """
-
-    score: float
-    purity: FloatArray
-    compactness: FloatArray
-
-
 def interpretability_score(
-    prototypes: Any,
-    labels: ArrayLike,
-    kernel: ArrayLike | None = None,
-    *,
-    return_parts: bool = False,
-) -> Any:
+    prototypes: Any, labels: ArrayLike, kernel: ArrayLike | None = None
+) -> float:
     """Compute IP: the mean over prototypes of purity times compactness, in percent.
 
     IP is high if prototypes consist of close samples of one class:
@@ -72,13 +42,11 @@ def interpretability_score(
         The combined kernel. When None, the prototypes have unit norm in a kernel of unit diagonal,
         as those of a fitted estimator do; the sum in the exponent is then
         ``2 (sum_s u_s)^2 - 2``.
-    return_parts : bool
-        Whether to return the parts as well.
 
     Returns
     -------
-    float or InterpretabilityParts
-        IP between 0 and 100, or its parts.
+    float
+        IP between 0 and 100.
 
     Examples
     --------
@@ -113,8 +81,7 @@ def interpretability_score(
         norms = np.asarray((rows.multiply(rows @ K)).sum(axis=1)).ravel()
         spread = 2 * sizes * (rows @ np.diagonal(K)) - 2 * norms
     compactness = np.exp(-np.maximum(spread, 0.0))
-    score = float(100 * np.mean(purity * compactness)) if sizes.size else 0.0
-    return InterpretabilityParts(score, purity, compactness) if return_parts else score
+    return float(100 * np.mean(purity * compactness)) if sizes.size else 0.0
 
 
 def discrimination_score(codes: Any, labels: ArrayLike, prototype_classes: ArrayLike) -> float:
@@ -158,15 +125,13 @@ def discrimination_score(codes: Any, labels: ArrayLike, prototype_classes: Array
     return float(100 * np.mean(own[is_used] / totals[is_used])) if is_used.any() else 0.0
 
 
-def n_selected_kernels(weights: ArrayLike, *, threshold: float = 0.0) -> int:
-    """Count the kernels whose weight exceeds a threshold: ``||beta||_0``.
+def n_selected_kernels(weights: ArrayLike) -> int:
+    """Count the kernels that have a weight: ``||beta||_0``.
 
     Parameters
     ----------
     weights : array of shape (n_kernels,)
         Non-negative kernel weights.
-    threshold : float
-        Weights up to this value count as zero.
 
     Returns
     -------
@@ -180,7 +145,7 @@ def n_selected_kernels(weights: ArrayLike, *, threshold: float = 0.0) -> int:
     """
     array = np.asarray(weights, dtype=np.float64)
     check_nonnegative(array, "weights")
-    return int(np.count_nonzero(array > threshold))
+    return int(np.count_nonzero(array))
 
 
 def selection_stability(chosen: ArrayLike) -> tuple[float, tuple[float, float]]:

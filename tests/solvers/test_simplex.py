@@ -4,12 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from imkpl.solvers import (
-    Status,
-    minimize_on_simplex,
-    minimize_ridge_on_simplex,
-    project_onto_simplex,
-)
+from imkpl.solvers import Status, minimize_on_simplex, minimize_ridge_on_simplex
 
 laws = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
@@ -44,15 +39,15 @@ def quadratic(seed, n, n_rows):
 
 @laws
 @given(seeds, sizes, st.sampled_from([1e-6, 1.0, 1e6]), st.floats(-1e3, 1e3))
-def test_projection_is_the_nearest_point(seed, n, factor, shift):
+def test_a_ridge_of_one_is_the_nearest_point(seed, n, factor, shift):
     v = factor * vector(seed, n)
-    b = project_onto_simplex(v)
+    b = minimize_ridge_on_simplex(-v, 1.0)
     assert is_on_simplex(b)
     # b is nearest if and only if (v - b)'(p - b) <= 0 at every vertex p.
     slack = (v - b) - (v - b) @ b
     assert slack.max() <= 1e-9 * max(factor, 1.0)
-    np.testing.assert_allclose(project_onto_simplex(b), b, atol=1e-15)
-    np.testing.assert_allclose(project_onto_simplex(v + shift), b, atol=1e-8)
+    np.testing.assert_allclose(minimize_ridge_on_simplex(-b, 1.0), b, atol=1e-15)
+    np.testing.assert_allclose(minimize_ridge_on_simplex(-v - shift, 1.0), b, atol=1e-8)
 
 
 @laws
@@ -139,9 +134,7 @@ def test_inputs_stay_untouched():
     v = vector(0, 8)[::2]
     v.flags.writeable = False
     before = v.copy()
-    project_onto_simplex(v)
-    minimize_ridge_on_simplex(v, 1.0)
-    start = project_onto_simplex(v)
+    start = minimize_ridge_on_simplex(v, 1.0)
     start.flags.writeable = False
     minimize_on_simplex(quadratic(0, 4, 4), start)
     np.testing.assert_array_equal(v, before)
@@ -150,8 +143,8 @@ def test_inputs_stay_untouched():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: project_onto_simplex([]), "non-empty vector"),
-        (lambda: project_onto_simplex([np.nan]), "finite numbers"),
+        (lambda: minimize_ridge_on_simplex([], 1.0), "non-empty vector"),
+        (lambda: minimize_ridge_on_simplex([np.nan], 1.0), "finite numbers"),
         (lambda: minimize_ridge_on_simplex(np.ones((2, 2)), 1.0), "e has shape"),
         (lambda: minimize_ridge_on_simplex([1.0], -1.0), "rho is -1.0"),
         (lambda: minimize_on_simplex(quadratic(0, 2, 2), [0.7, 0.7]), "not on the simplex"),

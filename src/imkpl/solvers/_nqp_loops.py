@@ -207,5 +207,5 @@ def _pursue_batch(first, last, H, C, scale, residual_tol, limits, *found):  # ty
     work = kept_x, kept_active, y, z, factor, np.empty(n, H.dtype), np.empty(n, np.int8)
     for i in range(first, last):
         n_active[i], value[i], n_steps[i], status[i] = _pursue(
-            H, C[i], scale[i], residual_tol[i], limits, x[i], active[i], work
+            H, C[i], scale, residual_tol, limits, x[i], active[i], work
         )

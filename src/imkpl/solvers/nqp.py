@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from imkpl._checks import require
-from imkpl._threads import Loops, limited_threads
+from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
 
 loops = Loops("imkpl.solvers._nqp_loops")
@@ -31,33 +31,22 @@ TOLERANCES = {
 
 
 class Status(IntEnum):
-    """Why a solver stopped; ``message`` says it in words.
+    """Why a solver stopped.
 
     Members equal their integer codes, so an array of codes can be compared with a member.
 
     Examples
     --------
-    >>> Status.SPARSITY.message
-    'the budget of non-zero entries is used up'
     >>> Status(1) == Status.STATIONARY == 1
     True
     """
 
-    message: str
-
-    def __new__(cls, code: int, message: str) -> "Status":
-        """Create a member from its code and message."""
-        member = int.__new__(cls, code)
-        member._value_ = code
-        member.message = message
-        return member
-
-    SPARSITY = 0, "the budget of non-zero entries is used up"
-    STATIONARY = 1, "no feasible direction lowers the objective beyond round-off"
-    SMALL_DECREASE = 2, "the last step lowered the objective by too little to go on"
-    RESIDUAL = 3, "the objective is at most residual_tol"
-    DEPENDENT = 4, "only columns that depend linearly on the active ones could still help"
-    MAX_STEPS = 5, "the maximum number of steps was reached"
+    SPARSITY = 0  # The budget of non-zero entries is used up.
+    STATIONARY = 1  # No feasible direction lowers the objective beyond round-off.
+    SMALL_DECREASE = 2  # The last step lowered the objective by too little to go on.
+    RESIDUAL = 3  # The objective is at most residual_tol.
+    DEPENDENT = 4  # Only columns that depend linearly on the active ones could still help.
+    MAX_STEPS = 5  # The maximum number of steps was reached.
 
 
 @dataclass(frozen=True)
@@ -180,8 +169,6 @@ def solve_nqp(
     array([3., 0., 2., 0.])
     >>> result.active, result.value
     (array([0, 2]), -6.5)
-    >>> result.status.message
-    'the budget of non-zero entries is used up'
     """
     H, c = _check_problem(H, c, "c", sparsity, scale)
     rows = _pursue_rows(H, c[np.newaxis], sparsity, scale, residual_tol, few=1)
@@ -189,8 +176,8 @@ def solve_nqp(
     dense = np.zeros(c.size, H.dtype)
     dense[active[:k]] = x[:k]
     _check_solution(dense, value)
-    why = Status(status)  # type: ignore[call-arg]
-    return SolverResult(dense, active[:k].astype(np.intp), float(value), int(n_steps), why)
+    indices = active[:k].astype(np.intp)
+    return SolverResult(dense, indices, float(value), int(n_steps), Status(status))
 
 
 # An overflow is reported at the end, by _check_solution.
@@ -253,13 +240,12 @@ def solve_nqp_batch(
     C: ArrayLike,
     sparsity: int,
     *,
-    scale: ArrayLike = 1.0,
-    residual_tol: ArrayLike | None = None,
-    n_jobs: int | None = None,
+    scale: float = 1.0,
+    residual_tol: float | None = None,
 ) -> BatchResult:
     """Run the pursuit of :func:`solve_nqp` for every row of C, compiled and in parallel.
 
-    Problem i minimises ``1/2 x'(scale_i * H)x + C_i'x`` subject to ``x >= 0`` and at most
+    Problem i minimises ``1/2 x'(scale * H)x + C_i'x`` subject to ``x >= 0`` and at most
     ``sparsity`` non-zero entries. The result is the same for any number of threads, bit for bit.
 
     Parameters
@@ -270,10 +256,8 @@ def solve_nqp_batch(
         The linear part of one problem per row.
     sparsity : int
         Maximum number of non-zero entries per solution; may exceed n.
-    scale, residual_tol : float or array of shape (n_problems,)
-        As in :func:`solve_nqp`; an array holds one value per problem.
-    n_jobs : int, optional
-        Maximum number of threads; None and -1 mean all of them.
+    scale, residual_tol : float
+        As in :func:`solve_nqp`, for all problems.
 
     Returns
     -------
@@ -294,16 +278,7 @@ def solve_nqp_batch(
     array([ True,  True])
     """
     H, C = _check_problem(H, C, "C", sparsity, scale)
-    n_jobs = -1 if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs (or -1)")
-    per_problem: dict[str, Any] = {"scale": scale, "residual_tol": residual_tol}
-    for name, values in per_problem.items():
-        require(
-            np.shape(values) in {(), (len(C),)},
-            f"{name} has shape {np.shape(values)}, but a number or one value for each of the "
-            f"{len(C)} problems (rows of C) was expected.",
-        )
-    with limited_threads(n_jobs):
-        found = pursue_batch(H, C, sparsity, scale=scale, residual_tol=residual_tol)
+    found = pursue_batch(H, C, sparsity, scale=scale, residual_tol=residual_tol)
     _check_solution(found.x.data, found.value)
     return found
 
@@ -313,8 +288,8 @@ def pursue_batch(
     C: FloatArray,
     sparsity: int,
     *,
-    scale: ArrayLike = 1.0,
-    residual_tol: ArrayLike | None = None,
+    scale: float = 1.0,
+    residual_tol: float | None = None,
 ) -> BatchResult:
     """`solve_nqp_batch` for arrays of floats that are known to be valid."""
     rows = _pursue_rows(H, C, sparsity, scale, residual_tol, few=FEW_PROBLEMS)
@@ -344,8 +319,8 @@ def _pursue_rows(
     H: FloatArray,
     C: FloatArray,
     sparsity: int,
-    scale: ArrayLike,
-    residual_tol: ArrayLike | None,
+    scale: float,
+    residual_tol: float | None,
     *,
     few: int,
 ) -> tuple[Any, ...]:
@@ -355,10 +330,7 @@ def _pursue_rows(
     """
     dtype, n_problems, width = np.result_type(H, C), len(C), min(int(sparsity), C.shape[1])
     most_steps = STEPS_PER_ENTRY * (width + 2)
-    scales, limits = (
-        np.broadcast_to(np.asarray(term, dtype=np.float64), (n_problems,))
-        for term in (scale, -np.inf if residual_tol is None else residual_tol)
-    )
+    scale, enough = float(scale), -np.inf if residual_tol is None else float(residual_tol)
     x, active = np.empty((n_problems, width), dtype), np.empty((n_problems, width), np.int64)
     n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
     value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
@@ -366,17 +338,17 @@ def _pursue_rows(
     if n_problems <= few:
         for i in range(n_problems):
             indices, values, value[i], n_steps[i], status[i] = _pursue_one(
-                H, C[i], int(sparsity), most_steps, float(scales[i]), float(limits[i])
+                H, C[i], int(sparsity), most_steps, scale, enough
             )
             n_active[i] = k = len(indices)
             active[i, :k], x[i, :k] = indices, values
         return found
     # Contiguous read-only views, so that each loop is compiled for one kind of array only.
-    arrays = H.astype(dtype, copy=False), C.astype(dtype, copy=False), scales, limits
-    given = [np.ascontiguousarray(array).view(np.ndarray) for array in arrays]
+    given = [np.ascontiguousarray(array, dtype=dtype).view(np.ndarray) for array in (H, C)]
     for view in given:
         view.flags.writeable = False
-    loops._pursue_batch(*given, (int(sparsity), most_steps, *TOLERANCES[dtype]), *found)
+    limits = (int(sparsity), most_steps, *TOLERANCES[dtype])
+    loops._pursue_batch(*given, scale, enough, limits, *found)
     return found
 
 
@@ -429,10 +401,10 @@ def _solve_on_active(
 
 
 def _check_problem(
-    H: ArrayLike, c: ArrayLike, name: str, sparsity: int, scale: ArrayLike
+    H: ArrayLike, c: ArrayLike, name: str, sparsity: int, scale: float
 ) -> tuple[FloatArray, FloatArray]:
     """H, and "c" or the rows "C", as float32 if both are, else float64; raise unless valid."""
-    H, c, scale = np.asarray(H), np.asarray(c), np.asarray(scale)
+    H, c = np.asarray(H), np.asarray(c)
     require(
         np.isrealobj(H) and np.isrealobj(c),
         "H and c must be real, but one is complex; pass their real parts.",
@@ -464,9 +436,9 @@ def _check_problem(
         "problem has no minimum; pass a Gram or kernel matrix.",
     )
     require(
-        np.isfinite(scale).all() and (scale > 0).all(),
-        "scale must be positive and finite, because scale * H has to stay positive "
-        "semi-definite; leave out problems whose scale is 0.",
+        np.ndim(scale) == 0 and 0 < scale < np.inf,
+        "scale must be a positive, finite number, because scale * H has to stay positive "
+        "semi-definite.",
     )
     check_count(sparsity, "sparsity")
     return H, c

@@ -1,4 +1,4 @@
-"""Problems on the simplex ``b >= 0, sum(b) = 1``: projection, ridge and smooth convex."""
+"""Problems on the simplex ``b >= 0, sum(b) = 1``: ridge and smooth convex."""
 
 from collections.abc import Callable
 
@@ -16,36 +16,13 @@ _EPS = float(np.finfo(np.float64).eps)
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def project_onto_simplex(v: ArrayLike) -> FloatArray:
-    """Project v onto the simplex.
-
-    The nearest point is ``max(v - theta, 0)``, where the theta with the right sum is found exactly
-    by sorting.
-
-    Parameters
-    ----------
-    v : array of shape (n,)
-        Any finite vector.
-
-    Returns
-    -------
-    array of shape (n,)
-        The projection.
-
-    Examples
-    --------
-    >>> project_onto_simplex([0.9, 0.7, -2.0])
-    array([0.6, 0.4, 0. ])
-    """
-    return minimize_ridge_on_simplex(-_as_vector(v, "v"), 1.0)
-
-
 def minimize_ridge_on_simplex(e: ArrayLike, rho: float) -> FloatArray:
     """Minimise ``e'b + rho/2 b'b`` on the simplex, exactly.
 
     The solution is ``b = max(theta - e, 0) / rho``. As rho falls to 0 it approaches the vertex of
     the paper's linear programme (exact ties share the weight evenly for every rho > 0; for rho = 0
-    the first of them gets it all). As rho grows it becomes uniform.
+    the first of them gets it all). As rho grows it becomes uniform. With rho = 1 and the costs -v
+    it is the point of the simplex that is nearest to v.
 
     Parameters
     ----------
@@ -106,19 +83,19 @@ def minimize_on_simplex(
 
     Examples
     --------
-    The nearest point of the simplex, again:
+    The nearest point of the simplex:
 
     >>> import numpy as np
     >>> v = np.array([0.9, 0.7, -2.0])
     >>> result = minimize_on_simplex(lambda x: (0.5 * (x - v) @ (x - v), x - v), np.full(3, 1 / 3))
-    >>> np.allclose(result.x, project_onto_simplex(v))
+    >>> np.allclose(result.x, minimize_ridge_on_simplex(-v, 1.0))
     True
     """
     x = _as_vector(start, "start").copy()
     require(
         x.min() >= 0 and abs(x.sum() - 1) <= 1e-6,
         "start is not on the simplex, but non-negative entries that sum to one were expected; use "
-        "project_onto_simplex(start).",
+        "minimize_ridge_on_simplex(-start, 1), the nearest such point.",
     )
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
