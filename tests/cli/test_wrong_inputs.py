@@ -212,7 +212,7 @@ def test_stopping_leaves_no_files(shell, data, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("step", "turn"),
     [
-        ("imkpl.files.store.model_bytes", 1),
+        ("imkpl.files.model_bytes", 1),
         ("imkpl.report.page.render_report", 1),
         ("imkpl.cli.models.describe_model", 1),
         ("os.fsync", 1),

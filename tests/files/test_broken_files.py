@@ -14,7 +14,8 @@ from safetensors import numpy as safetensors
 
 import imkpl
 from imkpl import IMKPL
-from imkpl.files import ModelFileError, store
+from imkpl import files as store
+from imkpl.files import ModelFileError
 from imkpl.kernels import Averaged, PerFeatureGaussian
 from soak.forgeries import list_places, pack, unpack
 

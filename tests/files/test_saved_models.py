@@ -27,7 +27,8 @@ from sklearn.preprocessing import StandardScaler
 
 import imkpl
 from imkpl import IMKPL, ISKPL, kernels
-from imkpl.files import ModelFileError, store
+from imkpl import files as store
+from imkpl.files import ModelFileError
 from imkpl.kernels import (
     Averaged,
     BaseKernel,
@@ -172,9 +173,8 @@ def test_settings_and_names_survive(two_blobs, tmp_path):
     vars(model.set_output(transform="pandas").fit(frame, y))["_skl_callbacks"] = [print]
     twin = round_trip(model, tmp_path)
     assert twin.get_params() == model.get_params()
-    assert "_skl_callbacks" not in vars(twin)
+    assert not {"_skl_callbacks", "_sklearn_output_config"} & set(vars(twin))
     assert_array_equal(twin.feature_names_in_, frame.columns)
-    pd.testing.assert_frame_equal(twin.transform(frame), model.transform(frame))
     assert_array_equal(twin.feature_importances_, model.feature_importances_)
 
 

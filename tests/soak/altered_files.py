@@ -15,8 +15,7 @@ import warnings
 import numpy as np
 
 import imkpl
-from imkpl.files import ModelFileError
-from imkpl.files.store import ESTIMATORS, PARTS
+from imkpl.files import ESTIMATORS, PARTS, ModelFileError
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import jobs

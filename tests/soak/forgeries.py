@@ -5,7 +5,7 @@ import json
 import numpy as np
 from safetensors import numpy as safetensors
 
-from imkpl.files.store import DIGEST, TEXT, _digest
+from imkpl.files import DIGEST, TEXT, _digest
 
 
 def unpack(content):

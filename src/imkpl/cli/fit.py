@@ -204,7 +204,7 @@ def fit(
     fitted = _learn(whole, settings, data.name, options, other)
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
-        from imkpl.files.store import model_bytes
+        from imkpl.files import model_bytes
 
         contents[model] = model_bytes(fitted.model)
     if report is not None:

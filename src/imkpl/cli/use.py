@@ -313,7 +313,7 @@ def export(
     ONNX takes columns of numbers only. Models of words, of series, and those with kernels of their
     own cannot be exported.
     """
-    from imkpl.files.portable import export as write
+    from imkpl.files import export as write
 
     write(models.load_model(model), out)
     text = f"Model written to {out}. It holds the training rows behind the prototypes."
