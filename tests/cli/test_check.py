@@ -170,12 +170,13 @@ def test_rows_without_a_value_to_learn_from_are_left_out(tmp_path):
     assert "1 row without a value to learn from left out." in data.notes
 
 
-def test_equal_rows_of_another_class_are_contradictions(tmp_path):
+def test_equal_rows_of_another_class_are_counted(tmp_path):
     frame = pd.DataFrame({"a": np.arange(12) ** 1.5, "b": np.arange(12) % 3, "y": list("uv") * 6})
     frame.loc[3, ["a", "b"]] = frame.loc[8, ["a", "b"]]
     frame.to_csv(tmp_path / "a.csv", index=False)
     texts = [one.text for one in read_training_file(tmp_path / "a.csv").findings]
-    assert "2 rows (first: '4') have the values of a row of another class." in texts
+    start = "1 row repeats the values of another, such as row '9' those of '4'"
+    assert f"{start}, 1 with another class." in texts
 
 
 def test_many_findings_of_a_kind_are_counted(shell, tmp_path):

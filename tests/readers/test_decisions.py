@@ -86,7 +86,7 @@ def test_different_texts_name_the_rows(tmp_path):
     assert asked.samples.index.tolist() == asked.ids.tolist() == names
     reason = "all values differ, as in an identifier"
     assert data.dropped == {"comment": reason}
-    assert f"Column 'comment' left out: {reason}." in data.notes
+    assert [one.text for one in data.findings] == [f"Column 'comment' left out: {reason}."]
 
 
 @pytest.mark.parametrize("name", ["id", "sample_id", "PatientID", "index"])
@@ -124,7 +124,7 @@ def test_columns_that_say_nothing_are_left_out_and_said(tmp_path):
     assert data.dropped["day"].startswith("dates (derive")
     assert data.dropped["words"] == "11 of 12 values differ, as in free text"
     for name in data.dropped:
-        assert sum(f"'{name}' left out: " in note for note in data.notes) == 1
+        assert sum(f"'{name}' left out: " in one.text for one in data.findings) == 1
 
 
 def test_a_table_without_columns_to_learn_from_is_refused(tmp_path):

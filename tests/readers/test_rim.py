@@ -162,7 +162,7 @@ def test_codes_for_missing_cells_hold_for_names(tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
 @pytest.mark.parametrize("has_gap", [False, True])
-def test_whole_numbers_that_are_one_number_are_left_out_with_the_reason(tmp_path, ending, has_gap):
+def test_whole_numbers_of_many_digits_are_left_out_with_the_reason(tmp_path, ending, has_gap):
     code = [2**60 + i % 5 for i in range(N)]
     code[3] = None if has_gap else code[3]
     path, columns = tmp_path / f"a.{ending}", {"size": SIZES, "kind": ["cat", "dog"] * (N // 2)}
@@ -175,13 +175,13 @@ def test_whole_numbers_that_are_one_number_are_left_out_with_the_reason(tmp_path
         texts = [None if one is None else str(one) for one in code]
         pd.DataFrame({**columns, "code": texts}).to_excel(path, index=False)
     data = read_training_file(path, ReadOptions(target="kind"))
-    assert "some cannot be told apart as numbers (subtract" in data.dropped["code"]
+    assert data.dropped["code"].startswith("whole numbers of more than 15 digits (are they names")
     named = read_training_file(path, ReadOptions(target="kind", categories=("code",)))
     assert named.samples["code"].dropna().tolist() == [str(one) for one in code if one is not None]
 
 
 def test_large_numbers_that_differ_are_numbers(tmp_path):
-    for values in ([2**60 + 1024 * i for i in range(N)], [f"1e{290 + i}" for i in range(N)]):
+    for values in ([f"{i}.5e20" for i in range(N)], [f"1e{290 + i}" for i in range(N)]):
         data = read(tmp_path, count=values)
         assert data.samples["count"].tolist() == [float(one) for one in values]
 
@@ -257,12 +257,12 @@ def test_a_hidden_sheet_is_read_if_there_is_no_other(tmp_path):
     book.save(path)
     data = read_training_file(path, ReadOptions(target="kind"))
     assert len(data) == N - 2
-    assert data.notes[0] == "a.xlsx: sheet 'data'."
+    assert data.notes[0].startswith("a.xlsx: sheet 'data'")
     book["data"].delete_rows(1, N)
     book.save(path)
     data = read_training_file(path, ReadOptions(target="kind"))
     assert len(data) == N
-    assert data.notes[0] == "a.xlsx: hidden sheet 'lists'."
+    assert data.notes[0].startswith("a.xlsx: hidden sheet 'lists'")
 
 
 @pytest.mark.parametrize("is_only", [False, True])

@@ -81,7 +81,8 @@ def check(data: DataArgument, options: TrainingFile) -> Answer:
 
 
 def _echo_check(answer: dict[str, Any]) -> None:
-    _echo_notes(answer["notes"], answer["findings"])
+    for text in answer["notes"]:
+        echo_note(text)
     head = ("column", "read as", "values", "missing", "to change it")
     rows = [
         (one["name"], one["role"], one["values"], one["n_missing"] or "", one["change"])
@@ -106,14 +107,6 @@ def _echo_check(answer: dict[str, Any]) -> None:
     )
 
 
-def _echo_notes(notes: Iterable[str], findings: Iterable[dict[str, Any]]) -> None:
-    """Print the notes that are not said again by findings."""
-    said = {one["text"] for one in findings}
-    for text in notes:
-        if text not in said:
-            echo_note(text)
-
-
 def _list_findings(findings: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Text and advice of the first findings of every kind, and how many more there are."""
     kinds: dict[str, list[dict[str, Any]]] = {}
@@ -127,14 +120,14 @@ def _list_findings(findings: Iterable[dict[str, Any]]) -> Iterator[tuple[str, st
 
 def _echo_findings(data: DataFile) -> None:
     """Print, before a fit, how columns are read and what the check finds."""
-    findings = [asdict(one) for one in data.findings if one.needs_action]
-    _echo_notes(data.notes, findings)
+    for text in data.notes:
+        echo_note(text)
     n_text = sum(kind.kind not in "iuf" for kind in data.samples.dtypes)
     parts = [count(data.samples.shape[1] - n_text, "column") + " of numbers"]
     parts += [f"{n_text} of categories"] * (n_text > 0)
     parts += [f"{len(data.dropped)} left out"] * bool(data.dropped)
     echo_note(f"{', '.join(parts)} (listed by imkpl check).")
-    for text, advice in _list_findings(findings):
+    for text, advice in _list_findings(asdict(one) for one in data.findings):
         echo_note(f"{text} {advice}".strip())
 
 

@@ -39,15 +39,9 @@ MANY_ERRORS = 10
 ROWS_PER_CATEGORY = 5
 # Rows that are looked at to find such columns.
 MAX_ROWS = 20_000
-# Cells that are counted at a time.
-BLOCK = 2**20
 # Numbers that people write for a missing value, and 0 where it lies far from all others.
-CODES = {sign * float("9" * digits) for sign in (-1, 1) for digits in range(1, 6)} - {9.0}
+CODES = {sign * float("9" * digits) for sign in (-1, 1) for digits in range(1, 6)} - {9.0} | {0.0}
 FAR_FROM_ZERO = 0.2
-TEXT_CODES = {
-    *("unknown", "unk", "missing", "not available", "not done", "not known", "n.a.", "n.d.", "nd"),
-    *(".", "..", "unbekannt", "keine angabe", "k.a.", "k. a."),
-}
 PERSON = re.compile(
     r"(?i:(pat|patient|subject|person|participant|proband|donor|animal|volunteer|individual|customer|"
     r"client|pseudonym|mrn)(s|in)?([ _.-]*(id|nr|no|number|code|name|key))?)"
@@ -158,11 +152,8 @@ def _find_giveaways(data: DataFile, columns: dict[str, Any], codes: Any) -> Iter
     n_errors = len(rows) - np.bincount(labels).max()
     if n_errors < MANY_ERRORS:
         return
-    is_text = np.array([cells.dtype == object for cells in columns.values()])
-    size = max(1, BLOCK // len(rows))
-    blocks = [slice(start, start + size) for start in range(0, len(is_text), size)]
-    counted = [_count_errors(codes[one][:, rows], labels, is_text[one]) for one in blocks]
-    for name, n_left in zip(columns, np.concatenate(counted).tolist(), strict=True):
+    for (name, cells), column in zip(columns.items(), codes, strict=True):
+        n_left = _count_errors(column[rows], labels, is_text=cells.dtype == object)
         if n_left <= FEW_ERRORS * n_errors:
             right = len(rows) - int(np.ceil(n_left))
             where = f"all {right} rows" if n_left == 0 else f"{right} of {len(rows)} rows"
@@ -175,24 +166,20 @@ def _find_giveaways(data: DataFile, columns: dict[str, Any], codes: Any) -> Iter
             )
 
 
-def _count_errors(codes: Any, labels: Any, is_text: Any) -> Any:
-    """Rows for which each column does not tell the class: by its categories, or by intervals."""
-    (n_columns, n_rows), n_classes, n_codes = codes.shape, labels.max() + 1, codes.max() + 1
-    own = codes + n_codes * np.arange(n_columns)[:, np.newaxis]
+def _count_errors(codes: Any, labels: Any, *, is_text: bool) -> float:
+    """Rows for which a column does not tell the class: by its categories, or by intervals."""
+    n_rows, n_classes = len(codes), int(labels.max()) + 1
     # Only the classes that occur with a code are counted: a table of all would be huge.
-    pairs, counts = np.unique(own * n_classes + labels, return_counts=True)
+    pairs, counts = np.unique(codes.astype(np.int64) * n_classes + labels, return_counts=True)
     owners, classes = np.divmod(pairs, n_classes)
     order = np.lexsort((classes, -counts, owners))
     winners = order[np.append(True, np.diff(owners) > 0)]
-    places = owners[winners] // n_codes
-    n_errors = n_rows - np.bincount(places, counts[winners], n_columns)
-    n_found = np.bincount(places, minlength=n_columns)
-    is_change = (np.diff(classes[winners]) != 0) & (np.diff(places) == 0)
-    n_intervals = 1 + np.bincount(places[1:][is_change], minlength=n_columns)
+    if winners.size < 2 or (is_text and winners.size * ROWS_PER_CATEGORY > n_rows):
+        return np.inf
+    n_errors = n_rows - int(counts[winners].sum())
+    n_intervals = 1 + np.count_nonzero(np.diff(classes[winners]))
     # A row among those of another class makes two more intervals.
-    n_errors += np.where(is_text, 0, np.maximum(n_intervals - n_classes, 0) / 2)
-    is_unfit = (n_found < 2) | (is_text & (n_found * ROWS_PER_CATEGORY > n_rows))
-    return np.where(is_unfit, np.inf, n_errors)
+    return n_errors + (0 if is_text else max(n_intervals - n_classes, 0) / 2)
 
 
 def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
@@ -224,46 +211,32 @@ def _find_equal_rows(data: DataFile, codes: Any) -> Iterator[Finding]:
     is_copy = rows.duplicated().to_numpy()
     if not is_copy.any():
         return
-    is_equal = rows.duplicated(keep=False).to_numpy()
-    same_label = pd.DataFrame({"row": rows, "label": data.y}).duplicated(keep=False).to_numpy()
     is_first = (rows == rows[int(np.argmax(is_copy))]).to_numpy()
     n_copies, (first, second) = int(is_copy.sum()), data.ids[is_first][:2].tolist()
-    # Rows of a few categories are equal by chance.
-    is_odd = (codes.max() + 1) * 2 > len(data)
+    n_others = int((is_copy & ~pd.DataFrame({"row": rows, "label": data.y}).duplicated()).sum())
     verb = "repeats" if n_copies == 1 else "repeat"
     yield Finding(
         "equal rows",
         f"{count(n_copies, 'row')} {verb} the values of another, such as row {quote(str(second))} "
-        f"those of {quote(str(first))}.",
+        f"those of {quote(str(first))}{f', {n_others} with another class' if n_others else ''}.",
         "Delete copies; rows that remain are kept together when the accuracy is measured.",
-        needs_action=is_odd,
+        # Rows of a few categories are equal by chance.
+        needs_action=(codes.max() + 1) * 2 > len(data),
     )
-    contradictions = data.ids[is_equal & ~same_label].tolist()
-    if contradictions:
-        yield Finding(
-            "contradictions",
-            f"{count(len(contradictions), 'row')} (first: {quote(str(contradictions[0]))}) have "
-            "the values of a row of another class.",
-            "Correct the class, or add a column that tells them apart.",
-            needs_action=is_odd,
-        )
 
 
 def _find_missing_codes(name: str, present: Any) -> Iterator[Finding]:
-    if present.dtype == object:
-        texts = Counter(text for text in present if text.casefold() in TEXT_CODES)
-    else:
-        found = {present.min(), present.max()} & (CODES | {0.0})
-        codes = [code for code in found if _is_apart(present, code)]
-        texts = Counter({f"{code:g}": int((present == code).sum()) for code in codes})
-    for text, n in texts.items():
-        yield Finding(
-            "missing codes",
-            f"Column {quote(name)}: {quote(text)} in {count(n, 'cell')} looks like a code for a "
-            "missing value.",
-            f"If it is one, add --missing {shlex.quote(text)}.",
-            (name,),
-        )
+    found = set() if present.dtype == object else {present.min(), present.max()} & CODES
+    for code in found:
+        if _is_apart(present, code):
+            n_cells = count(int((present == code).sum()), "cell")
+            yield Finding(
+                "missing codes",
+                f"Column {quote(name)}: '{code:g}' in {n_cells} looks like a code for a missing "
+                "value.",
+                f"If it is one, add --missing {code:g}.",
+                (name,),
+            )
 
 
 def _is_apart(values: Any, code: float) -> bool:
@@ -274,9 +247,7 @@ def _is_apart(values: Any, code: float) -> bool:
     low, high = others.min(), others.max()
     if code == 0:
         return bool(low > FAR_FROM_ZERO * (high - low) > 0)
-    if code < 0 <= low:
-        return True
-    return bool((low - code if code < low else code - high) > high - low)
+    return bool(code < 0 <= low or max(low - code, code - high) > high - low)
 
 
 def _find_variants(
@@ -335,7 +306,7 @@ def _find_counters(name: str, cells: Any) -> Iterator[Finding]:
 
 
 def _find_number_dates(name: str, present: Any) -> Iterator[Finding]:
-    if present.dtype == object or present[0] % 1 != 0 or (np.mod(present, 1) != 0).any():
+    if present.dtype == object or (np.mod(present, 1) != 0).any():
         return
     month, day = present // 100 % 100, present % 100
     is_written = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
@@ -357,7 +328,7 @@ def find_left_out(dropped: Mapping[str, str]) -> Iterator[Finding]:
         by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
         yield Finding(
-            "dates" if reason == DATES else "left out",
+            "left out",
             f"Column{'s' * (len(names) > 1)} {list_names(names)} left out: {reason}.",
             columns=tuple(names),
             needs_action=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import re
 from collections import Counter
@@ -30,9 +29,14 @@ DATES = "dates (derive columns such as age, month or weekday)"
 DURATIONS = "times or durations (derive numbers, such as hours)"
 NESTED = "lists or records (derive a column from each part)"
 TOO_LONG = (
-    "whole numbers so large that some cannot be told apart as numbers (subtract a number from all, "
-    "or read them as names with --categories)"
+    "whole numbers of more than 15 digits (are they names: --categories, or amounts: --numbers)"
 )
+# What pandas calls cells that are neither numbers nor text.
+OTHER_KINDS = {
+    **dict.fromkeys(("datetime64", "datetime", "date", "period"), DATES),
+    **dict.fromkeys(("timedelta64", "timedelta", "time"), DURATIONS),
+    "mixed": NESTED,
+}
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]\d{1,2}:\d{2}.*)?"
 )
@@ -42,9 +46,8 @@ ID_NAME = re.compile(
 )
 # A whole number as programs write it, also as a float; a float holds up to 15 digits exactly.
 PLAIN = re.compile(r"(0|-?[1-9]\d{0,14})(\.0)?")
-# A whole number that is not infinite as a float; from INEXACT on, not every one is a float.
-DIGITS = re.compile(r"[+-]?[0-9]{1,300}")
-INEXACT = 2.0**53
+# Numbers between these may be names, and not every whole number there is a float.
+INEXACT, LARGEST_NAME = 2.0**53, 2.0**64
 TARGET_NAMES = ("class", "target", "label", "labels", "y", "diagnosis", "outcome")
 # Up to this many different numbers are classes, however often each occurs.
 FEW_CLASSES = 20
@@ -105,24 +108,11 @@ def read_column(series: Any, name: str, kind: str | None = None) -> ReadColumn:
 
 def find_other_kind(series: Any) -> str:
     """What a column holds that is neither numbers nor categories; empty if it holds these."""
-    import pandas as pd
+    from pandas.api.types import infer_dtype
 
-    dtype = series.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return find_other_kind(dtype.categories)
-    if dtype.kind == "M" or isinstance(dtype, pd.PeriodDtype):
-        return DATES
-    if dtype.kind == "m":
-        return DURATIONS
-    found = {type(cell) for cell in series} if dtype.kind == "O" else set()
-    for kinds, reason in (
-        ((datetime.date, pd.Period), DATES),
-        ((datetime.time, datetime.timedelta), DURATIONS),
-        ((list, tuple, dict, np.ndarray), NESTED),
-    ):
-        if any(issubclass(kind, kinds) and kind is not type(pd.NaT) for kind in found):
-            return reason
-    return ""
+    if series.dtype.kind in "iufb":
+        return ""
+    return OTHER_KINDS.get(infer_dtype(series.astype(object), skipna=True), "")
 
 
 def as_texts(series: Any) -> Any:
@@ -150,12 +140,6 @@ def _are_plain(texts: Any, ending: str = "") -> bool:
     return all(PLAIN.fullmatch(text) and text.endswith(ending) for text in present)
 
 
-def are_merged(exact: Any) -> bool:
-    """Whether different whole numbers in a column are the same float."""
-    whole = {int(text) for text in as_texts(exact) if text and DIGITS.fullmatch(text)}
-    return len({float(number) for number in whole}) < len(whole)
-
-
 def find_reason_to_drop(column: ReadColumn, *, is_wanted: bool = False) -> str:
     """Why nothing can be learned from a column; empty if something can."""
     if column.reason:
@@ -164,15 +148,17 @@ def find_reason_to_drop(column: ReadColumn, *, is_wanted: bool = False) -> str:
     if is_missing.all():
         return "no values"
     present = column.values[~is_missing]
+    if not (column.is_text or is_wanted) and INEXACT <= abs(present).max() < LARGEST_NAME:
+        return TOO_LONG
     if not is_missing.any() and bool((present == present[0]).all()):
         return f"always {quote(_show(present[0]))}"
-    if column.is_text and not is_wanted:
-        n_distinct, n_present = len(set(present.tolist())), present.size
-        if n_distinct == n_present:
-            return IDENTIFIER
-        if n_distinct >= NEARLY_UNIQUE * n_present:
-            return f"{n_distinct} of {n_present} values differ, as in free text"
-    return ""
+    if is_wanted or not column.is_text:
+        return ""
+    n_distinct, n_present = len(set(present.tolist())), present.size
+    if n_distinct == n_present:
+        return IDENTIFIER
+    is_free = n_distinct >= NEARLY_UNIQUE * n_present
+    return f"{n_distinct} of {n_present} values differ, as in free text" if is_free else ""
 
 
 def find_codes(cells: Any, codes: set[str]) -> Any:

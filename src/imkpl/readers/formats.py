@@ -13,7 +13,6 @@ import io
 import itertools
 import pathlib
 import re
-import threading
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +31,6 @@ MOST_TIMES, MOST_BYTES = 64, 2**30
 MOST_CELLS, LAST_ROW = 2**25, 2**20
 # More empty rows than this one after the other are skipped; fewer count in the numbers of rows.
 MOST_EMPTY = 100
-FEWER_CELLS = "Delete cells far from the table, or save the sheet as CSV."
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|", "\\t": "\t"}
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "white space"}
 # Of several separators that fit equally well, the first is used.
@@ -41,8 +39,8 @@ ORDER = "\t;|, "
 MOST_LINES = 0.9
 # Lines that are inspected to guess the separator and the decimal mark.
 MAX_INSPECTED = 200
-# The csv module has one limit of the size of cells for all threads.
-LIMIT_LOCK = threading.Lock()
+# At a wrong separator, a whole line can be one cell; this is as much as every system allows.
+LONGEST_CELL = 2**31 - 1
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 BLANK_TOP = re.compile(r"\A([\s,;|\"]*\n)+")
 WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -151,7 +149,9 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
     parse = PARSERS.get(ending)
     if parse is None:
         found = f"ends in {ending}" if ending else "has no ending"
-        advice = ADVICE.get(ending, "Convert it, or rename it if only the ending is wrong.")
+        advice = ADVICE.get(
+            ending, "Save it as CSV or Parquet, in Python if nothing else reads it."
+        )
         raise InputError(f"{path.name} {found}, expected {FORMATS}. {advice}")
     if options.separator is not None and parse is not parse_text:
         raise InputError(
@@ -161,8 +161,11 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
         raise _has_no(path, "no content")
     try:
         return parse(path, options)
-    except MemoryError as error:
-        raise _too_large(path) from error
+    except ImportError as error:
+        raise InputError(
+            f"{path.name} is read by {error.name}, which is not installed. Install it with "
+            "pip install 'imkpl[cli,parquet]', or save the table as CSV."
+        ) from error
 
 
 @contextmanager
@@ -170,7 +173,7 @@ def _refused_if_damaged(path: pathlib.Path, kind: str) -> Iterator[None]:
     """A damaged file can fail anywhere; to whoever reads it, that is one kind of failure."""
     try:
         yield
-    except (InputError, MemoryError):
+    except (InputError, ImportError, MemoryError):
         raise
     except Exception as error:
         raise InputError(
@@ -205,14 +208,14 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     # A single line may be very long.
     if len(lines) == 1:
         raise _has_no(path, "a header and no rows")
-    with _cells_of_any_size(content):
-        separator = _find_separator(lines, options.separator)
-        titles = _find_titles(lines, separator)
-        for title in titles:
-            content = BLANK_TOP.sub("", content[content.index(title) + len(title) :])
-            notes.append(f"{quote(title.strip(separator + ' '))} above the table is not read.")
-        inspected = _list_rows(lines[len(titles) :], separator)
-        width = _check_widths(content, separator, path)
+    csv.field_size_limit(LONGEST_CELL)
+    separator = _find_separator(lines, options.separator)
+    titles = _find_titles(lines, separator)
+    for title in titles:
+        content = BLANK_TOP.sub("", content[content.index(title) + len(title) :])
+        notes.append(f"{quote(title.strip(separator + ' '))} above the table is not read.")
+    inspected = _list_rows(lines[len(titles) :], separator)
+    width = _check_widths(content, separator, path)
     decimal = _find_decimal(inspected, separator)
     is_headed = _has_header(inspected, options)
     names, more = _name_columns(inspected[0], width, is_headed=is_headed)
@@ -235,8 +238,6 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     try:
         frame = read_table()
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        if "out of memory" in str(error):
-            raise MemoryError from error
         raise InputError(
             f"{path.name} cannot be read as a table ({shorten(str(error).strip())}). Check quotes "
             "and separators, or save it as CSV again."
@@ -251,17 +252,6 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
         notes=(*notes, *more),
         style=(separator, decimal),
     )
-
-
-@contextmanager
-def _cells_of_any_size(content: str) -> Iterator[None]:
-    """Lift the limit of the csv module: at a wrong separator, a whole line can be one cell."""
-    with LIMIT_LOCK:
-        limit = csv.field_size_limit(max(len(content), csv.field_size_limit()))
-        try:
-            yield
-        finally:
-            csv.field_size_limit(limit)
 
 
 def _read_commas(frame: Any) -> Any:
@@ -306,17 +296,14 @@ def _find_separator(lines: list[str], given: str | None) -> str:
     found = {}
     for separator in ORDER:
         rows = _list_rows(lines, separator)
-        if not rows:
-            # Lines of nothing but this separator.
-            continue
-        widths = Counter(len(row) for row in rows)
-        width, n_lines = max(widths.items(), key=lambda item: (item[1], item[0]))
-        # The last line may end in the middle of quotes, so most lines must agree, not all.
-        agrees = n_lines >= MOST_LINES * len(rows)
-        # R writes no name above the row names.
-        header = {width: 2, width - 1: 1}.get(len(rows[0]), 0)
+        n_lines, width = max(
+            ((n, width) for width, n in Counter(map(len, rows)).items()), default=(0, 0)
+        )
         if width > 1:
-            found[separator] = (agrees, header, width)
+            # R writes no name above the row names.
+            header = {width: 2, width - 1: 1}.get(len(rows[0]), 0)
+            # The last line may end in the middle of quotes, so most lines must agree, not all.
+            found[separator] = (n_lines >= MOST_LINES * len(rows), header, width)
     if "," in found and any(_explains_commas(lines, one, found) for one in "\t;|"):
         del found[","]
     # White space also occurs inside cells, so it only counts if nothing else is found.
@@ -398,15 +385,14 @@ def _has_header(rows: list[list[str]], options: ReadOptions) -> bool:
 def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
     """Number of columns; every line must have as many, though the header may lack one."""
     widths = [(number, len(cells)) for number, cells in _split(io.StringIO(content), separator)]
-    expected = widths[1][1] if len(widths) > 1 else widths[0][1]
-    for place, (number, width) in enumerate(widths):
-        # R writes no name above the row names.
-        if width != expected and not (place == 0 and width == expected - 1):
-            expected, width = (widths[0][1], width) if place else (width, widths[1][1])
-            number = number if place else widths[1][0]
+    expected = widths[0][1]
+    # R writes no name above the row names.
+    expected += len(widths) > 1 and widths[1][1] == expected + 1
+    for number, width in widths[1:]:
+        if width != expected:
             raise InputError(
                 f"Line {number} of {path.name} has {width} cells, expected {expected} as in the "
-                "first line. Quote cells that contain the separator, or set --separator."
+                "lines above. Quote cells that contain the separator, or set --separator."
             )
     return expected
 
@@ -418,29 +404,21 @@ def _name_columns(
         places = [f"x{place}" for place in range(width)]
         return places, (f"The first line holds data: columns are named x0 to x{width - 1}.",)
     given = [""] * (width - len(first)) + [cell.strip() for cell in first]
-    repeated: list[str] = []
-    # The numbers that were tried for a name are all taken, so that none is tried twice.
-    numbers: dict[str, Iterator[int]] = {}
-    written, names = set(given), dict[str, int]()
-    for place, cell in enumerate(given):
-        name = cell or f"column {place + 1}"
-        if name in names:
-            repeated.append(name)
-            tried = (f"{name}_{n}" for n in numbers.setdefault(name, itertools.count(2)))
-            name = next(one for one in tried if one not in names and one not in written)
-        names[name] = place
-    if not repeated:
-        return list(names), ()
-    listed = list_names(list(dict.fromkeys(repeated)))
-    return list(names), (f"Several columns are named {listed}; all but the first got a number.",)
+    names: dict[str, str] = {}
+    for place, cell in enumerate(given, start=1):
+        name = cell or f"column {place}"
+        while name in names:
+            name = f"{name} (column {place})"
+        names[name] = cell
+    repeated = list(dict.fromkeys(cell for name, cell in names.items() if cell and cell != name))
+    note = f"Several columns are named {list_names(repeated)}; all but the first got a number."
+    return list(names), (note,) if repeated else ()
 
 
 def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Parse a Parquet or Feather file."""
-    try:
-        from pyarrow import feather, parquet
-    except ImportError as error:
-        raise _needs(path, "pyarrow", "imkpl[cli,parquet]") from error
+    from pyarrow import feather, parquet
+
     is_parquet = path.suffix.lower() in (".parquet", ".pq")
     with _refused_if_damaged(path, "Parquet" if is_parquet else "Feather"):
         if is_parquet:
@@ -468,10 +446,8 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
 
 def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Parse the first sheet of a spreadsheet that has cells, as if it had been saved as text."""
-    try:
-        from openpyxl import load_workbook
-    except ImportError as error:
-        raise _needs(path, "openpyxl", "imkpl[cli]") from error
+    from openpyxl import load_workbook
+
     with _refused_if_damaged(path, ".xlsx"):
         with zipfile.ZipFile(path) as archive:
             n_bytes = sum(info.file_size for info in archive.infolist())
@@ -491,18 +467,16 @@ def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
         raise _has_no(path, "no cells")
     places = sorted({place for row in rows for place, cell in enumerate(row) if cell})
     if len(rows) * len(places) > MOST_CELLS:
-        raise _too_large(path, FEWER_CELLS)
+        raise _too_large(path)
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
     for row in rows:
         writer.writerow([row[place] if place < len(row) else "" for place in places])
     raw = parse_content(path, content.getvalue(), replace(options, separator="comma"))
-    alike = [one for one in sheets if one.sheet_state == sheet.sheet_state]
-    is_hidden = sheet.sheet_state != "visible"
-    note = f"{path.name}: {'hidden ' * is_hidden}sheet {quote(str(sheet.title))}"
-    if len(alike) > 1:
-        note += f", the first of {len(alike)}; save another one as CSV to use it"
-    return replace(raw, notes=(f"{note}.", *raw.notes))
+    hidden = "hidden " * (sheet.sheet_state != "visible")
+    others = "; to use another one, save it as CSV" * (len(sheets) > 1)
+    note = f"{path.name}: {hidden}sheet {quote(str(sheet.title))}{others}."
+    return replace(raw, notes=(note, *raw.notes))
 
 
 def _read_sheet(path: pathlib.Path, sheet: Any) -> list[list[str]]:
@@ -516,7 +490,7 @@ def _read_sheet(path: pathlib.Path, sheet: Any) -> list[list[str]]:
             cells.pop()
         n_cells += len(cells)
         if n_cells > MOST_CELLS or number > LAST_ROW:
-            raise _too_large(path, FEWER_CELLS)
+            raise _too_large(path)
         if cells:
             rows += [[]] * (n_empty if rows and n_empty <= MOST_EMPTY else 0) + [cells]
         n_empty = 0 if cells else n_empty + 1
@@ -559,22 +533,15 @@ def _refuse_repeated(path: pathlib.Path, names: list[str]) -> None:
         )
 
 
-def _needs(path: pathlib.Path, package: str, extra: str) -> InputError:
-    return InputError(
-        f"{path.name} is read by {package}, which is not installed. Install it with "
-        f"pip install '{extra}', or save the table as CSV."
-    )
-
-
 def _has_no(path: pathlib.Path, found: str) -> InputError:
     return InputError(f"{path.name} has {found}, expected rows of data. Check how it was made.")
 
 
-def _too_large(
-    path: pathlib.Path,
-    advice: str = "Use fewer rows or columns, or a machine with more memory.",
-) -> InputError:
-    return InputError(f"{path.name} does not fit into memory, expected a file that does. {advice}")
+def _too_large(path: pathlib.Path) -> InputError:
+    return InputError(
+        f"{path.name} does not fit into memory, expected a file that does. Delete cells far from "
+        "the table, or save the sheet as CSV."
+    )
 
 
 FORMATS = ".csv, .tsv, .xlsx, .parquet or .feather"
@@ -586,12 +553,5 @@ PARSERS: Mapping[str, Callable[[pathlib.Path, ReadOptions], RawFile]] = {
 ADVICE = {
     **dict.fromkeys((".xls", ".ods"), "Save the sheet as .xlsx or CSV in the spreadsheet program."),
     **dict.fromkeys((".gz", ".zip"), "Unpack it first."),
-    **dict.fromkeys(
-        (".pkl", ".pickle"),
-        "Pickle files can run code and are never opened; save the data as Parquet or CSV.",
-    ),
-    **dict.fromkeys((".npz", ".npy", ".mat"), "Read it in Python, and save a table as Parquet."),
-    ".arff": "Read it in Python with scipy.io.arff, and save a table as Parquet.",
-    ".ts": "Read time series in Python with aeon or sktime, and fit them there.",
     ".imkpl": "That is the ending of a model; pass the data file here.",
 }

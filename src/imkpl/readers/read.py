@@ -119,10 +119,10 @@ def read_training_file(
         shown = f"{int(eligible.sum())} of {count(len(eligible), 'row')} eligible"
         notes.append(f"Column {quote(options.eligible)}: {shown}.")
     left = frame.drop(columns=list({*others, identifier} - {None}))
-    kept, dropped, findings = _keep_columns(raw, left, path.name, options)
-    more = [one.text for one in (*findings, *find_left_out(dropped))]
+    kept, dropped, findings = _keep_columns(left, path.name, options)
     if not kept:
-        reasons = [*more, *([] if identifier is None else [f"{quote(identifier)} names the rows."])]
+        reasons = [one.text for one in find_left_out(dropped)]
+        reasons += [] if identifier is None else [f"{quote(identifier)} names the rows."]
         raise InputError(
             f"No column of {path.name} is left to learn from: "
             f"{' '.join(reasons) or 'it has no others.'} Add columns of numbers or of categories."
@@ -132,7 +132,7 @@ def read_training_file(
         roles.as_label_array(labels),
         ids,
         target=target,
-        notes=(*notes, note, *more),
+        notes=(*notes, note),
         dropped=dropped,
         groups=groups,
         eligible=eligible,
@@ -299,7 +299,7 @@ def _name_rows(
 
 
 def _keep_columns(
-    raw: RawFile, frame: Any, file: str, options: ReadOptions
+    frame: Any, file: str, options: ReadOptions
 ) -> tuple[dict[str, Any], dict[str, str], list[Finding]]:
     """Columns to learn from, reasons for dropping others, and what was guessed about cells."""
     kinds = {
@@ -309,13 +309,8 @@ def _keep_columns(
     kept, dropped = {}, {}
     findings: list[Finding] = []
     columns = {name: roles.read_column(one, name, kinds.get(name)) for name, one in frame.items()}
-    numbers = {name: column.values for name, column in columns.items() if not column.is_text}
-    large = [name for name, values in numbers.items() if (abs(values) >= roles.INEXACT).any()]
-    exact = raw.read_exact(large).loc[frame.index] if large else {}
     for name, column in columns.items():
         reason = roles.find_reason_to_drop(column, is_wanted=name in kinds)
-        if name in exact and roles.are_merged(exact[name]):
-            reason = roles.TOO_LONG
         if not reason and name not in kinds and roles.looks_like_identifier(frame[name], name):
             reason = roles.IDENTIFIER
         if reason:
