@@ -1,15 +1,13 @@
 """Threads that share the tasks of a compiled loop."""
 
 from concurrent.futures import ThreadPoolExecutor
-from types import FunctionType
 
 import numpy as np
 import pytest
-from numba import njit
 from numpy.testing import assert_array_equal
 
 from imkpl import _threads
-from imkpl._threads import ParallelLoop, count_threads, limited_threads, watch_compiler
+from imkpl._threads import ParallelLoop, count_threads, limited_threads
 
 
 @ParallelLoop(lambda counts: counts.size)
@@ -71,18 +69,3 @@ def test_an_error_in_a_task_reaches_the_caller(many_threads):
     counts[[7, 33]] = 0
     with pytest.raises(ValueError, match="a task has failed"):
         fail(counts)
-
-
-def test_only_what_this_library_compiles_is_told():
-    def add(values):
-        return values + 1
-
-    heard = []
-    for module in ("imkpl.tests", "imkpl.tests", "other"):
-        twin = FunctionType(add.__code__, add.__globals__, "add")
-        twin.__module__ = module
-        compiled = njit(twin)
-        with watch_compiler(heard.append):
-            compiled(1)
-            compiled(2)
-    assert heard == [0, 0]

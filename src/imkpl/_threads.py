@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache, update_wrapper
 from importlib import import_module
 from itertools import pairwise
@@ -125,10 +125,7 @@ def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[i
 
 
 class PinnedBlas:
-    """BLAS with one thread while any Python thread fits.
-
-    The limit is global, and only the thread that has set it can lift it: a thread of its own does.
-    """
+    """BLAS with one thread while any Python thread fits; the limit is one of the whole process."""
 
     def __init__(self) -> None:
         self._lock, self._n_inside = threading.Lock(), 0
@@ -137,10 +134,7 @@ class PinnedBlas:
         """Limit BLAS, if this is the first fit."""
         with self._lock:
             if self._n_inside == 0:
-                limit = _blas_libraries().limit
-                self._limiter = (
-                    _keeper().submit(lambda: limit(limits=1, user_api="blas").__enter__()).result()
-                )
+                self._limiter = _blas_libraries().limit(limits=1, user_api="blas")
             self._n_inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -148,35 +142,10 @@ class PinnedBlas:
         with self._lock:
             self._n_inside -= 1
             if self._n_inside == 0:
-                _keeper().submit(self._limiter.__exit__, None, None, None).result()
+                self._limiter.restore_original_limits()
 
 
-@cache
-def _keeper() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="imkpl-blas")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_keeper.cache_clear)
 _PINNED = PinnedBlas()
-
-
-def watch_compiler(tell: Callable[[int], None]) -> AbstractContextManager[None]:
-    """Inside the block, tell how many loops have been compiled, before the next one is."""
-    from numba.core.event import Event, Listener, install_listener
-
-    class CompilerListener(Listener):
-        n_compiled = 0
-
-        def on_start(self, event: Event) -> None:
-            if event.data["dispatcher"].py_func.__module__.startswith("imkpl."):
-                tell(self.n_compiled)
-                self.n_compiled += 1
-
-        def on_end(self, event: Event) -> None:
-            pass
-
-    return install_listener("numba:compile", CompilerListener())
 
 
 @cache

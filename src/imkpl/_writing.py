@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import pathlib
 import secrets
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 
 def check_target(path: str | os.PathLike[str]) -> pathlib.Path:
@@ -41,16 +40,16 @@ def check_target(path: str | os.PathLike[str]) -> pathlib.Path:
     return target
 
 
-def write_file(path: str | os.PathLike[str], content: bytes | Iterable[bytes]) -> None:
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace a file in one step: readers see the old content or the new one, never a part."""
     write_files({path: content})
 
 
-def write_files(contents: Mapping[str | os.PathLike[str], bytes | Iterable[bytes]]) -> None:
+def write_files(contents: Mapping[str | os.PathLike[str], bytes]) -> None:
     """Replace several files; all are written completely before the first is renamed.
 
-    Contents may come in pieces. Symbolic links are followed, and an existing file keeps its mode. A
-    process that is killed may leave a file ``.*.part`` behind.
+    Symbolic links are followed, and an existing file keeps its mode. A process that is killed may
+    leave a file ``.*.part`` behind.
     """
     targets = [pathlib.Path(os.path.realpath(check_target(path))) for path in contents]
     parts = [target.with_name(f".{secrets.token_hex(8)}.part") for target in targets]
@@ -67,24 +66,15 @@ def write_files(contents: Mapping[str | os.PathLike[str], bytes | Iterable[bytes
         if isinstance(error, OSError):
             raise _explained(error, path) from error
         raise
-    # Without it a power cut may take the new names back. Where folders cannot be opened (Windows)
-    # or synchronised (some network drives), the files are there all the same.
-    for parent in {target.parent for target in targets}:
-        with contextlib.suppress(OSError):
-            folder = os.open(parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
 
 
-def _write_part(part: pathlib.Path, content: bytes | Iterable[bytes], target: pathlib.Path) -> None:
+def _write_part(part: pathlib.Path, content: bytes, target: pathlib.Path) -> None:
     """Write a new file with the mode of the one that it will replace."""
     mode = stat.S_IMODE(os.stat(target).st_mode) if target.exists() else None
     # Nobody may read a private file while it is written.
     first_mode = 0o666 if mode is None else 0o600
     with open(part, "xb", opener=lambda name, flags: os.open(name, flags, first_mode)) as file:
-        file.writelines([content] if isinstance(content, bytes) else content)
+        file.write(content)
         file.flush()
         # Without it a power cut may leave the new name on an empty file.
         os.fsync(file.fileno())
@@ -92,21 +82,11 @@ def _write_part(part: pathlib.Path, content: bytes | Iterable[bytes], target: pa
         os.chmod(part, mode)
 
 
-# What to do about an error of the system.
-REMEDIES: Mapping[int | None, str] = {
-    **dict.fromkeys((errno.ENOSPC, errno.EFBIG), "Free some space or choose another disk"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM), "Make its folder writable or choose another"),
-    errno.EROFS: "Choose another folder",
-    errno.ENAMETOOLONG: "Choose a shorter name",
-}
-
-
 def _explained(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """The error with a text that names the file and says what to do."""
-    remedy = REMEDIES.get(error.errno, "Check the disk or choose another folder")
     explained = type(error)(
         f"{os.fspath(path)} could not be written: {error.strerror or error}. It is as it was. "
-        f"{remedy}, and try again."
+        "Free some space or choose another folder, and try again."
     )
     explained.errno = error.errno
     return explained

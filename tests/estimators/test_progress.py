@@ -1,15 +1,11 @@
 """scikit-learn's callbacks around every round, and a line per round for people."""
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from imkpl import IMKPL, ISKPL
-from imkpl._progress import listening
-from imkpl.estimators import _compat
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels.per_feature import FeatureKernels
 
@@ -173,15 +169,3 @@ def test_an_interrupt_changes_nothing(name, wine, monkeypatch):
 def test_silence_by_default(wine, capsys):
     IMKPL(**SMALL).fit(wine.X, wine.y)
     assert capsys.readouterr() == ("", "")
-
-
-def test_the_first_fit_says_that_it_compiles(wine, monkeypatch):
-    told = []
-    monkeypatch.setattr(_compat, "watch_compiler", lambda tell: nullcontext(told.append(tell)))
-    ISKPL(**SMALL).fit(wine.X, wine.y)
-    heard = []
-    with listening(lambda progress: heard.append(progress.message)):
-        for n_compiled in range(7):
-            told[0](n_compiled)
-    said = "compiling, once for this installation"
-    assert heard == [f"{said}: 0", f"{said}: 5"]

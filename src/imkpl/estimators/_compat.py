@@ -15,7 +15,6 @@ from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 from imkpl._progress import announce, listening, write_line
-from imkpl._threads import watch_compiler
 from imkpl.model.alternate import is_settled
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.problem import State
@@ -71,7 +70,6 @@ class FitMonitor(ExitStack):
     def __init__(self, estimator: Any) -> None:
         super().__init__()
         self.estimator, self.name = estimator, type(estimator).__name__
-        self.enter_context(watch_compiler(_say_compiling))
         if estimator.verbose:
             self.enter_context(listening(write_line))
 
@@ -129,9 +127,3 @@ class FitMonitor(ExitStack):
         vars(model).update(fitted)
         if self._fit is not None:
             self._fit.call_on_fit_task_end(**self._shown, reconstruction_attributes=lambda: fitted)
-
-
-def _say_compiling(n_compiled: int) -> None:
-    """Why the first fit of an installation takes seconds longer than all others."""
-    if n_compiled % 5 == 0:
-        announce("compiler", f"compiling, once for this installation: {n_compiled}")
