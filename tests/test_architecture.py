@@ -64,7 +64,7 @@ PUBLIC = {
         "ArrayColumns", "Averaged", "BaseKernel", "BaseKernelBank", "ExpectedAlignment",
         "FunctionKernel", "Gaussian", "GlobalAlignment", "KernelStack", "Kernels", "NamedKernel",
         "ParquetColumns", "PerColumn", "PerFeatureGaussian", "PerWord", "Precomputed",
-        "expected_alignment", "normalize_stack", "resolve_bank",
+        "resolve_bank",
     ],
     "imkpl.measures": [
         "discrimination_score", "interpretability_score", "n_selected_kernels",
@@ -73,7 +73,7 @@ PUBLIC = {
     "imkpl.cli": ["main"],
     "imkpl.readers": ["InputError", "ReadOptions", "read_training_file"],
     "imkpl.plots": [
-        "EmbeddingDisplay", "KernelWeightsDisplay", "PathDisplay", "PrototypesDisplay",
+        "EmbeddingDisplay", "PathDisplay", "PrototypesDisplay",
     ],
     "imkpl.report": ["render_report", "summarize", "write_report"],
     "imkpl.series": ["SeriesSet", "align", "difference", "read_series", "resample"],

@@ -19,34 +19,13 @@ def test_contributions_sum_to_the_predicted_score_in_every_frame(fitted, backend
     assert set(table["class"]) <= set(model.classes_)
 
 
-def test_a_label_chooses_the_class_that_is_shared_out(fitted):
+def test_features_are_the_contributions_of_all_prototypes_and_no_other_part_is_known(fitted):
     model, X = fitted
     explanation = model.explain(X[:3])
-    for place, label in enumerate(model.classes_):
-        for part in ("contributions", "features"):
-            frame = explanation.to_frame(part, label=label)
-            assert set(frame["class"]) == {label}
-            total = frame.groupby("sample", sort=False)["contribution"].sum()
-            assert_allclose(total, model.decision_function(X[:3])[:, place], atol=1e-10)
-
-
-def test_views_have_a_row_for_each_thing(fitted):
-    model, X = fitted
-    explanation = model.explain(X[:5])
-    scores = explanation.to_frame("scores")
-    assert_allclose(scores["probability"].to_numpy().reshape(5, 3), model.predict_proba(X[:5]))
-    prototypes = explanation.to_frame("prototypes")
-    assert_allclose(prototypes.groupby("sample")["share"].sum(), 1.0)
-    assert len(prototypes) == explanation.shares.nnz
-
-
-def test_wrong_names_get_a_sentence(fitted):
-    model, X = fitted
-    explanation = model.explain(X[:1])
-    with pytest.raises(ValueError, match="part='reasons' is unknown, expected one of 'contri"):
+    whole = explanation.to_frame().groupby(["sample", "feature"], sort=False)["contribution"].sum()
+    assert_allclose(explanation.to_frame("features")["contribution"], whole, atol=1e-10)
+    with pytest.raises(ValueError, match="part='reasons' is unknown, expected 'contributions' or"):
         explanation.to_frame("reasons")
-    with pytest.raises(ValueError, match="label='Merlot' is not a class, expected one of Barbera"):
-        explanation.to_frame(label="Merlot")
 
 
 def test_shap_reads_the_contributions(fitted):

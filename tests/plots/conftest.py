@@ -43,13 +43,12 @@ def series():
     return IMKPL("global_alignment", sparsity=3, n_prototypes=4).fit(X, y), X, y
 
 
-@pytest.fixture(params=["weights", "prototypes", "embedding"])
+@pytest.fixture(params=["prototypes", "embedding"])
 def draw(request):
     """Every display as a function of model, samples and labels."""
     from imkpl import plots
 
     return {
-        "weights": lambda m, X, y, **kw: plots.KernelWeightsDisplay.from_estimator(m, **kw),
         "prototypes": lambda m, X, y, **kw: plots.PrototypesDisplay.from_estimator(m, X, **kw),
         "embedding": lambda m, X, y, **kw: plots.EmbeddingDisplay.from_estimator(
             m, X, y, max_samples=20, **kw

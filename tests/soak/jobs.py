@@ -100,13 +100,7 @@ def live_once(kind, seed, folder, *, with_page):
         str(explanation)
         explanation.to_dict()
     if with_page and hasattr(model, "report"):
-        import matplotlib.pyplot as plt
-
-        from imkpl import plots
-
         model.report(X, y, folder / "page.html", train=(X, y))
-        plots.KernelWeightsDisplay.from_estimator(model)
-        plt.close("all")
 
 
 def main(n_fits):

@@ -223,7 +223,7 @@ class Explanation:
         list of (int, float)
             Indices into `support_ids` and shares that sum to one, largest share first.
         """
-        return _list_parts(self.evidence.predictor.mixes[[prototype]])
+        return list_parts(self.evidence.predictor.mixes[[prototype]])
 
     def samples_unlike(self, prototype: int) -> list[tuple[int, float]]:
         """The training samples in the contrast of a prototype.
@@ -238,7 +238,7 @@ class Explanation:
         list of (int, float)
             As `samples_behind`; empty without a contrast.
         """
-        return _list_parts(self.evidence.predictor.contrasts[[prototype]])
+        return list_parts(self.evidence.predictor.contrasts[[prototype]])
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to dicts, lists, numbers and strings, without the full tables.
@@ -255,19 +255,13 @@ class Explanation:
         """
         return build_dict(self)
 
-    def to_frame(
-        self, part: str = "contributions", *, label: Any = None, backend: str = "pandas"
-    ) -> Any:
-        """Convert to a data frame.
+    def to_frame(self, part: str = "contributions", *, backend: str = "pandas") -> Any:
+        """Convert what is added to the score of the predicted class to a data frame.
 
         Parameters
         ----------
-        part : {"contributions", "features", "prototypes", "scores"}
-            One row per sample, prototype and feature; per sample and feature; per sample and
-            prototype with a share; or per sample and class.
-        label : class label, optional
-            The class whose score "contributions" and "features" break down; by default the
-            predicted class of each sample.
+        part : {"contributions", "features"}
+            One row per sample, prototype and feature, or per sample and feature.
         backend : {"pandas", "polars", "pyarrow"}
             Library of the data frame.
 
@@ -276,7 +270,7 @@ class Explanation:
         data frame
             A frame of that library.
         """
-        return build_frame(self, part, label, backend)
+        return build_frame(self, part, backend)
 
     def to_shap(self) -> Any:
         """Convert to a `shap.Explanation`, for SHAP's plots.
@@ -348,7 +342,7 @@ class Explanation:
         )
 
 
-def _list_parts(mix: sp.csr_array) -> list[tuple[int, float]]:
+def list_parts(mix: sp.csr_array) -> list[tuple[int, float]]:
     """The support samples of a mix with their shares, largest first."""
     shares = mix.data / mix.data.sum()
     order = np.argsort(-shares, kind="stable")

@@ -8,14 +8,13 @@ import narwhals as nw
 import numpy as np
 
 from imkpl._json import to_json
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import FloatArray
 from imkpl.tables import MISSING_TEXTS
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
     from imkpl.kernels import Kernels
 
-Columns = dict[str, Any]
 # What a portable model is; the version rises when entries change their meaning.
 FORMAT, VERSION = "imkpl portable model", 2
 OBSTACLES = {
@@ -141,97 +140,45 @@ def name_samples(explanation: Explanation, prototype: int) -> dict[str, list[dic
     }
 
 
-def build_frame(explanation: Explanation, part: str, label: Any, backend: str) -> Any:
-    """One view of an explanation as a data frame."""
-    targets = _find_targets(explanation, label)
-    views: dict[str, Any] = {
-        "contributions": lambda: _contributions(explanation, targets),
-        "features": lambda: _features(explanation, targets),
-        "prototypes": lambda: _prototypes(explanation),
-        "scores": lambda: _scores(explanation),
-    }
-    if part not in views:
-        known = ", ".join(repr(name) for name in views)
-        raise ValueError(f"part={part!r} is unknown, expected one of {known}.")
-    library: Any = backend
-    return nw.from_dict(views[part](), backend=library).to_native()
-
-
-def _find_targets(explanation: Explanation, label: Any) -> IntArray:
-    """For every sample the index of the class whose score is broken down."""
-    if label is None:
-        return explanation.winners
-    places = np.flatnonzero(explanation.classes == label)
-    if places.size != 1:
-        known = ", ".join(str(one) for one in explanation.classes)
-        raise ValueError(f"label={label!r} is not a class, expected one of {known}.")
-    return np.full(len(explanation), places[0])
-
-
-def _contributions(explanation: Explanation, targets: IntArray) -> Columns:
-    names = explanation.term_names
-    n_prototypes, n_features = explanation.evidence.predictor.mixes.shape[0], len(names)
-    tables = [explanation.contributions(row)[..., label] for row, label in enumerate(targets)]
-    values = np.reshape(tables, (len(explanation), n_prototypes, n_features))
-    prototypes = np.broadcast_to(np.arange(n_prototypes)[:, np.newaxis], values.shape).ravel()
-    size = n_prototypes * n_features
-    return {
-        "sample": _labels(explanation.sample_ids, size),
-        "class": _labels(explanation.classes[targets], size),
-        "prototype": prototypes,
-        "prototype_class": _labels(explanation.prototype_classes[prototypes]),
-        "feature": list(names) * (len(explanation) * n_prototypes),
+def build_frame(explanation: Explanation, part: str, backend: str) -> Any:
+    """What is added to the score of the predicted class, as a data frame."""
+    winners, names = explanation.winners, explanation.term_names
+    rows, n_prototypes = np.arange(len(explanation)), explanation.evidence.predictor.mixes.shape[0]
+    where: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    if part == "features":
+        values = explanation.feature_contributions()[rows, :, winners]
+        evidence = np.append(explanation.feature_evidence, [np.nan, np.nan])
+        more = {"evidence": np.tile(evidence, len(rows))}
+    elif part == "contributions":
+        tables = [explanation.contributions(row)[..., label] for row, label in enumerate(winners)]
+        values = np.reshape(tables, (len(rows), n_prototypes * len(names)))
+        prototypes = np.tile(np.repeat(np.arange(n_prototypes), len(names)), len(rows))
+        owners = _labels(explanation.prototype_classes[prototypes])
+        where = {"prototype": prototypes, "prototype_class": owners}
+    else:
+        raise ValueError(f"part={part!r} is unknown, expected 'contributions' or 'features'.")
+    columns = {
+        "sample": _labels(np.repeat(explanation.sample_ids, values.shape[1])),
+        "class": _labels(np.repeat(explanation.predicted, values.shape[1])),
+        **where,
+        "feature": list(names) * (values.size // len(names)),
         "contribution": values.ravel(),
+        **more,
     }
+    library: Any = backend
+    return nw.from_dict(columns, backend=library).to_native()
 
 
-def _features(explanation: Explanation, targets: IntArray) -> Columns:
-    values = explanation.feature_contributions()
-    names = explanation.term_names
-    evidence = np.append(explanation.feature_evidence, [np.nan, np.nan])
-    return {
-        "sample": _labels(explanation.sample_ids, len(names)),
-        "class": _labels(explanation.classes[targets], len(names)),
-        "feature": list(names) * len(explanation),
-        "contribution": values[np.arange(len(explanation)), :, targets].ravel(),
-        "evidence": np.tile(evidence, len(explanation)),
-    }
-
-
-def _prototypes(explanation: Explanation) -> Columns:
-    shares = explanation.shares.tocoo()
-    rows, prototypes = shares.coords
-    return {
-        "sample": _labels(explanation.sample_ids[rows]),
-        "prototype": np.asarray(prototypes),
-        "prototype_class": _labels(explanation.prototype_classes[prototypes]),
-        "share": shares.data,
-        "similarity": explanation.evidence.similarities[rows, prototypes],
-        "bonus": find_bonuses(explanation)[prototypes],
-    }
+def _labels(labels: Any) -> list[Any]:
+    """Labels as built-in objects."""
+    return [to_label(label) for label in labels]
 
 
 def find_bonuses(explanation: Explanation) -> FloatArray:
     """The bonus of each prototype in the votes; zero without votes."""
     votes = explanation.evidence.predictor.votes
     return np.zeros(explanation.shares.shape[1]) if votes is None else votes.bonuses
-
-
-def _scores(explanation: Explanation) -> Columns:
-    n_classes = len(explanation.classes)
-    return {
-        "sample": _labels(explanation.sample_ids, n_classes),
-        "class": _labels(explanation.classes) * len(explanation),
-        "score": explanation.scores.ravel(),
-        "probability": explanation.probabilities.ravel(),
-        "code_share": explanation.code_shares.ravel(),
-        "novelty": np.repeat(explanation.novelty, n_classes),
-    }
-
-
-def _labels(labels: Any, times: int = 1) -> list[Any]:
-    """Labels as built-in objects, each repeated `times` times."""
-    return [label for value in labels for label in [to_label(value)] * times]
 
 
 def build_shap(explanation: Explanation) -> Any:

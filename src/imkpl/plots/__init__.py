@@ -4,7 +4,7 @@ A display holds arrays. ``compute`` finds them without matplotlib, ``plot`` draw
 ``from_estimator`` does both.
 """
 
-from imkpl.plots.displays import KernelWeightsDisplay, PathDisplay, PrototypesDisplay
+from imkpl.plots.displays import PathDisplay, PrototypesDisplay
 from imkpl.plots.embedding import EmbeddingDisplay
 
-__all__ = ["EmbeddingDisplay", "KernelWeightsDisplay", "PathDisplay", "PrototypesDisplay"]
+__all__ = ["EmbeddingDisplay", "PathDisplay", "PrototypesDisplay"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators import IMKPL, ISKPL
+from imkpl.explanations.explanation import list_parts
 from imkpl.explanations.show import show_cell
 from imkpl.tables import Column, Table
 
@@ -21,17 +21,15 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#00
 # Eleven and eight are coprime, so 88 classes differ in colour or marker, the first eight in both.
 # The star is reserved for prototypes.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-# Longest name in characters.
-LONGEST_NAME = 28
+# Longest names, names of classes and texts in a cell, in characters.
+LONGEST_NAME, LONGEST_CLASS, LONGEST_CELL = 28, 18, 12
 # Default numbers of prototypes per class, and of features or channels.
 MOST_PROTOTYPES = {"vectors": 10, "series": 2}
 MOST_FEATURES = {"vectors": 20, "series": 3}
-# Maximum number of cells with values, and of rows with names.
-MOST_WRITTEN_CELLS, MOST_NAMED_ROWS = 300, 60
+# Maximum number of cells with values.
+MOST_WRITTEN_CELLS = 300
 # Number of standard deviations at which the colour scale of a heat map ends.
 LARGEST_DEVIATION = 2.5
-# Longest text in a cell.
-LONGEST_CELL = 12
 # A name left of a panel.
 SIDEWAYS: dict[str, Any] = {"rotation": 0, "ha": "right", "va": "center", "fontsize": "small"}
 
@@ -129,22 +127,9 @@ def shorten(name: Any, longest: int = LONGEST_NAME) -> str:
     return f"{text[: longest - 1 - n_last].rstrip()}…{text[-n_last:].lstrip()}"
 
 
-def shorten_all(names: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
-    """Shortened names; names that differ stay different."""
-    short = [shorten(name, longest) for name in names]
-    whole: dict[str, dict[str, int]] = {}
-    for text, name in zip(short, names, strict=True):
-        known = whole.setdefault(text, {})
-        known.setdefault(str(name), len(known) + 1)
-    return [
-        text if len(whole[text]) == 1 else f"{text} ({whole[text][str(name)]})"
-        for text, name in zip(short, names, strict=True)
-    ]
-
-
-def literal(text: str) -> str:
-    """A text that matplotlib draws as it is: no formula, and no label hidden from legends."""
-    escaped = text.replace("$", r"\$")
+def name_in_plot(name: Any, longest: int = LONGEST_NAME) -> str:
+    """A short name that matplotlib draws as it is: no formula, and not hidden from legends."""
+    escaped = shorten(name, longest).replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
 
@@ -181,83 +166,6 @@ def sort_prototypes(estimator: Any, n_per_class: int | None = None) -> tuple[Int
     members = [order[owners[order] == label][:n_per_class] for label in np.unique(owners)]
     chosen = np.concatenate(members)
     return chosen, owners[chosen]
-
-
-@dataclass(eq=False)
-class KernelWeightsDisplay(Display):
-    """Kernel weights as bars, largest first.
-
-    With one kernel per feature or channel they show which features the model uses.
-
-    Parameters
-    ----------
-    weights : array of shape (n_kernels,)
-        Nonnegative weights.
-    names : sequence of str
-        Names of the kernels.
-    max_kernels : int, default=20
-        Maximum number of bars.
-
-    Attributes
-    ----------
-    ax_, figure_ : Axes and Figure
-        The axes, and their figure.
-    bars_ : BarContainer
-        The bars.
-
-    Examples
-    --------
-    >>> from imkpl.plots import KernelWeightsDisplay
-    >>> display = KernelWeightsDisplay([0.1, 0.0, 0.9], ["colour", "weight", "size"])
-    >>> display.plot().ax_.get_title()
-    'Kernel weights: 2 of 3 kernels'
-    """
-
-    weights: FloatArray
-    names: list[str]
-    max_kernels: int = 20
-
-    @classmethod
-    def compute(cls, estimator: Any, *, max_kernels: int = 20) -> Self:
-        """Collect the weights of a model, without matplotlib.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL or ISKPL.
-        max_kernels : int, default=20
-            Maximum number of bars.
-
-        Returns
-        -------
-        KernelWeightsDisplay
-            The display, not drawn yet.
-        """
-        check_model(estimator, cls.__name__)
-        return cls(estimator.kernel_weights_, estimator.kernel_names_, max_kernels)
-
-    def _draw(self, ax: Any) -> None:
-        weights = np.asarray(self.weights, dtype=np.float64)
-        n_live = int(np.count_nonzero(weights))
-        order = np.argsort(-weights, kind="stable")[: min(self.max_kernels, n_live)]
-        names, values = shorten_all([self.names[i] for i in order]), weights[order]
-        places, n_slots = np.arange(order.size), max(order.size, 3)
-        ((self.ax_,),) = self._take_panels(ax, (6.4, 1.2 + 0.27 * n_slots))
-        self.bars_ = self.ax_.barh(places, values, color=COLORS[0], height=0.7)
-        self.ax_.bar_label(self.bars_, fmt="{:.1%}", padding=3, fontsize="small")
-        self.ax_.set_yticks(places, labels=[literal(name) for name in names])
-        self.ax_.set_ylim(n_slots - 0.5, -0.5)
-        # Leave room for the values.
-        self.ax_.set_xlim(0.0, 1.2 * float(values.max(initial=0.0)) or 1.0)
-        self.ax_.tick_params(axis="y", length=0)
-        self.ax_.spines[["top", "right", "left"]].set_visible(False)
-        rest = ""
-        if n_live > order.size:
-            # A bar for their sum would dwarf the others.
-            left_out = float(weights.sum() - values.sum())
-            rest = f"\n{n_live - order.size} more have {left_out:.1%} together"
-        self.ax_.set_xlabel(f"Weight in the combined kernel{rest}")
-        self.ax_.set_title(f"Kernel weights: {n_live} of {len(self.names)} kernels")
 
 
 class PathDisplay(Drawing):
@@ -306,15 +214,6 @@ class PathDisplay(Drawing):
         self.ax_.spines[["top", "right"]].set_visible(False)
 
 
-@dataclass(frozen=True, eq=False)
-class MixedSample:
-    """One training sample in a prototype."""
-
-    sample: Any  # its name
-    share: float  # shares of a prototype sum to one
-    values: FloatArray | None = None  # (n_channels, length), the drawn channels of a series
-
-
 @dataclass(eq=False)
 class PrototypesDisplay(Display):
     """The prototypes by class: vectors as a heat map, series as series.
@@ -334,12 +233,14 @@ class PrototypesDisplay(Display):
         Indices of the prototypes shown.
     owners : int array of shape (n_shown,)
         Indices of their classes, in ascending order.
-    samples : list of lists of MixedSample
-        The training samples in each, with the values of the drawn channels for "series".
+    samples, unlike : list of lists of (name, share)
+        The training samples in each prototype and in its contrast, largest share first.
     n_prototypes : int
         Number of prototypes of the model.
     names : list of str
         Names of the drawn features or channels.
+    curves : list of lists of arrays of shape (n_channels, length), optional
+        The drawn channels of the samples in each prototype, for "series".
     values : array of shape (n_shown, n_features), optional
         Weighted means, for "vectors".
     standardized : array of shape (n_shown, n_features), optional
@@ -347,8 +248,6 @@ class PrototypesDisplay(Display):
         columns of categories.
     texts : list of lists of str, optional
         What is written into the cells of a heat map, for "vectors".
-    unlike : list of lists of MixedSample, optional
-        The training samples in the contrast of each.
 
     Attributes
     ----------
@@ -371,13 +270,14 @@ class PrototypesDisplay(Display):
     classes: Any
     prototypes: IntArray
     owners: IntArray
-    samples: list[list[MixedSample]]
+    samples: list[list[tuple[Any, float]]]
+    unlike: list[list[tuple[Any, float]]]
     n_prototypes: int
     names: list[str]
+    curves: list[list[FloatArray]] | None = None
     values: FloatArray | None = None
     standardized: FloatArray | None = None
     texts: list[list[str]] | None = None
-    unlike: list[list[MixedSample]] | None = None
 
     @classmethod
     def compute(
@@ -410,41 +310,35 @@ class PrototypesDisplay(Display):
         """
         check_model(estimator, cls.__name__)
         predictor = estimator.predictor_
-        read = predictor.kernels.input_kind
+        kernels, read = predictor.kernels, predictor.kernels.input_kind
         if read not in ("vectors", "columns", "tables", "series"):
             raise TypeError(
                 f"The kernels of this model read {read}, neither tables nor series, expected one "
                 "of these to draw prototypes. The samples behind each are in prototypes_."
             )
         kind = "series" if read == "series" else "vectors"
-        n_each = MOST_PROTOTYPES[kind] if max_prototypes is None else max_prototypes
-        chosen, owners = sort_prototypes(estimator, n_each)
-        shares, against = (
-            rows / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-            for rows in (predictor.mixes[chosen].toarray(), predictor.contrasts[chosen].toarray())
+        chosen, owners = sort_prototypes(estimator, max_prototypes or MOST_PROTOTYPES[kind])
+        columns, names = _sort_columns(estimator, kind, max_features or MOST_FEATURES[kind])
+        ids = estimator.support_ids_[np.searchsorted(estimator.support_, predictor.rows)]
+        like, unlike = (
+            [list_parts(rows[[prototype]]) for prototype in chosen]
+            for rows in (predictor.mixes, predictor.contrasts)
         )
-        n_columns = MOST_FEATURES[kind] if max_features is None else max_features
-        columns, names = _sort_columns(estimator, kind, n_columns)
-        support_ids = estimator.support_ids_[np.searchsorted(estimator.support_, predictor.rows)]
-        samples, unlike = (
-            [
-                [
-                    MixedSample(
-                        support_ids[i],
-                        float(own[i]),
-                        predictor.kernels.sample(int(i))[columns] if kind == "series" else None,
-                    )
-                    for i in np.argsort(-own, kind="stable")
-                    if own[i] > 0
-                ]
-                for own in rows
-            ]
-            for rows in (shares, against)
+        display = cls(
+            kind=kind,
+            classes=estimator.classes_,
+            prototypes=chosen,
+            owners=owners,
+            samples=[[(ids[place], share) for place, share in parts] for parts in like],
+            unlike=[[(ids[place], share) for place, share in parts] for parts in unlike],
+            n_prototypes=predictor.mixes.shape[0],
+            names=names,
         )
-        mixed = () if kind == "series" else _mix_vectors(estimator, shares, columns, X)
-        n_prototypes = predictor.mixes.shape[0]
-        found = cls(kind, estimator.classes_, chosen, owners, samples, n_prototypes, names, *mixed)
-        return replace(found, unlike=unlike)
+        if kind == "series":
+            curves = [[kernels.sample(place)[columns] for place, _ in parts] for parts in like]
+            return replace(display, curves=curves)
+        means, standardized, texts = _mix_vectors(estimator, chosen, columns, X)
+        return replace(display, values=means, standardized=standardized, texts=texts)
 
     def _draw(self, ax: Any) -> None:
         if self.kind == "series":
@@ -462,15 +356,16 @@ class PrototypesDisplay(Display):
         image = ax.imshow(colors, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
         ax.set_xticks(
             np.arange(n_columns),
-            labels=[literal(name) for name in shorten_all(self.names)],
+            labels=[name_in_plot(name) for name in self.names],
             **{"rotation": 45, "ha": "right", "rotation_mode": "anchor"},
         )
-        self._name_rows(ax)
+        rows = [self._name_prototype(row, ", #", "sample") for row in range(n_rows)]
+        ax.set_yticks(np.arange(n_rows), labels=rows)
         for border in np.flatnonzero(np.diff(self.owners)):
             ax.axhline(border + 0.5, color="black", linewidth=1.2)
         if colors.size <= MOST_WRITTEN_CELLS:
             for (row, column), color in np.ndenumerate(colors):
-                text = literal(shorten(texts[row][column], LONGEST_CELL))
+                text = name_in_plot(texts[row][column], LONGEST_CELL)
                 style = {"ha": "center", "va": "center", "fontsize": "x-small"}
                 ink = "white" if abs(color) > 0.6 * limit else "black"
                 ax.text(column, row, text, color=ink, **style)
@@ -479,27 +374,13 @@ class PrototypesDisplay(Display):
         bar = self.figure_.colorbar(image, ax=ax, fraction=0.04, pad=0.02, extend="both")
         bar.set_label("Standard deviations\nabove the mean")
 
-    def _name_rows(self, ax: Any) -> None:
-        """Name every row, or every class if there are too many rows."""
-        owners = np.asarray(self.owners)
-        if owners.size > MOST_NAMED_ROWS:
-            present = np.unique(owners)
-            centers = [float(np.flatnonzero(owners == label).mean()) for label in present]
-            names = shorten_all([self.classes[label] for label in present], 16)
-            ax.set_yticks(centers, labels=[literal(name) for name in names], fontsize="small")
-            return
-        names = shorten_all([self.classes[label] for label in owners], 18)
-        labels = [
-            f"class {literal(names[row])}, #{prototype} ({self._count_samples(row, 'sample')})"
-            for row, prototype in enumerate(self.prototypes)
-        ]
-        ax.set_yticks(np.arange(owners.size), labels=labels)
-
-    def _count_samples(self, row: int, word: str) -> str:
-        """How many samples a prototype is like and unlike."""
-        n_like, n_unlike = len(self.samples[row]), len(self.unlike[row]) if self.unlike else 0
+    def _name_prototype(self, row: int, number: str, word: str) -> str:
+        """The class and number of a prototype, and how many samples it is like and unlike."""
+        label = name_in_plot(self.classes[self.owners[row]], LONGEST_CLASS)
+        n_like, n_unlike = len(self.samples[row]), len(self.unlike[row])
         like = f"{n_like} {word}{'s' * (n_like > 1 and word != 'series')}"
-        return f"{like}, unlike {n_unlike}" if n_unlike else like
+        against = f", unlike {n_unlike}" if n_unlike else ""
+        return f"class {label}{number}{self.prototypes[row]} ({like}{against})"
 
     def _count_shown(self) -> str:
         shown, whole = len(self.prototypes), self.n_prototypes
@@ -510,25 +391,21 @@ class PrototypesDisplay(Display):
         shape = (len(self.prototypes), len(self.names))
         size = (min(1.8 + 2.7 * shape[1], 15.0), min(1.0 + 1.15 * shape[0], 20.0))
         grid = self._take_panels(ax, size, *shape)
-        names = shorten_all([self.classes[label] for label in self.owners], 18)
-        for row, samples in enumerate(self.samples):
-            color = class_color(int(self.owners[row]))
-            largest = max(sample.share for sample in samples)
+        for row, curves in enumerate(self.curves or []):
+            color, shares = class_color(int(self.owners[row])), [s for _, s in self.samples[row]]
             for column, panel in enumerate(grid[row]):
                 # The largest share is drawn last, on top.
-                for sample in reversed(samples):
-                    part = sample.share / largest
+                for curve, share in reversed([*zip(curves, shares, strict=True)]):
+                    part = share / shares[0]
                     style = {"linewidth": 0.5 + 1.5 * part, "alpha": 0.25 + 0.75 * part}
-                    panel.plot(np.asarray(sample.values)[column], color=color, **style)
+                    panel.plot(curve[column], color=color, **style)
                 panel.tick_params(labelsize="small", labelbottom=row == shape[0] - 1)
                 panel.locator_params(axis="x", integer=True)
                 panel.spines[["top", "right"]].set_visible(False)
-            whose = f"class {literal(names[row])}\nprototype {self.prototypes[row]}"
-            label = f"{whose}\n{self._count_samples(row, 'series')}"
-            grid[row, 0].set_ylabel(label, **SIDEWAYS)
+            grid[row, 0].set_ylabel(self._name_prototype(row, "\nprototype ", "series"), **SIDEWAYS)
         limits = np.array([panel.get_xlim() for panel in grid.flat])
         for column, name in enumerate(self.names):
-            grid[0, column].set_title(literal(shorten(name)), fontsize="medium")
+            grid[0, column].set_title(name_in_plot(name), fontsize="medium")
             grid[-1, column].set_xlabel("Time step")
             heights = np.array([panel.get_ylim() for panel in grid[:, column]])
             for panel in grid[:, column]:
@@ -556,10 +433,12 @@ def _sort_columns(estimator: Any, kind: str, most: int) -> tuple[IntArray, list[
 
 
 def _mix_vectors(
-    estimator: Any, shares: FloatArray, columns: IntArray, X: Any
+    estimator: Any, chosen: IntArray, columns: IntArray, X: Any
 ) -> tuple[FloatArray, FloatArray, list[list[str]]]:
     """Weighted means of vectors or tables, as they are, standardized, and as text."""
     predictor = estimator.predictor_
+    shares = predictor.mixes[chosen].toarray()
+    shares /= shares.sum(axis=1, keepdims=True)
     cells = reference = predictor.kernels.samples[:, columns]
     if X is not None:
         inputs = predictor.kernels.input_columns
@@ -582,19 +461,12 @@ def _mix_vectors(
         [
             _write_category(kind, values[:, column], row)
             if is_category[column]
-            else _write_number(means[place, column])
+            else show_cell(None if np.isnan(means[place, column]) else float(means[place, column]))
             for column, kind in enumerate(kinds)
         ]
         for place, row in enumerate(shares)
     ]
     return means, standardized, texts
-
-
-def _write_number(value: float) -> str:
-    if np.isnan(value):
-        return "missing"
-    # No exponent where a number is short without it.
-    return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def _write_category(column: Column, codes: FloatArray, shares: FloatArray) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.decomposition import KernelPCA
 from sklearn.manifold import TSNE
 from sklearn.utils import resample
 from sklearn.utils.validation import check_consistent_length, column_or_1d
@@ -22,8 +23,7 @@ from imkpl.plots.displays import (
     check_model,
     class_color,
     class_marker,
-    literal,
-    shorten_all,
+    name_in_plot,
     sort_prototypes,
 )
 
@@ -159,7 +159,7 @@ class EmbeddingDisplay(Display):
         n_columns = 1 + min(len(self.classes), MOST_IN_LEGEND) // LEGEND_ROWS
         (panels,) = self._take_panels(ax, (10.4 + 1.4 * n_columns, 5.0), 1, 2)
         counts = [f" ({n} kernel{'s' * (n != 1)})" for n in self.n_kernels or ()] or ["", ""]
-        names = [literal(name) for name in shorten_all(list(self.classes))]
+        names = [name_in_plot(label) for label in self.classes]
         owners = np.asarray(self.prototype_classes)
         maps = (
             (f"Average kernel{counts[0]}", self.average, self.average_prototypes),
@@ -252,10 +252,13 @@ def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArra
 def embed_kernel(kernel: FloatArray, random_state: Any) -> FloatArray:
     """A t-SNE map of the distances in the feature space of a kernel."""
     n_points = len(kernel)
+    # Start from principal components, so that maps of the same data are comparable.
+    pca = KernelPCA(2, kernel="precomputed", eigen_solver="dense")
+    start = pca.fit_transform(kernel)
     tsne = TSNE(
         perplexity=min(PERPLEXITY, (n_points - 1) / 3),
         metric="precomputed",
-        init=_principal_components(kernel),
+        init=np.float32(start / (start[:, 0].std() or 1.0) * START_SPREAD),
         method="exact" if n_points <= EXACT_POINTS else "barnes_hut",
         random_state=random_state,
     )
@@ -263,16 +266,3 @@ def embed_kernel(kernel: FloatArray, random_state: Any) -> FloatArray:
     squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
     np.fill_diagonal(squares, 0.0)
     return np.asarray(tsne.fit_transform(np.sqrt(np.maximum(squares, 0.0))), dtype=np.float64)
-
-
-def _principal_components(kernel: FloatArray) -> FloatArray:
-    """The first two, to start from, so that maps of the same data are comparable."""
-    means = kernel.mean(axis=0)
-    centered = kernel - means - means[:, np.newaxis] + means.mean()
-    values, vectors = np.linalg.eigh(centered)
-    vectors = vectors[:, -2:][:, ::-1] * np.sqrt(np.maximum(values[-2:][::-1], 0.0))
-    # The sign of an eigenvector is arbitrary; make the largest entry positive.
-    largest = vectors[np.argmax(np.abs(vectors), axis=0), [0, 1]]
-    vectors = vectors * np.where(largest < 0, -1.0, 1.0)
-    spread = vectors[:, 0].std()
-    return np.asarray(vectors / (spread if spread > 0 else 1.0) * START_SPREAD, dtype=np.float32)
