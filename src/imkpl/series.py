@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -528,6 +529,138 @@ def difference(series: Any) -> SeriesSet:
     return SeriesSet(changes[:, is_kept], starts, series.channel_names)
 
 
+# Views: what kernels compare of series
+
+# What is added to spreads before their logarithm is taken, in units of the channel: where hardly
+# anything moves it does not matter how little.
+STILL = 1e-3
+# Numbers that a summary has at most: frequencies, quantiles, lags.
+N_FREQUENCIES = 12
+N_QUANTILES = 10
+N_LAGS = 10
+
+# Patterns span these parts of a series, and rise above these heights, in units of the channel.
+PATTERN_SPANS = (1, 2, 4, 8)
+PATTERN_HEIGHTS = (-0.05, 0.05)
+
+# From all series of one length, (n_series, n_channels, n_steps), to their numbers.
+Summary = Callable[[FloatArray], FloatArray]
+
+
+def _level(block: FloatArray) -> FloatArray:
+    return np.asarray(np.mean(block, axis=2, keepdims=True))
+
+
+def _trend(block: FloatArray) -> FloatArray:
+    """The slope of the line of least squares, over the whole time."""
+    n_steps = block.shape[2]
+    if n_steps == 1:
+        return np.zeros_like(block)
+    times = np.linspace(-0.5, 0.5, n_steps)
+    return np.asarray((block @ times / (times @ times))[..., np.newaxis])
+
+
+def _spread(block: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.std(block, axis=2, keepdims=True) + STILL))
+
+
+def _spectrum(block: FloatArray) -> FloatArray:
+    """Logarithms of the power of slow frequencies, in cycles per series."""
+    found = np.abs(np.fft.rfft(block, axis=2)[..., 1 : N_FREQUENCIES + 1]) / block.shape[2]
+    missing = N_FREQUENCIES - found.shape[2]
+    return np.log(np.pad(found, ((0, 0), (0, 0), (0, missing))) ** 2 + STILL**2)
+
+
+def _distribution(block: FloatArray) -> FloatArray:
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    return np.moveaxis(np.quantile(block, levels, axis=2), 0, 2)
+
+
+def _autocorrelation(block: FloatArray) -> FloatArray:
+    centered, found = block - _level(block), np.zeros((*block.shape[:2], N_LAGS))
+    for lag in range(1, min(N_LAGS + 1, block.shape[2])):
+        found[..., lag - 1] = np.sum(centered[..., lag:] * centered[..., :-lag], axis=2)
+    total = np.sum(centered**2, axis=2, keepdims=True)
+    return found / np.where(total > 0, total, 1.0)
+
+
+def _patterns(block: FloatArray) -> FloatArray:
+    """How often patterns of three high values among nine occur, as in MINIROCKET.
+
+    The nine steps span the series, half of it and so on; a pattern occurs where the three exceed
+    the mean of the nine by more than a threshold, on average.
+    """
+    n_steps = block.shape[2]
+    found = []
+    for share in PATTERN_SPANS:
+        gap = max(1, n_steps // (9 * share))
+        padded = np.pad(block, ((0, 0), (0, 0), (4 * gap, 4 * gap)), mode="edge")
+        steps = [padded[..., place * gap : place * gap + n_steps] for place in range(9)]
+        mean = np.mean(steps, axis=0)
+        for first, second, third in combinations(steps, 3):
+            height = (first + second + third) / 3 - mean
+            found += [np.count_nonzero(height > low, axis=2) for low in PATTERN_HEIGHTS]
+    return np.asarray(np.stack(found, axis=2) / n_steps)
+
+
+ALIGNED = ("values", "differences")
+SUMMARIES: dict[str, Summary] = {
+    "level": _level,
+    "trend": _trend,
+    "spread": _spread,
+    "spectrum": _spectrum,
+    "distribution": _distribution,
+    "autocorrelation": _autocorrelation,
+    "patterns": _patterns,
+}
+VIEWS = (*ALIGNED, *SUMMARIES)
+
+
+def count_numbers(view: str) -> int:
+    """How many numbers stand for a step of a channel."""
+    return 1 if view in ALIGNED else SUMMARIES[view](np.zeros((1, 1, 1))).shape[2]
+
+
+def prepare_channels(series: SeriesSet, channels: Sequence[int], length: int | None) -> SeriesSet:
+    """Some channels without missing values: at a common length, or at the steps observed."""
+    part = series.channels(np.asarray(channels, dtype=np.intp))
+    if length is not None and np.all(part.lengths > 0):
+        part = resample(part, length)
+    is_seen = ~np.isnan(part.values).any(axis=0)
+    if not is_seen.all():
+        seen_before = np.concatenate(([0], np.cumsum(is_seen)))
+        part = SeriesSet(part.values[:, is_seen], seen_before[part.starts], part.channel_names)
+    if np.any(part.lengths == 0):
+        empty = int(np.argmin(part.lengths))
+        together = "channel" if len(channels) == 1 else "any time step together in the channels"
+        raise ValueError(
+            f"Series {empty} has no values in {together} {', '.join(map(str, channels))}, expected "
+            "at least one time step that is not NaN. Leave out the series, leave out the channel "
+            "with SeriesSet.channels, or fill in its values."
+        )
+    return part
+
+
+def view_series(part: SeriesSet, view: str, units: ArrayLike = 1.0) -> SeriesSet:
+    """What a kernel compares of series without missing values.
+
+    Summaries are in the units given, one for all channels or one for each, and come channel by
+    channel.
+    """
+    if view in ALIGNED:
+        return part if view == "values" else difference(part)
+    numbers, order = [], []
+    for length in np.unique(part.lengths):
+        chosen = np.flatnonzero(part.lengths == length)
+        steps = part.starts[chosen, np.newaxis] + np.arange(length)
+        block = np.moveaxis(part.values[:, steps].astype(np.float64), 0, 1)
+        block = block / np.reshape(units, (-1, 1))
+        numbers.append(SUMMARIES[view](block).reshape(chosen.size, -1))
+        order.append(chosen)
+    found = np.concatenate(numbers)[np.argsort(np.concatenate(order))]
+    return SeriesSet(found.T.astype(part.dtype), np.arange(len(part) + 1))
+
+
 def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
     """Where in time a model finds two series alike, channel by channel.
 
@@ -553,8 +686,7 @@ def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
     >>> align(model, X[0], X[1])["channel 0"].visits.shape
     (8, 8)
     """
-    from imkpl.kernels import expected_alignment
-    from imkpl.kernels.alignment import SeriesKernels
+    from imkpl.kernels.alignment import SeriesKernels, expected_alignment
 
     kernels = getattr(getattr(model, "_predictor", None), "kernels", None)
     if not isinstance(kernels, SeriesKernels):

@@ -141,7 +141,7 @@ def test_precomputed_kernel_that_is_none(kind, stacks):
     skewed[0, 1, 2] += 0.1
     with pytest.raises(ValueError, match=r"kernel 2 is not symmetric"):
         kind(**PRECOMPUTED).fit(skewed, y)
-    with pytest.raises(ValueError, match=r"ones on its diagonal, expected .*normalize_stack"):
+    with pytest.raises(ValueError, match=r"ones on its diagonal, expected .*by the norms"):
         kind(**PRECOMPUTED).fit(2 * K, y)
     missing = K.copy()
     missing[0, 1] = missing[1, 0] = np.nan

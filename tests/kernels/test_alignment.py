@@ -7,11 +7,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from contracts.bank import check_bank
 from imkpl._progress import listening
 from imkpl._threads import limited_threads
-from imkpl.kernels import GlobalAlignment, align, expected_alignment
-from imkpl.kernels.align import align_cross, align_pairs, find_self_similarities, split_losses
-from imkpl.kernels.alignment import VIEWS, SeriesKernels
+from imkpl.kernels import GlobalAlignment, alignment
+from imkpl.kernels.alignment import (
+    SeriesKernels,
+    align_cross,
+    align_pairs,
+    expected_alignment,
+    find_self_similarities,
+    split_losses,
+)
 from imkpl.kernels.forms import Form
-from imkpl.series import SeriesSet
+from imkpl.series import VIEWS, SeriesSet
 from reference.alignment import (
     alignment_kernel,
     alignment_stack,
@@ -167,7 +173,7 @@ def test_every_level_and_reach_agrees_with_log_space(rng, size, monkeypatch):
     arrays = [size * rng.standard_normal(length).cumsum() / 8 for length in (150, 150, 140, 90, 30)]
     series = scaled(*arrays, 3 * size * rng.standard_normal(150))
     pairs = np.arange(6).repeat(6), np.tile(np.arange(6), 6)
-    assert np.ptp(align._find_levels(series, series, *pairs)) > 0
+    assert np.ptp(alignment._find_levels(series, series, *pairs)) > 0
     norms = find_self_similarities(series)
     assert np.any(norms.reaches > 0)
     assert norms.reaches[4] == 0
@@ -175,7 +181,7 @@ def test_every_level_and_reach_agrees_with_log_space(rng, size, monkeypatch):
     expected = [[alignment_kernel(x, y, 1.0) for y in series] for x in series]
     assert_allclose(found, expected, rtol=0, atol=1e-12)
     # Without a reach: what is beyond it is less than 1e-13.
-    monkeypatch.setattr(align, "MOST_BELOW", 1e9)
+    monkeypatch.setattr(alignment, "MOST_BELOW", 1e9)
     assert_allclose(found, align_cross(series, series), rtol=0, atol=2e-13)
 
 
@@ -350,9 +356,9 @@ def test_a_table_holds_the_values_of_all_pairs(rng, monkeypatch):
     kernels = GlobalAlignment().on(arrays)
     whole, told = kernels.tabulated(), []
     assert_array_equal(whole.evaluate(1), kernels.evaluate(1))
-    monkeypatch.setattr(align, "BLOCK_PAIRS", 3)
+    monkeypatch.setattr(alignment, "BLOCK_PAIRS", 3)
     assert_array_equal(kernels.tabulated().table, whole.table)
-    monkeypatch.setattr(align, "BLOCK_CELLS", 200)
+    monkeypatch.setattr(alignment, "BLOCK_CELLS", 200)
     with listening(told.append):
         assert_array_equal(kernels.tabulated().table, whole.table)
     shares = [progress.done / progress.total for progress in told]

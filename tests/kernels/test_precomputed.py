@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from contracts.bank import check_bank, check_kernels
-from imkpl.kernels import GlobalAlignment, Precomputed, normalize_stack
+from imkpl.kernels import GlobalAlignment, Precomputed
 from imkpl.kernels.custom import StackKernels
 from imkpl.kernels.forms import Form
 from imkpl.kernels.normalize import Tabulated, divide_by_variance
@@ -68,20 +68,6 @@ def test_the_number_of_kernels_is_part_of_the_form():
         StackKernels.read(make_new(), Form())
 
 
-def test_normalize_stack_gives_cosines():
-    rng = np.random.default_rng(0)
-    factors = rng.standard_normal((3, 9, 4))
-    stack = np.stack([F @ F.T for F in factors], axis=-1)
-    cosines = normalize_stack(stack)
-    for layer, F in enumerate(factors):
-        unit = F / np.linalg.norm(F, axis=1, keepdims=True)
-        assert_allclose(cosines[:, :, layer], unit @ unit.T, atol=1e-14)
-    assert_array_equal(np.einsum("iil->il", cosines), 1.0)
-    assert Precomputed().on(cosines).n_kernels == 3
-    assert normalize_stack(stack.astype(np.float32)).dtype == np.float32
-    assert normalize_stack(stack[:, :, 0]).shape == (9, 9)
-
-
 def changed(index, value):
     stack = make_stack().copy()
     stack[index] = value
@@ -98,9 +84,8 @@ def changed(index, value):
         (lambda: Precomputed().on(changed((3, 4, 2), 0.2)), "kernel 2 is not symmetric"),
         (
             lambda: Precomputed().on(changed((3, 3, 4), 2.0)),
-            "kernel 4 does not.*normalize_stack",
+            "kernel 4 does not have ones.*Divide it by the norms",
         ),
-        (lambda: normalize_stack(changed((3, 3, 4), 0.0)), "Kernel 4 has diagonal entries"),
     ],
 )
 def test_bad_input_is_explained(call, sentence):

@@ -21,9 +21,9 @@ from imkpl.explanations.show import (
     write_html,
     write_text,
 )
-from imkpl.kernels import Kernels, expected_alignment
-from imkpl.kernels.align import split_losses
-from imkpl.kernels.alignment import ALIGNED
+from imkpl.kernels import Kernels
+from imkpl.kernels.alignment import expected_alignment, split_losses
+from imkpl.series import ALIGNED
 
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation

@@ -1,30 +1,24 @@
-"""Kernels of time series: several views of every channel or group of channels.
+"""Kernels of time series: global alignment of several views of channels or groups of channels.
 
-A view makes series of series. Values and differences stay series, which are aligned. The others sum
-a series up in a few numbers, a series of one step, whose alignment kernel is nothing but a local
-kernel: they cost as little as a feature of a table.
+Alignments are computed of series without missing values, in which the local kernel of two steps at
+a squared distance t is ``e / (2 - e)`` with ``e = exp(-t)``.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Any, ClassVar, Self
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from imkpl._checks import require, shorten
 from imkpl._progress import announce
+from imkpl._threads import Loops
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.align import (
-    align_bands,
-    align_cross,
-    align_pairs,
-    find_self_similarities,
-)
 from imkpl.kernels.base import (
     BaseKernelBank,
     SampleKernels,
@@ -39,8 +33,19 @@ from imkpl.kernels.per_feature import (
     check_scales,
     invert_roots,
     root_mean_squared_difference,
+    squared_distances,
 )
-from imkpl.series import SeriesSet, difference, read_series, resample
+from imkpl.series import (
+    ALIGNED,
+    VIEWS,
+    SeriesSet,
+    count_numbers,
+    prepare_channels,
+    read_series,
+    view_series,
+)
+
+loops = Loops("imkpl.kernels._alignment_loops")
 
 # With equal values a normalised alignment kernel of lengths n and m is about
 # exp(-(n - m)**2 / (2 sqrt(2) n)): the end of a random alignment has this spread.
@@ -55,136 +60,6 @@ SUMMARY_SCALES = (2.0,)
 # The name of the group of all channels, and the groups that have it.
 TOGETHER, WEIGHED = "all channels", "weighed"
 Channels = Mapping[str, Sequence[int | str]]
-
-
-# What is added to spreads before their logarithm is taken, in units of the channel: where hardly
-# anything moves it does not matter how little.
-STILL = 1e-3
-# Numbers that a summary has at most: frequencies, quantiles, lags.
-N_FREQUENCIES = 12
-N_QUANTILES = 10
-N_LAGS = 10
-
-# Patterns span these parts of a series, and rise above these heights, in units of the channel.
-PATTERN_SPANS = (1, 2, 4, 8)
-PATTERN_HEIGHTS = (-0.05, 0.05)
-
-# From all series of one length, (n_series, n_channels, n_steps), to their numbers.
-Summary = Callable[[FloatArray], FloatArray]
-
-
-def _level(block: FloatArray) -> FloatArray:
-    return np.asarray(np.mean(block, axis=2, keepdims=True))
-
-
-def _trend(block: FloatArray) -> FloatArray:
-    """The slope of the line of least squares, over the whole time."""
-    n_steps = block.shape[2]
-    if n_steps == 1:
-        return np.zeros_like(block)
-    times = np.linspace(-0.5, 0.5, n_steps)
-    return np.asarray((block @ times / (times @ times))[..., np.newaxis])
-
-
-def _spread(block: FloatArray) -> FloatArray:
-    return np.asarray(np.log(np.std(block, axis=2, keepdims=True) + STILL))
-
-
-def _spectrum(block: FloatArray) -> FloatArray:
-    """Logarithms of the power of slow frequencies, in cycles per series."""
-    found = np.abs(np.fft.rfft(block, axis=2)[..., 1 : N_FREQUENCIES + 1]) / block.shape[2]
-    missing = N_FREQUENCIES - found.shape[2]
-    return np.log(np.pad(found, ((0, 0), (0, 0), (0, missing))) ** 2 + STILL**2)
-
-
-def _distribution(block: FloatArray) -> FloatArray:
-    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
-    return np.moveaxis(np.quantile(block, levels, axis=2), 0, 2)
-
-
-def _autocorrelation(block: FloatArray) -> FloatArray:
-    centered, found = block - _level(block), np.zeros((*block.shape[:2], N_LAGS))
-    for lag in range(1, min(N_LAGS + 1, block.shape[2])):
-        found[..., lag - 1] = np.sum(centered[..., lag:] * centered[..., :-lag], axis=2)
-    total = np.sum(centered**2, axis=2, keepdims=True)
-    return found / np.where(total > 0, total, 1.0)
-
-
-def _patterns(block: FloatArray) -> FloatArray:
-    """How often patterns of three high values among nine occur, as in MINIROCKET.
-
-    The nine steps span the series, half of it and so on; a pattern occurs where the three exceed
-    the mean of the nine by more than a threshold, on average.
-    """
-    n_steps = block.shape[2]
-    found = []
-    for share in PATTERN_SPANS:
-        gap = max(1, n_steps // (9 * share))
-        padded = np.pad(block, ((0, 0), (0, 0), (4 * gap, 4 * gap)), mode="edge")
-        steps = [padded[..., place * gap : place * gap + n_steps] for place in range(9)]
-        mean = np.mean(steps, axis=0)
-        for first, second, third in combinations(steps, 3):
-            height = (first + second + third) / 3 - mean
-            found += [np.count_nonzero(height > low, axis=2) for low in PATTERN_HEIGHTS]
-    return np.asarray(np.stack(found, axis=2) / n_steps)
-
-
-ALIGNED = ("values", "differences")
-SUMMARIES: dict[str, Summary] = {
-    "level": _level,
-    "trend": _trend,
-    "spread": _spread,
-    "spectrum": _spectrum,
-    "distribution": _distribution,
-    "autocorrelation": _autocorrelation,
-    "patterns": _patterns,
-}
-VIEWS = (*ALIGNED, *SUMMARIES)
-
-
-def count_numbers(view: str) -> int:
-    """How many numbers stand for a step of a channel."""
-    return 1 if view in ALIGNED else SUMMARIES[view](np.zeros((1, 1, 1))).shape[2]
-
-
-def prepare_channels(series: SeriesSet, channels: Sequence[int], length: int | None) -> SeriesSet:
-    """Some channels without missing values: at a common length, or at the steps observed."""
-    part = series.channels(np.asarray(channels, dtype=np.intp))
-    if length is not None and np.all(part.lengths > 0):
-        part = resample(part, length)
-    is_seen = ~np.isnan(part.values).any(axis=0)
-    if not is_seen.all():
-        seen_before = np.concatenate(([0], np.cumsum(is_seen)))
-        part = SeriesSet(part.values[:, is_seen], seen_before[part.starts], part.channel_names)
-    if np.any(part.lengths == 0):
-        empty = int(np.argmin(part.lengths))
-        together = "channel" if len(channels) == 1 else "any time step together in the channels"
-        raise ValueError(
-            f"Series {empty} has no values in {together} {', '.join(map(str, channels))}, expected "
-            "at least one time step that is not NaN. Leave out the series, leave out the channel "
-            "with SeriesSet.channels, or fill in its values."
-        )
-    return part
-
-
-def view_series(part: SeriesSet, view: str, units: ArrayLike = 1.0) -> SeriesSet:
-    """What a kernel compares of series without missing values.
-
-    Summaries are in the units given, one for all channels or one for each, and come channel by
-    channel.
-    """
-    if view in ALIGNED:
-        return part if view == "values" else difference(part)
-    numbers, order = [], []
-    for length in np.unique(part.lengths):
-        chosen = np.flatnonzero(part.lengths == length)
-        steps = part.starts[chosen, np.newaxis] + np.arange(length)
-        block = np.moveaxis(part.values[:, steps].astype(np.float64), 0, 1)
-        block = block / np.reshape(units, (-1, 1))
-        numbers.append(SUMMARIES[view](block).reshape(chosen.size, -1))
-        order.append(chosen)
-    found = np.concatenate(numbers)[np.argsort(np.concatenate(order))]
-    return SeriesSet(found.T.astype(part.dtype), np.arange(len(part) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,10 +148,7 @@ def learn_widths(
 
 
 def find_units(part: SeriesSet, shares: FloatArray, *, is_weighed: bool) -> tuple[float, ...]:
-    """A typical difference of two values for every channel, 1 where there is none.
-
-    It is one for all channels, unless they are weighed.
-    """
+    """A typical difference of two values for every channel, or for all, 1 where there is none."""
     found = typical_differences(part, shares)
     if not is_weighed:
         found = np.full(found.size, np.hypot.reduce(found))
@@ -291,10 +163,7 @@ def typical_differences(part: SeriesSet, shares: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SeriesKernels(SampleKernels):
-    """Global alignment kernels between time series, each on a channel or on several together.
-
-    Samples are a `SeriesSet`.
-    """
+    """Global alignment kernels of a `SeriesSet`, each on a channel or on several together."""
 
     each: tuple[ChannelKernel, ...]
     length: int | None  # the common length to which series are resampled
@@ -541,13 +410,15 @@ class GlobalAlignment(BaseKernelBank):
 
     def __post_init__(self) -> None:
         check_scales("GlobalAlignment", self.scales, "channel")
+        is_list = isinstance(self.views, tuple | list) and len(self.views) > 0
         _require(
-            _lists(self.views, lambda view: view in VIEWS),
+            is_list and set(self.views) <= set(VIEWS) and len(set(self.views)) == len(self.views),
             f"views={self.views!r}) must be a tuple of different names among {', '.join(VIEWS)}. "
             "Use ('values',) to compare nothing else",
         )
+        is_count = np.asarray(self.length).dtype.kind in "iu" and np.greater(self.length, 0)
         _require(
-            self.length == "auto" if isinstance(self.length, str) else _is_count(self.length),
+            self.length is None or self.length == "auto" or bool(is_count),
             f"length={self.length!r}) must be a positive whole number, 'auto' or None. Use 'auto' "
             "to resample where lengths differ much",
         )
@@ -655,17 +526,304 @@ def find_length(
     return min(max(1, round(mean)), MOST_STEPS) if is_changed else None
 
 
-def _lists(values: Any, is_right: Callable[[Any], bool]) -> bool:
-    """Whether these are different values, each of them right."""
-    is_list = isinstance(values, tuple | list) and len(values) > 0
-    return is_list and all(map(is_right, values)) and len(set(values)) == len(values)
-
-
-def _is_count(value: Any) -> bool:
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return value is None or (is_whole and bool(value > 0))
-
-
 def _require(condition: bool, problem: str) -> None:
     if not condition:
         raise ValueError(f"GlobalAlignment({problem}.")
+
+
+# The kernel of pairs of series without missing values, normalised
+
+# Numbers that may overflow, as mantissas and exponents of two.
+Powers: TypeAlias = tuple[FloatArray, IntArray]
+# What alignments beyond the reach of a pair may add to a normalised kernel: less than rounding.
+MOST_BEYOND = 1e-13
+# How far below the bound on the number of alignments the log of a self-similarity may be for a
+# reach to be used. Of smooth series it is 2 to 5 below, at the default bandwidth.
+MOST_BELOW = 8.0
+# Cells of alignments in a block, some seconds of work: what is reported.
+BLOCK_CELLS = 2**31
+# Pairs in a block at most: their indices, mantissas and exponents take 50 bytes each.
+BLOCK_PAIRS = 2**20
+
+
+class Norms(NamedTuple):
+    """Alignment kernels of series with themselves, before normalisation."""
+
+    mantissas: FloatArray
+    exponents: IntArray
+    # How far from the diagonal the alignments of a series with others like it go; 0 for no limit.
+    reaches: IntArray
+
+
+def find_self_similarities(series: SeriesSet) -> Norms:
+    """The alignment kernel of every series with itself, before normalisation."""
+    everyone = np.arange(len(series))
+    # At most exp(a asinh(b / a) + b asinh(a / b)) alignments lead a rows down and b columns right.
+    # As many as lead n - r down and n + r right touch the diagonal r columns away on their way n
+    # down and n right, by reflection: exp(-sqrt(2) r**2 / n) of the bound for all. Local kernels
+    # are at most 1, so this bounds what alignments beyond a reach add.
+    steps = series.lengths - 1.0
+    budget = np.log(2 / MOST_BEYOND) + MOST_BELOW
+    reaches = (4 * np.ceil(np.sqrt(budget * series.lengths / np.sqrt(2)) / 4)).astype(np.int64)
+    reaches[reaches > 0.8 * steps] = 0
+    mantissas, exponents = _align(series, series, everyone, everyone, reaches)
+    below = 2 * np.arcsinh(1.0) * steps - np.log(mantissas) - np.log(2.0) * exponents
+    wild = np.flatnonzero((reaches > 0) & (below > MOST_BELOW))
+    if wild.size:
+        reaches[wild] = 0
+        mantissas[wild], exponents[wild] = _align(series, series, wild, wild, reaches[wild])
+    return Norms(mantissas, exponents, reaches)
+
+
+def align_pairs(
+    left: SeriesSet,
+    right: SeriesSet,
+    rows: IntArray,
+    columns: IntArray,
+    norms: tuple[Norms, Norms],
+) -> FloatArray:
+    """Normalised kernels of the listed pairs."""
+    if rows.size == 0:
+        return np.empty(0)
+    rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(columns)
+    own, other = norms[0].reaches[rows], norms[1].reaches[columns]
+    # Alignments lead from one diagonal to another, and may go as far to both sides of the two.
+    apart = np.abs(left.lengths[rows] - right.lengths[columns])
+    reaches = np.maximum(own, other) + 8 * -(-apart // 16)
+    reaches = np.where((own > 0) & (other > 0) & (apart < reaches), reaches, 0)
+    return _normalize(_align(left, right, rows, columns, reaches), norms, rows, columns)
+
+
+def are_points(series: SeriesSet) -> bool:
+    """Whether all series have one step, as summaries have: their alignment is a local kernel."""
+    return bool(series.lengths.max(initial=0) == 1)
+
+
+def compare_points(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Local kernels between the columns of two arrays."""
+    e = np.exp(-squared_distances(left.T, right.T))
+    return np.asarray(e / (2 - e))
+
+
+def align_cross(left: SeriesSet, right: SeriesSet) -> FloatArray:
+    """Normalised kernels between two sets."""
+    if are_points(left) and are_points(right):
+        return compare_points(left.values, right.values)
+    norms = find_self_similarities(left), find_self_similarities(right)
+    rows, columns = np.divmod(np.arange(len(left) * len(right)), len(right))
+    return align_pairs(left, right, rows, columns, norms).reshape(len(left), len(right))
+
+
+def align_bands(series: SeriesSet) -> Iterator[FloatArray]:
+    """Normalised kernels of every series with all before it, some seconds of work at a time."""
+    norms = find_self_similarities(series)
+    for first, last in split_rows(series.lengths):
+        counts = np.arange(first, last)
+        if are_points(series):
+            values = compare_points(series.values[:, first:last], series.values[:, :last])
+            yield np.concatenate([row[:count] for row, count in zip(values, counts, strict=True)])
+            continue
+        rows = np.repeat(counts, counts)
+        columns = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        yield align_pairs(series, series, rows, columns, (norms, norms))
+
+
+def split_rows(lengths: IntArray) -> Iterator[tuple[int, int]]:
+    """Rows of a triangle, from the first to the one behind the last, in bands."""
+    before = np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
+    first, total = 0, 0.0
+    for row, n_cells in enumerate(lengths * before):
+        is_full = total + n_cells > BLOCK_CELLS or (row - first) * row > BLOCK_PAIRS
+        if row > first and is_full:
+            yield first, row
+            first, total = row, 0.0
+        total += float(n_cells)
+    yield first, int(lengths.size)
+
+
+def _align(
+    left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray, reaches: IntArray
+) -> Powers:
+    """Kernels of pairs before normalisation, computed in an order that fills the lanes."""
+    above, beside = left.lengths[rows], right.lengths[columns]
+    kinds = 4 * reaches + _find_levels(left, right, rows, columns)
+    order, bounds = _arrange(rows, kinds, above, beside)
+    rows, columns, kinds = rows[order], columns[order], kinds[order]
+    mantissas, exponents = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
+    with loops._enough_threads(float(above @ beside.astype(np.float64))):
+        sets = left.values, left.starts, right.values, right.starts
+        found = mantissas, exponents
+        loops._align_tasks_inplace(bounds, found, sets, rows, columns, kinds)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return mantissas[place], exponents[place]
+
+
+def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> IntArray:
+    """How near to each other all steps of two series are, by the ranges of their values."""
+    if are_points(left) and are_points(right):
+        # Of two single steps, the ranges would take longer than the kernel.
+        return np.zeros(rows.size, dtype=np.int64)
+    lows, highs = (
+        [find.reduceat(part.values, part.starts[:-1], axis=1) for part in (left, right)]
+        for find in (np.minimum, np.maximum)
+    )
+    squares = np.zeros(rows.size)
+    for own_low, own_high, low, high in zip(lows[0], highs[0], lows[1], highs[1], strict=True):
+        gaps = np.maximum(own_high[rows] - low[columns], high[columns] - own_low[rows])
+        squares += gaps * gaps
+    limits = np.array([loops.NEAR, loops.NEAREST])
+    return np.asarray(np.sum(squares <= limits[:, np.newaxis], axis=0))
+
+
+def _arrange(
+    rows: IntArray, kinds: IntArray, above: IntArray, beside: IntArray
+) -> tuple[IntArray, IntArray]:
+    """An order of pairs, and where in it tasks of at most 16 pairs of one kind begin and end.
+
+    Tasks of pairs that share a row are faster. Those left over come last.
+    """
+    keys = rows, kinds, beside
+    order = np.argsort(
+        np.ravel_multi_index(keys, [int(key.max()) + 1 for key in keys]), kind="stable"
+    )
+    starts = _find_starts(rows[order], kinds[order])
+    sizes = np.diff(np.append(starts, rows.size))
+    places = np.arange(rows.size) - np.repeat(starts, sizes)
+    is_left = places >= np.repeat(sizes - sizes % loops._LANES, sizes)
+    full, left = order[~is_left], order[is_left]
+    left = left[np.lexsort((beside[left], above[left], kinds[left]))]
+    bounds = [np.arange(0, full.size, loops._LANES)]
+    if left.size:
+        starts = np.append(_find_starts(kinds[left]), left.size)
+        for first, last in pairwise(starts):
+            bounds.append(full.size + np.arange(first, last, loops._LANES))
+    return np.concatenate([full, left]), np.concatenate([*bounds, [rows.size]])
+
+
+def _find_starts(*keys: IntArray) -> IntArray:
+    """Where some sorted keys change, and the first place."""
+    is_changed = np.any([np.diff(key) != 0 for key in keys], axis=0)
+    return np.append(0, np.flatnonzero(is_changed) + 1)
+
+
+def _normalize(
+    found: Powers, norms: tuple[Norms, Norms], rows: IntArray, columns: IntArray
+) -> FloatArray:
+    (mantissas, exponents), (left, right) = found, norms
+    roots = np.sqrt(left.mantissas)[rows] * np.sqrt(right.mantissas)[columns]
+    # Twice the exponent of the result, which may be a half; far below zero where nothing is alike.
+    doubled = 2 * exponents - left.exponents[rows] - right.exponents[columns]
+    doubled = np.clip(doubled, -(2**14), 2**14)
+    halves = np.where(doubled % 2 == 1, np.sqrt(2.0), 1.0)
+    values = np.ldexp(mantissas / roots * halves, (doubled // 2).astype(np.int32))
+    # Cauchy and Schwarz, but for the last bit.
+    return np.asarray(np.minimum(values, 1.0))
+
+
+# Which steps a kernel aligns
+
+
+def find_visits(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How likely an alignment passes each pair of steps, and logarithms of their local kernels."""
+    log_e = -np.sum((x[:, :, np.newaxis] - y[:, np.newaxis]) ** 2, axis=0)
+    local = np.asarray(log_e - np.log(2.0 - np.exp(log_e)))
+    return np.asarray(loops._visits(local, loops._log_alignments(local))), local
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectedAlignment:
+    """How the alignments of two series share out their similarity over time.
+
+    Parameters
+    ----------
+    similarity : float
+        The normalised kernel.
+    visits : array of shape (n_steps_x, n_steps_y)
+        How likely an alignment passes each pair of steps, when alignments are drawn by their part
+        in the kernel: the gradient of the log kernel by the logs of the local kernels. Between 0
+        and 1, and every row and column sums to 1 or more.
+    x_times, y_times : array of shape (n_steps_x,) and (n_steps_y,)
+        Where the steps that were compared lie in the series, counted in their own steps. Missing
+        ones are left out; resampled ones, and differences, lie in between.
+    x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
+        What the local kernels of an alignment would multiply to if all steps agreed as well as
+        this one does with those it is aligned to; between 0 and 1.
+
+    Notes
+    -----
+    Of a view that sums a channel up, every step of one series stands beside all steps of the other,
+    and none agrees better than the others.
+
+    Examples
+    --------
+    What :func:`imkpl.series.align` returns, for every kernel of a model:
+
+    >>> x, y = np.array([[0.0, 5.0, 0.0]]), np.array([[0.0, 5.0, 5.0, 0.0]])
+    >>> expected_alignment(GlobalAlignment(length=None).on([x, y]), 0, x, y)
+    ExpectedAlignment(similarity=0.731, 3 x 4 steps)
+    """
+
+    similarity: float
+    visits: FloatArray
+    x_times: FloatArray
+    y_times: FloatArray
+    x_agreement: FloatArray
+    y_agreement: FloatArray
+
+    def __repr__(self) -> str:
+        n_x, n_y = self.visits.shape
+        return f"ExpectedAlignment(similarity={self.similarity:.3g}, {n_x} x {n_y} steps)"
+
+
+def expected_alignment(kernels: SeriesKernels, index: int, x: Any, y: Any) -> ExpectedAlignment:
+    """Which time steps of two series one kernel aligns, and how well they agree."""
+    pair = read_series([x, y])
+    single = replace(kernels.select([index]), samples=pair[:1], others=pair[1:])
+    (kernel,) = single.each
+    require_columns(np.array(kernel.channels), pair.n_channels, "channel")
+    times = [kernel.find_times(series, single.length) for series in pair]
+    similarity = float(single.evaluate(0)[0, 0])
+    if not kernel.is_aligned:
+        # Every step of one stands beside all of the other, and none agrees better.
+        sizes = [each.size for each in times]
+        visits = np.full(sizes, 1 / min(sizes))
+        return ExpectedAlignment(
+            similarity, visits, *times, *(np.full(size, similarity) for size in sizes)
+        )
+    visits, local = find_visits(*kernel.prepare(pair, single.length))
+    agreements = []
+    for axis in (1, 0):
+        mean = (local * visits).sum(axis=axis) / visits.sum(axis=axis)
+        agreements.append(np.exp(mean * mean.size))
+    return ExpectedAlignment(similarity, visits, *times, *agreements)
+
+
+def split_losses(kernels: SeriesKernels, index: int, x: SeriesSet, Y: SeriesSet) -> FloatArray:
+    """What the similarity of one series to others lacks to 1, by the channels of one kernel.
+
+    A channel has as large a part in it as in the squared distance along the alignment, less what
+    series are away from themselves, as their alignments pass unequal steps too.
+    """
+    single = replace(kernels.select([index]), samples=x, others=Y)
+    (kernel,), lacks = single.each, 1 - single.evaluate(0)[0]
+
+    def measure(left: FloatArray, right: FloatArray) -> FloatArray:
+        """The squared distance of two prepared series in every channel, along their alignment."""
+        visits, _ = find_visits(left, right)
+        squares = (left[:, :, np.newaxis] - right[:, np.newaxis]) ** 2
+        by_row = np.sum(squares * visits, axis=(1, 2))
+        return np.asarray(by_row.reshape(len(kernel.channels), -1).sum(axis=1))
+
+    (left,) = kernel.prepare(x, single.length)
+    own = measure(left, left)
+    distances = np.array(
+        [
+            np.maximum(measure(left, right) - (own + measure(right, right)) / 2, 0.0)
+            for right in kernel.prepare(Y, single.length)
+        ]
+    )
+    totals = distances.sum(axis=1, keepdims=True)
+    equal = np.full_like(distances, 1 / distances.shape[1])
+    shares = np.divide(distances, totals, out=equal, where=totals > 0)
+    return np.asarray(lacks[:, np.newaxis] * shares)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Self, cast
 
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike
 from imkpl._checks import find_places, require
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.forms import Form, Groups, find_ranges
-from imkpl.kernels.sources import Found, as_slice
+from imkpl.kernels.sources import Found, as_slice, in_steps
 
 # Maximum number of samples in a prototype, unless the user or the kernels say otherwise.
 USUAL_SPARSITY = 10
@@ -509,7 +510,7 @@ class SampleKernels(Kernels):
     ) -> list[Found]:
         found: list[Found] = []
         if hasattr(self.samples, "distribute"):
-            found = self.samples.map_in_steps(function, rows, step, *per_row)
+            found = self.samples.view(rows).map(partial(in_steps, function, step), per_row=per_row)
             return found
         for start in range(0, rows.size, step):
             places = np.arange(start, min(start + step, rows.size))

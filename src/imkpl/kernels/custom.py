@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from imkpl._checks import require
 from imkpl._typing import FloatArray, IntArray
-from imkpl.kernels.alignment import VIEWS, WEIGHED, GlobalAlignment
+from imkpl.kernels.alignment import WEIGHED, GlobalAlignment
 from imkpl.kernels.base import (
     BaseKernel,
     BaseKernelBank,
@@ -32,6 +32,7 @@ from imkpl.kernels.per_feature import (
 from imkpl.kernels.sources import Found, as_slice
 from imkpl.kernels.table import PerColumn
 from imkpl.kernels.words import PerWord
+from imkpl.series import VIEWS
 
 # scikit-learn's pairwise kernels that are positive semi-definite ("sigmoid" and "additive_chi2"
 # are not). True: k(x, x) = 1 for every x, by construction.
@@ -155,22 +156,17 @@ class FunctionKernel(BaseKernel):
         return self.name or str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        if self.pairwise:
-            values = self._evaluate_pairs(X, Y)
-        else:
-            values = self.function(X, X if Y is None else Y)
-        return _check_output(np.asarray(values, dtype=np.float64), X, Y, self.label)
-
-    def _evaluate_pairs(self, X: Any, Y: Any) -> FloatArray:
-        """The function of every pair; of a pair in both orders it is asked once."""
-        n_rows = count_samples(X)
-        if Y is not None:
-            others = [Y[j] for j in range(count_samples(Y))]
-            return np.array([[self.function(X[i], y) for y in others] for i in range(n_rows)])
-        values = np.empty((n_rows, n_rows))
-        for i, j in zip(*np.tril_indices(n_rows), strict=True):
-            values[i, j] = values[j, i] = self.function(X[i], X[j])
-        return values
+        others = X if Y is None else Y
+        if not self.pairwise:
+            values = np.asarray(self.function(X, others), dtype=np.float64)
+            return _check_output(values, X, Y, self.label)
+        values = np.empty((count_samples(X), count_samples(others)))
+        for i, j in np.ndindex(values.shape):
+            # Of a pair in both orders the function is asked once.
+            if Y is not None or j <= i:
+                values[i, j] = self.function(X[i], others[j])
+        values = values if Y is not None else np.where(np.tri(len(values)), values, values.T)
+        return _check_output(values, X, Y, self.label)
 
 
 @dataclass(frozen=True)
@@ -344,8 +340,7 @@ def _as_sequence(X: Any) -> Any:
 class StackKernels(SampleKernels):
     """Kernels of a stack: a sample is a row of it, its similarities to all training samples.
 
-    `samples` is the stack (n_samples, n_train, n_stacked), never copied, and None where only new
-    samples are to be compared; `others` are columns of it.
+    `samples` is the stack, None where only new samples are compared; `others` are columns of it.
     """
 
     places: IntArray  # the row of the stack of each sample, of training samples also the column
@@ -495,41 +490,6 @@ class Precomputed(BaseKernelBank):
         return self.on(X).take(rows)
 
 
-def normalize_stack(K: ArrayLike) -> FloatArray:
-    """A copy of the kernels with ones on their diagonals, ``K_ij / sqrt(K_ii K_jj)``.
-
-    Parameters
-    ----------
-    K : array of shape (n_samples, n_samples, n_kernels) or (n_samples, n_samples)
-        Kernel matrices with positive diagonals.
-
-    Returns
-    -------
-    array of the same shape
-        Cosines in feature space, exactly 1 on the diagonals.
-
-    Examples
-    --------
-    >>> normalize_stack([[4.0, 1.0], [1.0, 1.0]])
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
-    stack = _as_stack(K)
-    _check_square(stack.shape)
-    norms = np.sqrt(np.einsum("iil->il", stack), dtype=np.float64)
-    if not np.all(norms > 0):
-        raise ValueError(
-            f"Kernel {np.argwhere(~(norms > 0))[0, 1]} has diagonal entries that are not positive, "
-            "so it has no cosines. Remove the samples or the kernel."
-        )
-    normalized = np.array(stack, dtype=np.result_type(stack.dtype, np.float32))
-    normalized /= norms[:, np.newaxis]
-    normalized /= norms
-    everyone = np.arange(len(stack))
-    normalized[everyone, everyone] = 1.0
-    return normalized.reshape(np.shape(K))
-
-
 def _as_stack(X: Any) -> FloatArray:
     stack = np.asarray(X)
     if stack.ndim not in (2, 3) or stack.dtype.kind not in "biuf":
@@ -564,23 +524,18 @@ def _check_training_stack(stack: FloatArray) -> None:
         largest = np.fmax(largest, np.abs(row).max(axis=0))
         gap = np.fmax(gap, np.abs(row.astype(np.float64) - stack[:, i]).max(axis=0))
     diagonals = np.einsum("iil->il", stack).astype(np.float64)
-    checks = (
+    has_ones = np.all(np.abs(diagonals - 1.0) <= tolerance, axis=0)
+    for is_right, problem in (
+        (is_finite, "contains NaN or infinity, expected finite numbers. Fill or leave it out"),
+        (gap <= tolerance * largest, "is not symmetric, expected K = K.T. Use (K + K.T) / 2"),
         (
-            is_finite,
-            "contains NaN or infinity, expected finite numbers. Fill it in, or leave it out.",
+            has_ones,
+            "does not have ones on its diagonal, expected K[i, i] = 1. Divide it by the norms: "
+            "d = numpy.sqrt(numpy.diagonal(K)); K / d / d[:, None]",
         ),
-        (
-            gap <= tolerance * largest,
-            "is not symmetric, expected K[i, j] = K[j, i]. Take the mean of both.",
-        ),
-        (
-            np.all(np.abs(diagonals - 1.0) <= tolerance, axis=0),
-            "does not have ones on its diagonal, expected K[i, i] = 1. Use normalize_stack.",
-        ),
-    )
-    for is_right, problem in checks:
+    ):
         if not np.all(is_right):
-            raise ValueError(f"Precomputed kernel {np.argmin(is_right)} {problem}")
+            raise ValueError(f"Precomputed kernel {np.argmin(is_right)} {problem}.")
 
 
 # The banks that have a name of their own.

@@ -1,11 +1,8 @@
 """Data that is larger than memory: read from where it is, a block at a time.
 
-A `ColumnSource` stands in for a 2-D array of samples with many features. ``source[rows]`` is a view
-of some samples that reads nothing, ``source[rows, columns]`` reads that part as an array of
-float64. Banks that read a few columns at a time, such as `PerFeatureGaussian`, need no more.
-
-`BlockSamples` are many samples in blocks of rows, on other machines or in a file: functions go to
-them, results come back.
+A `ColumnSource` stands in for a 2-D array: ``source[rows]`` is a view that reads nothing,
+``source[rows, columns]`` reads that part. `BlockSamples` are many samples in blocks of rows, on
+other machines or in a file: functions go to them, results come back.
 """
 
 from __future__ import annotations
@@ -27,7 +24,6 @@ from imkpl.kernels.forms import (
     Groups,
     check_magnitude,
     find_distances,
-    find_ranges,
     largest_copy,
     mark_columns,
     order_keys,
@@ -45,8 +41,6 @@ Found: TypeAlias = tuple[IntArray, Any]
 MAX_EXACT = 10_000
 # Columns of a file that lie no further apart than this are read in one piece.
 LARGEST_GAP = 32
-# Maximum number of bytes of a memory map that are in memory at a time.
-MAPPED_BYTES = 2**26
 # Values of a block of whole rows.
 BLOCK_VALUES = 2**22
 
@@ -138,10 +132,10 @@ class ArrayColumns(ColumnSource):
         self.array = array
 
     def _read(self, columns: IntArray) -> Any:
-        if isinstance(self.array, np.memmap):
-            return _read_mapped(self.array, columns)
         if isinstance(self.array, np.ndarray):
-            return self.array[:, columns]
+            values = np.array(self.array[:, as_slice(columns)])
+            _forget_mapped(self.array)
+            return values
         # Files are read in pieces: picking single columns out of chunks is slow or not possible.
         wanted, places = np.unique(columns, return_inverse=True)
         breaks = np.flatnonzero(np.diff(wanted) > LARGEST_GAP) + 1
@@ -157,8 +151,7 @@ class ArrayColumns(ColumnSource):
         for start in (np.unique(wanted // step) * step).tolist():
             block = np.ascontiguousarray(self.array[start : start + step], dtype=np.float64)
             yield start, self._check_finite(block, np.arange(self._size[1]))
-            if isinstance(self.array, np.memmap):
-                _forget_mapped(self.array)
+            _forget_mapped(self.array)
 
 
 def as_slice(columns: IntArray) -> IntArray | slice:
@@ -168,31 +161,13 @@ def as_slice(columns: IntArray) -> IntArray | slice:
     return columns
 
 
-def _read_mapped(array: np.memmap[Any, Any], columns: IntArray) -> Any:
-    """Columns of a memory map, without leaving more of it in memory than `MAPPED_BYTES`.
+def _forget_mapped(array: Any) -> None:
+    """Let go of the pages of a memory map, which count as memory of this process.
 
-    What is read of a map counts as memory of this process, and with a row often its whole length is
-    mapped. So rows are read a few at a time and let go of. Only of maps that cannot be written to:
-    others may hold changes that are nowhere else.
+    Only of maps that cannot be written to: others may hold changes that are nowhere else.
     """
-    if array.mode != "r":
-        return array[:, columns]
-    values = np.empty((array.shape[0], columns.size), dtype=array.dtype)
-    chosen = as_slice(columns)
-    # In column order the rows of a few columns lie together.
-    step = array.shape[0]
-    if array.strides[0] > array.strides[1]:
-        step = max(1, MAPPED_BYTES // array.strides[0])
-    for start in range(0, array.shape[0], step):
-        values[start : start + step] = array[start : start + step, chosen]
-        _forget_mapped(array)
-    return values
-
-
-def _forget_mapped(array: np.memmap[Any, Any]) -> None:
-    """Let go of the pages of a memory map that cannot be written to."""
-    if array.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
-        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    if getattr(array, "mode", None) == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        array._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 class SparseColumns(ColumnSource):
@@ -260,22 +235,15 @@ class ParquetColumns(ColumnSource):
 
     def row_blocks(self, wanted: IntArray) -> Iterator[tuple[int, Any]]:
         """The first row and the values of every block that has some of the sorted rows."""
-        names, metadata, start = self.feature_names or [], self._file.metadata, 0
+        names, start = self.feature_names or [], 0
         step = max(1, BLOCK_VALUES // max(1, len(names)))
-
-        def is_wanted(n_rows: int) -> bool:
-            return bool(np.diff(np.searchsorted(wanted, [start, start + n_rows]))[0])
-
-        for group in range(metadata.num_row_groups):
-            n_rows = metadata.row_group(group).num_rows
-            if not is_wanted(n_rows):
-                start += n_rows
-                continue
-            for batch in self._file.iter_batches(step, row_groups=[group], columns=names):
-                if is_wanted(len(batch)):
-                    block = _stack_columns(batch, names)
-                    yield start, self._check_finite(block, np.arange(len(names)))
-                start += len(batch)
+        for batch in self._file.iter_batches(step, columns=names):
+            if start > wanted.max(initial=-1):
+                return
+            stop = start + len(batch)
+            if np.searchsorted(wanted, start) < np.searchsorted(wanted, stop):
+                yield start, self._check_finite(_stack_columns(batch, names), np.arange(len(names)))
+            start = stop
 
     def split(self, target: str) -> tuple[ParquetColumns, Any]:
         """All columns but `target` as features, and that one as an array of labels."""
@@ -324,11 +292,7 @@ def has_row_blocks(source: ColumnSource) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class BlockSamples(ABC):
-    """Rows of numbers that are never in one place.
-
-    ``X.view(indices)`` is a view of the listed samples in that order and moves no data.
-    ``X[indices]`` brings them here as an array.
-    """
+    """Rows of numbers that are never in one place; ``X[indices]`` brings some as an array."""
 
     rows: IntArray  # rows in view
     all_digests: Any  # (n_rows, 2): 128 bits per row, equal for equal rows only
@@ -353,7 +317,7 @@ class BlockSamples(ABC):
         """The same kernels, computed by the same machines."""
 
     def view(self, indices: Any) -> Self:
-        """The listed samples, where they are."""
+        """The listed samples in that order, where they are."""
         return replace(self, rows=self.rows[indices])
 
     @abstractmethod
@@ -361,12 +325,6 @@ class BlockSamples(ABC):
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
     ) -> list[Found]:
         """``function(block, *common, *per_row)`` of every part, computed where the part lies."""
-
-    def map_in_steps(
-        self, function: Callable[..., Any], rows: IntArray, step: int, *per_row: IntArray
-    ) -> list[Found]:
-        """A function of the listed samples, `step` of them at a time, where they are."""
-        return self.view(rows).map(InSteps(function, step), per_row=per_row)
 
     def __getitem__(self, indices: Any) -> FloatArray:
         wanted, places = np.unique(np.asarray(indices, dtype=np.intp), return_inverse=True)
@@ -377,11 +335,7 @@ class BlockSamples(ABC):
         return self.shape[0]
 
     def find_equal(self, labels: IntArray) -> Groups:
-        """The first of equal samples of a class, in sorted order, and the place of every sample.
-
-        The order is that of samples in memory: from the middle of all columns outwards, then by
-        class, first column, second column, ... Digests tell which samples are equal.
-        """
+        """Groups of equal samples, by their digests, in the order of samples in memory."""
         groups = rank_keys([labels, *self.all_digests[self.rows].T])
         first = np.unique(groups, return_index=True)[1]
         distinct = self.view(first)
@@ -392,8 +346,7 @@ class BlockSamples(ABC):
 
         varying = np.flatnonzero(self.ranges[:, 0] < self.ranges[:, 1])
         ranks = rank_rows(labels[first], varying, fetch)
-        ends = np.array([found for _, found in distinct.map(find_ranges)])
-        used = np.stack([ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)], axis=1)
+        used = join_ranges([found for _, found in distinct.map(_find_ranges)])
         totals = np.sum([found for _, found in distinct.map(_sum_distances, used)], axis=0)
         found = distinct.map(_find_order_keys, used, mark_columns(totals))
         keys = join_rows(found, (first.size, 3))
@@ -402,10 +355,7 @@ class BlockSamples(ABC):
         return first[order], np.argsort(order)[groups]
 
     def root_mean_squared_difference(self, shares: FloatArray) -> FloatArray:
-        """The root of the mean squared difference of each feature over all ordered pairs.
-
-        In three passes: largest value, mean, and variance. Only numbers per feature are moved.
-        """
+        """The function of that name in three passes: largest value, mean, and variance."""
         present = np.flatnonzero(shares)
         samples, shares = self.view(present), shares[present]
         # Relative to one of the samples, a constant feature is exactly zero.
@@ -426,10 +376,7 @@ class BlockSamples(ABC):
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks(BlockSamples):
-    """Rows of an array or of a file on this machine, read a block at a time.
-
-    Digests and ranges are None until `summarized`.
-    """
+    """Rows on this machine, read a block at a time; no digests and ranges until `summarized`."""
 
     source: Any  # has `rows`, `shape` and `row_blocks`, as `ArrayColumns`
 
@@ -479,23 +426,11 @@ class RowBlocks(BlockSamples):
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class InSteps:
-    """A function of a part of the samples, computed `step` of them at a time."""
-
-    function: Callable[..., Any]
-    step: int
-
-    @property
-    def __name__(self) -> str:
-        """The name of the function, under which Dask lists its tasks."""
-        return getattr(self.function, "__name__", type(self.function).__name__)
-
-    def __call__(self, samples: Any, *per_row: Any) -> Any:
-        """One row of the result per sample, dense or CSR."""
-        cuts = [slice(start, start + self.step) for start in range(0, len(samples), self.step)]
-        found = [self.function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]
-        return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
+def in_steps(function: Callable[..., Any], step: int, samples: Any, *per_row: Any) -> Any:
+    """A function of samples, `step` of them at a time: one row of the result per sample."""
+    cuts = [slice(start, start + step) for start in range(0, len(samples), step)]
+    found = [function(samples[cut], *(values[cut] for values in per_row)) for cut in cuts]
+    return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
 
 
 def map_in_order(samples: Any, function: Callable[[Any], Any], step: int) -> list[Any]:
@@ -531,10 +466,7 @@ def join_rows(found: list[Found], shape: tuple[int, ...]) -> FloatArray:
 
 
 def sum_long(terms: FloatArray, axis: int) -> FloatArray:
-    """A sum in extended precision where the platform has it, rounded once.
-
-    So a sum over parts is a sum over all samples, usually to the last bit.
-    """
+    """A sum in extended precision: over parts it is that over all samples, to the last bit."""
     return np.asarray(terms.sum(axis=axis, dtype=np.longdouble), dtype=np.float64)
 
 
