@@ -292,22 +292,15 @@ def test_columns_are_chosen_with_their_names_and_categories(table):
     assert shown(table[:, np.array([False, True, False])]) == [["f"], ["m"], [None], ["f"]]
 
 
-def test_tables_compare_by_their_cells(table):
-    assert table == read_table(MIXED)
-    assert table != table[[0]]
-    assert table != read_table([[row[0], "x", row[2]] for row in MIXED])
-    # The same cells, although m is the only category of one of them.
-    assert table[[1]] == read_table([[None, "m", None]])
-    assert table != MIXED
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda table: pickle.loads(pickle.dumps(table))])
+def test_copies_hold_the_same_cells(table, copied):
+    assert shown(copied(table)) == MIXED
 
 
-def test_copies_are_equal_and_none_can_be_written_to(table):
-    for twin in (table, copy.deepcopy(table), pickle.loads(pickle.dumps(table)), table[1:]):
-        assert twin[-2:] == table[-2:]
+def test_tables_cannot_be_written_to(table):
+    for twin in (table, table[1:]):
         with pytest.raises(ValueError, match="read-only"):
             twin.values[0, 0] = 1.0
-        with pytest.raises(TypeError, match="unhashable"):
-            hash(twin)
 
 
 @pytest.mark.parametrize("key", [0, (0, 1), (slice(None), 1)])
@@ -326,7 +319,7 @@ def test_sparse_columns_of_pandas_are_read_like_others(kind):
     cells = np.array([0, 1, 0, 2]).astype(kind)
     dense = pd.DataFrame({"a": cells.astype(object) if kind is str else cells})
     sparse = pd.DataFrame({"a": pd.arrays.SparseArray(dense["a"].to_numpy())})
-    assert read_table(sparse) == read_table(dense)
+    assert shown(read_table(sparse)) == shown(read_table(dense))
 
 
 @pytest.mark.parametrize(

@@ -60,17 +60,13 @@ class SeriesSet:
 
     def __post_init__(self) -> None:
         values, starts = _as_floats(self.values), np.ascontiguousarray(self.starts, dtype=np.intp)
-        if values.ndim != 2:
-            raise ValueError(
-                f"The values of a SeriesSet have shape {values.shape}, expected (n_channels, "
-                "total_length). Use SeriesSet.from_list for a list of series."
-            )
         is_partition = starts.ndim == 1 and starts.size > 0 and not np.any(np.diff(starts) < 0)
-        if not is_partition or starts[0] != 0 or starts[-1] != values.shape[1]:
+        is_right = values.ndim == 2 and is_partition
+        if not is_right or starts[0] != 0 or starts[-1] != values.shape[1]:
             raise ValueError(
-                f"The starts of a SeriesSet are not in ascending order from 0 to the "
-                f"{values.shape[1]} time steps, expected one number more than there are series. "
-                "Use SeriesSet.from_list for a list of series."
+                f"A SeriesSet got values of shape {values.shape} and {starts.size} starts, expected "
+                "(n_channels, n_steps), and where series start, in ascending order from 0 to n_steps,"
+                " one number more than series. Use SeriesSet.from_list for a list of series."
             )
         names = self.channel_names
         if names is not None:
@@ -80,30 +76,16 @@ class SeriesSet:
                     f"There are {len(names)} channel names for {values.shape[0]} channels, "
                     "expected one each. Leave them out, or name every channel."
                 )
-        for field, value in (("values", values), ("starts", starts)):
-            value = value.view()
-            value.flags.writeable = False
+        values, starts = values.view(), starts.view()
+        values.flags.writeable = starts.flags.writeable = False
+        for field, value in (("values", values), ("starts", starts), ("channel_names", names)):
             object.__setattr__(self, field, value)
-        object.__setattr__(self, "channel_names", names)
 
     @classmethod
     def from_list(
         cls, series: Sequence[ArrayLike], channel_names: Sequence[str] | None = None
     ) -> SeriesSet:
-        """Make a set from a list of series.
-
-        Parameters
-        ----------
-        series : list of arrays of shape (n_channels, length_i)
-            The series.
-        channel_names : sequence of str, optional
-            One name per channel.
-
-        Returns
-        -------
-        SeriesSet
-            A copy of the values; float32 if all series are, otherwise float64.
-        """
+        """A set from a list of arrays (n_channels, length); float32 if all are, else float64."""
         arrays = [_as_floats(one) for one in series]
         if not arrays:
             raise ValueError(
@@ -142,31 +124,14 @@ class SeriesSet:
         return len(self), self.n_channels, int(self.lengths.max(initial=0))
 
     def to_padded(self) -> FloatArray:
-        """Return one array, padded with NaN after the end of shorter series.
-
-        Returns
-        -------
-        array of shape (n_series, n_channels, max_length)
-            A copy.
-        """
+        """One array (n_series, n_channels, max_length), NaN after the end of shorter series."""
         padded = np.full(self.shape, np.nan, dtype=self.dtype)
         for index, one in enumerate(self):
             padded[index, :, : one.shape[1]] = one
         return padded
 
     def channels(self, indices: ArrayLike) -> SeriesSet:
-        """Select channels.
-
-        Parameters
-        ----------
-        indices : array of shape (n_chosen,)
-            Indices of the channels, or a mask or slice of them.
-
-        Returns
-        -------
-        SeriesSet
-            All series with these channels and their names.
-        """
+        """All series with the chosen channels, by numbers, a mask or a slice, and their names."""
         chosen = np.atleast_1d(find_places(indices, self.n_channels))
         names = self.channel_names
         kept = None if names is None else tuple(names[i] for i in chosen)
@@ -181,20 +146,17 @@ class SeriesSet:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             rows, *channels = (part for part in key if part is not Ellipsis)
-            if len(channels) > 1:
-                raise IndexError(
-                    f"A SeriesSet was indexed along {len(channels) + 1} axes, expected series and "
-                    "channels only. Index a single series along time."
-                )
-            return (self.channels(channels[0]) if channels else self)[rows]
+            if len(channels) <= 1:
+                return (self.channels(channels[0]) if channels else self)[rows]
         if isinstance(key, int | np.integer):
             first = range(len(self))[int(key)]
             return self.values[:, self.starts[first] : self.starts[first + 1]]
-        chosen = find_places(key, len(self))
-        if chosen.ndim != 1:
+        chosen = None if isinstance(key, tuple) else find_places(key, len(self))
+        if chosen is None or chosen.ndim != 1:
             raise IndexError(
-                f"The index of a SeriesSet has {chosen.ndim} dimensions, expected one. Pass an "
-                "integer, a list of integers, a slice or a mask."
+                f"The index {key!r} of a SeriesSet has too many dimensions, expected series, or "
+                "series and channels. Pass integers, lists, slices or masks; index a single "
+                "series along time."
             )
         starts = _add_up(self.lengths[chosen])
         # Every time step of the result, counted from the start of its series in this set.
@@ -216,18 +178,10 @@ class SeriesSet:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Unpickled arrays can be written to; the constructor makes them read-only again.
-        return SeriesSet, (self.values, self.starts, self.channel_names)
-
     def __repr__(self) -> str:
-        longest = self.shape[2]
-        shortest = int(self.lengths.min(initial=longest))
-        span = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
-        return (
-            f"SeriesSet({len(self)} series of {self.n_channels} channels, length {span}, "
-            f"{self.dtype})"
-        )
+        (n_series, n_channels, longest), shortest = self.shape, int(self.lengths.min(initial=2**62))
+        span = f"{shortest} to {longest}" if shortest < longest else f"{longest}"
+        return f"SeriesSet({n_series} series of {n_channels} channels, length {span}, {self.dtype})"
 
 
 def _add_up(lengths: Any) -> IntArray:
@@ -250,20 +204,16 @@ def read_series(X: Any) -> SeriesSet:
     """Read series into a :class:`SeriesSet`; a set is checked and returned unchanged.
 
     Time steps at the end of a series at which all channels are NaN do not belong to it; other NaN
-    are missing values. X may be
-
-    * an array of shape (n_series, n_channels, n_steps), with NaN after the end of shorter series;
-    * a list, or an array of objects, of arrays of shape (n_channels, length); or
-    * a pandas frame with the two index levels series and time and one column per channel; rows are
-      sorted by time, and the gaps between times are ignored.
-
-    The order of the axes is never guessed from the values, because two parts of one data set could
-    then be read differently. An order that cannot be right raises an error.
+    are missing values. The order of the axes is never guessed from the values, but one that cannot
+    be right raises an error.
 
     Parameters
     ----------
     X : array, list, SeriesSet or pandas frame
-        The series.
+        An array of shape (n_series, n_channels, n_steps), with NaN after the end of shorter series;
+        a list, or an array of objects, of arrays of shape (n_channels, length); or a pandas frame
+        with the two index levels series and time and one column per channel, whose rows are sorted
+        by time, gaps between times being ignored.
 
     Returns
     -------
@@ -510,11 +460,6 @@ def difference(series: Any) -> SeriesSet:
     SeriesSet
         The differences, one step less per series, with the same channels and dtype.
 
-    Examples
-    --------
-    >>> difference(SeriesSet.from_list([[[1.0, 4.0, 2.0]], [[7.0]]])).to_padded()[:, 0]
-    array([[ 3., -2.],
-           [ 0., nan]])
     """
     series = series if isinstance(series, SeriesSet) else read_series(series)
     lengths = series.lengths
@@ -683,8 +628,8 @@ def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
     >>> from imkpl import IMKPL
     >>> X = np.arange(12.0)[:, None, None] * np.sin(np.arange(8))
     >>> model = IMKPL("global_alignment", n_prototypes=2).fit(X, np.repeat([0, 1], 6))
-    >>> align(model, X[0], X[1])["channel 0"].visits.shape
-    (8, 8)
+    >>> align(model, X[0], X[1])
+    {'channel 0': ExpectedAlignment(similarity=0.984, 8 x 8 steps)}
     """
     from imkpl.kernels.alignment import SeriesKernels, expected_alignment
 

@@ -67,18 +67,7 @@ class Column:
     is_whole: bool = False
 
     def show(self, value: float) -> Cell:
-        """Return the cell for which a number of this column stands.
-
-        Parameters
-        ----------
-        value : float
-            A number of the table.
-
-        Returns
-        -------
-        str, bool, int, float or None
-            The category or the number; None for NaN, a missing cell.
-        """
+        """The cell for which a number stands, as a Python object; None for NaN, a missing cell."""
         if np.isnan(value):
             return None
         if self.categories is not None:
@@ -91,8 +80,7 @@ class Table:
     """A table of samples, with columns of numbers and of categories; made by `read_table`.
 
     Tables are indexed like arrays: ``t[[0, 2]]``, ``t[:5]`` and ``t[mask]`` select rows,
-    ``t[:, [1]]`` selects a column. Tables are compared by their cells, and their arrays are
-    read-only.
+    ``t[:, [1]]`` selects a column. Their arrays are read-only.
 
     Parameters
     ----------
@@ -105,12 +93,8 @@ class Table:
     --------
     >>> age, sex = Column("age", is_whole=True), Column("sex", categories=("f", "m"))
     >>> table = Table(np.array([[31, 0], [np.nan, 1], [54, 0]]), (age, sex))
-    >>> len(table), table.names
-    (3, ('age', 'sex'))
-    >>> table.display_values(1)
-    [None, 'm']
-    >>> table[:, [1]].display_values(0)
-    ['f']
+    >>> table.names, table.display_values(1), table[:, [1]].display_values(0)
+    (('age', 'sex'), [None, 'm'], ['f'])
     """
 
     values: FloatArray
@@ -140,18 +124,7 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def display_values(self, row: int) -> list[Cell]:
-        """Return the cells of a row as they were given.
-
-        Parameters
-        ----------
-        row : int
-            Index of the row.
-
-        Returns
-        -------
-        list of str, bool, int, float or None
-            One Python object per column; None for a missing cell.
-        """
+        """The cells of a row as they were given, as Python objects; None for a missing cell."""
         values = self.values[row].tolist()
         return [column.show(value) for column, value in zip(self.columns, values, strict=True)]
 
@@ -159,32 +132,14 @@ class Table:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> Table:
-        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
-        chosen_rows, chosen_columns = map(find_places, (rows, columns), self.shape)
-        if chosen_rows.ndim != 1 or chosen_columns.ndim != 1:
+        keys = key if isinstance(key, tuple) else (key, slice(None))
+        rows, columns = map(find_places, keys, self.shape)
+        if rows.ndim != 1 or columns.ndim != 1:
             raise IndexError(
                 "Rows and columns of a Table are selected by lists, slices or masks, not by single "
                 "numbers. Use display_values(row) for the cells of a row."
             )
-        values = self.values[rows] if isinstance(rows, slice) else self.values[chosen_rows]
-        if not isinstance(columns, slice) or columns != slice(None):
-            values = values[:, chosen_columns]
-        return Table(values, tuple(self.columns[i] for i in chosen_columns))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Table):
-            return NotImplemented
-        return (
-            self.names == other.names
-            and len(self) == len(other)
-            and all(self.display_values(i) == other.display_values(i) for i in range(len(self)))
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Unpickled arrays can be written to; the constructor makes them read-only again.
-        return Table, (self.values, self.columns)
+        return Table(self.values[np.ix_(rows, columns)], tuple(self.columns[i] for i in columns))
 
     def __repr__(self) -> str:
         n_categorical = sum(column.categories is not None for column in self.columns)
@@ -273,11 +228,10 @@ def warn_of_text(X: Any) -> None:
     """Warn of columns of text with nothing but numbers, each of which counts as a category."""
     frame, columns = as_frame(X), list[tuple[str, list[Any]]]()
     if frame is not None:
-        for place, (name, dtype) in enumerate(frame.schema.items()):
-            # Who says that they are categories needs no warning.
-            if isinstance(dtype, nw.String | nw.Object):
-                shown = name if isinstance(name, str) else f"x{place}"
-                columns.append((shown, frame[:LOOKED_AT, place].to_list()))
+        # Who says that they are categories needs no warning.
+        texts = (nw.String, nw.Object)
+        places = [p for p, dtype in enumerate(frame.schema.values()) if isinstance(dtype, texts)]
+        columns = [(str(frame.columns[p]), frame[:LOOKED_AT, p].to_list()) for p in places]
     elif isinstance(X, ROWS):
         cells = as_cells(X[:LOOKED_AT])
         if isinstance(cells, np.ndarray) and cells.ndim == 2 and cells.dtype.kind in "OU":
