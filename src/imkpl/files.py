@@ -35,8 +35,7 @@ from imkpl.kernels.custom import StackKernels, VectorFunctionKernels
 from imkpl.kernels.forms import Form
 from imkpl.kernels.normalize import AveragedKernels, NormalizedKernels
 from imkpl.kernels.per_feature import FeatureKernels
-from imkpl.kernels.table import TableKernels
-from imkpl.kernels.words import Documents, WordKernels
+from imkpl.kernels.table import Documents, TableKernels, WordKernels
 from imkpl.model.evidence import Evidence
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Compared, Encoder, Predictor

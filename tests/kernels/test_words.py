@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from contracts.bank import check_bank
 from imkpl.kernels import Averaged, PerWord
 from imkpl.kernels.forms import Form
-from imkpl.kernels.words import Documents, WordKernels
+from imkpl.kernels.table import Documents, WordKernels
 from reference.kernels import word_stack
 
 RNG = np.random.default_rng(3)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerWord
-from imkpl.kernels.words import Documents
+from imkpl.kernels.table import Documents
 from imkpl.model.cover import spread_prototypes
 from imkpl.model.margin_choice import choose_by_means, compare_with_means
 from imkpl.model.separation import compute_margins, weigh_margins

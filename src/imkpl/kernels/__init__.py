@@ -27,8 +27,7 @@ from imkpl.kernels.custom import (
 from imkpl.kernels.normalize import Averaged
 from imkpl.kernels.per_feature import PerFeatureGaussian
 from imkpl.kernels.sources import ArrayColumns, ParquetColumns
-from imkpl.kernels.table import PerColumn
-from imkpl.kernels.words import PerWord
+from imkpl.kernels.table import PerColumn, PerWord
 
 __all__ = [
     "ArrayColumns",

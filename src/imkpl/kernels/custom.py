@@ -30,8 +30,7 @@ from imkpl.kernels.per_feature import (
     squared_distances,
 )
 from imkpl.kernels.sources import Found, as_slice
-from imkpl.kernels.table import PerColumn
-from imkpl.kernels.words import PerWord
+from imkpl.kernels.table import PerColumn, PerWord
 from imkpl.series import VIEWS
 
 # scikit-learn's pairwise kernels that are positive semi-definite ("sigmoid" and "additive_chi2"
