@@ -6,7 +6,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import add
 from typing import Any, Self
@@ -32,6 +32,9 @@ _TURN = threading.Lock()
 # Arguments travel in the graph, so that a task can be repeated elsewhere when its worker is lost.
 # Dask warns about graphs above 10 MB and recommends scattering, which loses data with the worker.
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+# The most tasks of a sum. Sums over fewer kernel values are computed locally, where they are
+# faster; an alignment of two series counts as many values as pairs of time steps.
+N_BLOCKS, LEAST_VALUES = 16, 2**24
 
 
 # Tasks
@@ -41,6 +44,8 @@ def make_tasks(
     function: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *common: Any, name: str = ""
 ) -> list[Any]:
     """One task ``function(*piece, *common)`` per piece; pieces may hold Delayed objects."""
+    # Without Dask or a client, it says what to do.
+    find_client()
     from dask.delayed import delayed
 
     key = f"{(name or function.__name__).strip('_')}-{uuid4().hex}"
@@ -49,10 +54,11 @@ def make_tasks(
     return [run(job, *piece, dask_key_name=f"{key}-{n}") for n, piece in enumerate(pieces)]
 
 
-def compute(client: Any, tasks: list[Any]) -> list[Any]:
-    """Results of tasks or collections, brought to the client."""
+def compute(tasks: list[Any]) -> list[Any]:
+    """Results of tasks or collections, brought to the current client."""
     import dask
 
+    client = find_client()
     with dask.config.set(NO_WARNING):
         futures = client.compute(tasks)
     return list(client.gather(futures))
@@ -82,10 +88,8 @@ def find_worker() -> Any:
         return None
 
 
-def find_client(client: Any = None) -> Any:
-    """The given client, or the current one."""
-    if client is not None:
-        return client
+def find_client() -> Any:
+    """The current client."""
     try:
         from distributed import default_client
 
@@ -105,24 +109,7 @@ def find_client(client: Any = None) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
-    """Who computes sums, and how they are cut."""
-
-    client: Any = field(default=None, compare=False)
-    n_blocks: int = 16
-    least_values: float = 2**24
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A client belongs to its process; another process uses its own current client.
-        return {**vars(self), "client": None}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        values = {name: value for name, value in vars(self).items() if name != "client"}
-        return replace(self, **copy.deepcopy(values, memo))
-
-
-@dataclass(frozen=True, eq=False)
-class DaskBank(Cluster, BaseWrapper):
+class DaskBank(BaseWrapper):
     """The kernels of another bank, combined and contracted by the workers of a Dask cluster.
 
     Kernels are contracted by blocks of kernels; a task gets only the columns that its block reads.
@@ -130,19 +117,12 @@ class DaskBank(Cluster, BaseWrapper):
     blocks of samples. Kernels of time series are computed once for a fit, by blocks of samples. The
     number of blocks does not depend on the cluster, and neither do the results, which equal those
     of the bank up to rounding. A task carries its arguments and can be repeated when a worker is
-    lost. Inside a task, the kernels compute.
+    lost. Inside a task, the kernels compute. So they do here where there are few values to sum.
 
     Parameters
     ----------
     bank : BaseKernelBank
         The kernels.
-    client : distributed.Client, optional
-        Client of the cluster; the current client if None.
-    n_blocks : int
-        Maximum number of tasks per sum.
-    least_values : float
-        Sums over fewer kernel values are computed locally, where they are faster. An alignment of
-        two series counts as many values as pairs of time steps.
 
     Examples
     --------
@@ -158,15 +138,14 @@ class DaskBank(Cluster, BaseWrapper):
             f"DaskBank got {self.bank!r}, expected a bank from imkpl.kernels, such as "
             "PerFeatureGaussian(). Use resolve_bank() for a name.",
         )
-        require(self.n_blocks >= 1, f"n_blocks={self.n_blocks} must be at least 1. Use 16.")
 
     def around(self, kernels: Kernels) -> DaskKernels:
         """The kernels inside, computed by the cluster."""
-        return DaskKernels(kernels, self.client, self.n_blocks, self.least_values)
+        return DaskKernels(kernels)
 
 
 @dataclass(frozen=True, eq=False)
-class DaskKernels(Cluster, WrappedKernels):
+class DaskKernels(WrappedKernels):
     """Kernels whose sums are computed by the workers of a cluster, block by block."""
 
     has_unit_diagonal = base.inside("has_unit_diagonal")
@@ -182,17 +161,16 @@ class DaskKernels(Cluster, WrappedKernels):
         """``sum_l weights_l K_l``, one block of kernels or samples per task."""
         factors, (n_rows, n_columns) = self.check_weights(weights), self.shape
         used = np.flatnonzero(factors)
-        client = self._client_for(used.size * n_rows * n_columns * self.value_cost)
-        if client is None or used.size == 0:
+        if is_small(used.size * n_rows * n_columns * self.value_cost) or used.size == 0:
             return self.kernels.combine(factors)
         if not self.is_square or used.size > n_rows:
             blocks, whole = self._cut(used)
             pieces = [(part, (factors[block],)) for block, part in blocks]
             tasks = make_tasks(_call, pieces, whole, "combine", name="combine")
-            return np.asarray(compute(client, [_add_pairwise(tasks)])[0])
-        bands, live = self._bands(n_rows), self.kernels.select(used)
+            return np.asarray(compute([_add_pairwise(tasks)])[0])
+        bands, live = _find_bands(n_rows), self.kernels.select(used)
         live = live if live.input_columns is None else live.narrowed()
-        found = compute(client, make_tasks(_combine_band, bands, live, factors[used]))
+        found = compute(make_tasks(_combine_band, bands, live, factors[used]))
         total = np.zeros(self.shape, dtype=found[0].dtype)
         for (first, last), block in zip(bands, found, strict=True):
             total[first:last, :last] = block
@@ -230,11 +208,10 @@ class DaskKernels(Cluster, WrappedKernels):
         if isinstance(self.kernels, WrappedKernels):
             return self.kernels.around(self.around(self.kernels.kernels).tabulated())
         n_samples = self.shape[0]
-        client = self._client_for(self.n_kernels * n_samples**2 / 2 * self.value_cost)
-        if client is None:
+        if is_small(self.n_kernels * n_samples**2 / 2 * self.value_cost):
             return self.kernels.tabulated()
-        tasks = make_tasks(_tabulate_band, self._bands(n_samples), self.kernels)
-        values = np.concatenate(compute(client, tasks), axis=1)
+        tasks = make_tasks(_tabulate_band, _find_bands(n_samples), self.kernels)
+        values = np.concatenate(compute(tasks), axis=1)
         announce("kernels", f"100 % of {values.size}", values.size, values.size)
         return self.kernels.as_table(values)
 
@@ -243,34 +220,32 @@ class DaskKernels(Cluster, WrappedKernels):
         gathered = kernels.kernels if isinstance(kernels, DaskKernels) else kernels
         return replace(self, kernels=gathered)
 
-    def _client_for(self, n_values: float) -> Any:
-        """The client, or None for few values and inside tasks."""
-        if n_values < self.least_values or find_worker() is not None:
-            return None
-        return find_client(self.client)
-
     def _by_blocks(self, n_values: float, method: str, *common: Any, axis: int = 0) -> FloatArray:
         """A method of the kernels that takes so many values of each, one block per task."""
-        client = self._client_for(self.n_kernels * n_values)
-        if client is None:
+        if is_small(self.n_kernels * n_values):
             return np.asarray(getattr(self.kernels, method)(*common))
         blocks, whole = self._cut(np.arange(self.n_kernels))
         pieces = [(part, ()) for _, part in blocks]
         tasks = make_tasks(_call, pieces, whole, method, *common, name=method)
-        return np.concatenate(compute(client, tasks), axis=axis)
+        return np.concatenate(compute(tasks), axis=axis)
 
     def _cut(self, kernels: IntArray) -> tuple[list[tuple[IntArray, Any]], Kernels | None]:
         """Blocks of kernels on the columns that they read, or places among kernels sent once."""
-        blocks = np.array_split(kernels, min(self.n_blocks, kernels.size))
+        blocks = np.array_split(kernels, min(N_BLOCKS, kernels.size))
         if self.input_columns is None:
             return [(block, block) for block in blocks], self.kernels
         return [(block, self.kernels.select(block).narrowed()) for block in blocks], None
 
-    def _bands(self, n_samples: int) -> list[tuple[int, int]]:
-        """Bands of rows with about as many entries below the diagonal each."""
-        ends = n_samples * np.sqrt(np.arange(1, self.n_blocks + 1) / self.n_blocks)
-        bounds = np.unique(np.concatenate(([0], ends.round().astype(np.intp)))).tolist()
-        return list(pairwise(bounds))
+
+def is_small(n_values: float) -> bool:
+    """Whether a sum of so many values is computed here: few values, and inside tasks."""
+    return n_values < LEAST_VALUES or find_worker() is not None
+
+
+def _find_bands(n_samples: int) -> list[tuple[int, int]]:
+    """Bands of rows with about as many entries below the diagonal each."""
+    ends = n_samples * np.sqrt(np.arange(N_BLOCKS + 1) / N_BLOCKS)
+    return list(pairwise(np.unique(ends.round().astype(np.intp)).tolist()))
 
 
 def _add_pairwise(tasks: list[Any]) -> Any:
@@ -308,13 +283,12 @@ class DaskSamples(BlockSamples):
     Every pass computes the partitions it needs again, unless the collection was persisted.
     """
 
-    client: Any = field(compare=False)
-    parts: tuple[Any, ...] = field(compare=False)  # Delayed partitions
-    starts: IntArray = field(compare=False)  # first row of every partition, and number of rows
+    parts: tuple[Any, ...]  # Delayed partitions
+    starts: IntArray  # first row of every partition, and number of rows
 
     def distribute(self, kernels: Kernels) -> Kernels:
         """The same kernels, computed by the same cluster."""
-        return DaskKernels(kernels, client=self.client)
+        return DaskKernels(kernels)
 
     def map(
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
@@ -330,7 +304,7 @@ class DaskSamples(BlockSamples):
             pieces.append((self.parts[owner], local, [values[places] for values in per_row]))
         name = getattr(function, "__name__", type(function).__name__)
         tasks = make_tasks(_on_rows, pieces, function, *common, name=name)
-        return list(zip(groups, compute(self.client, tasks), strict=True))
+        return list(zip(groups, compute(tasks), strict=True))
 
 
 def _on_rows(
@@ -341,9 +315,9 @@ def _on_rows(
 
 def read_dask(X: Any) -> DaskSamples:
     """A Dask array or data frame as samples, after one pass over its partitions."""
-    client, names = find_client(), check_collection(X)
+    names = check_collection(X)
     parts = tuple(X.to_delayed()) if _is_frame(X) else tuple(_whole_rows(X).to_delayed()[:, 0])
-    summaries = compute(client, make_tasks(_summarize, [(part,) for part in parts]))
+    summaries = compute(make_tasks(_summarize, [(part,) for part in parts]))
     for number, (_, _, bad) in enumerate(summaries):
         wrong = [column if names is None else names[column] for column in bad]
         require(
@@ -361,7 +335,7 @@ def read_dask(X: Any) -> DaskSamples:
     )
     joined = join_ranges(ranges)
     check_magnitude(float(np.abs(joined).max()))
-    return DaskSamples(rows, np.concatenate(digests), joined, client, parts, starts)
+    return DaskSamples(rows, np.concatenate(digests), joined, parts, starts)
 
 
 def _summarize(part: Any) -> tuple[Any, FloatArray, IntArray]:
@@ -377,7 +351,7 @@ def _as_block(part: Any) -> FloatArray:
 
 def fetch_values(values: Any) -> Any:
     """A Dask collection with one value per sample, brought to the client."""
-    return compute(find_client(), [values])[0]
+    return compute([values])[0]
 
 
 def check_collection(X: Any) -> list[Any] | None:

@@ -87,9 +87,9 @@ def arm_at(monkeypatch, stage, folder):
     """From the first tasks of this name on, data and kernels kill a worker."""
     compute = scale.compute
 
-    def compute_armed(client, tasks):
+    def compute_armed(tasks):
         if stage in str(tasks[0].key) and not (Path(folder) / "fired").exists():
             (Path(folder) / "armed").touch()
-        return compute(client, tasks)
+        return compute(tasks)
 
     monkeypatch.setattr(scale, "compute", compute_armed)

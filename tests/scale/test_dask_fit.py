@@ -71,8 +71,8 @@ def spy_on(monkeypatch):
     """Record the name of every stage and the size of what it brings to the client."""
     compute, seen = scale.compute, []
 
-    def compute_and_record(client, tasks):
-        found = compute(client, tasks)
+    def compute_and_record(tasks):
+        found = compute(tasks)
         name = str(getattr(tasks[0], "key", "collection")).split("-")[0]
         seen.append((name, len(pickle.dumps(found))))
         return found
@@ -85,7 +85,7 @@ def test_kernels_on_the_cluster_give_the_same_fit(
     local_client, samples, fitted, monkeypatch, assert_same_model
 ):
     X, y = samples
-    monkeypatch.setattr(scale.DaskKernels.__init__, "__defaults__", (None, 16, 0))
+    monkeypatch.setattr(scale, "LEAST_VALUES", 0)
     seen = spy_on(monkeypatch)
     model = IMKPL(**SETTINGS).fit(da.from_array(X, chunks=(100, 8)), y)
     assert_same_model(model, fitted, X)

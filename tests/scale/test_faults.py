@@ -6,7 +6,7 @@ import signal
 import pytest
 from numpy.testing import assert_allclose
 
-from imkpl import IMKPL
+from imkpl import IMKPL, scale
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.scale import DaskBank
 from scale.losing import DangerousBank, all_labels, all_rows, arm_at, dangerous_array
@@ -49,7 +49,8 @@ def test_a_fit_survives_a_worker_that_is_killed(
 ):
     kernels = PerFeatureGaussian()
     if stage in KERNEL_STAGES:
-        kernels = DaskBank(DangerousBank(kernels, str(tmp_path)), least_values=0)
+        monkeypatch.setattr(scale, "LEAST_VALUES", 0)
+        kernels = DaskBank(DangerousBank(kernels, str(tmp_path)))
     wait_for_two_workers(on_cluster)
     arm_at(monkeypatch, f"{stage}-", tmp_path)
     model = IMKPL(kernels, **SETTINGS).fit(dangerous_array(tmp_path), all_labels())
@@ -83,12 +84,13 @@ def test_an_answer_survives_a_worker_that_is_killed(
 
 
 @pytest.mark.faults
-def test_a_bank_survives_a_worker_that_is_killed(on_cluster, tmp_path, rng):
+def test_a_bank_survives_a_worker_that_is_killed(on_cluster, monkeypatch, tmp_path, rng):
+    monkeypatch.setattr(scale, "LEAST_VALUES", 0)
     wait_for_two_workers(on_cluster)
     X = rng.standard_normal((50, 60))
     weights = rng.random(60)
-    kernels = DaskBank(DangerousBank(PerFeatureGaussian(), str(tmp_path)), least_values=0).on(X)
-    expected = DaskBank(PerFeatureGaussian(), least_values=0).on(X).combine(weights)
+    kernels = DaskBank(DangerousBank(PerFeatureGaussian(), str(tmp_path))).on(X)
+    expected = DaskBank(PerFeatureGaussian()).on(X).combine(weights)
     (tmp_path / "armed").touch()
     assert_allclose(kernels.combine(weights), expected, rtol=1e-13)
     assert (tmp_path / "fired").exists()
