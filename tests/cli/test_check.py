@@ -114,10 +114,10 @@ def test_the_table_says_how_columns_are_read_and_how_to_change_that(shell, tmp_p
     cells = [[cell.strip() for cell in line if cell.strip()] for line in lines]
     assert cells == [
         ["y", "target", "a (8), b (4)", "--target COLUMN"],
-        ["name", "row names", "12 different", "--id COLUMN"],
         ["ward", "categories", "1 (4), 2 (4), 3 (4)", "--numbers ward"],
         ["size", "numbers", "1 to 9", "1", "--categories size"],
         ["colour of hair", "categories", "dark (6), fair (6)", "--numbers 'colour of hair'"],
+        ["name", "left out", cells[4][2], "--categories name"],
         ["born", "left out", cells[5][2], "--categories born"],
         ["site", "left out", "always 'Ulm'"],
     ]

@@ -22,10 +22,10 @@ def test_fit_says_what_was_guessed_and_what_was_learned(shell, folder):
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         "note: wine.csv: cells separated by commas.",
-        "note: Column 'wine' names the rows: all values differ. Rows are numbered; --id 'wine' "
-        "keeps the names.",
         "note: Target 'cultivar': 3 classes 'Barbera', 'Barolo' and 'Grignolino'.",
-        "note: 6 columns of numbers (listed by imkpl check).",
+        "note: 6 columns of numbers, 1 left out (listed by imkpl check).",
+        "note: Column 'wine' left out: all values differ, as in an identifier (--id keeps it as "
+        "the name of rows).",
     ]
     assert "Learned from 48 rows in" in result.stdout
     assert "This model on 12 other rows: accuracy " in result.stdout

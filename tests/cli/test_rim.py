@@ -12,7 +12,6 @@ from sklearn.datasets import load_wine
 from imkpl import IMKPL
 from imkpl._progress import announce, listening
 from imkpl.cli import command
-from imkpl.cli import fit as fitting
 from imkpl.report import write_report
 
 FAKE = "imkpl: fake error"
@@ -105,15 +104,10 @@ def test_controls_in_progress_are_shown_escaped(monkeypatch):
     assert all(escaped in terminal.getvalue() for escaped in ESCAPED)
 
 
-def test_a_long_fit_says_so_before_it_starts(shell, folder, monkeypatch):
-    typed = ("fit", folder / "wine.csv", "--target", "cultivar", "--prototypes", 3)
-    assert " s on a usual computer" not in shell(*typed).stderr
-    monkeypatch.setattr(fitting, "SECONDS_PER_COLUMN", 2.0)
-    said = "note: 6 fits to 48 rows with 6 columns: about 72 s on a usual computer.\n"
+def test_folds_are_announced_one_by_one(shell, folder):
     seen = []
     with listening(seen.append):
-        assert said in shell(*typed, "--repeats", 1).stderr
-    # Folds are announced one by one.
+        shell("fit", folder / "wine.csv", *FIT[2:], "--target", "cultivar", "--repeats", 1)
     folds = [(one.done, one.total) for one in seen if one.source == "folds"]
     assert folds == [(fold, 5) for fold in range(5)]
 

@@ -56,7 +56,7 @@ def wait(path):
 
 # Who runs the tests may ignore the signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-imkpl.cli.models.load_reader = wait
+imkpl.cli.models.load_model = wait
 main(["predict", "m.imkpl", "new.csv"])
 """
 

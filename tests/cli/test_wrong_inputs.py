@@ -37,7 +37,7 @@ SENTENCES = {
     "expected it once. Keep one of them.",
     "fit {folder}/no.csv": "{folder}/no.csv does not exist. Check the name and the folder.",
     "fit {folder}": "{folder} is a folder, expected a file. Pass a file in it.",
-    "fit {data} --model {folder}": "{folder} is a folder, expected a file. Name a file in it.",
+    "fit {data} --model {folder}": "{folder} is a folder. Pass the name of a file in it.",
     "fit {data} --report {folder}/no/p.html": "The folder {folder}/no of p.html does not exist. "
     "Create it, or choose another.",
     "fit {data} --report p.pdf": "--report is p.pdf, expected a name that ends in .html or .json.",

@@ -81,12 +81,12 @@ def test_different_texts_name_the_rows(tmp_path):
     data = read(tmp_path, frame)
     # Names are kept if they are asked for.
     assert data.samples.index.tolist() == data.ids.tolist() == list(range(1, N + 1))
-    assert any("Rows are numbered; --id 'patient' keeps the names" in text for text in data.notes)
     asked = read(tmp_path, frame, id_column="patient")
     assert asked.samples.index.tolist() == asked.ids.tolist() == names
-    reason = "all values differ, as in an identifier"
-    assert data.dropped == {"comment": reason}
-    assert [one.text for one in data.findings] == [f"Column 'comment' left out: {reason}."]
+    reason = "all values differ, as in an identifier (--id keeps it as the name of rows)"
+    assert asked.dropped == {"comment": reason}
+    assert data.dropped == {"patient": reason, "comment": reason}
+    assert [one.text for one in asked.findings] == [f"Column 'comment' left out: {reason}."]
 
 
 @pytest.mark.parametrize("name", ["id", "sample_id", "PatientID", "index"])
@@ -130,8 +130,6 @@ def test_columns_that_say_nothing_are_left_out_and_said(tmp_path):
 def test_a_table_without_columns_to_learn_from_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"No column of a\.csv is left to learn from: .*'size'"):
         read(tmp_path, build(size=1.0))
-    with pytest.raises(InputError, match=r"is left to learn from: 'size' names the rows\. Add"):
-        read(tmp_path, build(size=range(1, N + 1)))
 
 
 CELLS = st.one_of(

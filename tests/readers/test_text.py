@@ -144,13 +144,13 @@ def test_columns_of_the_same_name_get_numbers(tmp_path):
     assert any(note.startswith("Several columns are named 'a' and ") for note in data.notes)
 
 
-def test_a_column_without_a_name_names_the_rows(tmp_path):
+def test_a_column_without_a_name_is_not_learned_from(tmp_path):
     """R leaves the name above the names of rows empty, or does without that cell."""
     rows = [[f"row{i}", *row] for i, row in enumerate(ROWS)]
     for head in (["", *HEAD], HEAD):
         data = read(write(tmp_path / "a.csv", head=head, rows=rows))
         check_values(data)
-        assert data.id_column is not None
+        assert list(data.dropped) == ["column 1"]
 
 
 def test_a_few_texts_among_numbers_are_missing_and_said(tmp_path):

@@ -91,20 +91,7 @@ def _stopping() -> Iterator[None]:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt within a command, and exit at once where that would go wrong.
-
-    An exception during an import or a compilation may be swallowed, replaced by an ImportError, or
-    end in a crash, because C code called Python. Nothing is written there, so nothing needs to be
-    tidied up.
-    """
-    is_command = is_import = False
-    while frame is not None:
-        is_command |= frame.f_globals.get("__name__") == "imkpl.cli.command"
-        is_import |= frame.f_code.co_filename.startswith("<frozen importlib")
-        is_import |= str(frame.f_globals.get("__name__")).startswith(("numba.", "llvmlite."))
-        frame = frame.f_back
-    if is_command and not is_import:
-        raise KeyboardInterrupt
+    """Exit at once: an exception would be swallowed or replaced by imports and compiled code."""
     # Not sys.stderr, which may be in the middle of a write.
     with contextlib.suppress(OSError):
         start = RESET_LINE if os.isatty(2) else ""

@@ -246,13 +246,11 @@ def _check_outputs(
             raise InputError(
                 f"{path} is already read or written by this command. Choose another name."
             )
-        if path.is_dir():
-            raise InputError(f"{path} is a folder, expected a file. Name a file in it.")
+        check_target(path)
         if path.exists() and not force:
             raise InputError(
                 f"{path} already exists. Choose another name, or replace it with --force."
             )
-        check_target(path)
         taken.add(path.resolve())
         if endings and path.suffix.lower() not in endings:
             raise InputError(

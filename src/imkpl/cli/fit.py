@@ -37,26 +37,16 @@ from imkpl.readers.read import DataFile
 
 CHECK_EXAMPLES = """
 imkpl check data.csv --target class
-imkpl check data.csv --target class --missing -999 --categories ward
-imkpl check visits.csv --target diagnosis --group patient --json
+imkpl check visits.csv --target diagnosis --group patient --missing -999 --categories ward
 """
 FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html
-imkpl fit data.csv --target class --id patient --model m.imkpl
-imkpl fit train.csv --target class --test test.csv
-imkpl fit genes.parquet --target subtype --max-kernels 20 --model m.imkpl
-imkpl fit data.csv --target class --stability 10 --report page.html
-imkpl fit data.csv --target class --exclude ward --eligible consent --model m.imkpl
+imkpl fit train.csv --target class --test test.csv --id patient --model m.imkpl
+imkpl fit genes.parquet --target subtype --max-kernels 20 --stability 10 --report page.html
 """
-DEMO_EXAMPLES = """
-imkpl demo
-imkpl demo --folder somewhere
-"""
+DEMO_EXAMPLES = "imkpl demo --folder somewhere"
 # Columns and features on a screen, and findings of a kind; --json has all of them.
 MAX_COLUMNS, MAX_FEATURES, MAX_ALIKE = 40, 20, 3
-# Roughly the seconds of a fit, to say it before long ones start. Many rows give way to landmarks.
-SECONDS_PER_PAIR, SECONDS_PER_COLUMN, NOTABLE = 4e-7, 2e-4, 10.0
-MANY_ROWS, LANDMARKS = 10_000, 5000
 
 
 def check(data: DataArgument, options: TrainingFile) -> Answer:
@@ -224,7 +214,6 @@ def _learn(
         is_test = models.hold_out(whole, settings.test_size, seed)
         test = whole.take(is_test)
     train = whole.take(~is_test)
-    _echo_time(train, settings, measures_folds=bool(is_test.any()))
     start = time.perf_counter()
     with progress_bar("fitting"):
         model = models.fit_rows(_build_model(train, test, settings), train)
@@ -241,7 +230,8 @@ def _learn(
         build, repeats = partial(_build_model, settings=settings), settings.repeats
         try:
             folds = models.measure_folds(build, whole, seed=seed, repeats=repeats, seconds=seconds)
-        except InputError as error:
+        except ValueError as error:
+            # A fold may have no row that may be shown, or none of a class.
             echo_note(f"The accuracy is not measured in folds: {error}")
     origin = {
         # Without the time, so that equal fits give equal files.
@@ -264,20 +254,6 @@ def _learn(
         # The same fit, with the names of rows in the file.
         found = replace(found, reference=model)
     return Fitted(model, train, train if test is None else test, seconds, found)
-
-
-def _echo_time(train: DataFile, settings: Settings, *, measures_folds: bool) -> None:
-    """Say before a long fit about how long it takes, with the refits that measure it."""
-    n_rows, n_columns = train.samples.shape
-    n_compared = n_rows if n_rows <= MANY_ROWS else LANDMARKS
-    repeats = int(n_rows <= models.MAX_FOLD_ROWS) if settings.repeats is None else settings.repeats
-    n_fits = 1 + measures_folds * repeats * models.N_FOLDS + (settings.stability or 0)
-    seconds = n_fits * (SECONDS_PER_PAIR * n_compared**2 + SECONDS_PER_COLUMN * n_columns)
-    if seconds > NOTABLE:
-        echo_note(
-            f"{count(n_fits, 'fit')} to {n_rows} rows with {n_columns} columns: about "
-            f"{seconds:.0f} s on a usual computer."
-        )
 
 
 def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:

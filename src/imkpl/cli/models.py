@@ -16,7 +16,7 @@ from imkpl.cli.command import echo, echo_note, echo_table, progress_bar
 from imkpl.measures import wilson_interval
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
-from imkpl.readers.formats import count, list_names
+from imkpl.readers.formats import count
 from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
 
 # These settings say how a fit runs, not what it learns.
@@ -101,39 +101,26 @@ def measure_folds(
     repeats: int | None,
     seconds: float = 0.0,
 ) -> dict[str, Any] | None:
-    """Accuracy in folds; None if it is not wanted, an error if it cannot be measured.
-
-    `seconds` is the time of a fit. By default, folds are repeated as often as that is quick.
-    """
+    """Accuracy in folds, as many as a fit of so many seconds allows; None if it is not wanted."""
     if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
         return None
     n_folds = len(split_folds(data, seed))
-    expected = seconds * n_folds
     if repeats is None:
+        expected = seconds * n_folds
         if expected > LIMIT:
             raise InputError(f"that would take about {expected:.0f} s; --repeats 1 does it.")
-        n_repeats = int(np.clip(BUDGET / max(expected, 1e-3), 1, MAX_REPEATS))
-    else:
-        n_repeats = repeats
-        if expected * repeats > BUDGET:
-            echo_note(f"Measuring in folds takes about {expected * repeats:.0f} s.")
-    right = np.zeros((n_repeats, len(data)), dtype=bool)
+        repeats = int(np.clip(BUDGET / max(expected, 1e-3), 1, MAX_REPEATS))
+    right = np.zeros((repeats, len(data)), dtype=bool)
     with progress_bar("measuring"), warnings.catch_warnings():
         # What a fold warns of, the fit to all training rows warns of as well.
         warnings.simplefilter("ignore")
         for repeat, is_right in enumerate(right):
             for fold, (train, test) in enumerate(split_folds(data, seed + repeat)):
                 text, n_done = f"repetition {repeat + 1}, fold {fold + 1}", repeat * n_folds + fold
-                announce("folds", text, n_done, n_repeats * n_folds)
-                try:
-                    is_right[test] = _fit_fold(build, data.take(train), data.take(test))
-                except ValueError as error:
-                    if data.eligible is None:
-                        raise
-                    # A fold may have no row that may be shown.
-                    raise InputError(str(error)) from error
+                announce("folds", text, n_done, repeats * n_folds)
+                is_right[test] = _fit_fold(build, data.take(train), data.take(test))
     found = describe_accuracy(right.mean(axis=0), data)
-    return {"folds": n_folds, "repeats": n_repeats, **found}
+    return {"folds": n_folds, "repeats": repeats, **found}
 
 
 def split_folds(data: DataFile, seed: int) -> list[Any]:
@@ -192,12 +179,6 @@ def describe_accuracy(right: Any, data: DataFile, guess: Any = None) -> dict[str
     }
 
 
-def say_rows(measured: dict[str, Any], noun: str) -> str:
-    """How many rows were measured on, and how many of these differ."""
-    n_rows, n_distinct = measured["rows"], measured["distinct_rows"]
-    return f"{n_rows} {noun}" + (f" ({n_distinct} independent)" if n_distinct < n_rows else "")
-
-
 def say_accuracy(
     measured: dict[str, Any], start: str = "", *, is_balanced: bool = False
 ) -> list[str]:
@@ -216,8 +197,8 @@ def say_accuracy(
     return [line] if low > base else [line, warning]
 
 
-def load_model(path: Path) -> Any:
-    """A fitted classifier from a file."""
+def load_model(path: Path, *, is_for_rows: bool = True) -> Any:
+    """A fitted classifier from a file; for the rows of a table, it must read one."""
     from imkpl import load
 
     model = load(path)
@@ -226,13 +207,10 @@ def load_model(path: Path) -> Any:
             f"{path.name} holds a {type(model).__name__} that is not fitted or is not a "
             "classifier, expected a fitted model. Write one with imkpl fit --model."
         )
-    return model
-
-
-def load_reader(path: Path) -> Any:
-    """A fitted model that reads tables."""
-    model = load_model(path)
-    if input_kind(model) == "series" or model._predictor.kernels.input_columns is None:
+    reads_table = (
+        input_kind(model) != "series" and model._predictor.kernels.input_columns is not None
+    )
+    if is_for_rows and not reads_table:
         raise InputError(
             f"The model in {path.name} reads {input_kind(model)}, expected one that reads a table. "
             "Use it from Python."
@@ -282,7 +260,7 @@ def find_outside(explanation: Any) -> dict[int, list[str]]:
 
 def read_for_model(model: Any, path: Path, options: ReadOptions, **more: Any) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
-    return _read(path, _expected_columns(model), model.classes_.tolist(), options, **more)
+    return _read(path, _expected_columns(model), options, classes=model.classes_.tolist(), **more)
 
 
 def read_like(train: DataFile, path: Path, options: ReadOptions) -> DataFile:
@@ -291,46 +269,18 @@ def read_like(train: DataFile, path: Path, options: ReadOptions) -> DataFile:
     categories = {name: tuple(cells.dropna().unique()) for name, cells in texts.items()}
     columns = ExpectedColumns(names, names, categories, reads_missing=True)
     classes, options = np.unique(train.y).tolist(), replace(options, target=train.target)
-    data = _read(path, columns, classes, options, needs_target=True)
+    data = _read(path, columns, options, classes=classes, needs_target=True)
     n_known = int(np.isin(hash_rows(data), hash_rows(train)).sum())
     if n_known:
         echo_note(f"{n_known} of {len(data)} rows to measure on are equal to rows to learn from.")
     return data
 
 
-def _read(
-    path: Path,
-    columns: ExpectedColumns,
-    classes: list[Any],
-    options: ReadOptions,
-    *,
-    needs_target: bool = False,
-    usual_target: str | None = None,
-) -> DataFile:
-    """Rows of which the form and the classes are known; notes are printed."""
-    wanted: dict[str, Any] = {"needs_target": needs_target, "usual_target": usual_target}
-    data = read_new_file(path, columns, options, classes=classes, **wanted)
+def _read(path: Path, columns: ExpectedColumns, options: ReadOptions, **more: Any) -> DataFile:
+    data = read_new_file(path, columns, options, **more)
     for text in data.notes:
         echo_note(text)
-    if data.y is None:
-        return data
-    found = [label for label in dict.fromkeys(data.y.tolist()) if label is not None]
-    new = [label for label in found if label not in set(classes)]
-    if new and len(new) == len(found):
-        text = (
-            f"{path.name} has none of the model's classes: found {list_names(new)}, expected "
-            f"{list_names(classes)}. Name the column with the classes with --target."
-        )
-        if needs_target or options.target is not None:
-            raise InputError(text)
-        echo_note(text)
-        return replace(data, y=None)
-    if new:
-        were = "was not a class" if len(new) == 1 else "were not classes"
-        echo_note(f"{list_names(new)} {were} in training; such rows count as errors.")
-    # Labels of one type are an array of it.
-    is_mixed = len({type(label) for label in data.y.tolist()}) > 1
-    return data if is_mixed else replace(data, y=np.array(data.y.tolist()))
+    return data
 
 
 def as_samples(model: Any, data: DataFile) -> Any:
@@ -417,17 +367,19 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
     folds, held_out = origin.get("folds"), origin.get("held_out")
     head, recalls = ["class", "prototypes", "records inside"], []
     is_balanced = answer["settings"]["class_weight"] is not None
-    if folds is not None:
-        times = f"{folds['repeats']} x " if folds["repeats"] > 1 else ""
-        where = f"In {times}{folds['folds']} folds of {say_rows(folds, 'rows')}: "
-        echo(*say_accuracy(folds, where, is_balanced=is_balanced))
-        head.append("right in folds")
-        recalls.append(folds["recall"])
-    if held_out is not None:
-        where = f"This model on {say_rows(held_out, 'other rows')}: "
-        echo(*say_accuracy(held_out, where, is_balanced=is_balanced))
-        head.append("right of other rows")
-        recalls.append(held_out["recall"])
+    times = f"{folds['repeats']} x " if folds and folds["repeats"] > 1 else ""
+    where = f"In {times}{folds['folds']} folds of" if folds else ""
+    for measured, start, noun, title in (
+        (folds, where, "rows", "right in folds"),
+        (held_out, "This model on", "other rows", "right of other rows"),
+    ):
+        if measured is not None:
+            n_rows, n_distinct = measured["rows"], measured["distinct_rows"]
+            more = f" ({n_distinct} independent)" if n_distinct < n_rows else ""
+            start = f"{start} {n_rows} {noun}{more}: "
+            echo(*say_accuracy(measured, start, is_balanced=is_balanced))
+            head.append(title)
+            recalls.append(measured["recall"])
     for text in say_constraints(answer["constraints"]):
         echo(text)
     echo(f"Features kept: {len(features)} of {answer['n_features']}.")

@@ -36,32 +36,17 @@ from imkpl.readers.formats import count
 from imkpl.readers.read import DataFile
 
 PREDICT_EXAMPLES = """
-imkpl predict m.imkpl new.csv
 imkpl predict m.imkpl new.csv --id patient --out classes.csv
-imkpl predict m.imkpl new.csv --json
 imkpl predict m.imkpl labelled.csv --target class
 """
 EXPLAIN_EXAMPLES = """
-imkpl explain m.imkpl new.csv
 imkpl explain m.imkpl new.csv --id patient --row p17 --row p4
 imkpl explain m.imkpl new.csv --out reasons.csv
-imkpl explain m.imkpl new.csv --row 3 --json
 """
-REPORT_EXAMPLES = """
-imkpl report m.imkpl data.csv --target class --by sex --out page.html
-imkpl report m.imkpl data.csv --target class --id patient --out page.html --title "Trial 2"
-"""
-EXPORT_EXAMPLES = """
-imkpl export m.imkpl --output m.json
-imkpl export m.imkpl --output m.onnx
-"""
-INSPECT_EXAMPLES = """
-imkpl inspect m.imkpl
-imkpl inspect m.imkpl --records
-imkpl inspect m.imkpl --records --json
-"""
+REPORT_EXAMPLES = "imkpl report m.imkpl data.csv --target class --by sex --out page.html"
+EXPORT_EXAMPLES = "imkpl export m.imkpl --output m.onnx"
+INSPECT_EXAMPLES = "imkpl inspect m.imkpl --records"
 CARD_EXAMPLES = """
-imkpl card m.imkpl
 imkpl card m.imkpl data.csv --by sex --by site --output card.html
 imkpl card m.imkpl new.csv --target class --output card.md
 """
@@ -90,7 +75,7 @@ def predict(
     like none of them. A row without any value that the model reads gets no class. If the file has
     the classes, the accuracy is measured.
     """
-    estimator = models.load_reader(model)
+    estimator = models.load_model(model)
     target = models.find_origin(estimator).get("target")
     rows = models.read_for_model(estimator, data, options, usual_target=target)
     answer = _describe_predictions(estimator, rows)
@@ -247,7 +232,7 @@ def explain(
 
     Rows are chosen by name (--id), or by number from 1 if none has that name.
     """
-    estimator = models.load_reader(model)
+    estimator = models.load_model(model)
     rows = models.read_for_model(estimator, data, options)
     chosen = _choose_rows(rows, row or [], every=out is not None)
     found = models.explain_rows(estimator, chosen)
@@ -292,7 +277,7 @@ def report(
     """
     from imkpl.report import write_report
 
-    estimator = models.load_reader(model)
+    estimator = models.load_model(model)
     rows = _read_measured(estimator, data, options)
     samples = models.as_samples(estimator, rows)
     write_report(estimator, samples, rows.y, out, by=rows.subgroups, title=title or data.stem)
@@ -315,7 +300,7 @@ def export(
     """
     from imkpl.files import export as write
 
-    write(models.load_model(model), out)
+    write(models.load_model(model, is_for_rows=False), out)
     text = f"Model written to {out}. It holds the training rows behind the prototypes."
     return Answer({"model": model, "out": out}, text)
 
@@ -331,7 +316,7 @@ def inspect(
     Prototypes are made of training records, and the file holds these records in the features that
     the model reads. What imkpl.save wrote from Python has no date, target or accuracy.
     """
-    found = models.describe_model(models.load_model(model), records=records)
+    found = models.describe_model(models.load_model(model, is_for_rows=False), records=records)
     return Answer({"file": model, **found}, _echo_model)
 
 
@@ -411,7 +396,7 @@ def card(
     from imkpl.report import summarize
     from imkpl.report.page import build_model_card
 
-    page, estimator = None, models.load_model(model) if data is None else models.load_reader(model)
+    page, estimator = None, models.load_model(model, is_for_rows=data is not None)
     contents = to_json({"file": model.name, **models.describe_model(estimator)})
     if data is None and options != ReadOptions():
         raise InputError("--by and --target name columns of a file, but there is none. Add a file.")

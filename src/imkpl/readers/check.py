@@ -52,12 +52,12 @@ STARTS_WITH_NUMBER = re.compile(r"[<>≤≥~=±]*\s*[+-]?[.,]?\d.*", re.DOTALL)
 def describe_columns(data: DataFile) -> list[dict[str, Any]]:
     """How every column of a training file is read, and how to say otherwise."""
     uses = [(data.target, "target", _show_counts(data.y), 0, "--target COLUMN")]
-    for name, role, values, change in (
-        (data.id_column, "row names", data.ids, "--id COLUMN"),
-        (data.group_column, "groups", data.groups, ""),
+    for name, role, values in (
+        (data.id_column, "row names", data.ids),
+        (data.group_column, "groups", data.groups),
     ):
         if name is not None:
-            uses.append((name, role, f"{len(set(values.tolist()))} different", 0, change))
+            uses.append((name, role, f"{len(set(values.tolist()))} different", 0, ""))
     for name, cells in _list_columns(data.samples).items():
         present = _drop_missing(cells)
         if cells.dtype == object:
@@ -246,7 +246,8 @@ def _is_apart(values: Any, code: float) -> bool:
         return False
     low, high = others.min(), others.max()
     if code == 0:
-        return bool(low > FAR_FROM_ZERO * (high - low) > 0)
+        # Counts begin with 1.
+        return bool(low > 1 and low > FAR_FROM_ZERO * (high - low) > 0)
     return bool(code < 0 <= low or max(low - code, code - high) > high - low)
 
 

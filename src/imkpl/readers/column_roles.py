@@ -24,7 +24,7 @@ QUANTITY = re.compile(
     r"(?P<limit>[<>≤≥]=?)?\s*(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)"
     r"(?P<unit>%|\s+[^\W\d_]\S*|\s*[%°][^\d\s]*|[^\W\d_][^\d\s]+)?"
 )
-IDENTIFIER = "all values differ, as in an identifier"
+IDENTIFIER = "all values differ, as in an identifier (--id keeps it as the name of rows)"
 DATES = "dates (derive columns such as age, month or weekday)"
 DURATIONS = "times or durations (derive numbers, such as hours)"
 NESTED = "lists or records (derive a column from each part)"
@@ -279,11 +279,8 @@ def require_column(names: Sequence[str], wanted: str, file: str, option: str) ->
     raise InputError(f"{file} has no column {quote(wanted)} ({option}). {hint}")
 
 
-def find_identifier(frame: Any, given: str | None, others: set[Any], file: str) -> str | None:
-    """The column of row names, if there is one."""
-    if given is not None:
-        require_column(list(frame.columns), given, file, "--id")
-        return given
+def find_identifier(frame: Any, others: set[Any]) -> str | None:
+    """The column of row names, if there is one beside the others."""
     # Most columns of a wide table are not even selected.
     kinds = zip(frame.columns, (dtype.kind for dtype in frame.dtypes), strict=True)
     free = (name for name, kind in kinds if name not in others and kind not in "fb")

@@ -33,7 +33,7 @@ MOST_CELLS, LAST_ROW = 2**25, 2**20
 MOST_EMPTY = 100
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|", "\\t": "\t"}
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "white space"}
-# Of several separators that fit equally well, the first is used.
+# Of several separators that fit equally well, the first is used: commas also occur in numbers.
 ORDER = "\t;|, "
 # Share of lines that must agree on the number of cells.
 MOST_LINES = 0.9
@@ -43,10 +43,8 @@ MAX_INSPECTED = 200
 LONGEST_CELL = 2**31 - 1
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 BLANK_TOP = re.compile(r"\A([\s,;|\"]*\n)+")
-WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
-# The same with a limit sign before or a unit after it.
-QUANTITY_WITH_COMMA = re.compile(r"([<>≤≥]=?)?\s*[+-]?\d*,\d+([eE][+-]?\d+)?(\s*[^\W\d]\S*|\s*%)?")
-WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+# A number with a decimal mark, perhaps with a limit sign before or a unit after it.
+DECIMAL = re.compile(r"([<>≤≥]=?)?\s*[+-]?\d*(?P<mark>[.,])\d+([eE][+-]?\d+)?(\s*[^\W\d]\S*|\s*%)?")
 
 
 class InputError(ValueError):
@@ -245,26 +243,18 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     if len(frame) == 0:
         raise _has_no(path, "a header and no rows")
     if decimal == ",":
-        frame = _read_commas(frame)
+        # Those of columns that also hold text are not converted by pandas.
+        for name, cells in frame.items():
+            if cells.dtype.kind not in "iufb":
+                frame[name] = [
+                    cell.replace(",", ".", 1) if _find_mark(cell) == "," else cell for cell in cells
+                ]
     return RawFile(
         frame,
         lambda wanted: read_table(usecols=wanted, dtype=str),
         notes=(*notes, *more),
         style=(separator, decimal),
     )
-
-
-def _read_commas(frame: Any) -> Any:
-    """Decimal points for commas in columns that also hold text, which pandas does not convert."""
-    for name in frame.columns:
-        if frame[name].dtype.kind not in "iufb":
-            frame[name] = [
-                cell.replace(",", ".", 1)
-                if isinstance(cell, str) and QUANTITY_WITH_COMMA.fullmatch(cell.strip())
-                else cell
-                for cell in frame[name].tolist()
-            ]
-    return frame
 
 
 def _decode(path: pathlib.Path) -> tuple[str, list[str]]:
@@ -293,22 +283,17 @@ def _find_separator(lines: list[str], given: str | None) -> str:
                 "space or pipe. In a shell, quote it."
             )
         return separator
-    found = {}
+    found: dict[str, tuple[bool, int]] = {}
     for separator in ORDER:
         rows = _list_rows(lines, separator)
-        n_lines, width = max(
-            ((n, width) for width, n in Counter(map(len, rows)).items()), default=(0, 0)
-        )
-        if width > 1:
+        widths = ((n_lines, width) for width, n_lines in Counter(map(len, rows)).items())
+        n_lines, width = max(widths, default=(0, 0))
+        # White space also occurs inside cells, so it only counts if nothing else is found.
+        if width > 1 and not (found and separator == " "):
             # R writes no name above the row names.
             header = {width: 2, width - 1: 1}.get(len(rows[0]), 0)
             # The last line may end in the middle of quotes, so most lines must agree, not all.
-            found[separator] = (n_lines >= MOST_LINES * len(rows), header, width)
-    if "," in found and any(_explains_commas(lines, one, found) for one in "\t;|"):
-        del found[","]
-    # White space also occurs inside cells, so it only counts if nothing else is found.
-    if len(found) > 1:
-        found.pop(" ", None)
+            found[separator] = (n_lines >= MOST_LINES * len(rows), header)
     return max(found, key=lambda separator: found[separator]) if found else ","
 
 
@@ -325,15 +310,6 @@ def _find_titles(lines: list[str], separator: str) -> list[str]:
             break
         titles.append(line.rstrip("\n"))
     return titles
-
-
-def _explains_commas(lines: list[str], separator: str, found: dict[str, Any]) -> bool:
-    """Whether all lines agree on this separator and commas occur in numbers only."""
-    if not found.get(separator, (False,))[0]:
-        return False
-    cells = [cell.strip() for row in _list_rows(lines, separator)[1:] for cell in row]
-    with_comma = [cell for cell in cells if "," in cell]
-    return bool(with_comma) and all(WITH_COMMA.fullmatch(cell) for cell in with_comma)
 
 
 def _split(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -363,10 +339,14 @@ def _list_rows(lines: Iterable[str], separator: str) -> list[list[str]]:
 def _find_decimal(rows: list[list[str]], separator: str) -> str:
     if separator == ",":
         return "."
-    cells = [cell.strip() for row in rows for cell in row]
-    n_comma = sum(WITH_COMMA.fullmatch(cell) is not None for cell in cells)
-    n_point = sum(WITH_POINT.fullmatch(cell) is not None for cell in cells)
-    return "," if n_comma > n_point else "."
+    marks = Counter(_find_mark(cell) for row in rows for cell in row)
+    return "," if marks[","] > marks["."] else "."
+
+
+def _find_mark(cell: Any) -> str:
+    """The decimal mark of a cell; empty if it has none or is no number."""
+    match = DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    return match["mark"] if match else ""
 
 
 def _has_header(rows: list[list[str]], options: ReadOptions) -> bool:

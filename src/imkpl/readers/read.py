@@ -100,12 +100,8 @@ def read_training_file(
     column = frame[target]
     frame = _keep_names(raw, frame, [target, options.group, *options.categories])
     labels, note = roles.read_classes(column, target, frame[target])
-    others = {target, options.group, options.eligible}
-    identifier, ids = _name_rows(raw, frame, options, others, path.name, notes)
-    if identifier is not None and options.id_column is None:
-        # Names may be those of persons, and a model keeps them.
-        ids = frame.index.to_numpy() + 1
-        notes[-1] += f" Rows are numbered; --id {quote(identifier)} keeps the names."
+    # Names that are not asked for may be those of persons, and a model would keep them.
+    ids = _name_rows(raw, frame, options.id_column)
     rows = _rows_with_class(labels, notes)
     frame, labels, ids = frame[rows], labels[rows], ids[rows]
     roles.check_classes(labels, target)
@@ -118,14 +114,13 @@ def read_training_file(
         eligible = roles.read_flags(frame[options.eligible], options.eligible, "--eligible")
         shown = f"{int(eligible.sum())} of {count(len(eligible), 'row')} eligible"
         notes.append(f"Column {quote(options.eligible)}: {shown}.")
-    left = frame.drop(columns=list({*others, identifier} - {None}))
-    kept, dropped, findings = _keep_columns(left, path.name, options)
+    used = {target, options.group, options.eligible, options.id_column} - {None}
+    kept, dropped, findings = _keep_columns(frame.drop(columns=list(used)), path.name, options)
     if not kept:
-        reasons = [one.text for one in find_left_out(dropped)]
-        reasons += [] if identifier is None else [f"{quote(identifier)} names the rows."]
+        reasons = " ".join(one.text for one in find_left_out(dropped)) or "it has no others."
         raise InputError(
-            f"No column of {path.name} is left to learn from: "
-            f"{' '.join(reasons) or 'it has no others.'} Add columns of numbers or of categories."
+            f"No column of {path.name} is left to learn from: {reasons} Add columns of numbers or "
+            "of categories."
         )
     data = DataFile(
         _build_frame(kept, ids),
@@ -137,7 +132,7 @@ def read_training_file(
         groups=groups,
         eligible=eligible,
         subgroups=_read_subgroups(_keep_names(raw, whole[rows], options.by), options.by, path.name),
-        id_column=identifier,
+        id_column=options.id_column,
         group_column=options.group,
     )
     is_blank = data.samples.isna().all(axis=1).to_numpy()
@@ -158,11 +153,10 @@ def read_new_file(
     usual_target: str | None = None,
     needs_target: bool = False,
 ) -> DataFile:
-    """Read samples for a fitted model: columns are matched by name.
+    """Read samples for a model of some classes: columns are matched by name.
 
     With `needs_target`, rows without a class are left out; otherwise these have None. If no target
-    is named, the usual one is read where the file has it. Cells are the classes that they are as
-    text, or else as numbers.
+    is named, the usual one is read where the file has it.
     """
     raw = parse_file(path, replace(options, known_names=expected.live))
     frame, notes = _drop_empty_rows(raw)
@@ -178,12 +172,23 @@ def read_new_file(
         roles.require_column(list(frame.columns), target, path.name, "--target")
         names = _keep_names(raw, frame, [target])[target]
         labels = _match(roles.as_texts(names), frame[target], classes)
+        is_asked = needs_target or options.target is not None
+        labels = _check_labels(labels, classes, path.name, notes, is_asked=is_asked)
     if needs_target:
         rows = _rows_with_class(labels, notes)
         roles.check_classes(labels[rows], str(target), least=1)
         frame, labels = frame[rows], labels[rows]
+    if labels is not None and len({type(label) for label in labels}) == 1:
+        labels = np.array(labels.tolist())
     used = {*expected.names, target}
-    identifier, ids = _name_rows(raw, frame, options, used, path.name, notes)
+    identifier = options.id_column
+    if identifier is None:
+        identifier = roles.find_identifier(frame, used)
+        if identifier is not None:
+            notes.append(f"Column {quote(identifier)} names the rows: all values differ.")
+    else:
+        roles.require_column(list(frame.columns), identifier, path.name, "--id")
+    ids = _name_rows(raw, frame, identifier)
     notes += _compare_columns(path.name, list(frame.columns), expected, used | {identifier})
     # The model does not look at the values of columns that are not live.
     columns = dict.fromkeys(expected.names, np.zeros(len(frame)))
@@ -278,6 +283,27 @@ def _match(names: Any, column: Any, known: Iterable[Any]) -> Any:
     return np.array([str(one) if is_text and one is not None else one for one in found], object)
 
 
+def _check_labels(
+    labels: Any, classes: Sequence[Any], file: str, notes: list[str], *, is_asked: bool
+) -> Any:
+    """The labels, unless none of them is a class: that is refused, or noted."""
+    found = [label for label in dict.fromkeys(labels.tolist()) if label is not None]
+    new = [label for label in found if label not in set(classes)]
+    if new and len(new) == len(found):
+        text = (
+            f"{file} has none of the model's classes: found {list_names(new)}, expected "
+            f"{list_names(classes)}. Name the column with the classes with --target."
+        )
+        if is_asked:
+            raise InputError(text)
+        notes.append(text)
+        return None
+    if new:
+        were = "was not a class" if len(new) == 1 else "were not classes"
+        notes.append(f"{list_names(new)} {were} in training; such rows count as errors.")
+    return labels
+
+
 def _rows_with_class(labels: Any, notes: list[str]) -> Any:
     has_class = np.array([label is not None for label in labels], dtype=bool)
     if not has_class.all():
@@ -285,17 +311,11 @@ def _rows_with_class(labels: Any, notes: list[str]) -> Any:
     return has_class
 
 
-def _name_rows(
-    raw: RawFile, frame: Any, options: ReadOptions, others: set[Any], file: str, notes: list[str]
-) -> tuple[str | None, Any]:
-    """The column of row names, if there is one, and the names."""
-    identifier = roles.find_identifier(frame, options.id_column, others, file)
-    if identifier is None:
-        return None, frame.index.to_numpy() + 1
-    if options.id_column is None:
-        notes.append(f"Column {quote(identifier)} names the rows: all values differ.")
-    names = _keep_names(raw, frame, [identifier])[identifier]
-    return identifier, roles.read_identifiers(names, identifier)
+def _name_rows(raw: RawFile, frame: Any, column: str | None) -> Any:
+    """The names of rows in a column, or their numbers."""
+    if column is None:
+        return frame.index.to_numpy() + 1
+    return roles.read_identifiers(_keep_names(raw, frame, [column])[column], column)
 
 
 def _keep_columns(
