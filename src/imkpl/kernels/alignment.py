@@ -416,9 +416,9 @@ class GlobalAlignment(BaseKernelBank):
             f"views={self.views!r}) must be a tuple of different names among {', '.join(VIEWS)}. "
             "Use ('values',) to compare nothing else",
         )
-        is_count = np.asarray(self.length).dtype.kind in "iu" and np.greater(self.length, 0)
+        is_whole = isinstance(self.length, int | np.integer) and self.length is not True
         _require(
-            self.length is None or self.length == "auto" or bool(is_count),
+            self.length in (None, "auto") or (is_whole and int(self.length) > 0),
             f"length={self.length!r}) must be a positive whole number, 'auto' or None. Use 'auto' "
             "to resample where lengths differ much",
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -60,8 +59,7 @@ class Gaussian(BaseKernel):
     ----------
     bandwidth : float, optional
         The squared width. When None, `adapt` sets it to the mean squared distance over all
-        ordered pairs of training samples; samples without any spread get the constant kernel 1
-        (an infinite bandwidth).
+        ordered pairs of training samples, infinity if there is none.
 
     Examples
     --------
@@ -328,8 +326,7 @@ class VectorFunctionKernels(VectorInput, FunctionKernels):
 
 def _as_sequence(X: Any) -> Any:
     """X itself, but the values of a series: its index must not decide what X[i] is."""
-    series = nw.from_native(X, pass_through=True, series_only=True)
-    samples = series.to_numpy() if isinstance(series, nw.Series) else X
+    samples = X.to_numpy() if hasattr(X, "to_numpy") else X
     if len(samples) == 0:
         raise ValueError("X has no samples, expected at least one. Check how X was selected.")
     return samples
@@ -393,17 +390,13 @@ class StackKernels(SampleKernels):
         return replace(self, places=self.places[np.asarray(rows, dtype=np.intp)], others=None)
 
     def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        left = self.places if rows is None else self.places[np.asarray(rows, dtype=np.intp)]
-        return replace(self, places=left, others=self.places[np.asarray(columns, dtype=np.intp)])
+        left = self.take(np.arange(self.places.size) if rows is None else rows)
+        return replace(left, others=self.take(columns).places)
 
     def cross(self, samples: Any) -> Self:
         """The kernels between new samples, given by similarities to all training samples."""
         stack = _as_stack(samples)
         return replace(self, samples=stack, places=np.arange(len(stack)), others=self.places)
-
-    def moved_to(self, samples: Any) -> Self:
-        stack = _as_stack(samples)
-        return replace(self, samples=stack, places=np.arange(len(stack)), others=None)
 
     def narrowed(self) -> Self:
         """The same kernels without similarities of training samples: `cross` needs none."""
@@ -456,7 +449,7 @@ class Precomputed(BaseKernelBank):
 
     Samples come first, so that scikit-learn's split of a pairwise input,
     ``X[np.ix_(rows, columns)]``, keeps the kernels together. A 2-D array is one kernel. The
-    stack is never copied; single precision stays, sums are in double precision.
+    stack is never copied, and sums are in double precision.
 
     Examples
     --------
@@ -579,12 +572,6 @@ def resolve_bank(kernels: Any) -> BaseKernelBank:
     BaseKernelBank
         A bank, not bound to samples yet.
 
-    Examples
-    --------
-    >>> resolve_bank("precomputed")
-    Precomputed()
-    >>> resolve_bank(["linear", "rbf"]).on([[1.0], [2.0]]).kernel_names()
-    ['linear', 'rbf']
     """
     match kernels:
         case BaseKernelBank():

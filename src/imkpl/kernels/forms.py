@@ -126,11 +126,7 @@ def validate_numbers(X: Any, form: Form, **options: Any) -> tuple[Any, Form]:
 
 
 def read_few(X: Any, form: Form) -> FloatArray | None:
-    """The numbers of few new samples with nothing to check any more, else None.
-
-    scikit-learn's checks take longer than the prediction of a few rows. What they would refuse,
-    warn of or convert is left to them.
-    """
+    """The numbers of few new samples, if scikit-learn's checks, which take longer, are no use."""
     names = form.names
     if type(X).__module__.split(".")[0] in ("pandas", "polars") and names is not None:
         is_frame = hasattr(X, "to_numpy") and hasattr(X, "columns")
@@ -223,10 +219,7 @@ COLUMN_MARKS = 8191
 
 
 def order_groups(table: FloatArray, rows: IntArray, groups: Groups, labels: IntArray) -> Groups:
-    """Groups from the middle of all columns outwards, in any order and sign of columns.
-
-    Of equal rows, those of a larger class are later, whatever it is called.
-    """
+    """Groups from the middle of all columns outwards, then by the sizes of their classes."""
     first, own = groups
     keys, width = np.zeros((first.size, 3)), max(1, FEWEST_VALUES // max(1, first.size))
     for start in range(0, table.shape[1], width):
@@ -252,10 +245,8 @@ def mark_columns(totals: FloatArray) -> FloatArray:
 
 
 def order_keys(distances: FloatArray, marks: FloatArray) -> FloatArray:
-    """What rows are ordered by: sums of their distances, of the squares, and of marked ones.
-
-    What is missing is far. Two values are equally far from their middle; marks tell them apart.
-    """
+    """What rows are ordered by: sums of their distances, of the squares, and of marked ones."""
+    # What is missing is far. Two values are equally far from their middle; marks tell them apart.
     apart = np.where(np.isnan(distances), STEPS_OF_RANGE, np.abs(distances))
     squares = np.rint(apart * apart / STEPS_OF_RANGE)
     marked = np.where(np.isnan(distances), 0.0, distances) @ marks
@@ -265,11 +256,7 @@ def order_keys(distances: FloatArray, marks: FloatArray) -> FloatArray:
 def rank_rows(
     ranks: IntArray, columns: IntArray, fetch: Callable[[IntArray, IntArray], Any]
 ) -> IntArray:
-    """Ranks of rows by known ranks, then by columns; equal rows share a rank.
-
-    Columns are fetched from the left, a few at a time, and only for rows that are still tied: the
-    first ones tell most rows apart.
-    """
+    """Ranks of rows by known ranks, then by columns, fetched only for rows that are still tied."""
     budget, ranks = max(VALUES_PER_SAMPLE * ranks.size, FEWEST_VALUES), rank_keys([ranks])
     while True:
         tied = np.flatnonzero(np.bincount(ranks)[ranks] > 1)

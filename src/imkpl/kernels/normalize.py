@@ -68,9 +68,8 @@ def normalized(kernels: Kernels) -> Kernels:
 class NormalizedKernels(WrappedKernels):
     """Kernels divided by the norms of their samples, ``K(x, y) / sqrt(K(x, x) K(y, y))``.
 
-    Samples of zero norm are one and the same point of feature space. They get similarity 1 to
-    themselves and to each other, 0 to every other sample; this keeps the kernel positive
-    semi-definite. Inverse norms have the shape (n_samples, n_kernels), and are 0 for them.
+    Samples of zero norm are one point of feature space: they get similarity 1 to each other, 0 to
+    every other sample. Inverse norms have the shape (n_samples, n_kernels), and are 0 for them.
     """
 
     others_inverse: FloatArray | None = None  # of the samples in the columns, if not square
@@ -185,11 +184,10 @@ class ScaledKernels(LinearKernels):
 def divide_by_variance(
     kernels: Kernels, sample_weight: ArrayLike | None = None, max_samples: int = 1000
 ) -> ScaledKernels:
-    """Square kernels divided by their variances in feature space over the samples.
+    """Square kernels divided by their variances, ``mean_i K_l(x_i, x_i) - mean_ij K_l(x_i, x_j)``.
 
-    The factors are ``1 / (mean_i K_l(x_i, x_i) - mean_ij K_l(x_i, x_j))``, measured on at most
-    `max_samples` samples, evenly spaced. Kernels that are nearly constant reconstruct everything
-    and say nothing: their factor is 0, so that they are never evaluated.
+    These are measured on at most `max_samples` samples, evenly spaced. Kernels that are nearly
+    constant get the factor 0, so that they are never evaluated.
     """
     shares = check_sample_weight(sample_weight, kernels.shape[0])
     # Samples of weight zero must not use up places among the max_samples.
@@ -210,16 +208,14 @@ def divide_by_variance(
 class Averaged(BaseWrapper):
     """A kernel per group of columns, the mean of all kernels that read a column of the group.
 
-    A weight is then the weight of a group: of a joint with its three coordinates, of a sensor with
-    its channels, of the features of one origin. Every column is still compared on its own, with
-    its own bandwidth, where a kernel on the whole group would compare all columns at once.
+    A weight is then the weight of a group, such as a joint with its three coordinates. Every column
+    is still compared on its own, with its own bandwidth.
 
     Parameters
     ----------
     bank : BaseKernelBank
         A bank whose kernels read one column each, such as `PerFeatureGaussian` or
-        `GlobalAlignment`. Several kernels of a column, such as those of differences, all belong
-        to its group; of several widths the first counts.
+        `GlobalAlignment`. All kernels of a column belong to its group; of several widths the first.
     groups : mapping from names to sequences of int
         The columns (of series: the channels) of every group. A column may be in several groups or
         in none.
@@ -228,12 +224,8 @@ class Averaged(BaseWrapper):
     --------
     >>> from imkpl.kernels import PerFeatureGaussian
     >>> X = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 5.0]])
-    >>> kernels = Averaged(PerFeatureGaussian(), {"first two": [0, 1], "last": [2]}).on(X)
-    >>> kernels.kernel_names()
+    >>> Averaged(PerFeatureGaussian(), {"first two": [0, 1], "last": [2]}).on(X).kernel_names()
     ['first two', 'last']
-    >>> each = PerFeatureGaussian().on(X).pairs([0], [1])[0]
-    >>> bool(np.isclose(kernels.pairs([0], [1])[0, 0], (each[0] + each[1]) / 2))
-    True
     """
 
     groups: Mapping[str, Sequence[int]]
@@ -448,8 +440,7 @@ class Tabulated(Kernels):
     def _corner(self) -> Any:
         """Rows and columns of the whole matrix."""
         everyone = np.arange(self.n_samples)
-        places = (everyone if some is None else some for some in (self.rows, self.columns))
-        return np.ix_(*places)
+        return np.ix_(*(everyone if some is None else some for some in (self.rows, self.columns)))
 
 
 def packed_places(rows: IntArray, columns: IntArray) -> IntArray:

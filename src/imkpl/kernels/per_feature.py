@@ -128,18 +128,33 @@ class VectorInput:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FeatureKernels(VectorInput, ColumnwiseKernels):
-    """Gaussian kernels, each on one column of the samples.
+class GaussianKernels(ColumnwiseKernels):
+    """Gaussian kernels on one column each, which may be numbers that stand for something else."""
 
-    Samples are an array, or columns that are read from where they are (`ColumnSource`).
-    """
+    precision: str = "float64"  # of `combine`
+
+    has_unit_diagonal = True
+
+    def in_single_precision(self) -> Self:
+        return replace(self, precision="float32")
+
+    def stretched(self, factors: FloatArray) -> Self:
+        return replace(self, rates=self.rates / np.sqrt(factors))
+
+    def check(self, form: Form) -> None:
+        super().check(form)
+        is_known = self.precision in ("float64", "float32")
+        require(is_known, "kernels are computed in float64 or float32")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeatureKernels(VectorInput, GaussianKernels):
+    """Gaussian kernels, each on one column of an array or of a `ColumnSource`."""
 
     widths: tuple[float, ...] | None = (1.0,)
-    precision: str = "float64"  # of `combine`
 
     input_kind: ClassVar[str] = "columns"
     order: ClassVar[str | None] = None
-    has_unit_diagonal = True
 
     def combine(self, weights: ArrayLike) -> FloatArray:
         weights = self.check_weights(weights)
@@ -211,12 +226,8 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
         return products
 
     def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every l, the r_i being rows over the samples.
-
-        The sum runs over the pairs of samples that share a row, or over factors of the kernels on
-        a grid, whichever is faster. The factors are wrong by
-        ``TOLERANCE * sum_i |row_weights_i| ||r_i||_1**2`` at most.
-        """
+        # Over pairs of samples that share a row, or over factors of the kernels on a grid, wrong by
+        # ``TOLERANCE * sum_i |row_weights_i| ||r_i||_1**2`` at most.
         system = SparseRows(*check_rows(rows, row_weights, self.shape[0], mixes))
         if system.weights.ndim == 1:
             merged = merged_pairs(system, GRID, self.n_kernels)
@@ -233,15 +244,9 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
             products[block] = sum_rows_on_grid(system, values, self.rates[block], GRID)
         return products
 
-    def in_single_precision(self) -> Self:
-        return replace(self, precision="float32")
-
     @property
     def has_bandwidths(self) -> BoolArray:
         return np.ones(self.n_kernels, dtype=bool)
-
-    def stretched(self, factors: FloatArray) -> Self:
-        return replace(self, rates=self.rates / np.sqrt(factors))
 
     def cells(self, row: int) -> list[Any] | None:
         values = take_samples(self.samples, [row])[:, self.columns]
@@ -260,7 +265,6 @@ class FeatureKernels(VectorInput, ColumnwiseKernels):
 
     def check(self, form: Form) -> None:
         super().check(form)
-        check_precision(self.precision)
         require(self.widths is None or min(self.widths) > 0, "widths are not positive")
 
     def _blocks(self, n_kernels: int) -> Iterator[slice]:
@@ -278,9 +282,7 @@ class PerFeatureGaussian(BaseKernelBank):
 
     ``K_l(x, y) = exp(-(x_l - y_l)**2 / (scale * bandwidth_l))``, where ``bandwidth_l`` is the mean
     squared difference of feature l over all ordered pairs of training samples, twice its variance.
-
-    A feature that is constant in the training part gets the constant kernel 1: it cannot separate
-    anything, and a new value at prediction time is not penalised.
+    A feature that is constant in the training part gets the constant kernel 1.
 
     Parameters
     ----------
@@ -320,10 +322,9 @@ class PerFeatureGaussian(BaseKernelBank):
 
 
 def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None) -> FloatArray:
-    """The root of the mean squared difference of each feature over all ordered pairs.
+    """``sqrt(sum_ij w_i w_j (x_i - x_j)**2)`` of each feature, for weights that sum to one.
 
-    ``sqrt(sum_ij w_i w_j (x_i - x_j)**2) = sqrt(2 var(x))`` for weights that sum to one. It is
-    exactly zero for a constant feature and keeps its digits under large offsets.
+    It is exactly zero for a constant feature and keeps its digits under large offsets.
     """
     if isinstance(X, BlockSamples):
         return X.root_mean_squared_difference(check_sample_weight(sample_weight, len(X)))
@@ -380,16 +381,8 @@ def check_scales(owner: str, scales: Any, unit: str) -> None:
         )
 
 
-def check_precision(name: str) -> None:
-    """Raise unless this is a type of numbers to compute with."""
-    require(name in ("float64", "float32"), "kernels are computed in float64 or float32")
-
-
 def orient(values: FloatArray) -> FloatArray:
-    """Rows with a sign of their own, so that those with the opposite one are the same.
-
-    The first number that is not in the middle of the range is above it.
-    """
+    """Rows of which the first number that is not in the middle of the range is above it."""
     if values.size == 0:
         return values
     middle = (values.min(axis=1) + values.max(axis=1)) / 2
@@ -490,10 +483,7 @@ def place_on_grid(
 
 
 def _place_in_groups(values: FloatArray, rate: float, grid: Grid) -> tuple[IntArray, FloatArray]:
-    """First cells and offsets, measured within groups of samples whose windows may meet.
-
-    Groups are so far apart that the kernel between them is below the error of the grid.
-    """
+    """First cells and offsets within groups so far apart that the kernel between them is 0."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     scale = 1.0 / grid.spacing
@@ -536,19 +526,15 @@ class SparseRows:
 
     def on_used(self) -> SparseRows:
         """The same rows over the used samples alone."""
-        n_mixes = 0 if self.mixes is None else self.mixes.shape[0]
-        kept = np.append(self.used, self.n_samples + np.arange(n_mixes))
-        mixes = None if self.mixes is None else _renumber(self.mixes, self.used)
-        return SparseRows(_renumber(self.rows, kept), self.weights, mixes)
+        kept = np.append(self.used, np.arange(self.n_samples, self.rows.shape[1]))
+        mixes = None if self.mixes is None else self.mixes[:, self.used]
+        return SparseRows(self.rows[:, kept], self.weights, mixes)
 
 
 def merged_pairs(
     rows: SparseRows, grid: Grid, n_kernels: int
 ) -> tuple[float, FloatArray, IntArray, IntArray] | None:
-    """``rows' diag(weights) rows`` as its trace and the pairs above its diagonal.
-
-    None where summing over these pairs is not the cheaper way.
-    """
+    """Trace of ``rows' diag(weights) rows`` and pairs above its diagonal; None if not cheaper."""
     # A mix of samples, or a row of them, fills about two windows of the grid.
     lengths, n_windows = np.ones(rows.rows.shape[1]), rows.rows.nnz + 2 * rows.rows.shape[0]
     if rows.mixes is not None:
@@ -617,10 +603,3 @@ def _csr_parts(array: sp.csr_array | None) -> tuple[IntArray, IntArray, FloatArr
     if array is None:
         return np.zeros(1, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0)
     return array.indptr.astype(np.intp), array.indices.astype(np.intp), array.data
-
-
-def _renumber(array: sp.csr_array, kept: IntArray) -> sp.csr_array:
-    places = np.zeros(array.shape[1], dtype=np.intp)
-    places[kept] = np.arange(kept.size)
-    indices = places[array.indices]
-    return sp.csr_array((array.data, indices, array.indptr), shape=(array.shape[0], kept.size))

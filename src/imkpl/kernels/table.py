@@ -36,7 +36,7 @@ from imkpl.kernels.forms import (
 )
 from imkpl.kernels.per_feature import (
     FeatureKernels,
-    check_precision,
+    GaussianKernels,
     invert_roots,
     root_mean_squared_difference,
 )
@@ -57,20 +57,29 @@ FLOOR = ABSENT / (1 + ABSENT)
 Vocabulary = tuple[Hashable, ...]
 
 
+def encoded_before(name: str) -> Any:
+    """A method that returns kernels on samples which were encoded before."""
+
+    def call(self: TableKernels, *arguments: Any) -> TableKernels:
+        changed: TableKernels = getattr(super(TableKernels, self), name)(*arguments)
+        vars(changed)["features"] = getattr(self.features, name)(*arguments)
+        return changed
+
+    return call
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableKernels(ColumnwiseKernels):
+class TableKernels(GaussianKernels):
     """Kernels on columns of tables, computed as Gaussian kernels on columns of numbers."""
 
     is_mark: BoolArray  # whether a kernel compares only if the cell is missing
     fills: FloatArray  # the number that stands for a missing one
     categories: tuple[Vocabulary | None, ...]  # those in training; None for numbers, marks
-    precision: str = "float64"
 
     input_kind: ClassVar[str] = "tables"
     per_kernel = ("columns", "is_mark", "rates", "fills", "categories")
     sample_type: ClassVar[Any] = Table
     widths = None
-    has_unit_diagonal = True
 
     evaluate = inside("evaluate", "features")
     combine = inside("combine", "features")
@@ -118,26 +127,15 @@ class TableKernels(ColumnwiseKernels):
         kinds = zip(columns.tolist(), self.is_mark.tolist(), strict=True)
         return [f"{names[c]} is missing" if is_mark else str(names[c]) for c, is_mark in kinds]
 
-    def select(self, indices: ArrayLike) -> Self:
-        return super().select(indices)._computed_by(self.features.select(indices))
-
-    def take(self, rows: ArrayLike) -> Any:
-        return super().take(rows)._computed_by(self.features.take(rows))
-
-    def between(self, rows: ArrayLike | None, columns: ArrayLike) -> Self:
-        return super().between(rows, columns)._computed_by(self.features.between(rows, columns))
-
-    def in_single_precision(self) -> Self:
-        single = replace(self, precision="float32")
-        return single._computed_by(self.features.in_single_precision())
+    select = encoded_before("select")
+    take = encoded_before("take")
+    between = encoded_before("between")
+    stretched = encoded_before("stretched")
+    in_single_precision = encoded_before("in_single_precision")
 
     @property
     def has_bandwidths(self) -> BoolArray:
         return np.array([words is None for words in self.categories]) & ~self.is_mark
-
-    def stretched(self, factors: FloatArray) -> Self:
-        stretched = replace(self, rates=self.rates / np.sqrt(factors))
-        return stretched._computed_by(self.features.stretched(factors))
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Table, Form]:
@@ -199,7 +197,6 @@ class TableKernels(ColumnwiseKernels):
 
     def check(self, form: Form) -> None:
         super().check(form)
-        check_precision(self.precision)
         for column, values in zip(self.samples.columns, self.samples.values.T, strict=True):
             codes = values[~np.isnan(values)]
             known = codes if column.categories is None else np.arange(len(column.categories))
@@ -207,11 +204,6 @@ class TableKernels(ColumnwiseKernels):
                 np.isfinite(codes).all() and np.isin(codes, known).all(),
                 f"the table has numbers that stand for no category of {column.name!r}",
             )
-
-    def _computed_by(self, features: FeatureKernels) -> Self:
-        """These kernels, whose samples are among those that were encoded before."""
-        vars(self)["features"] = features
-        return self
 
 
 @dataclass(frozen=True, eq=False)
