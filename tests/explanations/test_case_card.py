@@ -280,7 +280,7 @@ def test_a_summary_says_what():
     assert card.series["summary"] == "level"
     assert (card.series["from"], card.series["to"]) == (0, 19)
     assert "alike in level" in str(card)
-    assert "the same part of the time" in card._repr_html_()
+    assert "at the same part of the time" in card._repr_html_()
     assert _find_span(np.array([0.0, 0.1, 0.5, 0.4, 0.0, 0.1])) == (2, 3)
 
 

@@ -1,7 +1,6 @@
 """A model with its report, one whose names are all hostile, and a browser."""
 
 import shutil
-from datetime import UTC, datetime
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -14,7 +13,6 @@ from imkpl._json import to_json
 from imkpl.report import render_report, summarize
 from imkpl.report.subject import read_subject
 
-CREATED = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 # Names that are something else to JavaScript, Python, HTML or a template.
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -42,9 +40,7 @@ def make_case(X, y, model, **settings):
     """A model fitted to every other sample, with a report on the rest."""
     train, test = slice(0, None, 2), slice(1, None, 2)
     model.fit(X[train], y[train])
-    found = summarize(
-        model, X[test], y[test], train=(X[train], y[train]), created=CREATED, **settings
-    )
+    found = summarize(model, X[test], y[test], train=(X[train], y[train]), **settings)
     return SimpleNamespace(
         model=model, X=X[test], y=y[test], train=(X[train], y[train]), found=found
     )

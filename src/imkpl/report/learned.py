@@ -10,7 +10,6 @@ import numpy as np
 from imkpl._typing import FloatArray
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, name_samples, to_label
-from imkpl.measures import interpretability_score
 from imkpl.plots.embedding import embed_kernel, learned_kernel
 from imkpl.report.subject import (
     Subject,
@@ -67,20 +66,15 @@ WHY_NO_VALUES = {
 def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     """Every prototype with its samples, its use on held-out samples, and warnings."""
     explanation, features = subject.explanation, subject.features
-    parts = interpretability_score(
-        subject.model.class_shares_, np.arange(len(explanation.classes)), return_parts=True
-    )
     duplicates, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
     behind = [explanation.samples_behind(index) for index in range(len(classes))]
     mains = [samples[0][0] for samples in behind]
     use, places, found = _count_use(subject), _place_in_classes(subject, classes, mains), []
+    word = "votes" if explanation.decision == "votes" else "code"
     for index, label in enumerate(classes):
-        word = "votes" if explanation.decision == "votes" else "code"
-        warnings, named = (
-            _find_weaknesses(label, use[index], word),
-            name_samples(explanation, index),
-        )
+        named = name_samples(explanation, index)
+        warnings = _find_weaknesses(label, use[index], word)
         for other, cosine in duplicates[index]:
             same = label == classes[other]
             name = isolate(to_label(explanation.support_ids[mains[other]]))
@@ -98,8 +92,6 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
             {
                 "prototype": index,
                 "class": label,
-                "purity": float(parts.purity[index]),
-                "compactness": float(parts.compactness[index]),
                 "samples": [
                     one | {"cells": features.support_cells(place) if features.has_cells else None}
                     for one, (place, _) in zip(named["samples"], behind[index], strict=True)
@@ -159,24 +151,17 @@ def _count_use(subject: Subject) -> list[dict[str, Any]]:
     explanation, right = subject.explanation, subject.right
     mains, shares = explanation.main_prototypes, explanation.shares
     truth = subject.held_out.labels or subject.predicted
-    kinds = [*subject.classes, *sorted(set(truth) - set(subject.classes), key=str)]
     sizes = Counter(truth)
     n_using = np.bincount(shares.indices[shares.data >= USED], minlength=shares.shape[1])
     found = []
     for index, owner in enumerate(to_label(label) for label in explanation.prototype_classes):
         led = np.flatnonzero(mains == index)
-        counts = Counter(truth[row] for row in led)
         found.append(
             {
                 "n_using": int(n_using[index]),
                 "n_main": int(led.size),
                 "n_right": None if right is None else int(right[led].sum()),
                 "n_of_class": sizes[owner],
-                "mistaken": [
-                    {"label": kind, "n": counts[kind]}
-                    for kind in kinds
-                    if counts[kind] and kind != owner
-                ],
             }
         )
     return found
@@ -224,7 +209,6 @@ def describe_features(subject: Subject) -> dict[str, Any]:
             feature["distribution"] = _describe_values(values, feature["feature"], subject.classes)
     return {
         "features": features,
-        "expected_false": expected,
         "chance": write_chance(n_kernels, expected, word),
         "described_on": None if values is None else values.whose,
         "n_described": 0 if values is None else len(values.labels),

@@ -27,8 +27,8 @@ from imkpl.model.predictor import Predictor
 
 # Samples that quantiles are estimated from, and characters of a setting.
 MOST_SAMPLES, LONGEST_SETTING = 4000, 300
-# Kinds of letters and of marks that turn the text around them, as Unicode calls them.
-LETTERS, MARKS = {"R", "AL", "AN"}, {"LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+# Letters and digits that are written from the right, as Unicode calls their kinds.
+FROM_THE_RIGHT = {"R", "AL", "AN"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,13 +236,12 @@ def describe_repeats(subject: Subject) -> dict[str, Any] | None:
     }
 
 
-def describe_provenance(subject: Subject, created: datetime | None) -> dict[str, Any]:
+def describe_provenance(subject: Subject) -> dict[str, Any]:
     """Settings, versions, fingerprints of the data and the time."""
-    when = (created or datetime.now(UTC)).astimezone(UTC)
     settings = subject.model.get_params(deep=False)
     parts = (("held-out", subject.held_out), ("training", subject.train))
     return {
-        "created": when.strftime("%Y-%m-%d %H:%M UTC"),
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "estimator": type(subject.model).__name__,
         "settings": [
             {"name": name, "value": shorten(repr(settings[name]), LONGEST_SETTING)}
@@ -285,11 +284,6 @@ def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:
 
 def isolate(name: Any) -> Any:
     """A name to put into a sentence whose writing direction does not reach the words around it."""
-    text = str(name)
-    kinds = [unicodedata.bidirectional(character) for character in text]
-    if (LETTERS | MARKS).isdisjoint(kinds):
-        return name
-    # Marks, and ends of paragraphs (B), could end the isolation.
-    pairs = zip(text, kinds, strict=True)
-    kept = "".join(character for character, kind in pairs if kind not in MARKS | {"B"})
-    return f"\N{FIRST STRONG ISOLATE}{kept}\N{POP DIRECTIONAL ISOLATE}"
+    if any(unicodedata.bidirectional(character) in FROM_THE_RIGHT for character in str(name)):
+        return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}"
+    return name

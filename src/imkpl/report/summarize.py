@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,6 @@ def summarize(
     folds: dict[str, Any] | None = None,
     by: Mapping[str, Any] | None = None,
     title: str | None = None,
-    created: datetime | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report shows.
 
@@ -85,8 +83,6 @@ def summarize(
         Columns that divide X into subgroups, each of which is measured on its own.
     title : str, optional
         Title of the report.
-    created : datetime, optional
-        Time of the report; now by default.
 
     Returns
     -------
@@ -113,7 +109,7 @@ def summarize(
         "folds": folds,
         "repeats": describe_repeats(subject),
         "samples": describe_samples(subject),
-        "provenance": describe_provenance(subject, created),
+        "provenance": describe_provenance(subject),
     }
     found["verdict"] = write_verdict(found)
     found["summary"] = write_summary(found)
@@ -219,7 +215,6 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     np.add.at(counts, (np.array([rows[label] for label in labels]), winners), 1)
     n_right, n = int(right.sum()), len(labels)
     sizes, n_predicted, hits = counts.sum(axis=1), counts.sum(axis=0), np.diagonal(counts)
-    is_answered = ~subject.explanation.is_novel
     # The most frequent class, of the training data if known.
     known = Counter((subject.train and subject.train.labels) or labels)
     usual = max(known, key=lambda one: (known[one], str(one)))
@@ -234,7 +229,6 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
         "interval": wilson_interval(n_right / n, n),
         "baseline": {"label": usual, "accuracy": labels.count(usual) / n},
         "balanced_accuracy": float(np.mean(hits[sizes > 0] / sizes[sizes > 0])),
-        "accuracy_unless_abstained": float(right[is_answered].mean()) if any(is_answered) else None,
         "unseen_classes": unseen,
         "classes": [
             {
@@ -256,7 +250,7 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
 
 
 def describe_measures(subject: Subject) -> dict[str, Any]:
-    """The paper's measures IP and DR, and the number of abstentions."""
+    """The paper's measures IP and DR, and how far answers can be trusted."""
     explanation, labels = subject.explanation, subject.held_out.labels
     discrimination = None
     if labels is not None:
@@ -267,7 +261,6 @@ def describe_measures(subject: Subject) -> dict[str, Any]:
             subject.model.class_shares_, np.arange(len(explanation.classes))
         ),
         "discrimination": discrimination,
-        "n_abstained": int(explanation.is_novel.sum()),
         "doubts": {word: int(np.sum(subject.doubts == word)) for word in BADGES},
         "novelty_threshold": explanation.novelty_threshold,
     }

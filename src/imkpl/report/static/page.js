@@ -17,19 +17,9 @@
   const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const draw = (tag, attributes) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
   const isolate = (text) => make("bdi", {}, String(text));
-  // Names in a sentence that would turn the words around them are isolated from these.
-  const TURNING = /[\u0590-\u08ff\u200e\u200f\u2028-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/;
-  const say = (text, card) => {
-    const cells = card.features.flatMap((one) => [one.value, one.supporting, one.opposing]);
-    const names = [...data.classes, ...data.features.map((one) => one.name), ...cells]
-      .filter((name) => typeof name === "string" && TURNING.test(name)).sort((a, b) => b.length - a.length);
-    let parts = [text];
-    for (const name of names) {
-      parts = parts.flatMap((part) => (typeof part !== "string" ? [part]
-        : part.split(name).flatMap((rest, place) => (place ? [isolate(name), rest] : [rest]))));
-    }
-    return parts;
-  };
+  // Words that are written from the right are isolated from those around them in a sentence.
+  const FROM_THE_RIGHT = /([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?:\s+[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+)*)/;
+  const say = (text) => text.split(FROM_THE_RIGHT).map((part, place) => (place % 2 ? isolate(part) : part));
   const percent = (share) => {
     if (share > 0.99 && share < 1) return ">\u00a099\u00a0%";
     return share > 0 && share < 0.01 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
@@ -214,9 +204,9 @@
     find("card").replaceChildren(
       make("p", { class: "of" }, row ? "Case " : "", isolate(row ? row.sample : "Your own case"), ...truth),
       make("h3", { id: "card-title" }, isolate(card.answer), card.doubt === "clear" ? " " : "? ", make("span", { class: "badge" }, badge)),
-      odds(card), make("p", { class: "doubt" }, ...say(card.doubt_text, card)), speakers(card), compare(card),
+      odds(card), make("p", { class: "doubt" }, ...say(card.doubt_text)), speakers(card), compare(card),
       ...(card.change ? [change(card.change)] : []),
-      ...(card.notes.length ? [make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", {}, ...say(note, card))))] : []),
+      ...(card.notes.length ? [make("ul", { class: "notes" }, ...card.notes.map((note) => make("li", {}, ...say(note))))] : []),
       ...(card.series ? [overTime(card)] : []),
       foot,
     );
