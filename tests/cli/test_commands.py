@@ -75,25 +75,6 @@ def test_the_seed_draws_the_held_out_rows(shell, folder, tmp_path):
     assert supports[0] == supports[1] != supports[2]
 
 
-def test_fit_measures_on_another_file(shell, folder, wine, tmp_path):
-    wine[::2].to_csv(tmp_path / "train.csv", index=False)
-    command = ("fit", tmp_path / "train.csv", *TRAIN, "--test", tmp_path / "test.csv")
-    wine[1::2].to_csv(tmp_path / "test.csv", index=False)
-    answer = shell.ask(*command)
-    measured = answer["provenance"]["held_out"]
-    assert (answer["n_training_rows"], measured["rows"]) == (30, 30)
-    assert measured["accuracy"] > 0.7
-    assert answer["provenance"]["folds"] is None
-    # A class that is new, one that is gone, and rows that were learned from.
-    other = pd.concat([wine[1::2].replace({"cultivar": {"Barolo": "Chianti"}}), wine[58:59]])
-    other.to_csv(tmp_path / "test.csv", index=False)
-    result = shell(*command)
-    assert "note: 'Chianti' was not a class in training; such rows" in result.stderr
-    assert "note: 1 of 31 rows to measure on are equal to rows to learn from." in result.stderr
-    (barolo,) = [line for line in result.stdout.splitlines() if line.startswith("Barolo")]
-    assert barolo.endswith(" -")
-
-
 def test_fit_holds_nothing_out_on_request(shell, folder):
     result = shell("fit", folder / "wine.csv", *TRAIN, "--test-size", 0)
     assert "Accuracy" not in result.stdout

@@ -149,9 +149,7 @@ def test_a_class_that_a_fold_cannot_learn_counts_as_wrong():
     frame = build(12)
     frame["y"] = ["u"] * 5 + ["v"] * 5 + ["w"] * 2
     data = as_data(frame, groups=np.array([*"abcdefghij", "k", "l"]))
-    folds = models.measure_folds(
-        lambda train, test: DummyClassifier(), data, seed=2**32 - 1, repeats=2
-    )
+    folds = models.measure_folds(lambda test: DummyClassifier(), data, seed=2**32 - 1, repeats=2)
     assert (folds["folds"], folds["repeats"], folds["recall"]["w"]) == (2, 2, 0)
     data = as_data(frame, groups=np.array([*"abcdefghij", "k", "k"]))
     with pytest.raises(InputError, match="all rows of class 'w' are equal or of one group"):

@@ -64,13 +64,11 @@ def test_columns_that_are_neither_numbers_nor_categories_are_left_out(
         read_new_file(path, expected, ReadOptions())
 
 
-@pytest.mark.parametrize(
-    ("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather"), ("xlsx", r"\.xlsx")]
-)
-def test_damaged_files_are_refused(tmp_path, ending, kind):
+@pytest.mark.parametrize("ending", ["parquet", "feather", "xlsx"])
+def test_damaged_files_are_refused(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     path.write_bytes(b"PAR1 this is no such file PAR1")
-    with pytest.raises(InputError, match=f"a.{ending} cannot be read as a {kind} file: it"):
+    with pytest.raises(InputError, match=rf"a.{ending} cannot be read as a \.{ending} file"):
         read_training_file(path, ReadOptions(target="kind"))
 
 

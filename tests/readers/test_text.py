@@ -35,8 +35,8 @@ def check_values(data):
         (",", ".", "commas"),
         (";", ".", "semicolons"),
         ("\t", ".", "tabs"),
-        ("|", ".", "vertical bars"),
-        (" ", ".", "white space"),
+        ("|", ".", "pipes"),
+        (" ", ".", "spaces"),
         (";", ",", "semicolons, decimal comma"),
         ("\t", ",", "tabs, decimal comma"),
     ],
@@ -73,7 +73,7 @@ def test_lines_of_separators_above_the_table_are_left_out(tmp_path):
     check_values(read(path))
 
 
-@pytest.mark.parametrize("given", ["tab", "\t", "\\t"])
+@pytest.mark.parametrize("given", ["tab", "\t"])
 def test_a_separator_that_is_given_is_taken(tmp_path, given):
     check_values(read(write(tmp_path / "a.csv", separator="\t"), separator=given))
 

@@ -41,7 +41,7 @@ imkpl check visits.csv --target diagnosis --group patient --missing -999 --categ
 """
 FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html
-imkpl fit train.csv --target class --test test.csv --id patient --model m.imkpl
+imkpl fit data.csv --target class --id patient --exclude ward --model m.imkpl
 imkpl fit genes.parquet --target subtype --max-kernels 20 --stability 10 --report page.html
 """
 DEMO_EXAMPLES = "imkpl demo --folder somewhere"
@@ -167,7 +167,6 @@ def fit(
     report: Annotated[
         Path | None, option("--report", "Write a page (.html) here."), Written(REPORT_ENDINGS)
     ] = None,
-    test: Annotated[Path | None, option("--test", "Measure on this file instead.")] = None,
     settings: Settings,
 ) -> Answer:
     """Learn from a file: prototypes, features, and how well they tell classes apart.
@@ -183,8 +182,7 @@ def fit(
         )
     whole = read_training_file(data, options)
     _echo_findings(whole)
-    other = None if test is None else models.read_like(whole, test, options)
-    fitted = _learn(whole, settings, data.name, options, other)
+    fitted = _learn(whole, settings, data.name, options)
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
         from imkpl.files import model_bytes
@@ -198,35 +196,27 @@ def fit(
     return Answer(answer, partial(_echo_fit, fitted=fitted))
 
 
-def _learn(
-    whole: DataFile,
-    settings: Settings,
-    file: str,
-    options: ReadOptions,
-    test: DataFile | None = None,
-) -> Fitted:
-    """Hold rows out unless `test` has others, fit and measure; notes are printed."""
+def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions) -> Fitted:
+    """Hold rows out, fit and measure; notes are printed."""
     from imkpl import stability
     from imkpl.report.subject import find_versions
 
     seed, is_test = settings.seed, np.zeros(len(whole), dtype=bool)
-    if test is None and settings.test_size > 0:
+    if settings.test_size > 0:
         is_test = models.hold_out(whole, settings.test_size, seed)
-        test = whole.take(is_test)
-    train = whole.take(~is_test)
+    train, test = whole.take(~is_test), whole.take(is_test)
     start = time.perf_counter()
     with progress_bar("fitting"):
-        model = models.fit_rows(_build_model(train, test, settings), train)
+        model = models.fit_rows(_build_model(test, settings), train)
     seconds = time.perf_counter() - start
     # Row numbers are those of the file, not of the training rows.
     model.support_ids_ = train.ids[model.support_]
     held_out = folds = found = None
-    if test is None:
+    if not len(test):
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
     else:
         is_right, usual = model.predict(test.samples) == test.y, find_baseline(train.y)[0]
         held_out = models.describe_accuracy(is_right, test, usual)
-    if is_test.any():
         build, repeats = partial(_build_model, settings=settings), settings.repeats
         try:
             folds = models.measure_folds(build, whole, seed=seed, repeats=repeats, seconds=seconds)
@@ -253,15 +243,15 @@ def _learn(
             found = stability(model, X, y, n_repeats=n_repeats, random_state=seed)
         # The same fit, with the names of rows in the file.
         found = replace(found, reference=model)
-    return Fitted(model, train, train if test is None else test, seconds, found)
+    return Fitted(model, train, test if len(test) else train, seconds, found)
 
 
-def _build_model(train: DataFile, test: DataFile | None, settings: Settings) -> Any:
+def _build_model(test: DataFile, settings: Settings) -> Any:
     """The estimator for these data, not fitted."""
     from imkpl import IMKPL
 
     # The kernels for training rows must read the missing cells of other rows as well.
-    has_gaps = test is not None and bool(test.samples.isna().to_numpy().any())
+    has_gaps = bool(test.samples.isna().to_numpy().any())
     return IMKPL(
         "per_column" if has_gaps or settings.allow_missing else "auto",
         n_prototypes=settings.prototypes,

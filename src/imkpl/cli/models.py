@@ -29,19 +29,14 @@ MAX_FOLD_ROWS = 2000
 BUDGET, LIMIT = 20.0, 100.0
 
 
-def hash_rows(data: DataFile) -> Any:
-    """A number per row, the same for equal ones."""
-    from pandas.util import hash_pandas_object
-
-    return hash_pandas_object(data.samples, index=False).to_numpy()
-
-
 def find_units(data: DataFile) -> Any:
     """The first row of all that are equal or in one group: these stay on one side of a split."""
+    from pandas.util import hash_pandas_object
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    keys = [np.unique(hash_rows(data), return_inverse=True)[1]]
+    hashed = hash_pandas_object(data.samples, index=False).to_numpy()
+    keys = [np.unique(hashed, return_inverse=True)[1]]
     if data.groups is not None:
         keys.append(np.unique(data.groups, return_inverse=True)[1] + len(data))
     # Rows are linked to nodes for their values and for their groups.
@@ -94,7 +89,7 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
 
 
 def measure_folds(
-    build: Callable[[DataFile, DataFile], Any],
+    build: Callable[[DataFile], Any],
     data: DataFile,
     *,
     seed: int,
@@ -137,14 +132,14 @@ def split_folds(data: DataFile, seed: int) -> list[Any]:
     return list(folds.split(labels, labels, units))
 
 
-def _fit_fold(build: Callable[[DataFile, DataFile], Any], train: DataFile, test: DataFile) -> Any:
+def _fit_fold(build: Callable[[DataFile], Any], train: DataFile, test: DataFile) -> Any:
     """Which test rows a model of the training rows is right on."""
     # A class of which a single row is left cannot be learned, and counts as wrong.
     sizes = Counter(train.y.tolist())
     train = train.take(np.array([sizes[label] > 1 for label in train.y.tolist()]))
     if len(set(train.y.tolist())) < 2:
         return test.y == find_baseline(train.y)[0]
-    return fit_rows(build(train, test), train).predict(test.samples) == test.y
+    return fit_rows(build(test), train).predict(test.samples) == test.y
 
 
 def fit_rows(model: Any, train: DataFile) -> Any:
@@ -260,24 +255,8 @@ def find_outside(explanation: Any) -> dict[int, list[str]]:
 
 def read_for_model(model: Any, path: Path, options: ReadOptions, **more: Any) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
-    return _read(path, _expected_columns(model), options, classes=model.classes_.tolist(), **more)
-
-
-def read_like(train: DataFile, path: Path, options: ReadOptions) -> DataFile:
-    """Samples and classes from another file, in the form of the training samples."""
-    names, texts = tuple(train.samples), train.samples.select_dtypes(exclude="number")
-    categories = {name: tuple(cells.dropna().unique()) for name, cells in texts.items()}
-    columns = ExpectedColumns(names, names, categories, reads_missing=True)
-    classes, options = np.unique(train.y).tolist(), replace(options, target=train.target)
-    data = _read(path, columns, options, classes=classes, needs_target=True)
-    n_known = int(np.isin(hash_rows(data), hash_rows(train)).sum())
-    if n_known:
-        echo_note(f"{n_known} of {len(data)} rows to measure on are equal to rows to learn from.")
-    return data
-
-
-def _read(path: Path, columns: ExpectedColumns, options: ReadOptions, **more: Any) -> DataFile:
-    data = read_new_file(path, columns, options, **more)
+    classes = model.classes_.tolist()
+    data = read_new_file(path, _expected_columns(model), options, classes=classes, **more)
     for text in data.notes:
         echo_note(text)
     return data

@@ -55,6 +55,13 @@ FEW_CLASSES = 20
 ROWS_PER_CLASS = 5
 # Classes and cells in a message.
 SHOWN_CLASSES, SHOWN = 6, 3
+# What to do about cells of a column of numbers.
+CELL_ADVICE = {
+    "units": "Write the unit into the name of the column, and the number alone into its cells.",
+    "limits": "If your field uses another value, such as half the limit, write that into the "
+    "cells.",
+    "not numbers": "Correct or empty them, or say that they mean missing: --missing {}.",
+}
 YES, NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
 
 
@@ -220,31 +227,15 @@ def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
     others = [text for text in texts[np.isnan(values)] if text is not None]
     verb = "is not a number" if len(others) == 1 else "are not numbers"
     findings = []
-    for kind, cells, text, advice in (
-        (
-            "units",
-            with_unit,
-            f"read as numbers, without {quote(unit)}.",
-            "Write the unit into the name of the column, and the number alone into its cells.",
-        ),
-        (
-            "limits",
-            with_limit,
-            "read as the limit itself.",
-            "If your field uses another value, such as half the limit, write that into the cells.",
-        ),
-        (
-            "not numbers",
-            others,
-            f"{verb}, read as missing.",
-            "Correct or empty them, or say that they mean missing: --missing "
-            f"{quote(next(iter(others), ''))}.",
-        ),
+    for kind, cells, text in (
+        ("units", with_unit, f"read as numbers, without {quote(unit)}."),
+        ("limits", with_limit, "read as the limit itself."),
+        ("not numbers", others, f"{verb}, read as missing."),
     ):
         if cells:
             shown = list_names(list(dict.fromkeys(cells))[:SHOWN])
             said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({shown}) {text}"
-            findings.append(Finding(kind, said, advice, (name,)))
+            findings.append(Finding(kind, said, CELL_ADVICE[kind].format(quote(cells[0])), (name,)))
     return ReadColumn(values, tuple(findings), others=tuple(others))
 
 

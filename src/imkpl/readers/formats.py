@@ -16,7 +16,6 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,10 +30,8 @@ MOST_TIMES, MOST_BYTES = 64, 2**30
 MOST_CELLS, LAST_ROW = 2**25, 2**20
 # More empty rows than this one after the other are skipped; fewer count in the numbers of rows.
 MOST_EMPTY = 100
-SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|", "\\t": "\t"}
-NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "white space"}
 # Of several separators that fit equally well, the first is used: commas also occur in numbers.
-ORDER = "\t;|, "
+SEPARATORS = {"tab": "\t", "semicolon": ";", "pipe": "|", "comma": ",", "space": " "}
 # Share of lines that must agree on the number of cells.
 MOST_LINES = 0.9
 # Lines that are inspected to guess the separator and the decimal mark.
@@ -159,24 +156,18 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
         raise _has_no(path, "no content")
     try:
         return parse(path, options)
+    except (InputError, MemoryError, PermissionError):
+        raise
     except ImportError as error:
         raise InputError(
             f"{path.name} is read by {error.name}, which is not installed. Install it with "
             "pip install 'imkpl[cli,parquet]', or save the table as CSV."
         ) from error
-
-
-@contextmanager
-def _refused_if_damaged(path: pathlib.Path, kind: str) -> Iterator[None]:
-    """A damaged file can fail anywhere; to whoever reads it, that is one kind of failure."""
-    try:
-        yield
-    except (InputError, ImportError, MemoryError):
-        raise
     except Exception as error:
+        # A damaged file can fail anywhere; to whoever reads it, that is one kind of failure.
         raise InputError(
-            f"{path.name} cannot be read as a {kind} file: it is damaged, incomplete or in another "
-            "format. Write it again."
+            f"{path.name} cannot be read as a {ending} file ({shorten(str(error).strip())}): it is "
+            "damaged, incomplete or in another format. Check quotes in text, or write it again."
         ) from error
 
 
@@ -185,10 +176,9 @@ def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
     content, notes = _decode(path)
     raw = parse_content(path, content, options)
     separator, decimal = raw.style
-    note = (
-        f"{path.name}: cells separated by {NAMES.get(separator, quote(separator))}"
-        f"{', decimal comma' if decimal == ',' else ''}."
-    )
+    known = {one: f"{name}s" for name, one in SEPARATORS.items()}
+    more = ", decimal comma" if decimal == "," else ""
+    note = f"{path.name}: cells separated by {known.get(separator, quote(separator))}{more}."
     return replace(raw, notes=(*notes, note, *raw.notes))
 
 
@@ -233,13 +223,7 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
             **more,
         )
 
-    try:
-        frame = read_table()
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(
-            f"{path.name} cannot be read as a table ({shorten(str(error).strip())}). Check quotes "
-            "and separators, or save it as CSV again."
-        ) from error
+    frame = read_table()
     if len(frame) == 0:
         raise _has_no(path, "a header and no rows")
     if decimal == ",":
@@ -284,7 +268,7 @@ def _find_separator(lines: list[str], given: str | None) -> str:
             )
         return separator
     found: dict[str, tuple[bool, int]] = {}
-    for separator in ORDER:
+    for separator in SEPARATORS.values():
         rows = _list_rows(lines, separator)
         widths = ((n_lines, width) for width, n_lines in Counter(map(len, rows)).items())
         n_lines, width = max(widths, default=(0, 0))
@@ -320,15 +304,9 @@ def _split(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str
                 yield number, line.split()
         return
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    try:
-        for cells in reader:
-            if cells[1:] or "".join(cells).strip():
-                yield reader.line_num, cells
-    except csv.Error as error:
-        raise InputError(
-            f"Line {reader.line_num} cannot be split into cells ({shorten(str(error))}). Check its "
-            "quotes."
-        ) from error
+    for cells in reader:
+        if cells[1:] or "".join(cells).strip():
+            yield reader.line_num, cells
 
 
 def _list_rows(lines: Iterable[str], separator: str) -> list[list[str]]:
@@ -399,24 +377,25 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Parse a Parquet or Feather file."""
     from pyarrow import feather, parquet
 
-    is_parquet = path.suffix.lower() in (".parquet", ".pq")
-    with _refused_if_damaged(path, "Parquet" if is_parquet else "Feather"):
-        if is_parquet:
-            # Neither can a table with two columns of one name be read, nor is it damaged.
-            _refuse_repeated(path, parquet.read_schema(path).names)
-            table = parquet.read_table(path, partitioning=None)
-        else:
-            table = feather.read_table(path)
-        # Damaged offsets would lead pandas to memory outside of the table.
-        table.validate(full=True)
-        # Without the metadata of pandas an index is a column like any other.
-        frame = table.to_pandas(ignore_metadata=True)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        with parquet.ParquetFile(path) as file:
+            table = file.read()
+    else:
+        table = feather.read_table(path)
+    # Damaged offsets would lead pandas to memory outside of the table.
+    table.validate(full=True)
+    # Without the metadata of pandas an index is a column like any other.
+    names = ["index" if one == "__index_level_0__" else one for one in table.column_names]
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(
+                f"{path.name} has two columns named {quote(name)}, expected unique names. Rename "
+                "one of them."
+            )
+    table = table.rename_columns(names)
+    frame = table.to_pandas(ignore_metadata=True)
     if len(frame) == 0:
         raise _has_no(path, "no rows")
-    names = ["index" if name == "__index_level_0__" else str(name) for name in frame.columns]
-    _refuse_repeated(path, names)
-    frame.columns = names
-    table = table.rename_columns(names)
 
     def read_exact(wanted: list[str]) -> Any:
         return table.select(wanted).to_pandas(ignore_metadata=True, integer_object_nulls=True)
@@ -428,21 +407,20 @@ def parse_xlsx(path: pathlib.Path, options: ReadOptions) -> RawFile:
     """Parse the first sheet of a spreadsheet that has cells, as if it had been saved as text."""
     from openpyxl import load_workbook
 
-    with _refused_if_damaged(path, ".xlsx"):
-        with zipfile.ZipFile(path) as archive:
-            n_bytes = sum(info.file_size for info in archive.infolist())
-        if n_bytes > max(MOST_TIMES * path.stat().st_size, MOST_BYTES):
-            raise _too_large(path)
-        book = load_workbook(path, read_only=True, data_only=True)
-        # What is hidden is read if nothing else has cells.
-        sheets = sorted(book.worksheets, key=lambda one: one.sheet_state != "visible")
-        rows = []
-        for sheet in sheets:
-            _refuse_uncalculated(path, sheet)
-            rows = _read_sheet(path, sheet)
-            if rows:
-                break
-        book.close()
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(info.file_size for info in archive.infolist())
+    if n_bytes > max(MOST_TIMES * path.stat().st_size, MOST_BYTES):
+        raise _too_large(path)
+    book = load_workbook(path, read_only=True, data_only=True)
+    # What is hidden is read if nothing else has cells.
+    sheets = sorted(book.worksheets, key=lambda one: one.sheet_state != "visible")
+    rows: list[list[str]] = []
+    for sheet in sheets:
+        _refuse_uncalculated(path, sheet)
+        rows = _read_sheet(path, sheet)
+        if rows:
+            break
+    book.close()
     if not rows:
         raise _has_no(path, "no cells")
     places = sorted({place for row in rows for place, cell in enumerate(row) if cell})
@@ -502,15 +480,6 @@ def _show_cell(cell: Any) -> str:
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
         cell = cell.date()
     return str(cell)
-
-
-def _refuse_repeated(path: pathlib.Path, names: list[str]) -> None:
-    repeated = next((name for name, times in Counter(names).items() if times > 1), None)
-    if repeated is not None:
-        raise InputError(
-            f"{path.name} has two columns named {quote(repeated)}, expected unique names. Rename "
-            "one of them."
-        )
 
 
 def _has_no(path: pathlib.Path, found: str) -> InputError:
