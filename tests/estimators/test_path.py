@@ -132,7 +132,6 @@ def test_results_as_words_dicts_and_frames(found):
     assert len(lines) == 3
     assert sum(line.endswith("<- chosen") for line in lines) == 1
     assert repr(found) == str(found)
-    assert found._repr_html_().startswith("<pre>features")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
     assert pd.DataFrame(found.to_dict())["sizes"].tolist() == [2, 5]
 

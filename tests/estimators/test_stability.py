@@ -107,10 +107,8 @@ def test_the_estimator_stays_as_it_is_and_the_reference_is_its_fit(frame, found)
     assert_array_equal(found.reference.kernel_weights_, model.kernel_weights_)
 
 
-def test_the_seed_draws_the_parts_and_processes_do_not_matter(frame, found):
-    model = IMKPL(**SIX, max_kernels=4)
-    assert stability(model, *frame, n_repeats=4, n_jobs=2).to_dict() == found.to_dict()
-    other = stability(model, *frame, n_repeats=4, random_state=1)
+def test_the_seed_draws_the_parts(frame, found):
+    other = stability(IMKPL(**SIX, max_kernels=4), *frame, n_repeats=4, random_state=1)
     assert other.kernel_weights != found.kernel_weights
 
 
@@ -168,7 +166,6 @@ def test_results_as_words_dicts_and_frames(found):
     assert words[1].startswith(f"Kernels: Nogueira's index {found.kernel_index:.2f} (95 %")
     assert words[2].startswith("  most often ")
     assert words[-1].startswith(f"Prototypes: index {found.prototype_index:.2f}; ")
-    assert found._repr_html_().startswith("<pre>Stability of IMKPL")
     assert repr(found) == str(found)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
     kernels, prototypes = found.to_dict()["kernels"], found.to_dict()["prototypes"]
@@ -177,13 +174,6 @@ def test_results_as_words_dicts_and_frames(found):
     assert kernels["weight"].tolist() == list(found.kernel_weights.values())
     assert regions["frequency"].tolist() == found.prototype_frequencies.tolist()
     assert set(regions["class"]) == {"Barolo", "Grignolino", "Barbera"}
-
-
-def test_names_of_kernels_are_not_markup(frame):
-    X = frame[0].iloc[:, :3].set_axis(["<b>", "&", "c"], axis=1)
-    shown = stability(IMKPL(**SIX), X, frame[1], n_repeats=2)._repr_html_()
-    assert "&lt;b&gt;" in shown
-    assert "<b>" not in shown
 
 
 @pytest.mark.filterwarnings("ignore:No kernel tells the classes apart")

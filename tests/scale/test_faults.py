@@ -17,8 +17,7 @@ SETTINGS = {
 }  # fmt: skip
 # The tasks of every stage that reads partitions, in their order ...
 DATA_STAGES = [
-    "summarize", "columns_of", "asarray", "find_largest", "sum_moments", "similarities",
-    "LabelledPursuit",
+    "summarize", "columns_of", "asarray", "find_largest", "sum_moments", "partial",
 ]  # fmt: skip
 # ... and of those that compute kernels of the landmarks.
 KERNEL_STAGES = ["pairs", "contract_pairs", "contract_rows", "combine_band"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
-from html import escape
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,7 +14,6 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from imkpl._checks import printable
@@ -92,18 +90,8 @@ def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     return float(discrimination_score(abs(codes), y, owners))
 
 
-class Printed:
-    """A result that is shown as its text, also in notebooks."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Stability(Printed):
+@dataclass(frozen=True, eq=False)
+class Stability:
     """What refits to parts of the data choose again.
 
     Returned by :func:`stability`. Print it for a summary, or convert it to dicts.
@@ -170,42 +158,40 @@ class Stability(Printed):
         samples = model.support_ids_[np.searchsorted(model.support_, main)]
         owners = model.prototype_classes_
         found, by_chance = self.prototype_frequencies, self.prototype_controls
-        kernels = {
-            "index": self.kernel_index,
-            "interval": self.kernel_interval,
-            "n": self.n_kernels,
-            "frequencies": [
-                {"kernel": name, "frequency": share, "weight": self.kernel_weights[name]}
-                for name, share in self.kernel_frequencies.items()
-            ],
-        }
-        prototypes = {
-            "index": self.prototype_index,
-            "frequency": found.mean(),
-            "control": by_chance.mean(),
-            "regions": [
-                {
-                    "prototype": i,
-                    "class": to_label(owners[i]),
-                    "sample": to_label(samples[i]),
-                    "frequency": found[i],
-                    "control": by_chance[i],
-                }
-                for i in range(main.size)
-            ],
-        }
-        whole: dict[str, Any] = to_json(
+        frequencies = [
+            {"kernel": name, "frequency": share, "weight": self.kernel_weights[name]}
+            for name, share in self.kernel_frequencies.items()
+        ]
+        regions = [
             {
-                "n_repeats": self.n_repeats,
-                "train_size": TRAIN_SIZE,
-                "n_samples": self.n_samples,
-                "kernels": kernels,
-                "prototypes": prototypes,
+                "prototype": i,
+                "class": to_label(owners[i]),
+                "sample": to_label(samples[i]),
+                "frequency": found[i],
+                "control": by_chance[i],
             }
-        )
-        return whole
+            for i in range(main.size)
+        ]
+        whole: dict[str, Any] = {
+            "n_repeats": self.n_repeats,
+            "train_size": TRAIN_SIZE,
+            "n_samples": self.n_samples,
+            "kernels": {
+                "index": self.kernel_index,
+                "interval": self.kernel_interval,
+                "n": self.n_kernels,
+                "frequencies": frequencies,
+            },
+            "prototypes": {
+                "index": self.prototype_index,
+                "frequency": found.mean(),
+                "control": by_chance.mean(),
+                "regions": regions,
+            },
+        }
+        return to_json(whole)  # type: ignore[no-any-return]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         kernels = f"every refit chooses all {self.n_kernels}."
         if not np.isnan(self.kernel_index):
             low, high = self.kernel_interval
@@ -231,13 +217,7 @@ class Stability(Printed):
 
 
 def stability(
-    estimator: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    n_repeats: int = 10,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
+    estimator: Any, X: Any, y: ArrayLike, *, n_repeats: int = 10, random_state: Any = 0
 ) -> Stability:
     """Measure which kernels, and prototypes where, refits to parts of the data choose again.
 
@@ -261,8 +241,6 @@ def stability(
         The number of refits, at least 2.
     random_state : int, RandomState instance or None, default=0
         Draws the parts.
-    n_jobs : int, default=None
-        The number of refits at the same time, in processes.
 
     Returns
     -------
@@ -292,22 +270,19 @@ def stability(
             f"{TRAIN_SIZE:.0%} of each class are all of the {labels.size} samples, expected some "
             "that are left out. Add samples."
         )
-    refits: list[tuple[dict[str, float], IntArray]] = []
-    for refit in Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_refit)(clone(estimator), samples, y, part) for part in parts
-    ):
-        refits.append(refit)
-        announce("stability", f"refit {len(refits)} of {n_repeats}", len(refits), n_repeats)
     similarities = _find_similarities(reference, X)
     owners = np.searchsorted(classes, last_step(reference).prototype_classes_)
-    searches = [
-        _search_regions(similarities[part], labels[part], owners, nearest)
-        for part, (_, nearest) in zip(parts, refits, strict=True)
-    ]
+    chosen: list[dict[str, float]] = []
+    searches = []
+    for done, part in enumerate(parts, start=1):
+        weights, nearest = _refit(clone(estimator), samples, y, part)
+        chosen.append(weights)
+        searches.append(_search_regions(similarities[part], labels[part], owners, nearest))
+        announce("stability", f"refit {done} of {n_repeats}", done, n_repeats)
     found, by_chance = np.mean(searches, axis=0)
     chance = float(by_chance.mean())
-    names = list(dict.fromkeys(name for weights, _ in refits for name in weights))
-    table = np.array([[weights.get(name, 0.0) for name in names] for weights, _ in refits])
+    names = list(dict.fromkeys(name for weights in chosen for name in weights))
+    table = np.array([[weights.get(name, 0.0) for name in names] for weights in chosen])
     index, interval = selection_stability(table)
     frequencies, means = (table > 0).mean(axis=0), table.mean(axis=0)
     order = [int(i) for i in np.lexsort((-means, -frequencies)) if frequencies[i] > 0]
@@ -369,10 +344,7 @@ def _find_similarities(estimator: Any, X: Any) -> FloatArray:
 def _search_regions(
     similarities: FloatArray, labels: IntArray, owners: IntArray, chosen: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Whether chosen samples are in the regions of prototypes, and the chance of random ones.
-
-    Prototypes are of the classes `owners`; similarities to them are those of samples of `labels`.
-    """
+    """Whether chosen samples are in the regions of prototypes of classes, and random ones are."""
     found, by_chance = np.zeros(owners.size), np.zeros(owners.size)
     for index, owner in enumerate(owners):
         of_class = np.sort(similarities[labels == owner, index])
@@ -386,8 +358,8 @@ def _search_regions(
     return found, by_chance
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FeaturePath(Printed, Described):
+@dataclass(frozen=True, eq=False)
+class FeaturePath(Described):
     """What models with few and with many features are worth on left-out samples.
 
     Returned by :func:`path`. Print it, convert it to a dict, or draw it with
@@ -457,7 +429,7 @@ class FeaturePath(Printed, Described):
             for names, smaller in zip(self.features, before, strict=False)
         ]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = ["features  accuracy  what came in"]
         rows = zip(self.sizes, self.accuracy, self.standard_error, self.entered, strict=True)
         for size, accuracy, error, names in rows:

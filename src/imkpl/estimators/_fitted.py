@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,33 +151,23 @@ def code_everyone(
     is_landmark = np.isin(whole.data.rows, data.rows)
     others = np.flatnonzero(~is_landmark)
     support_labels, settings = data.labels[find_support(state)], problem.settings
-    limits = settings.discrimination, settings.code_sparsity
-    pursuit = partial(pursue_labelled, predictor, support_labels, *limits)
-    found = map_blocks(whole, predictor, others, pursuit, whole.data.labels[others])
+
+    def pursue(samples: Any, labels: IntArray) -> sp.csr_array:
+        return encode_labelled(
+            predictor.kernel(samples),
+            labels,
+            predictor.mixes,
+            support_labels,
+            predictor.encoder.gram,
+            discrimination=settings.discrimination,
+            sparsity=settings.code_sparsity,
+        )
+
+    found = map_blocks(whole, predictor, others, pursue, whole.data.labels[others])
     codes = [state.codes, *(codes for _, codes in found)]
     rows = [np.flatnonzero(is_landmark), *(others[places] for places, _ in found)]
     order = np.argsort(np.concatenate(rows))
     return sp.csr_array(sp.vstack(codes, format="csr")[order])
-
-
-def pursue_labelled(
-    predictor: Predictor,
-    support_labels: IntArray,
-    discrimination: float,
-    sparsity: int,
-    samples: Any,
-    labels: IntArray,
-) -> sp.csr_array:
-    """Codes of samples of known class, found in the same way as those of the landmarks."""
-    return encode_labelled(
-        predictor.kernel(samples),
-        labels,
-        predictor.mixes,
-        support_labels,
-        predictor.encoder.gram,
-        discrimination=discrimination,
-        sparsity=sparsity,
-    )
 
 
 def add_other_samples(
@@ -198,7 +187,12 @@ def add_other_samples(
     others = np.flatnonzero(~is_landmark)
     if others.size > MAX_CALIBRATION:
         others = others[np.linspace(0, others.size - 1, MAX_CALIBRATION).round().astype(np.intp)]
-    found = map_blocks(whole, predictor, others, partial(compare_all, predictor))
+
+    def compare(samples: Any) -> FloatArray:
+        """Similarities, resemblances and novelty side by side."""
+        return np.column_stack(predictor.compare_block(samples))
+
+    found = map_blocks(whole, predictor, others, compare)
     n_prototypes = predictor.mixes.shape[0]
     compared = join_rows(found, (others.size, 2 * n_prototypes + 1))
     similarities, resemblances, novelty = np.hsplit(compared, [n_prototypes, 2 * n_prototypes])
@@ -218,11 +212,6 @@ def add_other_samples(
         sample_weight=shares * (weight[rows].sum() / weight.sum()),
         novelty=np.append(novelty, landmarks.novelty),
     )
-
-
-def compare_all(predictor: Predictor, samples: Any) -> FloatArray:
-    """Similarities, resemblances and novelty side by side."""
-    return np.column_stack(predictor.compare_block(samples))
 
 
 def map_blocks(
