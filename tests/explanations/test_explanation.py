@@ -5,9 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
@@ -15,9 +12,6 @@ import imkpl
 from imkpl import IMKPL
 from imkpl.explanations.explanation import write_chance
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.model.evidence import collect_evidence
-from imkpl.model.predictor import Encoder, Predictor
-from imkpl.model.votes import Votes
 
 
 def test_the_table_adds_up_to_the_decision(fitted, fitted_two):
@@ -208,33 +202,3 @@ def test_classes_of_whole_floats_are_called_without_a_point(wine):
     explanation = model.explain(X[:1])
     assert explanation.predicted.dtype.kind == "i"
     assert ".0 (" not in str(explanation)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.floats(0.5, 200.0), st.integers(1, 4), st.integers(2, 4))
-def test_scores_are_features_and_bonus_and_rest_whatever_votes(seed, sharpness, n_each, n_classes):
-    rng = np.random.default_rng(seed)
-    n_prototypes, n_support = n_each * n_classes, 12
-    samples = rng.normal(size=(n_support, 3))
-    mixes, contrasts = (
-        sp.csr_array(rng.exponential(size=shape) * (rng.random(shape) < 0.4))
-        for shape in [(n_prototypes, n_support)] * 2
-    )
-    votes = Votes(
-        np.repeat(np.arange(n_classes), n_each), rng.exponential(0.1, n_prototypes), sharpness
-    )
-    encoder = Encoder(np.eye(n_prototypes), np.eye(n_classes)[votes.classes], 2)
-    kernels = PerFeatureGaussian().on(samples)
-    weights, rows = rng.dirichlet(np.ones(3)), np.arange(n_support)
-    predictor = Predictor(kernels, weights, rows, mixes, contrasts, encoder, votes)
-    evidence = collect_evidence(predictor, rng.normal(size=(4, 3)))
-    resemblances, scores = evidence.compared.resemblances, evidence.encoding.scores
-    for row, total in enumerate(evidence.by_kernel()):
-        table, factors = evidence.table(row), evidence.factors(row)
-        assert_allclose(total.sum(axis=0), scores[row], rtol=0, atol=1e-9)
-        assert_allclose(table.sum(axis=0), total, rtol=0, atol=1e-9)
-        assert_allclose(table.sum(axis=1), evidence.by_prototype(row), rtol=0, atol=1e-9)
-        # Differences between classes: features are resemblances, and the bonus is bonuses alone.
-        shares = factors - factors[:, np.argsort(-scores[row], kind="stable")[1], None]
-        assert_allclose(total[:-2].sum(axis=0), resemblances[row] @ shares, atol=1e-9)
-        assert_allclose(total[-2], votes.bonuses @ shares, atol=1e-9)

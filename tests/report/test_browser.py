@@ -3,15 +3,12 @@
 import copy
 from urllib.parse import quote
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from imkpl import IMKPL
 from imkpl.report import render_report
 from imkpl.report.page import ReportFile, place_map
 
-from .conftest import HOSTILE, make_case, save
+from .conftest import HOSTILE, save
 
 
 def ids(page):
@@ -281,56 +278,9 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
     page.close()
 
 
-# Their letters occur nowhere else, so that all other characters belong to the page.
-TURNED = ("\u05d0\u05d1 \u05d2", "\u0627\u0628", "\u05d3\u05d4", "\u05d5")
-
-# Blocks with such a name, and whether all other characters of a line go from left to right.
-READ_BLOCKS = """
-() => [...document.querySelectorAll("p, caption, th, td, li, h1, h3, h4, figcaption, summary")]
-  .filter((block) => /[\u05d0-\u0628]/.test(block.textContent) && block.getClientRects().length)
-  .map((block) => {
-    const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
-    const boxes = [];
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      for (const found of node.data.matchAll(/[a-z0-9().,:%=]/g)) {
-        const range = document.createRange();
-        range.setStart(node, found.index);
-        range.setEnd(node, found.index + 1);
-        const box = range.getBoundingClientRect();
-        if (box.width) boxes.push(box);
-      }
-    }
-    const inOrder = boxes.slice(1).every((box, place) => {
-      return Math.abs(box.top - boxes[place].top) > 4 || box.left > boxes[place].left;
-    });
-    return { text: block.textContent, size: boxes.length, inOrder };
-  })
-"""
-
-
-@pytest.fixture(scope="module")
-def turned():
-    """A table whose names all turn the text around them, with an error and a repeated sample."""
-    rng = np.random.default_rng(0)
-    places = np.tile([0, 0, 1, 1, 2, 2], 12)
-    X = pd.DataFrame(rng.normal(0, 1, (72, 3)) + 3 * np.eye(3)[places], columns=TURNED[:3])
-    X[TURNED[3]] = np.array(TURNED)[places]
-    X.index = [f"{TURNED[i % 4]}{TURNED[3] * i}" for i in range(72)]
-    y = np.array(TURNED, dtype=object)[places]
-    X.iloc[1], y[1] = X.iloc[0], TURNED[1]
-    y[3] = TURNED[3]
-    return render_report(
-        make_case(X, y, IMKPL("per_column", n_prototypes=6), title=TURNED[0]).found
-    )
-
-
-def test_names_from_right_to_left_leave_the_text_around_them(open_page, turned, tmp_path):
-    page = open_page(save(turned, tmp_path))
-    page.locator("#list a").first.click()
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    blocks = page.evaluate(READ_BLOCKS)
-    texts = "\n".join(block["text"] for block in blocks if block["size"])
-    trained = "also in the training data", "missing from the training data"
-    for sentence in ("Case ", "wrong", *trained, "Speaks for it", "Lead of"):
-        assert sentence in texts
-    assert [block["text"] for block in blocks if not block["inOrder"]] == []
+def test_names_from_right_to_left_are_isolated_in_sentences(open_page, hostile, tmp_path):
+    page = open_page(save(hostile.page, tmp_path), link="#own")
+    page.get_by_label(HOSTILE[-1]).fill("900")
+    note = page.locator("#card .notes:not(.narrow-only) li").first
+    assert note.inner_text().startswith(f"{HOSTILE[-1]} = 900 is far above all training values")
+    assert note.locator("bdi").all_inner_texts() == [HOSTILE[-1]]

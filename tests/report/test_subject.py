@@ -170,25 +170,18 @@ def test_rows_are_chosen_evenly_and_names_isolated():
     assert isolate("\u05d0") == "\u2068\u05d0\u2069"
 
 
-def test_samples_that_repeat_are_reported(wine):
-    X_train, y_train = wine.train
+def test_samples_that_repeat_or_contradict_each_other_are_reported(wine):
+    X, (X_train, y_train) = wine.X.copy(), wine.train
     assert wine.found["repeats"]["n_leaked"] == 0
-    X = wine.X.copy()
-    X.iloc[5] = X_train.iloc[3]
-    repeats = describe(describe_repeats, wine.model, X, wine.y, (X_train, y_train))
-    assert repeats["n_leaked"] == 1
-    assert repeats["leaked"] == [5]
-    looks = write_warnings({**wine.found, "repeats": repeats})
-    assert [one["cases"] for one in looks if "too optimistic" in one["text"]] == [[5]]
-
-
-def test_training_samples_that_contradict_each_other_are_reported(wine):
-    X_train, y_train = wine.train[0].copy(), wine.train[1]
+    X.iloc[5], X_train = X_train.iloc[3], X_train.copy()
     X_train.iloc[0] = X_train.iloc[-1]
-    repeats = describe(describe_repeats, wine.model, wine.X, wine.y, (X_train, y_train))
-    assert (repeats["n_repeated"], repeats["n_conflicting"]) == (1, 1)
-    texts = [one["text"] for one in write_warnings({**wine.found, "repeats": repeats})]
-    assert texts[0] == (
+    repeats = describe(describe_repeats, wine.model, X, wine.y, (X_train, y_train))
+    expected = {"n_repeated": 1, "n_conflicting": 1, "n_leaked": 1, "leaked": [5]}
+    assert repeats == expected
+    looks = write_warnings({**wine.found, "repeats": repeats})
+    assert "too optimistic" in looks[0]["text"]
+    assert looks[0]["cases"] == [5]
+    assert looks[1]["text"] == (
         "1 training case duplicates another one exactly; 1 set of equal cases has different "
         "classes."
     )
