@@ -56,7 +56,7 @@ def test_frames_without_columns_or_with_equal_names(two_blobs):
         (lambda y: {0: y}, r"y is of type dict, expected one label per sample"),
         (lambda y: iter(y), r"y is of type \w+, expected one label per sample"),
         (lambda y: np.ma.masked_equal(y, 0), r"y contains missing or infinite"),
-        (lambda y: [[1] * (1 + i) for i in y], r"y cannot be read as a list of labels"),
+        (lambda y: [[1] * (1 + i) for i in y], r"y is of type list, expected one label"),
         (lambda y: [None if i else "a" for i in y], r"y contains missing or infinite"),
         (
             lambda y: np.array([1 if i else "a" for i in y], object),

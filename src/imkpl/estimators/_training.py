@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from imkpl._checks import describe_lookalikes, quote
+from imkpl._checks import describe_lookalikes, quote, require
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._compat import check_sample_weight
 from imkpl.estimators._input import in_memory, is_partitioned, read_partitions, row_labels
@@ -31,6 +31,8 @@ LABEL_TYPES = (str, bytes, Number, np.generic)
 NEGLIGIBLE = 1e-6
 # Weights within these bounds are used unchanged; sums of larger ones may overflow.
 SMALLEST, LARGEST = 1e-15, 1e15
+# A weight that counts samples is below this.
+MOST_COPIES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +120,11 @@ class TrainingData:
             heaviest = self.sample_weight.max()
             n_relevant = np.count_nonzero(self.sample_weight > NEGLIGIBLE * heaviest)
             return int(min(n_classes * sparsity, max(n_classes, n_relevant)))
-        if n_prototypes < n_classes:
-            raise ValueError(
-                f"n_prototypes={n_prototypes}, expected at least one for each of the "
-                f"{n_classes} classes. Raise it, or leave it out."
-            )
+        require(
+            n_prototypes >= n_classes,
+            f"n_prototypes={n_prototypes}, expected at least one for each of the {n_classes} "
+            "classes. Raise it, or leave it out.",
+        )
         return int(min(n_prototypes, self.labels.size))
 
 
@@ -188,16 +190,15 @@ def check_labels(y: Any) -> None:
     if y is None or hasattr(y, "toarray"):
         return
     expected = "expected one label per sample, such as [0, 1, 1] or ['a', 'b', 'b']"
-    is_list = hasattr(y, "__len__") or hasattr(y, "__array__")
-    if isinstance(y, str | bytes | dict | set | frozenset) or not is_list:
-        raise TypeError(f"y is of type {type(y).__name__}, {expected}. Pass a list or an array.")
     try:
         labels = np.asarray(y)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"y cannot be read as a list of labels, {expected}. Labels must be numbers or text, "
-            "not lists."
-        ) from error
+    except (TypeError, ValueError):
+        labels = np.asarray(None)
+    if labels.ndim == 0:
+        raise TypeError(
+            f"y is of type {type(y).__name__}, {expected}. Pass a list or an array of numbers or "
+            "of text."
+        )
     is_mixed = labels.dtype == object and labels.ndim == 1
     kinds = {type(label): label for label in labels.tolist()} if is_mixed else {}
     is_finite = labels.dtype.kind != "f" or np.isfinite(labels).all()
@@ -226,13 +227,12 @@ def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
             f"sample_weight cannot be used ({error}), expected one finite number of 0 or more per "
             "sample. Give a sample that should not count the weight 0."
         ) from error
-    # Sums of huge weights would overflow; a power of ten keeps the proportions and reads well.
+    # Sums of huge weights would overflow.
     largest = weight.max()
     if largest <= LARGEST:
         return np.asarray(weight)
-    scaled = weight / 10.0 ** np.floor(np.log10(largest))
     # No class is lost to rounding.
-    return np.where(weight > 0, np.maximum(scaled, np.finfo(np.float64).tiny), 0.0)
+    return np.where(weight > 0, np.maximum(weight / largest, np.finfo(np.float64).tiny), 0.0)
 
 
 def find_classes(y: Any, sample_weight: FloatArray) -> tuple[Any, IntArray]:
@@ -274,30 +274,19 @@ def find_class_weight(
         sample_weight=sample_weight[is_used],
     )
     for label, factor in zip(classes.tolist(), factors, strict=True):
-        if not 0 < factor < np.inf:
-            raise ValueError(
-                f"class_weight gives class {quote(label)} the weight {factor:g}, expected positive "
-                "numbers. Leave the samples of a class out if it should not count."
-            )
+        require(
+            0 < factor < np.inf,
+            f"class_weight gives class {quote(label)} the weight {factor:g}, expected positive "
+            "numbers. Leave the samples of a class out if it should not count.",
+        )
     return np.asarray(factors)
-
-
-# A weight that counts samples is below this.
-MOST_COPIES = 2**31
 
 
 def in_samples(weight: FloatArray) -> FloatArray:
     """Weights as numbers of samples, so that a factor on all of them changes nothing.
 
-    Whole multiples of the smallest, and whole numbers, count samples; others are relative to the
-    median.
-
-    Examples
-    --------
-    >>> in_samples(np.array([0.5, 1.5])), in_samples(np.array([4.0, 6.0]))
-    (array([1., 3.]), array([2., 3.]))
-    >>> in_samples(np.array([0.5, 1.0, 1.7]))
-    array([0.5, 1. , 1.7])
+    Whole multiples of the smallest (0.5, 1.5 are 1, 3), and whole numbers (4, 6 are 2, 3), count
+    samples; others are relative to the median.
     """
     unit, whole = weight.min(), weight.round()
     is_far = weight.max() / MOST_COPIES > unit
@@ -372,16 +361,16 @@ class Constraints:
                 "require or of exclude."
             )
         allowed = np.flatnonzero(~excluded)
-        if allowed.size == 0:
-            raise ValueError(
-                "exclude names every feature, expected at least one to learn from. Exclude fewer."
-            )
+        require(
+            allowed.size,
+            "exclude names every feature, expected at least one to learn from. Exclude fewer.",
+        )
         n_required = int(required.sum())
-        if max_kernels is not None and max_kernels < n_required:
-            raise ValueError(
-                f"max_kernels={max_kernels}, but require takes {n_required} kernels, expected at "
-                "least as many. Raise max_kernels, or require fewer."
-            )
+        require(
+            max_kernels is None or max_kernels >= n_required,
+            f"max_kernels={max_kernels}, but require takes {n_required} kernels, expected at least "
+            "as many. Raise max_kernels, or require fewer.",
+        )
         return KernelLimits(allowed, required[allowed])
 
 
