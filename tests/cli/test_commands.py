@@ -154,18 +154,15 @@ def test_predict_writes_all_rows(shell, folder, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", "p.json"]
 
 
-def test_predict_shows_the_first_rows(shell, folder):
+def test_predict_and_explain_show_the_first_rows(shell, folder):
     lines = shell("predict", folder / "a.imkpl", folder / "wine.csv").stdout.splitlines()
     assert lines[0].split() == ["row", "class", "probability", "novelty"]
     assert lines[2].split()[:2] == ["w0", "Barolo"]
     assert "... and 40 more; --out classes.csv writes all" in lines
-
-
-def test_explain_says_reasons_for_the_first_rows(shell, folder):
-    result = shell("explain", folder / "a.imkpl", folder / "wine.csv")
-    assert "Sample w0 is Barolo" in result.stdout
-    assert [f"Sample w{i} is" in result.stdout for i in range(6)] == [True] * 5 + [False]
-    assert "... and 55 more rows (--row NAME, --out FILE)" in result.stdout
+    shown = shell("explain", folder / "a.imkpl", folder / "wine.csv").stdout
+    assert "Sample w0 is Barolo" in shown
+    assert [f"Sample w{i} is" in shown for i in range(6)] == [True] * 5 + [False]
+    assert "... and 55 more rows (--row NAME, --out FILE)" in shown
 
 
 def test_explain_writes_tables_that_add_up(shell, folder, tmp_path):

@@ -12,21 +12,9 @@ from sklearn.datasets import load_wine
 from imkpl import IMKPL
 from imkpl._progress import announce, listening
 from imkpl.cli import command
-from imkpl.report import write_report
 
 FAKE = "imkpl: fake error"
-CONTROLS = [
-    "\n",
-    "\r\n",
-    "\x1b[2J",
-    "\x07",
-    "\x7f",
-    "\x85",
-    "\x9b31m",
-    "\u2028",
-    "\u2029",
-    "\u202e",
-]
+CONTROLS = "\n", "\r\n", "\x1b[2J", "\x07", "\x7f", "\x85", "\x9b31m", "\u2028", "\u2029", "\u202e"
 FIT = ("--target", "kind", "--prototypes", 10, "--sparsity", 3)
 
 
@@ -123,16 +111,3 @@ def test_the_choice_of_the_number_of_prototypes_is_announced():
     assert done[:4] == (0, 0, 1, 2)
     assert list(done) == sorted(done)
     assert done[-1] == total[-1]
-
-
-def test_python_writes_nothing_that_was_not_named(tmp_path, tmp_path_factory, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    X, y = load_wine(return_X_y=True, as_frame=True)
-    model = IMKPL(n_prototypes=3).fit(X[::3], y[::3])
-    model.predict(X)
-    model.predict_proba(X)
-    str(model.explain(X[:2]))
-    page = tmp_path_factory.mktemp("named") / "page.html"
-    write_report(model, X[::7], y[::7], page)
-    assert list(tmp_path.iterdir()) == []
-    assert list(page.parent.iterdir()) == [page]

@@ -104,7 +104,7 @@ main(sys.argv[2:])
 
 
 @has_signals
-@pytest.mark.parametrize("package", ["typer", "numpy", "sklearn", "numba"])
+@pytest.mark.parametrize("package", ["typer", "sklearn"])
 def test_ctrl_c_during_an_import_ends_with_130_and_a_sentence(package, folder):
     words = ("fit", folder / "wine.csv", "--target", "cultivar", "--json")
     check_interrupted(SLOW_IMPORT, package, *words)

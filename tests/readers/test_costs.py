@@ -11,7 +11,7 @@ import pytest
 
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers import read_training_file as read
-from imkpl.readers.check import describe_columns, find_left_out, find_problems
+from imkpl.readers.check import describe_columns, find_problems
 from imkpl.readers.formats import parse_file
 from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
 
@@ -47,10 +47,6 @@ COSTS = {
     "repeated names": (50, lambda path, n: write_csv(path, ["a"] * n)),
     "names to compare": (200, compare_columns),
     "classes": (625, find_in_classes),
-    "reasons": (
-        500,
-        lambda path, n: lambda: [*find_left_out({f"a{i}": f"r{i}" for i in range(n)})],
-    ),
 }
 
 

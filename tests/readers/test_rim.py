@@ -141,11 +141,6 @@ def test_groups_subgroups_and_categories_keep_their_characters(tmp_path):
     assert read_new_file(path, expected, ReadOptions()).samples["code"].tolist()[::2] == ["1", "2"]
 
 
-def test_a_column_of_any_name_keeps_its_characters(tmp_path):
-    data = read(tmp_path, self=["01", "02"] * 6, options={"categories": ("self",)})
-    assert data.samples["self"].tolist() == ["01", "02"] * 6
-
-
 def test_decimal_commas_in_names_stay(tmp_path):
     rows = [f"{i},25;{('1,5', '2,5', 'x')[i % 3]}" for i in range(N)]
     (tmp_path / "a.csv").write_text("\n".join(["size;kind", *rows]))

@@ -193,16 +193,13 @@ def test_infinite_numbers_are_refused(tmp_path):
     ("content", "target"),
     [
         ("a,{long}\n1,2\n2,3\n", "kind"),
-        ("a,{long}\n1,x\n2,x\n", None),
         ("a,kind\n1,{long}\n2,{long}\n", "kind"),
-        ("a,a,kind\n{long},{long},u\n{long},{long},v\n", "kind"),
-        ("a,kind\n1,u\n2,v\n", "{long}"),
+        ("a,kind\n1,u\n2,v\n", "n" * 10_000),
     ],
 )
 def test_long_names_and_cells_are_cut_in_messages(tmp_path, content, target):
     path = tmp_path / "a.csv"
     path.write_text(content.replace("{long}", "n" * 10_000))
-    target = "n" * 10_000 if target is None or "{" in target else target
     with pytest.raises(InputError, match=r"n\.\.\.'") as caught:
         read(path, target=target)
     assert len(str(caught.value)) < 600

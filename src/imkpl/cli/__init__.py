@@ -92,6 +92,11 @@ def _stopping() -> Iterator[None]:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     """Exit at once: an exception would be swallowed or replaced by imports and compiled code."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "imkpl._writing":
+            # What writes files takes away those that are not complete.
+            raise KeyboardInterrupt
+        frame = frame.f_back
     # Not sys.stderr, which may be in the middle of a write.
     with contextlib.suppress(OSError):
         start = RESET_LINE if os.isatty(2) else ""
