@@ -64,9 +64,9 @@ class SeriesSet:
         is_right = values.ndim == 2 and is_partition
         if not is_right or starts[0] != 0 or starts[-1] != values.shape[1]:
             raise ValueError(
-                f"A SeriesSet got values of shape {values.shape} and {starts.size} starts, expected "
-                "(n_channels, n_steps), and where series start, in ascending order from 0 to n_steps,"
-                " one number more than series. Use SeriesSet.from_list for a list of series."
+                f"A SeriesSet got values of shape {values.shape} and {starts.size} starts, "
+                "expected (n_channels, n_steps), and numbers in ascending order from 0 to n_steps, "
+                "one more than series. Use SeriesSet.from_list for a list of series."
             )
         names = self.channel_names
         if names is not None:
@@ -250,18 +250,7 @@ def _read_array(array: FloatArray) -> SeriesSet:
             f"X has shape {array.shape}, expected {FORMS}. Use X[:, None, :] for series of one "
             "channel, X[None] for a single series."
         )
-    is_seen = ~np.isnan(array)
-    # The second axis must be time if some series end there, and all have values throughout.
-    ends = _count_steps(np.any(is_seen, axis=2))
-    has_all_channels = np.all(np.any(is_seen, axis=1))
-    if np.any(ends < array.shape[1]) and np.all(ends > 0) and has_all_channels:
-        first = int(np.argmax(ends < array.shape[1]))
-        raise ValueError(
-            f"Series {first} is NaN in channels {int(ends[first])} to {array.shape[1] - 1} at "
-            "all time steps, expected (n_series, n_channels, n_steps) with NaN at the end of "
-            "time. Time seems to be the second axis: pass X.transpose(0, 2, 1)."
-        )
-    lengths = _count_steps(np.any(is_seen, axis=1))
+    lengths = _count_steps(np.any(~np.isnan(array), axis=1))
     is_inside = np.arange(array.shape[2]) < lengths[:, None]
     return SeriesSet(np.moveaxis(array, 1, 0)[:, is_inside], _add_up(lengths))
 
@@ -366,22 +355,19 @@ def _check_values(series: SeriesSet) -> None:
     if not np.all(n_seen):
         channel, index = np.argwhere(n_seen == 0)[0].tolist()
         raise ValueError(
-            f"Channel {names[channel]} of series {index} is NaN throughout, expected at "
-            "least one value. Fill it, or leave out the channel or the series."
+            f"Channel {names[channel]} of series {index} is NaN throughout, expected at least one "
+            "value. Fill it, or leave out the channel or the series. If time is the second axis of "
+            "X, pass X.transpose(0, 2, 1)."
         )
-    if np.any(np.isinf(series.values)):
-        channel, step = np.argwhere(np.isinf(series.values))[0].tolist()
+    is_huge = np.abs(series.values) > np.float64(LARGEST)
+    if np.any(is_huge):
+        channel, step = np.argwhere(is_huge)[0].tolist()
         index = int(np.searchsorted(series.starts, step, side="right")) - 1
         raise ValueError(
-            f"Channel {names[channel]} of series {index} has an infinite value at step "
-            f"{step - int(series.starts[index])}, expected finite numbers, or NaN for a missing "
-            "value. Replace it."
-        )
-    largest = float(np.nanmax(np.abs(series.values)))
-    if largest > LARGEST:
-        raise ValueError(
-            f"The series hold numbers of up to {largest:.3g}, expected numbers up to "
-            f"{LARGEST:.0e}, whose squares do not overflow. Rescale the series."
+            f"Channel {names[channel]} of series {index} has the value "
+            f"{series.values[channel, step]:.3g} at step {step - int(series.starts[index])}, "
+            f"expected numbers up to {LARGEST:.0e}, whose squares do not overflow, or NaN for a "
+            "missing value. Replace it, or rescale the series."
         )
 
 
@@ -389,8 +375,7 @@ def resample(series: Any, length: int) -> SeriesSet:
     """Resample all series to one length by linear interpolation.
 
     Missing values are filled: a channel is interpolated between its observed steps, and its first
-    and last observed values are held towards the ends. A channel without any observed value in a
-    series stays missing there.
+    and last observed values are held towards the ends.
 
     Parameters
     ----------
@@ -530,11 +515,7 @@ def _autocorrelation(block: FloatArray) -> FloatArray:
 
 
 def _patterns(block: FloatArray) -> FloatArray:
-    """How often patterns of three high values among nine occur, as in MINIROCKET.
-
-    The nine steps span the series, half of it and so on; a pattern occurs where the three exceed
-    the mean of the nine by more than a threshold, on average.
-    """
+    """How often three of nine steps exceed the mean of the nine, as in MINIROCKET."""
     n_steps = block.shape[2]
     found = []
     for share in PATTERN_SPANS:
@@ -587,11 +568,7 @@ def prepare_channels(series: SeriesSet, channels: Sequence[int], length: int | N
 
 
 def view_series(part: SeriesSet, view: str, units: ArrayLike = 1.0) -> SeriesSet:
-    """What a kernel compares of series without missing values.
-
-    Summaries are in the units given, one for all channels or one for each, and come channel by
-    channel.
-    """
+    """What a kernel compares of series without missing values; summaries are in these units."""
     if view in ALIGNED:
         return part if view == "values" else difference(part)
     numbers, order = [], []
@@ -640,12 +617,7 @@ def align(model: Any, x: Any, y: Any) -> dict[str, ExpectedAlignment]:
             f"align() explains alignment kernels, but the model {found}. Fit it with "
             "kernels='global_alignment'."
         )
-    pair = read_series([x, y])
-    if pair.n_channels != model.n_channels_in_:
-        raise ValueError(
-            f"x and y have {pair.n_channels} channels, but the model was fitted to "
-            f"{model.n_channels_in_}. Pass series of shape (n_channels, length)."
-        )
+    pair, _ = kernels.read([x, y], model._form)
     cut = kernels.cross(pair).samples
     live = np.flatnonzero(model.kernel_weights_)
     return {

@@ -297,14 +297,10 @@ def _collect(read: list[tuple[FloatArray, Column]], n_rows: int) -> Table:
             "how it was selected."
         )
     for values, column in read:
-        if np.isinf(values).any():
-            raise ValueError(
-                f"Column {quote(column.name)} has an infinite number in row "
-                f"{int(np.argmax(np.isinf(values)))}, expected finite numbers, or NaN for a "
-                "missing cell. Replace it."
-            )
-        if (np.abs(values) > LARGEST).any():
-            raise _refuse_huge(column.name, f"{np.nanmax(np.abs(values)):.3g}")
+        is_huge = np.abs(values) > LARGEST
+        if is_huge.any():
+            row = int(np.argmax(is_huge))
+            raise _refuse_huge(column.name, f"{values[row]:.3g} in row {row}")
     return Table(np.column_stack([values for values, _ in read]), tuple(c for _, c in read))
 
 
@@ -376,7 +372,8 @@ def _as_python(cell: Any, name: str) -> Any:
 def _refuse_huge(name: str, size: str) -> ValueError:
     return ValueError(
         f"Column {quote(name)} holds a number of {size}, expected numbers up to {LARGEST:.0e}, "
-        "whose squares do not overflow. Rescale the column, or convert it to text."
+        "whose squares do not overflow, or NaN for a missing cell. Replace it, rescale the column, "
+        "or convert it to text."
     )
 
 

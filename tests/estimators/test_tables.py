@@ -246,7 +246,7 @@ def test_other_columns_are_refused_in_predict(change, sentence, model, new):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda f: f.assign(noise=np.inf), "Column 'noise' has an infinite number in row 0"),
+        (lambda f: f.assign(noise=np.inf), "Column 'noise' holds a number of inf in row 0"),
         (lambda f: f[:1], "X has 1 row, expected at least 2 to learn from"),
         (lambda f: f[["color"]].assign(color=None), "^All kernels are constant|distinct samples"),
     ],

@@ -81,7 +81,6 @@ def test_names_are_those_of_the_columns(kernels):
     names = [f"word {i}" for i in range(9)]
     assert kernels.select([2, 0]).kernel_names(names) == ["word 2", "word 0"]
     assert kernels.select([2]).kernel_names() == ["x2"]
-    assert repr(X) == "Documents(14 documents, 9 words)"
 
 
 def test_mixes_of_documents_are_documents(kernels):

@@ -89,11 +89,6 @@ class ChannelKernel:
         scaled = (part.values - center[:, np.newaxis]) * factors[:, np.newaxis]
         return SeriesSet(scaled.astype(np.float64, copy=False), part.starts)
 
-    @property
-    def is_aligned(self) -> bool:
-        """Whether series are aligned, not summed up."""
-        return self.view in ALIGNED
-
     def find_times(self, series: FloatArray, length: int | None) -> FloatArray:
         """Where the steps that are compared lie in a series, counted in its own steps."""
         values = series[list(self.channels)]
@@ -125,10 +120,8 @@ def learn_widths(
 ) -> list[ChannelKernel]:
     """A kernel at several scales, its width learned from prepared channels.
 
-    The squared width is ``mean squared difference * mean length``, the mean taken over all pairs of
-    series and of their time steps; those of several channels are summed. It is ``2 sigma**2`` for
-    ``sigma = sqrt(mean squared difference / 2) * sqrt(length)``: an alignment has about as many
-    local kernels as a series has steps, and multiplies them.
+    The squared width is ``mean squared difference * mean length``, over all pairs of series and of
+    their time steps: an alignment multiplies about as many local kernels as a series has steps.
     """
     part = view_series(part, kernel.view, kernel.units)
     centers = np.median(part.values.astype(np.float64), axis=1)
@@ -215,7 +208,7 @@ class SeriesKernels(SampleKernels):
         """A label of channels with what one kernel compares of them."""
         kernel = self.each[index]
         words = [] if kernel.view == "values" else [kernel.view]
-        if self.has_scales and kernel.is_aligned:
+        if self.has_scales and kernel.view in ALIGNED:
             words.append(f"width x{kernel.scale:g}")
         return f"{label} ({', '.join(words)})" if words else label
 
@@ -355,10 +348,7 @@ class GlobalAlignment(BaseKernelBank):
     ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)``, with ``k = e / (2 - e)`` and
     ``e = exp(-||x_i - y_j||**2 / (scale * bandwidth))``; the bandwidth is learned from the training
     part. It is divided by the roots of the self-similarities, so that every series has similarity 1
-    with itself. Series may have any lengths, and computations are safe for thousands of steps.
-
-    A channel that is constant in the training part gets the constant kernel 1: it cannot separate
-    anything, and a new value at prediction time is not penalised.
+    with itself. A channel that is constant in the training part gets the constant kernel 1.
 
     Parameters
     ----------
@@ -388,9 +378,7 @@ class GlobalAlignment(BaseKernelBank):
     Notes
     -----
     Missing values are NaN. When series are resampled gaps are interpolated; otherwise a time step
-    at which a channel (one of a group) is missing is left out of that kernel, which compares the
-    observed subsequences. Either way a kernel compares functions of the series and stays positive
-    semi-definite.
+    at which a channel (one of a group) is missing is left out of that kernel.
 
     Examples
     --------
@@ -594,9 +582,9 @@ def align_pairs(
     return _normalize(_align(left, right, rows, columns, reaches), norms, rows, columns)
 
 
-def are_points(series: SeriesSet) -> bool:
+def are_points(*sets: SeriesSet) -> bool:
     """Whether all series have one step, as summaries have: their alignment is a local kernel."""
-    return bool(series.lengths.max(initial=0) == 1)
+    return all(series.lengths.max(initial=0) == 1 for series in sets)
 
 
 def compare_points(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -607,7 +595,7 @@ def compare_points(left: FloatArray, right: FloatArray) -> FloatArray:
 
 def align_cross(left: SeriesSet, right: SeriesSet) -> FloatArray:
     """Normalised kernels between two sets."""
-    if are_points(left) and are_points(right):
+    if are_points(left, right):
         return compare_points(left.values, right.values)
     norms = find_self_similarities(left), find_self_similarities(right)
     rows, columns = np.divmod(np.arange(len(left) * len(right)), len(right))
@@ -661,7 +649,7 @@ def _align(
 
 def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: IntArray) -> IntArray:
     """How near to each other all steps of two series are, by the ranges of their values."""
-    if are_points(left) and are_points(right):
+    if are_points(left, right):
         # Of two single steps, the ranges would take longer than the kernel.
         return np.zeros(rows.size, dtype=np.int64)
     lows, highs = (
@@ -741,19 +729,12 @@ class ExpectedAlignment:
         The normalised kernel.
     visits : array of shape (n_steps_x, n_steps_y)
         How likely an alignment passes each pair of steps, when alignments are drawn by their part
-        in the kernel: the gradient of the log kernel by the logs of the local kernels. Between 0
-        and 1, and every row and column sums to 1 or more.
+        in the kernel: the gradient of the log kernel by the logs of the local kernels.
     x_times, y_times : array of shape (n_steps_x,) and (n_steps_y,)
-        Where the steps that were compared lie in the series, counted in their own steps. Missing
-        ones are left out; resampled ones, and differences, lie in between.
+        Where the steps that were compared lie in the series, counted in their own steps.
     x_agreement, y_agreement : array of shape (n_steps_x,) and (n_steps_y,)
         What the local kernels of an alignment would multiply to if all steps agreed as well as
         this one does with those it is aligned to; between 0 and 1.
-
-    Notes
-    -----
-    Of a view that sums a channel up, every step of one series stands beside all steps of the other,
-    and none agrees better than the others.
 
     Examples
     --------
@@ -784,7 +765,7 @@ def expected_alignment(kernels: SeriesKernels, index: int, x: Any, y: Any) -> Ex
     require_columns(np.array(kernel.channels), pair.n_channels, "channel")
     times = [kernel.find_times(series, single.length) for series in pair]
     similarity = float(single.evaluate(0)[0, 0])
-    if not kernel.is_aligned:
+    if kernel.view not in ALIGNED:
         # Every step of one stands beside all of the other, and none agrees better.
         sizes = [each.size for each in times]
         visits = np.full(sizes, 1 / min(sizes))

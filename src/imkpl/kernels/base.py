@@ -37,8 +37,6 @@ PAIR_ROWS = 256
 class BaseKernel(ABC):
     """A similarity k(x, y) = <phi(x), phi(y)> between two samples, lifted to matrices.
 
-    A kernel is a small immutable object. It holds parameters, never data.
-
     Examples
     --------
     A kernel of one's own needs `__call__`, here for one column:
@@ -76,17 +74,12 @@ class BaseKernel(ABC):
         return np.array([self(x, x)[0, 0] for x in singles], dtype=np.float64)
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernel:
-        """The kernel with all parameters known, those that depend on data learned from X.
-
-        An integer weight counts as that many copies of the sample.
-        """
+        """The kernel with all parameters known; an integer weight counts as so many copies."""
         return self
 
 
 class BaseKernelBank(ABC):
-    """Parameters of many base kernels K_l; `on` binds them to samples.
-
-    A bank is a small frozen object. It holds parameters, never data.
+    """Parameters of many base kernels K_l, never data; `on` binds them to samples.
 
     Examples
     --------
@@ -102,10 +95,7 @@ class BaseKernelBank(ABC):
 
     @abstractmethod
     def on(self, X: Any, sample_weight: ArrayLike | None = None) -> Kernels:
-        """Learn what depends on the training part X, and bind the kernels to its samples.
-
-        An integer weight counts as that many copies of the sample.
-        """
+        """Learn from the training part X, and bind the kernels to its samples."""
 
     def on_rows(self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None) -> Kernels:
         """`on` some of the samples; those that come in blocks stay where they are."""
@@ -125,9 +115,8 @@ class Kernels(ABC):
     """Base kernels K_l between given samples, used as one linear operator and its adjoint.
 
     ``combine(a) = sum_l a_l K_l`` and ``contract(M)_l = <K_l, M>`` satisfy
-    ``<combine(a), M> = a . contract(M)``. Nothing of size n_kernels x n_rows x n_columns is ever
-    built. The matrices are square and symmetric, of samples with themselves, unless `between` or
-    `cross` made them. Kernels are frozen: every method returns new objects.
+    ``<combine(a), M> = a . contract(M)``. The matrices are square and symmetric, of samples with
+    themselves, unless `between` or `cross` made them. Every method returns new objects.
 
     New kernels need `per_kernel`, `shape`, `kernel_names`, `take`, `between`, `cross`, `read`, and
     `evaluate` or `combine`, each of which follows from the other. The rest follows from `evaluate`,
@@ -245,10 +234,7 @@ class Kernels(ABC):
         return self.contract((whole.T @ (whole * factors[:, np.newaxis])).toarray())
 
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l, of square kernels.
-
-        A pair may be listed more than once.
-        """
+        """``sum_p values_p K_l(x_rows[p], x_columns[p])`` for every l, of square kernels."""
         rows, columns = check_pairs(rows, columns, self.shape[0], values)
         factors = np.asarray(values, dtype=np.float64)
         products = np.zeros(self.n_kernels)
@@ -260,10 +246,7 @@ class Kernels(ABC):
         return products
 
     def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs p only, of square kernels.
-
-        An array of shape (n_pairs, n_kernels). The arithmetic is in float64 for any dtype.
-        """
+        """``K_l(x_rows[p], x_columns[p])`` of the listed pairs, of shape (n_pairs, n_kernels)."""
         # Cut out of the matrices of the samples that occur in some pairs.
         rows, columns = check_pairs(rows, columns, self.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
@@ -325,11 +308,7 @@ class Kernels(ABC):
         return replace(self.cross(samples), others=None)  # type: ignore[type-var]
 
     def with_mixes(self, mixes: Any) -> Kernels:
-        """The samples and mixes of them, for kernels that are linear in the samples.
-
-        ``with_mixes(M).pairs(i, n + m)`` is ``sum_j M_mj pairs(i, j)``; rows of the mixes sum to
-        one.
-        """
+        """The samples and mixes of them, for kernels that are linear in the samples."""
         raise ValueError(
             f"{type(self).__name__} are not linear in the samples. Use contract_rows()."
         )
@@ -384,11 +363,7 @@ class Kernels(ABC):
     @classmethod
     @abstractmethod
     def read(cls, X: Any, form: Form) -> tuple[Any, Form]:
-        """Samples as these kernels compare them, and what is known about their form.
-
-        A form that is not known yet is that of a training part, which is learned; one that is
-        known is checked.
-        """
+        """Samples as these kernels compare them, and their form, which is learned or checked."""
 
     @classmethod
     def find_equal(cls, samples: Any, rows: IntArray, labels: IntArray) -> Groups:
@@ -430,17 +405,11 @@ class Kernels(ABC):
         return None if numbers is None else find_ranges(numbers)
 
     def keys(self, samples: Any = None) -> list[bytes] | None:
-        """One key per sample, equal for equal ones, of these samples or of others as `read`.
-
-        None where equality means nothing.
-        """
+        """One key per sample, equal for equal ones; None where equality means nothing."""
         return None
 
     def check(self, form: Form) -> None:
-        """Raise a ValueError unless the fields belong together, and to samples of this form.
-
-        For kernels from a file, in which fields have the right types but may have any sizes.
-        """
+        """Raise a ValueError unless the fields, which may be from a file, fit each other."""
         require(self.is_square, "there are kernels between different samples")
         for name in self.per_kernel:
             entries = getattr(self, name)
@@ -652,10 +621,7 @@ def block_rows(n_bytes_per_row: float, budget: float) -> int:
 def iterate_blocks(
     n_rows: int, n_bytes_per_row: float, budget: float | None = None
 ) -> Iterator[slice]:
-    """Slices that cover `n_rows` rows in order, each within a memory budget in MiB.
-
-    By default the budget is scikit-learn's `working_memory`, `LARGEST_COPY` at most.
-    """
+    """Slices of rows, each within a memory budget in MiB: by default scikit-learn's."""
     if budget is None:
         from sklearn import get_config
 
@@ -713,29 +679,28 @@ def check_rows(
     rows: Any, row_weights: ArrayLike, n_samples: int, mixes: Any = None
 ) -> tuple[sp.csr_array, FloatArray, sp.csr_array | None]:
     """Sparse rows over the samples with their weights, or an error that says what was wrong."""
-    checked: dict[str, Any] = {"mixes": None}
-    n_columns = n_samples
-    for name, array in (("mixes", mixes), ("rows", rows)):
-        if array is None:
-            continue
+
+    def as_rows(array: Any, name: str, n_columns: int) -> sp.csr_array:
         shape = np.shape(array)
         if len(shape) != 2 or shape[1] != n_columns:
             raise ValueError(
                 f"{name} have shape {shape}, expected {n_columns} columns: one per sample of X, "
                 "and in rows one more per mix. Pass a sparse array that belongs to these samples."
             )
-        checked[name] = sp.csr_array(array, dtype=np.float64)
+        checked = sp.csr_array(array, dtype=np.float64)
         # Compiled loops do not check bounds.
-        checked[name].check_format(full_check=True)
-        n_columns += shape[0]
+        checked.check_format(full_check=True)
+        return checked
+
+    mixes = None if mixes is None else as_rows(mixes, "mixes", n_samples)
+    rows = as_rows(rows, "rows", n_samples + (0 if mixes is None else mixes.shape[0]))
     factors = np.ascontiguousarray(row_weights, dtype=np.float64)
-    n_rows = checked["rows"].shape[0]
-    if factors.ndim not in (1, 2) or len(factors) != n_rows:
+    if factors.ndim not in (1, 2) or len(factors) != rows.shape[0]:
         raise ValueError(
-            f"row_weights have shape {factors.shape}, expected ({n_rows},): one number per row. "
-            "Pass ones to count all rows alike."
+            f"row_weights have shape {factors.shape}, expected ({rows.shape[0]},): one number per "
+            "row. Pass ones to count all rows alike."
         )
-    return checked["rows"], factors, checked["mixes"]
+    return rows, factors, mixes
 
 
 def join_mixes(rows: sp.csr_array, mixes: sp.csr_array | None) -> sp.csr_array:

@@ -111,12 +111,9 @@ class ArrayColumns(ColumnSource):
 
     Examples
     --------
-    >>> source = ArrayColumns(np.arange(6.0).reshape(2, 3))
-    >>> source[:, [2, 0]]
+    >>> ArrayColumns(np.arange(6.0).reshape(2, 3))[:, [2, 0]]
     array([[2., 0.],
            [5., 3.]])
-    >>> source[np.array([1])].shape
-    (1, 3)
     """
 
     def __init__(self, array: Any) -> None:
@@ -193,20 +190,17 @@ class ParquetColumns(ColumnSource):
 
     Notes
     -----
-    `fit` and `predict` of :class:`imkpl.IMKPL` read a file of more rows than columns, and of more
-    than 10 000 rows, a block of rows at a time, otherwise a block of columns at a time. Neither
-    holds the whole file in memory.
+    A file of more rows than columns, and of more than 10 000 rows, is read a block of rows at a
+    time, otherwise a block of columns at a time.
 
     Examples
     --------
     >>> import tempfile
     >>> import pandas as pd
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = f"{folder}/samples.parquet"
-    ...     pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "name": ["x", "y"]}).to_parquet(path)
-    ...     ParquetColumns(path, columns=["a", "b"])[:, [1]]
-    array([[3.],
-           [4.]])
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     pd.DataFrame({"a": [1.0, 2.0], "name": ["x", "y"]}).to_parquet(file.name)
+    ...     ParquetColumns(file.name, columns=["a"]).shape
+    (2, 1)
     """
 
     def __init__(self, path: Any, columns: Any = None) -> None:

@@ -218,16 +218,14 @@ class PerColumn(BaseKernelBank):
 
     * A missing number is taken for the weighted median of its column in the training part. The
       bandwidth of the column is learned from the numbers that are there.
-    * A missing category is a category of its own.
+    * A missing category is a category of its own; in a column without missing cells in training it
+      is like one that was not seen.
     * Every column with missing cells in the training part gets one more kernel, "`name` is
-      missing": 1 for two cells that are both missing or both there, 0 otherwise. So that a cell is
-      missing can be a reason.
-    * In a column without missing cells in training, a new missing number is the median, and a new
-      missing category is like one that was not seen.
+      missing": 1 for two cells that are both missing or both there, 0 otherwise.
 
     A category that was not seen in training is like no training sample: its similarity is 0. A
     column that is constant in the training part, also one without any cell, gets the constant
-    kernel 1: it cannot separate anything, and a new value at prediction time is not penalised.
+    kernel 1.
 
     Examples
     --------
@@ -336,7 +334,7 @@ def _require_categories(
 # Counts of words
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Documents:
     """Counts of words, indexed like arrays; documents keep the lengths that they had at first."""
 
@@ -370,9 +368,6 @@ class Documents:
         if columns is not ...:
             counts = sp.csr_array(counts[:, columns])
         return Documents(counts, self.lengths[rows])
-
-    def __repr__(self) -> str:
-        return f"Documents({self.shape[0]} documents, {self.shape[1]} words)"
 
     def values(self, columns: IntArray, rates: FloatArray) -> sp.csr_array:
         """Damped counts of some words in documents of unit length, times a factor per word."""
@@ -525,12 +520,7 @@ class PerWord(BaseKernelBank):
 
     The bank reads sparse matrices, which are never made dense, and arrays: counts of words, or
     tf-idf weights, and whatever else is mostly 0 where 0 means that something is not there.
-
-    Notes
-    -----
-    ``K_l(x, x)`` is 1 on average over the training part, not for every document. 0.001 is added
-    to all values before they are scaled to that, so that a document without any of the words that a
-    model keeps has a norm as well.
+    ``K_l(x, x)`` is 1 on average over the training part, not for every document.
 
     Examples
     --------
@@ -540,8 +530,6 @@ class PerWord(BaseKernelBank):
     array([[0., 0., 0.],
            [0., 0., 0.],
            [0., 0., 3.]])
-    >>> round(float(np.diagonal(kernels.evaluate(0)).mean()), 6)
-    1.0
     """
 
     kind = WordKernels
