@@ -27,6 +27,10 @@ def frame():
     return X[::2], np.array(["Barolo", "Grignolino", "Barbera"])[y[::2]]
 
 
+def frequencies_of(found):
+    return {one["kernel"]: one["frequency"] for one in found.kernels["frequencies"]}
+
+
 @pytest.fixture(scope="module")
 def found(frame):
     return stability(IMKPL(**SIX, max_kernels=4), *frame, n_repeats=4)
@@ -43,15 +47,15 @@ def test_kernels_are_counted_over_refits(frame, found):
         weights.append(model.fit(X.iloc[rows], y[rows]).kernel_weights_)
     weights = np.array(weights)
     frequencies = dict(zip(X.columns, (weights > 0).mean(axis=0), strict=True))
-    assert found.kernel_frequencies == {k: v for k, v in frequencies.items() if v > 0}
-    assert (
-        list(found.kernel_frequencies.values())
-        == sorted(frequencies.values())[::-1][: len(found.kernel_frequencies)]
-    )
+    chosen = frequencies_of(found)
+    assert chosen == {k: v for k, v in frequencies.items() if v > 0}
+    assert list(chosen.values()) == sorted(chosen.values())[::-1]
     means = dict(zip(X.columns, weights.mean(axis=0), strict=True))
-    assert found.kernel_weights == pytest.approx({k: means[k] for k in found.kernel_weights})
-    assert (found.kernel_index, found.kernel_interval) == selection_stability(weights)
-    assert found.n_kernels == 13
+    for one in found.kernels["frequencies"]:
+        assert one["weight"] == pytest.approx(means[one["kernel"]])
+    index = found.kernels["index"], found.kernels["interval"]
+    assert index == selection_stability(weights)
+    assert found.kernels["n"] == 13
 
 
 def test_a_planted_feature_is_always_chosen_and_noise_is_not():
@@ -60,12 +64,12 @@ def test_a_planted_feature_is_always_chosen_and_noise_is_not():
     X = rng.normal(size=(80, 30))
     X[:, 3] += 4 * y
     found = stability(IMKPL(**SIX, max_kernels=3), X, y, n_repeats=5)
-    assert next(iter(found.kernel_frequencies)) == "x3"
-    assert found.kernel_frequencies["x3"] == 1
+    first = found.kernels["frequencies"][0]
+    assert (first["kernel"], first["frequency"]) == ("x3", 1)
     noise = rng.permutation(y)
     with pytest.warns(UserWarning, match="No kernel tells the classes apart"):
         shuffled = stability(IMKPL(**SIX, max_kernels=3), X, noise, n_repeats=5)
-    assert shuffled.kernel_index < found.kernel_index
+    assert shuffled.kernels["index"] < found.kernels["index"]
 
 
 def test_prototypes_of_crowded_places_are_found_again():
@@ -73,8 +77,8 @@ def test_prototypes_of_crowded_places_are_found_again():
     y = np.arange(200) % 2
     X = rng.standard_t(2, size=(200, 2)) + 3 * y[:, np.newaxis]
     found = stability(IMKPL(n_prototypes=2, contrast=False), X, y, n_repeats=5)
-    assert found.prototype_controls == pytest.approx(0.1)
-    assert found.prototype_index > 0.5
+    assert [one["control"] for one in found.prototypes["regions"]] == pytest.approx([0.1, 0.1])
+    assert found.prototypes["index"] > 0.5
 
 
 def test_a_region_is_the_nearest_tenth_of_the_class():
@@ -103,13 +107,13 @@ def test_the_estimator_stays_as_it_is_and_the_reference_is_its_fit(frame, found)
     assert pickle.dumps(fitted) == before
     assert again.to_dict() == found.to_dict()
     model = IMKPL(**SIX, max_kernels=4).fit(*frame)
-    assert_array_equal(found.reference.support_, model.support_)
-    assert_array_equal(found.reference.kernel_weights_, model.kernel_weights_)
+    assert_array_equal(found.model.support_, model.support_)
+    assert_array_equal(found.model.kernel_weights_, model.kernel_weights_)
 
 
 def test_the_seed_draws_the_parts(frame, found):
     other = stability(IMKPL(**SIX, max_kernels=4), *frame, n_repeats=4, random_state=1)
-    assert other.kernel_weights != found.kernel_weights
+    assert other.kernels != found.kernels
 
 
 def test_a_pipeline_is_measured_as_a_whole(frame, found):
@@ -119,8 +123,8 @@ def test_a_pipeline_is_measured_as_a_whole(frame, found):
     )
     again = stability(make_pipeline(*steps), *frame, n_repeats=4)
     # Gaussian kernels do not depend on the scale.
-    assert again.kernel_frequencies == found.kernel_frequencies
-    regions = again.to_dict()["prototypes"]["regions"]
+    assert frequencies_of(again) == frequencies_of(found)
+    regions = again.prototypes["regions"]
     assert all(one["sample"].startswith("bottle") for one in regions)
     assert str(again).startswith("Stability of IMKPL over 4 refits to 80% of 89 samples:")
 
@@ -128,8 +132,8 @@ def test_a_pipeline_is_measured_as_a_whole(frame, found):
 def test_stacks_of_kernels_are_cut_on_both_sides(stacks):
     K, y = stacks
     found = stability(IMKPL("precomputed", **SIX, max_kernels=2), K, y, n_repeats=3)
-    assert found.n_kernels == 5
-    assert set(found.kernel_frequencies) <= {f"kernel {i}" for i in range(5)}
+    assert found.kernels["n"] == 5
+    assert set(frequencies_of(found)) <= {f"kernel {i}" for i in range(5)}
 
 
 def test_series_are_measured_in_every_form():
@@ -142,7 +146,7 @@ def test_series_are_measured_in_every_form():
     model = IMKPL("global_alignment", **SIX)
     found = stability(model, X, y, n_repeats=2)
     assert stability(model, long, y, n_repeats=2).to_dict() == found.to_dict()
-    assert set(found.kernel_frequencies) <= {"channel 0", "channel 1"}
+    assert set(frequencies_of(found)) <= {"channel 0", "channel 1"}
 
 
 def test_tables_are_aligned_by_the_names_of_kernels(frame):
@@ -150,30 +154,26 @@ def test_tables_are_aligned_by_the_names_of_kernels(frame):
     # Some parts have no missing cell, and so no kernel for it.
     X.iloc[0, 0] = np.nan
     found = stability(IMKPL("per_column", **SIX), X, frame[1], n_repeats=6)
-    assert found.n_kernels == 4
-    assert found.kernel_frequencies.get("alcohol is missing", 0) < 1
+    assert found.kernels["n"] == 4
+    assert frequencies_of(found).get("alcohol is missing", 0) < 1
 
 
 def test_where_all_kernels_are_always_chosen_there_is_no_index(frame):
     found = stability(ISKPL(**SIX), *frame, n_repeats=2)
-    assert np.isnan(found.kernel_index)
+    assert np.isnan(found.kernels["index"])
     assert found.to_dict()["kernels"]["index"] is None
     assert "Kernels: every refit chooses all 13." in str(found)
 
 
 def test_results_as_words_dicts_and_frames(found):
     words = str(found).splitlines()
-    assert words[1].startswith(f"Kernels: Nogueira's index {found.kernel_index:.2f} (95 %")
+    assert words[1].startswith(f"Kernels: Nogueira's index {found.kernels['index']:.2f} (95 %")
     assert words[2].startswith("  most often ")
-    assert words[-1].startswith(f"Prototypes: index {found.prototype_index:.2f}; ")
-    assert repr(found) == str(found)
+    assert words[-1].startswith(f"Prototypes: index {found.prototypes['index']:.2f}; ")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
-    kernels, prototypes = found.to_dict()["kernels"], found.to_dict()["prototypes"]
-    kernels, regions = pd.DataFrame(kernels["frequencies"]), pd.DataFrame(prototypes["regions"])
-    assert kernels["kernel"].tolist() == list(found.kernel_frequencies)
-    assert kernels["weight"].tolist() == list(found.kernel_weights.values())
-    assert regions["frequency"].tolist() == found.prototype_frequencies.tolist()
-    assert set(regions["class"]) == {"Barolo", "Grignolino", "Barbera"}
+    kernels, regions = found.to_dict()["kernels"], found.to_dict()["prototypes"]["regions"]
+    assert kernels["frequencies"] == found.kernels["frequencies"]
+    assert set(pd.DataFrame(regions)["class"]) == {"Barolo", "Grignolino", "Barbera"}
 
 
 @pytest.mark.filterwarnings("ignore:No kernel tells the classes apart")

@@ -73,7 +73,7 @@ def test_a_section_on_stability_is_shown_on_request(hostile):
     assert "alert(" not in "".join(reader.scripts[1:])
     assert not [one for one in reader.find("img") if "onerror" in one]
     text = "".join(reader.text)
-    assert all(name in text for name in measured.kernel_frequencies)
+    assert all(one["kernel"] in text for one in measured.kernels["frequencies"])
     assert "Nogueira's index" in text
     always = measured.to_dict()
     always["kernels"].update(index=None, interval=[None, None])

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from imkpl._checks import printable
-from imkpl._json import Described, to_json
+from imkpl._json import Described
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._compat import safe_split
@@ -91,34 +91,31 @@ def discrimination_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Stability:
+class Stability(Described):
     """What refits to parts of the data choose again.
 
     Returned by :func:`stability`. Print it for a summary, or convert it to dicts.
 
     Parameters
     ----------
-    reference : estimator
+    model : estimator
         The estimator fitted to all samples; prototypes are numbered as in it.
-    n_repeats, n_samples, n_kernels : int
-        The number of refits, of all samples, and of kernels to choose from.
-    kernel_frequencies : dict of float
-        By name, the share of refits that give a kernel a weight, most frequent first; kernels that
-        no refit chooses are left out.
-    kernel_weights : dict of float
-        The mean weight of the same kernels over all refits.
-    kernel_index : float
-        Nogueira's index of the kernels chosen: 1 for always the same, about 0 for random choices;
-        NaN if every refit chooses all kernels. See :func:`imkpl.measures.selection_stability`.
-    kernel_interval : tuple (float, float)
-        Its 95 % confidence interval.
-    prototype_frequencies, prototype_controls : array of shape (n_prototypes,)
-        The share of refits that have a prototype in the region of each prototype of `reference`,
-        and that of random samples of each class, as many as the refits have prototypes.
-    prototype_index : float
-        How much of the way from random samples to always the regions are found again, as Cohen's
-        kappa: ``(f - c) / (1 - c)`` for the means f of frequencies and c of controls. NaN if random
-        samples always find the regions, too.
+    n_repeats, n_samples : int
+        The number of refits, and of all samples.
+    kernels : dict
+        "index" is Nogueira's (:func:`imkpl.measures.selection_stability`): 1 for always the same
+        kernels, about 0 for random choices, NaN if every refit chooses all. "interval" is its 95 %
+        confidence interval, "n" the number of kernels to choose from. "frequencies" has a dict for
+        each "kernel" that was ever chosen, most frequent first: the "frequency" of refits that give
+        it a weight, and its mean "weight".
+    prototypes : dict
+        "regions" has a dict for each "prototype", its "class" and its main "sample": the
+        "frequency" of refits that have a prototype in its region, and that of random samples of
+        its class, as many as these have ("control"). "frequency" f and "control" c are their means.
+        "index" is how much of the way from random samples to always they are found again, as
+        Cohen's kappa, ``(f - c) / (1 - c)``; NaN if random samples always find them, too.
+    train_size : float
+        The part of each class that refits are given.
 
     Examples
     --------
@@ -126,92 +123,37 @@ class Stability:
     >>> from imkpl import IMKPL, stability
     >>> X, y = load_iris(return_X_y=True)
     >>> found = stability(IMKPL(n_prototypes=3), X, y, n_repeats=2)
-    >>> found.n_repeats, found.n_kernels, found.prototype_frequencies.shape
-    (2, 4, (3,))
+    >>> found.n_repeats, found.kernels["n"], len(found.prototypes["regions"])
+    (2, 4, 3)
     """
 
-    reference: Any
+    model: Any
     n_repeats: int
     n_samples: int
-    n_kernels: int
-    kernel_frequencies: dict[str, float]
-    kernel_weights: dict[str, float]
-    kernel_index: float
-    kernel_interval: tuple[float, float]
-    prototype_frequencies: FloatArray
-    prototype_controls: FloatArray
-    prototype_index: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to dicts, lists, numbers and strings.
-
-        Returns
-        -------
-        dict
-            "n_repeats", "train_size", "n_samples"; "kernels" with "index", "interval", the number
-            "n" of kernels to choose from and "frequencies"; "prototypes" with "index" and
-            "regions". Ready for JSON; what is not defined is None.
-        """
-        model = last_step(self.reference)
-        # The sample with the largest part stands for the prototype.
-        main = np.asarray(model.prototypes_.argmax(axis=1)).ravel()
-        samples = model.support_ids_[np.searchsorted(model.support_, main)]
-        owners = model.prototype_classes_
-        found, by_chance = self.prototype_frequencies, self.prototype_controls
-        frequencies = [
-            {"kernel": name, "frequency": share, "weight": self.kernel_weights[name]}
-            for name, share in self.kernel_frequencies.items()
-        ]
-        regions = [
-            {
-                "prototype": i,
-                "class": to_label(owners[i]),
-                "sample": to_label(samples[i]),
-                "frequency": found[i],
-                "control": by_chance[i],
-            }
-            for i in range(main.size)
-        ]
-        whole: dict[str, Any] = {
-            "n_repeats": self.n_repeats,
-            "train_size": TRAIN_SIZE,
-            "n_samples": self.n_samples,
-            "kernels": {
-                "index": self.kernel_index,
-                "interval": self.kernel_interval,
-                "n": self.n_kernels,
-                "frequencies": frequencies,
-            },
-            "prototypes": {
-                "index": self.prototype_index,
-                "frequency": found.mean(),
-                "control": by_chance.mean(),
-                "regions": regions,
-            },
-        }
-        return to_json(whole)  # type: ignore[no-any-return]
+    kernels: dict[str, Any]
+    prototypes: dict[str, Any]
+    train_size: float = TRAIN_SIZE
 
     def __repr__(self) -> str:
-        kernels = f"every refit chooses all {self.n_kernels}."
-        if not np.isnan(self.kernel_index):
-            low, high = self.kernel_interval
-            n_chosen = sum(self.kernel_frequencies.values())
-            kernels = (
-                f"Nogueira's index {self.kernel_index:.2f} (95 % interval {low:.2f} to {high:.2f}; "
-                f"1 always the same, 0 random), {n_chosen:.1f} of {self.n_kernels} chosen on "
-                "average."
+        kernels, prototypes = self.kernels, self.prototypes
+        choice = f"every refit chooses all {kernels['n']}."
+        if not np.isnan(kernels["index"]):
+            low, high = kernels["interval"]
+            n_chosen = sum(one["frequency"] for one in kernels["frequencies"])
+            choice = (
+                f"Nogueira's index {kernels['index']:.2f} (95 % interval {low:.2f} to {high:.2f}; "
+                f"1 always the same, 0 random), {n_chosen:.1f} of {kernels['n']} chosen on average."
             )
-        named = [f"{name} ({share:.0%})" for name, share in self.kernel_frequencies.items()]
-        found, by_chance = self.prototype_frequencies.mean(), self.prototype_controls.mean()
-        index = "" if np.isnan(self.prototype_index) else f"index {self.prototype_index:.2f}; "
+        named = [f"{one['kernel']} ({one['frequency']:.0%})" for one in kernels["frequencies"]]
+        index = "" if np.isnan(prototypes["index"]) else f"index {prototypes['index']:.2f}; "
         return "\n".join(
             [
-                f"Stability of {type(last_step(self.reference)).__name__} over {self.n_repeats} "
-                f"refits to {TRAIN_SIZE:.0%} of {self.n_samples} samples:",
-                f"Kernels: {kernels}",
+                f"Stability of {type(last_step(self.model)).__name__} over {self.n_repeats} "
+                f"refits to {self.train_size:.0%} of {self.n_samples} samples:",
+                f"Kernels: {choice}",
                 printable(f"  most often {list_some(named, MOST_NAMED)}"),
-                f"Prototypes: {index}{found:.0%} of their regions are found again, by as many "
-                f"random samples {by_chance:.0%}.",
+                f"Prototypes: {index}{prototypes['frequency']:.0%} of their regions are found "
+                f"again, by as many random samples {prototypes['control']:.0%}.",
             ]
         )
 
@@ -253,15 +195,15 @@ def stability(
     >>> from imkpl import IMKPL, stability
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> found = stability(IMKPL(n_prototypes=6, max_kernels=4), X, y, n_repeats=3)
-    >>> found.kernel_frequencies["proline"]
-    1.0
+    >>> [one["frequency"] for one in found.kernels["frequencies"] if one["kernel"] == "proline"]
+    [1.0]
     """
     if n_repeats < 2:
         raise ValueError(
             f"n_repeats={n_repeats}, expected at least 2 refits, which are compared with each "
             "other. Raise it."
         )
-    reference, samples = _fit_to_all(estimator, X, y, "stability")
+    whole, samples = _fit_to_all(estimator, X, y, "stability")
     rng, y = check_random_state(random_state), column_or_1d(y)
     classes, labels = np.unique(y, return_inverse=True)
     parts = [_draw_part(labels, rng) for _ in range(n_repeats)]
@@ -270,8 +212,8 @@ def stability(
             f"{TRAIN_SIZE:.0%} of each class are all of the {labels.size} samples, expected some "
             "that are left out. Add samples."
         )
-    similarities = _find_similarities(reference, X)
-    owners = np.searchsorted(classes, last_step(reference).prototype_classes_)
+    model, similarities = last_step(whole), _find_similarities(whole, X)
+    owners = np.searchsorted(classes, model.prototype_classes_)
     chosen: list[dict[str, float]] = []
     searches = []
     for done, part in enumerate(parts, start=1):
@@ -279,25 +221,42 @@ def stability(
         chosen.append(weights)
         searches.append(_search_regions(similarities[part], labels[part], owners, nearest))
         announce("stability", f"refit {done} of {n_repeats}", done, n_repeats)
-    found, by_chance = np.mean(searches, axis=0)
-    chance = float(by_chance.mean())
     names = list(dict.fromkeys(name for weights in chosen for name in weights))
     table = np.array([[weights.get(name, 0.0) for name in names] for weights in chosen])
     index, interval = selection_stability(table)
-    frequencies, means = (table > 0).mean(axis=0), table.mean(axis=0)
-    order = [int(i) for i in np.lexsort((-means, -frequencies)) if frequencies[i] > 0]
+    shares, means = (table > 0).mean(axis=0), table.mean(axis=0)
+    order = [i for i in np.lexsort((-means, -shares)) if shares[i] > 0]
+    frequencies = [
+        {"kernel": names[i], "frequency": float(shares[i]), "weight": float(means[i])}
+        for i in order
+    ]
+    # The sample with the largest part stands for the prototype.
+    main = np.asarray(model.prototypes_.argmax(axis=1)).ravel()
+    main = model.support_ids_[np.searchsorted(model.support_, main)]
+    found, by_chance = np.mean(searches, axis=0)
+    regions = [
+        {
+            "prototype": i,
+            "class": to_label(model.prototype_classes_[i]),
+            "sample": to_label(main[i]),
+            "frequency": float(found[i]),
+            "control": float(by_chance[i]),
+        }
+        for i in range(main.size)
+    ]
+    mean, chance = float(found.mean()), float(by_chance.mean())
+    kappa = np.nan if chance == 1 else (mean - chance) / (1 - chance)
     return Stability(
-        reference=reference,
+        model=whole,
         n_repeats=n_repeats,
         n_samples=int(labels.size),
-        n_kernels=len(names),
-        kernel_frequencies={names[i]: float(frequencies[i]) for i in order},
-        kernel_weights={names[i]: float(means[i]) for i in order},
-        kernel_index=index,
-        kernel_interval=interval,
-        prototype_frequencies=found,
-        prototype_controls=by_chance,
-        prototype_index=np.nan if chance == 1 else float((found.mean() - chance) / (1 - chance)),
+        kernels={
+            "index": index,
+            "interval": interval,
+            "n": len(names),
+            "frequencies": frequencies,
+        },
+        prototypes={"index": kappa, "frequency": mean, "control": chance, "regions": regions},
     )
 
 
