@@ -106,11 +106,6 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-VersionOption: TypeAlias = Annotated[
-    bool, option("--version", "Show the version.", callback=_show_version, is_eager=True)
-]
-
-
 def create_app(text: str) -> typer.Typer:
     """A command line without commands."""
     # Names in files may look like markup, so no markup is interpreted.
@@ -123,7 +118,11 @@ def create_app(text: str) -> typer.Typer:
     )
 
     @app.callback()
-    def set_up(version: VersionOption = False) -> None:
+    def set_up(
+        version: Annotated[
+            bool, option("--version", "Show the version.", callback=_show_version, is_eager=True)
+        ] = False,
+    ) -> None:
         """Options before the command."""
 
     return app

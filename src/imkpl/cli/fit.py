@@ -221,7 +221,7 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
         try:
             folds = models.measure_folds(build, whole, seed=seed, repeats=repeats, seconds=seconds)
         except ValueError as error:
-            # A fold may have no row that may be shown, or none of a class.
+            # A fold may have one row of a class, or none that may be shown.
             echo_note(f"The accuracy is not measured in folds: {error}")
     origin = {
         # Without the time, so that equal fits give equal files.

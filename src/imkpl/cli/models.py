@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -113,7 +112,9 @@ def measure_folds(
             for fold, (train, test) in enumerate(split_folds(data, seed + repeat)):
                 text, n_done = f"repetition {repeat + 1}, fold {fold + 1}", repeat * n_folds + fold
                 announce("folds", text, n_done, repeats * n_folds)
-                is_right[test] = _fit_fold(build, data.take(train), data.take(test))
+                left_out = data.take(test)
+                model = fit_rows(build(left_out), data.take(train))
+                is_right[test] = model.predict(left_out.samples) == left_out.y
     found = describe_accuracy(right.mean(axis=0), data)
     return {"folds": n_folds, "repeats": repeats, **found}
 
@@ -130,16 +131,6 @@ def split_folds(data: DataFile, seed: int) -> list[Any]:
         raise InputError(f"all rows of class {str(label)!r} are equal or of one group.")
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed % 2**32)
     return list(folds.split(labels, labels, units))
-
-
-def _fit_fold(build: Callable[[DataFile], Any], train: DataFile, test: DataFile) -> Any:
-    """Which test rows a model of the training rows is right on."""
-    # A class of which a single row is left cannot be learned, and counts as wrong.
-    sizes = Counter(train.y.tolist())
-    train = train.take(np.array([sizes[label] > 1 for label in train.y.tolist()]))
-    if len(set(train.y.tolist())) < 2:
-        return test.y == find_baseline(train.y)[0]
-    return fit_rows(build(test), train).predict(test.samples) == test.y
 
 
 def fit_rows(model: Any, train: DataFile) -> Any:
