@@ -14,8 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from imkpl import IMKPL
-from imkpl.plots import EmbeddingDisplay
-from imkpl.plots.displays import MARKERS, class_color, class_marker, name_in_plot, shorten
+from imkpl.plots.displays import MARKERS, class_style, name_in_plot, shorten
 
 WITHOUT_MATPLOTLIB = """
 import sys
@@ -99,27 +98,18 @@ def test_one_prototype_per_class_and_one_kernel_can_be_drawn(draw, two_blobs):
     draw(model, *two_blobs).figure_.canvas.draw()
 
 
-def test_labels_reach_the_legend_even_with_an_underscore(hostile):
-    display = EmbeddingDisplay.from_estimator(*hostile, max_samples=20)
-    named = [text.get_text() for text in display.axes_[1].get_legend().get_texts()]
-    assert named == [r"\$\frac\$", "<b>", " _private", "prototypes"]
-
-
 def test_88_classes_differ_the_first_eight_in_colour_and_in_marker():
-    assert len({class_color(i) for i in range(8)}) == len({class_marker(i) for i in range(8)}) == 8
-    assert len({(class_color(i), class_marker(i)) for i in range(88)}) == 88
+    styles = [tuple(class_style(i).values()) for i in range(88)]
+    assert len(set(styles)) == 88
+    assert [len(set(part)) for part in zip(*styles[:8], strict=True)] == [8, 8]
     assert "*" not in MARKERS
-
-
-def test_the_middle_of_long_names_is_cut_out():
-    assert shorten("mean corpuscular haemoglobin concentration", 20) == "mean corpusc…tration"
 
 
 @given(st.text(max_size=60), st.integers(8, 30))
 def test_short_names_keep_within_the_length_and_in_one_line(name, longest):
-    short = shorten(name, longest)
-    assert len(short) <= longest
-    assert len(short.splitlines()) <= 1
+    assert shorten("mean corpuscular haemoglobin concentration", 20) == "mean corpusc…tration"
+    assert len(shorten(name, longest)) <= longest
+    assert len(shorten(name, longest).splitlines()) <= 1
 
 
 @given(st.text(st.sampled_from("ab_$\\{}^ "), max_size=12))

@@ -54,8 +54,6 @@ def test_repeated_prototypes_are_flagged_once(wine):
     prototypes = describe(describe_prototypes, model, wine.X, wine.y)
     (twin,) = (w for w in prototypes[0]["warnings"] if w["kind"] == "duplicate")
     assert twin["other"] == last
-    assert twin["similarity"] == pytest.approx(0.97)
-    assert not twin["same_class"]
     name = prototypes[last]["samples"][0]["sample"]
     assert f"97% similar to prototype {name} of another class" in twin["text"]
     warnings = write_warnings({**wine.found, "prototypes": prototypes})

@@ -108,14 +108,9 @@ class Display(Drawing):
         return cls.compute(estimator, *data, **options).plot(ax=ax)
 
 
-def class_color(place: int) -> str:
-    """The colour of a class."""
-    return COLORS[place % len(COLORS)]
-
-
-def class_marker(place: int) -> str:
-    """The marker of a class."""
-    return MARKERS[place % len(MARKERS)]
+def class_style(place: int) -> dict[str, Any]:
+    """The colour and the marker of a class."""
+    return {"color": COLORS[place % len(COLORS)], "marker": MARKERS[place % len(MARKERS)]}
 
 
 def shorten(name: Any, longest: int = LONGEST_NAME) -> str:
@@ -392,7 +387,10 @@ class PrototypesDisplay(Display):
         size = (min(1.8 + 2.7 * shape[1], 15.0), min(1.0 + 1.15 * shape[0], 20.0))
         grid = self._take_panels(ax, size, *shape)
         for row, curves in enumerate(self.curves or []):
-            color, shares = class_color(int(self.owners[row])), [s for _, s in self.samples[row]]
+            color, shares = (
+                class_style(int(self.owners[row]))["color"],
+                [s for _, s in self.samples[row]],
+            )
             for column, panel in enumerate(grid[row]):
                 # The largest share is drawn last, on top.
                 for curve, share in reversed([*zip(curves, shares, strict=True)]):

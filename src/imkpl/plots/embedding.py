@@ -21,8 +21,7 @@ from imkpl.kernels.normalize import normalized
 from imkpl.plots.displays import (
     Display,
     check_model,
-    class_color,
-    class_marker,
+    class_style,
     name_in_plot,
     sort_prototypes,
 )
@@ -169,7 +168,7 @@ class EmbeddingDisplay(Display):
         area = float(np.clip(6000 / owners.size, 40, 270))
         for panel, (title, points, stars) in zip(panels, maps, strict=True):
             for label, name in enumerate(names):
-                style = {"color": class_color(label), "marker": class_marker(label)}
+                style = class_style(label)
                 shown = {"s": 22, "alpha": 0.75, "linewidths": 0}
                 named = name if label < MOST_IN_LEGEND else None
                 panel.scatter(*points[self.labels == label].T, label=named, **style, **shown)

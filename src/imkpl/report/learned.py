@@ -84,8 +84,6 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
                     "kind": "duplicate",
                     "text": f"{cosine:.0%} similar to prototype {name} of {whose}.",
                     "other": other,
-                    "similarity": cosine,
-                    "same_class": same,
                 }
             )
         found.append(
