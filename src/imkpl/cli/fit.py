@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -209,8 +209,6 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
     with progress_bar("fitting"):
         model = models.fit_rows(_build_model(test, settings), train)
     seconds = time.perf_counter() - start
-    # Row numbers are those of the file, not of the training rows.
-    model.support_ids_ = train.ids[model.support_]
     held_out = folds = found = None
     if not len(test):
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
@@ -238,11 +236,10 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
     }
     model.provenance_ = to_json(origin)
     if settings.stability is not None:
-        X, y, n_repeats = train.samples, train.y, settings.stability
+        # With the names of rows in the file.
+        X, y, n_repeats = train.samples.set_axis(train.ids), train.y, settings.stability
         with progress_bar("fitting again"):
             found = stability(model, X, y, n_repeats=n_repeats, random_state=seed)
-        # The same fit, with the names of rows in the file.
-        found = replace(found, reference=model)
     return Fitted(model, train, test if len(test) else train, seconds, found)
 
 
