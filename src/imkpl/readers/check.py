@@ -177,7 +177,7 @@ def _count_errors(codes: Any, labels: Any, *, is_text: bool) -> float:
     if winners.size < 2 or (is_text and winners.size * ROWS_PER_CATEGORY > n_rows):
         return np.inf
     n_errors = n_rows - int(counts[winners].sum())
-    n_intervals = 1 + np.count_nonzero(np.diff(classes[winners]))
+    n_intervals = 1 + int(np.count_nonzero(np.diff(classes[winners])))
     # A row among those of another class makes two more intervals.
     return n_errors + (0 if is_text else max(n_intervals - n_classes, 0) / 2)
 
