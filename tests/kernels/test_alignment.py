@@ -390,18 +390,6 @@ def test_visits_are_the_gradient_by_finite_differences(pair):
     assert_allclose(found.similarity, kernels.evaluate(0)[0, 1], rtol=1e-14)
 
 
-def test_every_step_is_aligned_at_least_once(pair):
-    kernels = GlobalAlignment(length=None, views=("values", "differences")).on(list(pair))
-    for kernel in range(4):
-        visits = expected_alignment(kernels, kernel, *pair).visits
-        assert_allclose(visits[[0, -1], [0, -1]], 1.0, rtol=1e-12)
-        assert np.all((visits >= 0) & (visits <= 1 + 1e-12))
-        assert visits.sum(axis=0).min() >= 1 - 1e-12
-        assert visits.sum(axis=1).min() >= 1 - 1e-12
-        # No alignment has more steps than there are cells on the longest way.
-        assert visits.sum() <= sum(visits.shape) - 1
-
-
 def test_two_thousand_unlike_steps_are_safe(rng):
     x, y = rng.standard_normal((1, 2000)), rng.standard_normal((1, 1500)) + 30
     kernels = GlobalAlignment(scales=(1e-4,), length=None).on([x, y])

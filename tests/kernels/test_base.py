@@ -7,7 +7,7 @@ import pytest
 
 import imkpl.kernels
 from contracts.bank import check_kernels
-from imkpl.kernels import BaseKernelBank, PerFeatureGaussian
+from imkpl.kernels import BaseKernelBank, PerColumn, PerFeatureGaussian, PerWord
 from imkpl.kernels.base import SampleKernels
 
 BANKS = [
@@ -73,6 +73,13 @@ def test_bad_input_is_explained(call, sentence):
     kernels = PerFeatureGaussian().on(np.arange(8.0).reshape(4, 2))
     with pytest.raises(ValueError, match=sentence):
         call(kernels)
+
+
+@pytest.mark.parametrize("bank", [PerColumn(), PerWord(), PerFeatureGaussian()])
+def test_samples_without_a_column_that_a_kernel_reads_are_refused(bank):
+    kernels = bank.on(np.eye(3)).select([2]).narrowed()
+    with pytest.raises(ValueError, match=r"samples have 1 (column|word)s, but a kernel reads"):
+        kernels.cross(np.ones((1, 1)))
 
 
 def test_samples_and_kernels_that_are_not_there_are_no_index():

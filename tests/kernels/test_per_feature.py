@@ -132,12 +132,6 @@ def test_units_do_not_matter(unit):
     assert_allclose(scaled.combine(weights), expected, rtol=1e-11)
 
 
-def test_names():
-    X, _ = make_data(f=2)
-    assert PerFeatureGaussian().on(X).kernel_names() == ["x0", "x1"]
-    assert PerFeatureGaussian().on(X).select([1]).kernel_names(["a", "b"]) == ["b"]
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [

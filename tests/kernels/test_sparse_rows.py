@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
 
 from contracts.bank import check_threads
 from imkpl.kernels import KernelStack, PerFeatureGaussian
@@ -197,23 +196,6 @@ def test_any_number_of_threads_gives_the_same_bits():
         return pairs, plain, on_grid(kernels, rows, weights, mixes)
 
     check_threads(everything)
-
-
-def test_working_memory_does_not_change_the_grid():
-    X = make_features(0, 50, ["normal", "cauchy", "outlier", "ties"])
-    rows, weights, mixes = make_mixed_rows(0, 50)
-    kernels = PerFeatureGaussian().on(X)
-    expected = on_grid(kernels, rows, weights, mixes)
-    with config_context(working_memory=1e-6):
-        assert_array_equal(on_grid(kernels, rows, weights, mixes), expected)
-
-
-def test_rows_in_other_forms_count_alike():
-    X = make_features(0, 40, ["normal"])
-    kernels, (rows, weights) = PerFeatureGaussian().on(X), make_rows(0, 40)
-    expected = kernels.contract_rows(rows, weights)
-    for form in (rows.toarray(), rows.tocsc(), rows.tocoo(), sp.csr_matrix(rows)):
-        assert_allclose(kernels.contract_rows(form, list(weights)), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("make", [PerFeatureGaussian, lambda: KernelStack(["rbf"])])

@@ -195,9 +195,3 @@ def test_text_and_numbers_do_not_take_each_others_place(train, new, sentence):
 def test_a_column_of_missing_cells_is_no_column_of_numbers():
     kernels = PerColumn().on([["1"], ["2"], [None]])
     assert_allclose(evaluate(kernels, 0, [[None]]), [[0, 0, 1]], atol=1e-200)
-
-
-def test_a_table_with_too_few_columns_is_refused(kernels):
-    for some in (kernels, kernels.select([4]).narrowed()):
-        with pytest.raises(ValueError, match="samples have 2 columns, but a kernel reads column 4"):
-            evaluate(some, 0, [[1.0, "red"]] * 2)

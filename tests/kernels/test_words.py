@@ -71,18 +71,6 @@ def test_many_words_are_never_dense():
     assert kernels.mean_diagonal(np.full(50, 1 / 50)).max() <= 1 + 1e-12
 
 
-def test_samples_without_a_word_of_a_kernel_are_refused(kernels):
-    for some in (kernels, kernels.narrowed()):
-        with pytest.raises(ValueError, match="samples have 8 words, but a kernel reads word 8"):
-            some.cross(Y[:, np.arange(8)])
-
-
-def test_names_are_those_of_the_columns(kernels):
-    names = [f"word {i}" for i in range(9)]
-    assert kernels.select([2, 0]).kernel_names(names) == ["word 2", "word 0"]
-    assert kernels.select([2]).kernel_names() == ["x2"]
-
-
 def test_mixes_of_documents_are_documents(kernels):
     mixes = RNG.random((2, 14))
     mixes /= mixes.sum(axis=1, keepdims=True)
@@ -114,11 +102,3 @@ def test_what_is_shown_of_a_document(kernels):
     assert some.cells(0) == some.narrowed().cells(0) == COUNTS[0, [5, 0]].tolist()
     assert kernels.vocabularies() is None
     assert kernels.ranges() is None
-
-
-def test_equal_documents_are_found_and_have_equal_keys():
-    documents = Documents.read([[1, 0], [0, 1], [1, 0], [1, 0]])
-    first, groups = WordKernels.find_equal(documents, np.arange(4), np.array([0, 0, 0, 1]))
-    assert_array_equal(first[groups], [0, 1, 0, 3])
-    keys = PerWord().on(documents).keys()
-    assert keys[0] == keys[2] == keys[3] != keys[1]

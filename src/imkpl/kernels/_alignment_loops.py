@@ -335,7 +335,7 @@ def _find_stop(top, n_rows, row_ends):  # type: ignore[no-untyped-def]
 def _align_lanes_inplace(results, series, row_ends, column_ends, reach):  # type: ignore[no-untyped-def]
     # `series` are what is compared: (one, is_shared, others, n_channels, level).
     (mantissas, powers), level = results, series[4]
-    n_rows, n_columns = _largest(row_ends), _largest(column_ends)
+    n_rows, n_columns = row_ends.max(), column_ends.max()
     n_band = _NEAR_BAND if level > 0 else _BAND
     size = (_BLOCK + 1) * _LANES
     rows = _empty(4 * size)
@@ -357,22 +357,6 @@ def _align_lanes_inplace(results, series, row_ends, column_ends, reach):  # type
         top = stop
 
 
-@njit(cache=True)
-def _largest(lengths):  # type: ignore[no-untyped-def]
-    largest = lengths[0]
-    for length in lengths:
-        largest = max(largest, length)
-    return largest
-
-
-@njit(cache=True)
-def _lengths(starts, members):  # type: ignore[no-untyped-def]
-    lengths = np.empty(members.shape[0], dtype=np.int64)
-    for i in range(members.shape[0]):
-        lengths[i] = starts[members[i] + 1] - starts[members[i]]
-    return lengths
-
-
 @ParallelLoop(lambda bounds, *_: bounds.size - 1)
 def _align_tasks_inplace(first_task, last_task, bounds, found, sets, rows, columns, kinds):  # type: ignore[no-untyped-def]
     # Task t are the pairs bounds[t] to bounds[t + 1], at most _LANES, of one kind.
@@ -382,10 +366,11 @@ def _align_tasks_inplace(first_task, last_task, bounds, found, sets, rows, colum
         # Four times the reach, plus the level.
         reach = kinds[first] // 4 if kinds[first] >= 4 else _FAR
         ours, theirs = rows[first:last], columns[first:last]
-        row_ends, column_ends = _lengths(left_starts, ours), _lengths(right_starts, theirs)
+        row_ends = left_starts[ours + 1] - left_starts[ours]
+        column_ends = right_starts[theirs + 1] - right_starts[theirs]
         is_shared = np.all(ours == ours[0])
-        one = _pack_lanes(left, left_starts, ours, 1 if is_shared else _LANES, _largest(row_ends))
-        others = _pack_lanes(right, right_starts, theirs, _LANES, _largest(column_ends))
+        one = _pack_lanes(left, left_starts, ours, 1 if is_shared else _LANES, row_ends.max())
+        others = _pack_lanes(right, right_starts, theirs, _LANES, column_ends.max())
         series = one, is_shared, others, left.shape[0], kinds[first] % 4
         results = mantissas[first:last], powers[first:last]
         _align_lanes_inplace(results, series, row_ends, column_ends, reach)

@@ -159,14 +159,17 @@ class FeatureKernels(VectorInput, GaussianKernels):
     def combine(self, weights: ArrayLike) -> FloatArray:
         weights = self.check_weights(weights)
         used = np.flatnonzero(weights)
-        columns, rates, factors = self.columns[used], self.rates[used], weights[used]
+        columns, rates = self.columns[used], self.rates[used]
         total, is_square = np.zeros(self.shape, dtype=self.precision), self.others is None
-        add = _add_single if total.dtype == np.float32 else loops._combine_inplace
+        factors = weights[used].astype(total.dtype)
         for block in self._blocks(used.size):
             rows = feature_major(self.samples, columns[block])
             others = rows if is_square else feature_major(self.others, columns[block])
+            if self.precision == "float32":
+                rows, others = in_widths(rows, others, rates[block])
             with loops._enough_threads(total.size * rows.shape[0]):
-                add(total, factors[block], rates[block], rows, others, is_square)
+                parts = factors[block], rates[block], rows, others, is_square
+                loops._combine_inplace(total, *parts)
         if is_square:
             mirror_lower(total)
         return total
@@ -408,23 +411,17 @@ def mirror_lower(matrix: FloatArray) -> None:
         corner[above] = corner.T[above]
 
 
-def _add_single(
-    total: FloatArray,
-    weights: FloatArray,
-    rates: FloatArray,
-    rows: FloatArray,
-    others: FloatArray,
-    lower: bool,
-) -> None:
-    """Add ``sum_l weights_l exp(-((x_l - y_l) rates_l)**2)`` in single precision."""
+def in_widths(
+    rows: FloatArray, others: FloatArray, rates: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Values in single precision, in units of the widths of their kernels."""
     # A sample so far away that it is infinite is like no other.
     with np.errstate(over="ignore"):
         left, right = rows * rates[:, None], others * rates[:, None]
-        # Numbers near 0 are the exact ones. The centre is that of y, so that a row of the result
-        # does not depend on the other rows.
+        # Numbers near 0 are the exact ones. The centre is that of the others, so that a row of the
+        # result does not depend on the other rows.
         centre = right.mean(axis=1, keepdims=True)
-        left, right = ((values - centre).astype(np.float32) for values in (left, right))
-    loops._combine_inplace(total, weights.astype(np.float32), rates, left, right, lower)
+        return (left - centre).astype(np.float32), (right - centre).astype(np.float32)
 
 
 # Sums over sparse rows
