@@ -17,7 +17,6 @@ from fuzz.inputs import BROKEN, COLUMNS, HOSTILE, MARKUP, SAME, draw_labels, dra
 from imkpl import IMKPL, ISKPL
 from imkpl.kernels import FunctionKernel, Gaussian, PerFeatureGaussian
 from imkpl.readers import ReadOptions, read_training_file
-from imkpl.solvers import solve_nqp, solve_nqp_batch
 
 FITTED, REFUSED = "fitted", "refused"
 VECTOR_KERNELS = ("per_feature_gaussian", "per_column", "rbf", "laplacian", ["rbf", "linear"])
@@ -268,74 +267,6 @@ def parameter_case(source):
         return REFUSED
 
 
-def saving_case(source):
-    """A fitted model as a file and back: the same answers, or a sentence why not."""
-    X = source.generator().standard_normal((16, 3))
-    _, y, _ = draw_labels(source, 16)
-    model = draw_settings(source, source.pick([IMKPL, ISKPL])(sparsity=2))
-    _, error = oracle.attempt(lambda: model.fit(X, y), X, y)
-    if error is not None:
-        return REFUSED
-    before = model.decision_function(X)
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "m.imkpl"
-        _, error = oracle.attempt(lambda: imkpl.save(model, path))
-        if error is not None:
-            return REFUSED
-        twin, error = oracle.attempt(lambda: imkpl.load(path))
-        oracle.require(error is None, f"what was saved cannot be loaded: {error}")
-    oracle.require(np.array_equal(before, twin.decision_function(X)), "another model after loading")
-    pairs = zip(model.classes_.tolist(), twin.classes_.tolist(), strict=True)
-    oracle.require(all(a == b and type(a) is type(b) for a, b in pairs), "other labels")
-    return FITTED
-
-
-def _draw_gram(source):
-    """A Gram matrix, sometimes of nearly equal columns, sometimes not one at all."""
-    rng = source.generator()
-    n = source.whole(1, 8)
-    A = rng.standard_normal((source.whole(1, 8), n))
-    if source.chance(30):
-        A = A[:, [0] * n] + 10.0 ** -source.whole(3, 16) * A
-    A *= 10.0 ** rng.uniform(-source.whole(0, 6), 6, n)
-    H = A.T @ A * 10.0 ** source.pick([0, 0, 0, -300, -100, 100, 290])
-    changes = {
-        "none": lambda H: H,
-        "nan": lambda H: np.where(np.eye(n) > 0, source.pick(BROKEN), H),
-        "skew": lambda H: H + np.triu(np.abs(H).max() * rng.random((n, n)), 1),
-        "negative": lambda H: -H,
-        "cut": lambda H: H[:, 1:],
-        "zero": lambda H: 0 * H,
-        "float32": lambda H: H.astype(np.float32),
-    }
-    with np.errstate(all="ignore"):
-        H = changes["none" if source.chance(50) else source.pick(changes)](H)
-    c = rng.standard_normal(n) * 10.0 ** source.pick([0, 0, 0, -300, 100, 290])
-    if source.chance(10):
-        c[0] = source.pick([np.nan, np.inf, 0.0, -1e308])
-    return H, c
-
-
-def solver_case(source):
-    """Quadratic problems with few non-zeros: feasible, never worse than zero, or a sentence."""
-    H, c = _draw_gram(source)
-    sparsity = source.pick([1, 2, 3, 100, 0, -1, 1.5, None, True])
-    found, error = oracle.attempt(lambda: solve_nqp(H, c, sparsity), H, c)
-    batch, second = oracle.attempt(lambda: solve_nqp_batch(H, c[None], sparsity), H, c)
-    oracle.require((error is None) == (second is None), f"one refuses: {error} / {second}")
-    if error is not None:
-        return REFUSED
-    for x in (np.asarray(found.x), batch.x.toarray()[0]):
-        oracle.require(np.isfinite(x).all() and np.all(x >= 0), "not feasible")
-        oracle.require(np.count_nonzero(x) <= sparsity, "too many non-zeros")
-        with np.errstate(all="ignore"):
-            value = 0.5 * x @ H.astype(float) @ x + c.astype(float) @ x
-            size = np.abs(c.astype(float)) @ x
-        slack = 1e-4 if H.dtype == np.float32 else 1e-9
-        oracle.require(not value > slack * size, f"worse than zero by {value}")
-    return FITTED
-
-
 # What often stands at a border of what is allowed.
 EDGES = [b"\x00", b"\xff", b"\x7f", b"\x80", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x00" * 8]
 WORDS = [b"nan", b"inf", b"1e999", b'"', b"'", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b"?", b"@",
@@ -469,10 +400,8 @@ KINDS = {
     "stacks": stack_case,
     "series": series_case,
     "parameters": parameter_case,
-    "saving": saving_case,
-    "solvers": solver_case,
     "readers": reader_case,
     "laws": law_case,
 }
 # Cases of a kind that `make fuzz` runs for one of the others: slow ones fewer.
-SHARES = {"paths": 0.3, "series": 0.5, "readers": 6, "solvers": 4, "vectors": 3}
+SHARES = {"paths": 0.3, "series": 0.5, "readers": 6, "vectors": 3}

@@ -111,12 +111,6 @@ def test_small_sums_are_computed_here(no_client, rng, monkeypatch):
     assert_array_equal(kernels.combine([1.0, 2.0]), kernels.kernels.combine([1.0, 2.0]))
 
 
-def test_a_bank_without_a_client_says_so(no_client, rng):
-    kernels = DaskBank(PerFeatureGaussian()).on(rng.standard_normal((5, 2)))
-    with pytest.raises(ValueError, match=r"There is no Dask client.*client = Client\(\)"):
-        kernels.combine([1.0, 1.0])
-
-
 def test_a_missing_installation_is_named(monkeypatch, rng):
     monkeypatch.setitem(sys.modules, "distributed", None)
     kernels = DaskBank(PerFeatureGaussian()).on(rng.standard_normal((5, 2)))

@@ -141,17 +141,9 @@ class Column:
         # Whether a cell is missing is in no unit.
         if self.source is None or isinstance(cell, bool):
             return cell
-        if row is not None:
-            cell = row[self.source]
-        elif not is_missing(cell):
-            cell = self._undo(cell)
-        if is_missing(cell):
-            return None
-        cell = cell.item() if isinstance(cell, np.generic) else cell
-        return float(f"{cell:.{DIGITS}g}") if isinstance(cell, float) else cell
-
-    def _undo(self, cell: Any) -> Any:
-        for step, place in reversed(self.steps):
+        known = row is not None or is_missing(cell)
+        cell = cell if row is None else row[self.source]
+        for step, place in () if known else reversed(self.steps):
             # Zero is a number that all transformers know.
             inputs = np.zeros((1, step.n_features_in_))
             inputs[0, place] = cell
@@ -159,7 +151,10 @@ class Column:
                 # Names were checked by the pipeline.
                 warnings.simplefilter("ignore", UserWarning)
                 cell = np.asarray(step.inverse_transform(inputs))[0, place]
-        return cell
+        if is_missing(cell):
+            return None
+        cell = cell.item() if isinstance(cell, np.generic) else cell
+        return float(f"{cell:.{DIGITS}g}") if isinstance(cell, float) else cell
 
 
 @dataclass(frozen=True, eq=False)
