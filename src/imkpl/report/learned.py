@@ -65,15 +65,13 @@ WHY_NO_VALUES = {
 
 def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
     """Every prototype with its samples, its use on held-out samples, and warnings."""
-    explanation, features = subject.explanation, subject.features
+    explanation = subject.explanation
     duplicates, bonuses = find_duplicates(subject.predictor.encoder.gram), find_bonuses(explanation)
     classes = [to_label(label) for label in explanation.prototype_classes]
-    behind = [explanation.samples_behind(index) for index in range(len(classes))]
-    mains = [samples[0][0] for samples in behind]
+    mains = [explanation.samples_behind(index)[0][0] for index in range(len(classes))]
     use, places, found = _count_use(subject), _place_in_classes(subject, classes, mains), []
     word = "votes" if explanation.decision == "votes" else "code"
     for index, label in enumerate(classes):
-        named = name_samples(explanation, index)
         warnings = _find_weaknesses(label, use[index], word)
         for other, cosine in duplicates[index]:
             same = label == classes[other]
@@ -90,11 +88,7 @@ def describe_prototypes(subject: Subject) -> list[dict[str, Any]]:
             {
                 "prototype": index,
                 "class": label,
-                "samples": [
-                    one | {"cells": features.support_cells(place) if features.has_cells else None}
-                    for one, (place, _) in zip(named["samples"], behind[index], strict=True)
-                ],
-                "unlike": named["unlike"],
+                **name_samples(explanation, index),
                 "features": places[index],
                 "bonus": float(bonuses[index]),
                 **use[index],

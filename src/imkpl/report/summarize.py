@@ -235,7 +235,6 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
                 "label": label,
                 "n": size,
                 "n_right": hit,
-                "n_predicted": n_found,
                 "recall": hit / size if size else None,
                 "interval": wilson_interval(hit / size, size) if size else None,
                 "precision": hit / n_found if n_found else None,

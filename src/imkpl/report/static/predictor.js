@@ -19,16 +19,6 @@ const imkplPredictor = (() => {
   // Places of the largest values first; equal ones in their order.
   const orderDown = (values) => range(values.length).sort((a, b) => values[b] - values[a]);
 
-  // What of a model does not depend on the case.
-  const prepared = new WeakMap();
-  const prepare = (model) => {
-    if (prepared.has(model)) return prepared.get(model);
-    const found = { weights: zeros(model.features.length), tried: null };
-    for (const kernel of model.kernels) found.weights[kernel.feature] += kernel.weight;
-    prepared.set(model, found);
-    return found;
-  };
-
   const compareCells = (kernel, a, b) => {
     if (kernel.kind === "category") return kernel.rate === 0 || a === b ? 1 : 0;
     if (kernel.kind === "missing") return kernel.rate === 0 || (a === null) === (b === null) ? 1 : 0;
@@ -195,10 +185,13 @@ const imkplPredictor = (() => {
     return notes;
   };
 
-  // Support samples and features to try as changes, and the similarities that they give.
-  const triedOf = (model) => {
-    const known = prepare(model);
-    if (known.tried) return known.tried;
+  // What of a model does not depend on the case: the weights of features, support samples and
+  // features to try as changes, and the similarities that these give.
+  const prepared = new WeakMap();
+  const prepare = (model) => {
+    if (prepared.has(model)) return prepared.get(model);
+    const weights = zeros(model.features.length);
+    for (const kernel of model.kernels) weights[kernel.feature] += kernel.weight;
     const largest = zeros(model.support.length);
     for (const one of model.prototypes) {
       one.samples.forEach((i, k) => { largest[i] = Math.max(largest[i], one.parts[k]); });
@@ -206,11 +199,11 @@ const imkplPredictor = (() => {
     }
     const rows = orderDown(largest).slice(0, MOST_TRIED).sort((a, b) => a - b);
     const width = Math.max(1, Math.floor(TRIED_AT_ONCE / (rows.length * model.prototypes.length)));
-    const features = orderDown(known.weights).slice(0, width);
+    const features = orderDown(weights).slice(0, width);
     const values = rows.map((row) =>
       features.map((feature) => contrast(model, compareFeature(model, feature, model.support[row].cells[feature]))));
-    known.tried = { rows, features, values };
-    return known.tried;
+    prepared.set(model, { weights, tried: { rows, features, values } });
+    return prepared.get(model);
   };
   const lead = (model, resemblances, winner) => {
     const { totals } = vote(model, resemblances);
@@ -244,7 +237,7 @@ const imkplPredictor = (() => {
     });
   };
   const findChange = (model, cells, before, parts, alike, winner) => {
-    const { rows, features, values } = triedOf(model);
+    const { rows, features, values } = prepare(model).tried;
     const options = [];
     rows.forEach((row, place) => {
       features.forEach((feature, i) => {
@@ -256,28 +249,25 @@ const imkplPredictor = (() => {
         options.push({ i, feature, cell, step, size, ...lead(model, changed, winner) });
       });
     });
-    const answer = (chosen, to) => ({
-      to: model.classes[to],
-      features: chosen.map(({ feature, cell }) => ({ name: model.features[feature].name, from: cells[feature], to: cell })),
-    });
-    const flips = options.filter((option) => option.gain > LEAST_LEAD);
-    if (flips.length > 0) {
-      const best = flips[largestAt(flips.map((option) => -option.size))];
-      return answer([best], best.to);
-    }
-    const kept = keepEfficient(options);
-    let best = null;
-    kept.forEach((left, k) => {
-      for (const right of kept.slice(k + 1)) {
-        if (left.i === right.i) continue;
-        const size = left.size + right.size;
+    const smallest = (tries) => {
+      let best = null;
+      for (const chosen of tries) {
+        const size = sum(chosen.map((one) => one.size));
         if (best && size >= best.size) continue;
-        const changed = before.map((value, j) => value + left.step[j] + right.step[j]);
+        const changed = before.map((value, j) => value + sum(chosen.map((one) => one.step[j])));
         const { gain, to } = lead(model, changed, winner);
-        if (gain > LEAST_LEAD) best = { size, to, chosen: [left, right] };
+        if (gain > LEAST_LEAD) best = { size, to, chosen };
       }
-    });
-    return best && answer(best.chosen, best.to);
+      return best && {
+        to: model.classes[best.to],
+        features: best.chosen.map(({ feature, cell }) => ({ name: model.features[feature].name, from: cells[feature], to: cell })),
+      };
+    };
+    // One change at a time; pairs only where none of these is enough.
+    const single = smallest(options.filter((one) => one.gain > LEAST_LEAD).map((one) => [one]));
+    if (single) return single;
+    const kept = keepEfficient(options);
+    return smallest(kept.flatMap((left, k) => kept.slice(k + 1).filter((right) => right.i !== left.i).map((right) => [left, right])));
   };
 
   const predict = (model, cells, name = "") => {
