@@ -76,7 +76,7 @@ PUBLIC = {
         "EmbeddingDisplay", "PathDisplay", "PrototypesDisplay",
     ],
     "imkpl.report": ["render_report", "summarize", "write_report"],
-    "imkpl.series": ["SeriesSet", "align", "difference", "read_series", "resample"],
+    "imkpl.series": ["SeriesSet", "align", "read_series", "resample"],
     "imkpl.tables": ["Column", "Table", "read_table"],
     "imkpl.scale": ["DaskBank"],
     "imkpl.solvers": [

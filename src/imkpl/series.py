@@ -16,7 +16,7 @@ from imkpl._typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from imkpl.kernels import ExpectedAlignment
 
-__all__ = ["SeriesSet", "align", "difference", "read_series", "resample"]
+__all__ = ["SeriesSet", "align", "read_series", "resample"]
 
 FORMS = (
     "an array (n_series, n_channels, n_steps), a list of arrays (n_channels, length), a SeriesSet, "
@@ -430,23 +430,8 @@ def resample(series: Any, length: int) -> SeriesSet:
     return SeriesSet(values.astype(series.dtype, copy=False), starts, series.channel_names)
 
 
-def difference(series: Any) -> SeriesSet:
-    """Compute the first differences of every series.
-
-    A series of one step becomes a single zero. A difference is missing if one of its two values is.
-
-    Parameters
-    ----------
-    series : SeriesSet, or series in another form that `read_series` takes
-        The series.
-
-    Returns
-    -------
-    SeriesSet
-        The differences, one step less per series, with the same channels and dtype.
-
-    """
-    series = series if isinstance(series, SeriesSet) else read_series(series)
+def difference(series: SeriesSet) -> SeriesSet:
+    """First differences; a series of one step becomes a single zero."""
     lengths = series.lengths
     changes = np.zeros(series.values.shape, dtype=series.dtype)
     changes[:, :-1] = np.diff(series.values, axis=1)

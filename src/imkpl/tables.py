@@ -152,23 +152,16 @@ class Table:
 def read_table(X: Any) -> Table:
     """Read a table of numbers, categories and missing cells; a `Table` is returned unchanged.
 
-    X may be a frame of pandas, polars or pyarrow, an array of numbers, text or objects, or a list
-    of rows. A column of
-
-    * numbers is numeric, even if it holds objects;
-    * text, categories (``Categorical``, ``Enum``), booleans or mixed objects is a column of
-      categories. Text is never converted to numbers;
-    * missing cells only is numeric;
-    * dates, times or durations is refused, because only the user knows whether the age, the season
-      or the weekday matters.
-
+    Columns of numbers, and of missing cells only, are numeric. Text, categories, booleans and mixed
+    objects are categories; text is never converted to numbers. Dates, times and durations are
+    refused, because only the user knows whether the age, the season or the weekday matters.
     Missing cells are None, NaN, null, the ``NA`` and ``NaT`` of pandas, and masked entries of NumPy
     arrays. An empty text is not missing.
 
     Parameters
     ----------
     X : frame, array or list
-        The table.
+        A frame of pandas, polars or pyarrow, an array, or a list of rows.
 
     Returns
     -------
