@@ -66,6 +66,15 @@ def test_order_of_samples_does_not_matter(model, wine, rng):
     assert_array_equal(shuffled.codes_.toarray(), model.codes_.toarray()[order])
 
 
+@pytest.mark.parametrize("model", [IMKPL(sparsity=3), *LANDMARKS[:2], MODELS[2]], ids=repr)
+def test_names_of_classes_do_not_matter(model, wine):
+    names = np.array([2, 0, 1])
+    renamed = clone(model).fit(wine.X, names[wine.y])
+    model = clone(model).fit(wine.X, wine.y)
+    proba = renamed.predict_proba(wine.new)[:, names]
+    assert_allclose(proba, model.predict_proba(wine.new), rtol=1e-9)
+
+
 def test_equal_rows_of_different_classes_stay_apart(two_blobs):
     X, y = two_blobs
     X, y = np.concatenate([X, X[:3]]), np.concatenate([y, 1 - y[:3]])
