@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from sklearn.metrics import balanced_accuracy_score
 
-from imkpl import load
 from imkpl.cli import models
 from imkpl.readers import InputError
 from imkpl.readers.read import DataFile
@@ -109,21 +107,15 @@ def test_folds_are_repeated_while_that_is_quick(shell, tmp_path, monkeypatch):
 def test_balanced_fits_are_measured_by_class(shell, tmp_path):
     frame = build(100, seed=3)
     frame["x"] -= 1.2 * (frame["y"] == "ill")
-    frame = frame[(frame["y"] == "well") | (np.arange(100) < 24)]
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    model = tmp_path / "m.imkpl"
-    command = ("fit", tmp_path / "a.csv", "--prototypes", 4, "--balanced", "--model", model)
-    shown = shell(*command, "--repeats", 1).stdout
+    frame[(frame["y"] == "well") | (np.arange(100) < 24)].to_csv(tmp_path / "a.csv", index=False)
+    command = ("fit", tmp_path / "a.csv", "--prototypes", 4)
+    shown = shell(*command, "--balanced", "--repeats", 1).stdout
     assert "folds of 62 rows: balanced accuracy" in shown
     assert "; always saying any class has 50.0%." in shown
-    fitted = load(model)
-    assert fitted.class_weight == "balanced"
-    plain = shell.ask("fit", tmp_path / "a.csv", "--prototypes", 4)["provenance"]["held_out"]
-    again = shell.ask(*command, "--force")["provenance"]["held_out"]
+    plain = shell.ask(*command)["provenance"]["held_out"]
+    again = shell.ask(*command, "--balanced")["provenance"]["held_out"]
     assert again["recall"]["ill"] >= plain["recall"]["ill"]
     assert again["balanced_accuracy"] == pytest.approx(np.mean(list(again["recall"].values())))
-    predicted = fitted.predict(frame[["x", "z"]])
-    assert balanced_accuracy_score(frame["y"], predicted) > 0.6
 
 
 def test_predict_measures_on_classes_in_the_file(shell, folder, wine, tmp_path):

@@ -13,7 +13,7 @@ from imkpl.readers import InputError, ReadOptions
 from imkpl.readers import read_training_file as read
 from imkpl.readers.check import describe_columns, find_problems
 from imkpl.readers.formats import parse_file
-from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
+from imkpl.readers.read import DataFile
 
 USUAL_LIMIT = 131_072
 
@@ -23,13 +23,6 @@ def write_csv(tmp_path, names):
     path = tmp_path / "a.csv"
     path.write_text("\n".join([",".join(names), *rows]))
     return lambda: parse_file(path, ReadOptions())
-
-
-def compare_columns(tmp_path, n):
-    names, path = tuple(f"a{place}" for place in range(n)), tmp_path / "a.parquet"
-    pd.DataFrame(np.ones((1, n)), columns=list(names[::-1])).to_parquet(path)
-    expected = ExpectedColumns(names, names, {}, reads_missing=True)
-    return lambda: read_new_file(path, expected, ReadOptions())
 
 
 def build(values, y):
@@ -45,7 +38,6 @@ def find_in_classes(tmp_path, n):
 
 COSTS = {
     "repeated names": (50, lambda path, n: write_csv(path, ["a"] * n)),
-    "names to compare": (200, compare_columns),
     "classes": (625, find_in_classes),
 }
 

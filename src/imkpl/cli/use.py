@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from imkpl.cli.command import (
 )
 from imkpl.cli.models import describe_accuracy, say_accuracy
 from imkpl.readers import InputError, ReadOptions, read_training_file
-from imkpl.readers.formats import count
+from imkpl.readers.formats import NUMBER, count
 from imkpl.readers.read import DataFile
 
 PREDICT_EXAMPLES = """
@@ -102,7 +103,8 @@ def _format_csv(frame: Any, path: Path, style: tuple[str, str]) -> str:
     found: list[str] = []
 
     def defuse(cell: Any) -> Any:
-        if not isinstance(cell, str) or not _is_formula(cell):
+        is_run = isinstance(cell, str) and cell.startswith(FORMULA_STARTS)
+        if not is_run or NUMBER.fullmatch(cell):
             return cell
         found.append(cell)
         return f"'{cell}"
@@ -116,14 +118,6 @@ def _format_csv(frame: Any, path: Path, style: tuple[str, str]) -> str:
         )
     separator = "\t" if style[0] == " " else style[0]
     return str(table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=style[1]))
-
-
-def _is_formula(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text.startswith(FORMULA_STARTS)
-    return False
 
 
 def _describe_predictions(model: Any, data: DataFile) -> dict[str, Any]:
@@ -408,11 +402,11 @@ def card(
             page = summarize(estimator, samples, rows.y, train=pair, by=by, title=title)
     parts = contents, models.say_constraints(contents["constraints"]), page
     text = build_model_card(*parts)
+    said = text.rstrip().split("\n")
     if out is not None:
         is_page = out.suffix.lower() == ".html"
         write_file(out, (build_model_card(*parts, html=True) if is_page else text).encode())
-    said = [f"Card written to {out}. Fill in its blanks."]
-    said = text.rstrip().split("\n") if out is None else said
+        said = [f"Card written to {out}. Fill in its blanks."]
     return Answer({"model": model, "out": out, "text": text}, lambda _: echo(*said))
 
 
@@ -426,9 +420,12 @@ def _read_rows(
     model: Any, path: Path, options: ReadOptions
 ) -> tuple[DataFile, DataFile | None, str]:
     """Rows to measure on, the training rows if they are in the file, and what the first are."""
-    origin = models.find_origin(model)
-    whole = _read_again(path, origin, options.by)
-    if whole is None:
+    origin, whole = models.find_origin(model), None
+    stored = origin.get("reading", {}).items()
+    given: Any = {name: tuple(one) if isinstance(one, list) else one for name, one in stored}
+    with contextlib.suppress(InputError):
+        whole = read_training_file(path, replace(ReadOptions(**given), by=options.by))
+    if whole is None or whole.fingerprint() != origin.get("fingerprint"):
         rows = _read_measured(model, path, options)
         return rows, None, f"the {len(rows)} rows of {path.name}"
     is_test = np.isin(np.arange(len(whole)), origin["held_out_rows"])
@@ -436,15 +433,3 @@ def _read_rows(
     if not is_test.any():
         return train, train, f"the rows of {path.name}, from which it has learned"
     return rows, train, f"the {len(rows)} held-out rows of {path.name}"
-
-
-def _read_again(path: Path, origin: dict[str, Any], by: tuple[str, ...]) -> DataFile | None:
-    """The rows that a model was fitted to and measured on; None if this is another file."""
-    if "reading" not in origin:
-        return None
-    given: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in origin["reading"].items()}
-    try:
-        whole = read_training_file(path, replace(ReadOptions(**given), by=by))
-    except InputError:
-        return None
-    return whole if whole.fingerprint() == origin["fingerprint"] else None

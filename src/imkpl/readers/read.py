@@ -328,10 +328,10 @@ def _keep_columns(
     }
     kept, dropped = {}, {}
     findings: list[Finding] = []
-    columns = {name: roles.read_column(one, name, kinds.get(name)) for name, one in frame.items()}
-    for name, column in columns.items():
+    for name, cells in frame.items():
+        column = roles.read_column(cells, name, kinds.get(name))
         reason = roles.find_reason_to_drop(column, is_wanted=name in kinds)
-        if not reason and name not in kinds and roles.looks_like_identifier(frame[name], name):
+        if not reason and name not in kinds and roles.looks_like_identifier(cells, name):
             reason = roles.IDENTIFIER
         if reason:
             dropped[name] = reason
@@ -345,10 +345,9 @@ def _keep_columns(
 def _compare_columns(
     file: str, given: list[str], expected: ExpectedColumns, used: set[Any]
 ) -> list[str]:
-    """Raise if a needed column is missing; notes about others that are missing or extra."""
-    present, live = set(given), set(expected.live)
-    missing = [name for name in expected.names if name not in present]
-    needed = [name for name in missing if name in live]
+    """Raise if a needed column is missing; a note about those that are not part of the model."""
+    present = set(given)
+    needed = [name for name in expected.live if name not in present]
     if needed:
         raise InputError(
             f"{file} lacks {count(len(needed), 'column')} that the model reads: "
@@ -356,12 +355,8 @@ def _compare_columns(
             f"{list_names(given)}."
         )
     extra = [name for name in given if name not in used]
-    notes = (missing, "not in the file, and not needed"), (extra, "ignored: not part of the model")
-    return [
-        f"Column{'s' * (len(names) > 1)} {list_names(names)} {text}."
-        for names, text in notes
-        if names
-    ]
+    said = f"Column{'s' * (len(extra) > 1)} {list_names(extra)} ignored: not part of the model."
+    return [said] if extra else []
 
 
 def _read_categories(column: Any, names: Any, known: Iterable[Any], notes: list[str]) -> Any:
