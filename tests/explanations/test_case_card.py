@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 
 from imkpl import IMKPL
 from imkpl.explanations.case_card import ALIKE, MOST_FEATURES, _find_span, find_doubts
-from imkpl.explanations.show import percent, show_cell
+from imkpl.explanations.show import percent, show_cell, write_side
 from imkpl.kernels import GlobalAlignment
 
 
@@ -206,24 +206,21 @@ def test_words_name_the_cases_and_mark_differences(patients):
     text, lines = str(card), str(card).splitlines()
     assert lines[0].startswith(f"Sample {card.case} is {card.answer} (")
     for side, label in ((card.supporting, card.answer), (card.opposing, card.runner_up)):
-        assert f"  For {label}: like case {side['case']}, " in text
-        assert f"similarity {side['similarity']:.2f}, {percent(side['share'])} of the votes" in text
-        if side["n_cases"] > 1:
-            assert f"1 of {side['n_cases']} ({percent(side['part'])} of the prototype)" in text
-        other = side["unlike"]
-        if other is not None:
-            assert f"\n    unlike case {other['case']} ({other['label']})" in text
-            assert f"less {other['similarity']:.2f}\n" in text
+        like, unlike = write_side(card, side)
+        assert f"  For {label}: like case {side['case']}, {', '.join(like)}\n" in text
+        assert f"similarity {side['similarity']:.2f}" in like
+        assert f"{percent(side['share'])} of the votes" in like
+        if side["unlike"] is not None:
+            assert f"\n    unlike case {side['unlike']['case']} (" in text
+            assert unlike[-1] == f"less {side['unlike']['similarity']:.2f}"
     favoured = card.answer if card.bonus > 0 else card.runner_up
-    has_row = abs(card.bonus) >= 0.0005
-    assert (f"head start of {favoured}" in text) == has_row
-    assert (f"head start of {favoured}" in card._repr_html_()) == has_row
+    for shown in (text, card._repr_html_()):
+        assert (f"head start of {favoured}" in shown) == (abs(card.bonus) >= 0.0005)
     for feature in card.features:
         line = next(line for line in lines if line.startswith(f"  {feature['name']} "))
         assert f"{abs(feature['for']):.3f}" in line
-        assert line.count("\N{NOT EQUAL TO}") == 2 - (
-            feature["near_supporting"] + feature["near_opposing"]
-        )
+        n_near = feature["near_supporting"] + feature["near_opposing"]
+        assert line.count("\N{NOT EQUAL TO}") == 2 - n_near
         assert ("\N{FULL BLOCK}" in line) <= (feature["for"] > 0)
         assert ("\N{MEDIUM SHADE}" in line) <= (feature["for"] < 0)
     assert f"It would be {card.change['to']} if " in text

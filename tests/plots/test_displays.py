@@ -5,7 +5,6 @@ import sys
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,16 +79,6 @@ def test_every_display_draws_series(draw, series):
     figure = draw(*series).figure_
     figure.canvas.draw()
     assert all(axes.has_data() for axes in figure.axes if axes.get_visible() and axes.axison)
-
-
-def test_nothing_of_the_callers_data_is_changed(draw, series):
-    model, X, y = series
-    X, y = X.copy(), y.copy()
-    X.flags.writeable = y.flags.writeable = False
-    weights, codes = model.kernel_weights_.copy(), model.codes_.toarray()
-    draw(model, X, y)
-    np.testing.assert_array_equal(model.kernel_weights_, weights)
-    np.testing.assert_array_equal(model.codes_.toarray(), codes)
 
 
 def test_one_prototype_per_class_and_one_kernel_can_be_drawn(draw, two_blobs):

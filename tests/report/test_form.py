@@ -1,6 +1,5 @@
 """The form: the page predicts and explains as Python does."""
 
-import json
 import re
 
 import numpy as np
@@ -154,17 +153,6 @@ def test_models_of_numbers_take_no_missing_cell(open_page, wine_file, wine):
     name = wine.found["features"]["features"][0]["name"]
     page.get_by_label(name).fill("")
     assert page.locator("#own-wrong").inner_text() == f"Expected a number: {name}"
-
-
-def test_what_the_page_needs_has_all_its_digits(wine):
-    found = json.loads(json.dumps(wine.found["form"]))
-    support = wine.train[0].loc[[one["case"] for one in found["support"]]]
-    for place, feature in enumerate(found["features"]):
-        cells = [one["cells"][place] for one in found["support"]]
-        assert cells == support[feature["name"]].tolist()
-    assert found["temperature"] == wine.model.temperature_
-    starts = {one["row"]: one["cells"] for one in found["cases"]}
-    assert starts[3] == [wine.X.iloc[3][one["name"]] for one in found["features"]]
 
 
 def test_without_a_form_a_sentence_says_why(two_blobs, wine, monkeypatch):
