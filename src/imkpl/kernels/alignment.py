@@ -460,7 +460,6 @@ class GlobalAlignment(BaseKernelBank):
     def _find_sources(self, series: SeriesSet) -> list[ChannelKernel]:
         """The channels of every group, or each channel on its own."""
         n_channels, groups, weights = series.n_channels, self.groups, self.channel_weights
-        places = {name: place for place, name in enumerate(series.channel_names or ())}
         names = series.channel_names or [f"channel {channel}" for channel in range(n_channels)]
         if weights is None and groups == WEIGHED and n_channels > 1:
             weights = np.ones(n_channels)
@@ -477,16 +476,15 @@ class GlobalAlignment(BaseKernelBank):
             return [ChannelKernel(tuple(kept.tolist()), label, is_group, tuple(shares.tolist()))]
         if groups is None or isinstance(groups, str):
             return [ChannelKernel((channel,), name) for channel, name in enumerate(names)]
-        sources = []
+        sources, places = [], {name: place for place, name in enumerate(names)}
         for group, members in groups.items():
             found = [places.get(m, -1) if isinstance(m, str) else int(m) for m in members]
             is_known = all(0 <= channel < n_channels for channel in found)
             if not is_known or not found or len(set(found)) < len(found):
-                known = f", or one of {', '.join(places)}" if places else ""
                 raise ValueError(
                     f"Group {group!r} lists the channels {list(members)}, expected different "
-                    f"numbers from 0 to {n_channels - 1}{known}, and at least one. Correct "
-                    "`groups`, or leave it out for one kernel per channel."
+                    f"numbers from 0 to {n_channels - 1}, or names among {', '.join(names)}, and "
+                    "at least one. Correct `groups`, or leave it out for one kernel per channel."
                 )
             sources.append(ChannelKernel(tuple(found), str(group), is_group=True))
         return sources

@@ -242,11 +242,9 @@ class ParquetColumns(ColumnSource):
     def split(self, target: str) -> tuple[ParquetColumns, Any]:
         """All columns but `target` as features, and that one as an array of labels."""
         others = [name for name in self.feature_names or [] if name != target]
-        features = ParquetColumns(self.path, others)
-        features._rows = self._rows
-        ParquetColumns(self.path, [target])  # raises if there is no such column
-        labels = self._file.read(columns=[target]).column(target).to_numpy()
-        return features, labels if self._rows is None else labels[self._rows]
+        # Raises if there is no such column.
+        labels = ParquetColumns(self.path, [target])._file.read(columns=[target]).column(target)
+        return ParquetColumns(self.path, others), labels.to_numpy()
 
 
 def _stack_columns(part: Any, names: Sequence[str]) -> FloatArray:
