@@ -26,11 +26,7 @@ from imkpl.estimators._input import refuse_partitions
 from imkpl.estimators._pipeline import find_model, last_step
 from imkpl.estimators._training import TrainingData
 from imkpl.explanations.exports import list_some, to_label
-from imkpl.measures import (
-    discrimination_score,
-    interpretability_score,
-    selection_stability,
-)
+from imkpl.measures import discrimination_score, interpretability_score, selection_stability
 from imkpl.series import read_series
 
 # A prototype's region is this part of its class.
@@ -250,12 +246,7 @@ def stability(
         model=whole,
         n_repeats=n_repeats,
         n_samples=int(labels.size),
-        kernels={
-            "index": index,
-            "interval": interval,
-            "n": len(names),
-            "frequencies": frequencies,
-        },
+        kernels={"index": index, "interval": interval, "n": len(names), "frequencies": frequencies},
         prototypes={"index": kappa, "frequency": mean, "control": chance, "regions": regions},
     )
 
@@ -399,11 +390,7 @@ class FeaturePath(Described):
 
 
 def path(
-    estimator: Any,
-    X: Any,
-    y: ArrayLike,
-    sizes: ArrayLike | None = None,
-    cv: Any = 5,
+    estimator: Any, X: Any, y: ArrayLike, sizes: ArrayLike | None = None, cv: Any = 5
 ) -> FeaturePath:
     """Measure how accurate models with few and with many features are on left-out samples.
 

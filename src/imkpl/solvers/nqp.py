@@ -114,12 +114,7 @@ class BatchResult:
 
 
 def solve_nqp(
-    H: ArrayLike,
-    c: ArrayLike,
-    sparsity: int,
-    *,
-    scale: float = 1.0,
-    residual_tol: float | None = None,
+    H: ArrayLike, c: ArrayLike, sparsity: int, *, scale: float = 1.0, residual_tol: float = -np.inf
 ) -> SolverResult:
     """Minimise a quadratic greedily over sparse non-negative vectors.
 
@@ -144,9 +139,10 @@ def solve_nqp(
         Maximum number of non-zero entries; may exceed n.
     scale : float
         A positive factor of H, which is never multiplied out.
-    residual_tol : float, optional
-        Stop as soon as ``f(x) <= residual_tol``. With ``H = 2 U'KU`` and ``c = -2 U'k(x)``, f is
-        the squared distance of x to its reconstruction (Eq. 7) less ``k(x, x)``.
+    residual_tol : float
+        Stop as soon as ``f(x) <= residual_tol``; by default never. With ``H = 2 U'KU`` and
+        ``c = -2 U'k(x)``, f is the squared distance of x to its reconstruction (Eq. 7) less
+        ``k(x, x)``.
 
     Returns
     -------
@@ -171,30 +167,26 @@ def solve_nqp(
     (array([0, 2]), -6.5)
     """
     H, c = _check_problem(H, c, "c", sparsity, scale)
-    rows = _pursue_rows(H, c[np.newaxis], sparsity, scale, residual_tol, few=1)
-    (x,), (active,), (k,), (value,), (n_steps,), (status,) = rows
+    active, x, value, n_steps, status = _pursue_one(
+        H, c, int(sparsity), float(scale), float(residual_tol)
+    )
     dense = np.zeros(c.size, H.dtype)
-    dense[active[:k]] = x[:k]
+    dense[active] = x
     _check_solution(dense, value)
-    indices = active[:k].astype(np.intp)
-    return SolverResult(dense, indices, float(value), int(n_steps), Status(status))
+    return SolverResult(dense, np.array(active, dtype=np.intp), value, n_steps, status)
 
 
 # An overflow is reported at the end, by _check_solution.
 @np.errstate(over="ignore", invalid="ignore")
 def _pursue_one(
-    H: FloatArray,
-    c: FloatArray,
-    sparsity: int,
-    max_steps: int,
-    scale: float,
-    residual_tol: float,
+    H: FloatArray, c: FloatArray, sparsity: int, scale: float, residual_tol: float
 ) -> tuple[list[int], FloatArray, float, int, Status]:
     """The pursuit of `solve_nqp`: indices in order of entry, their values, and how it went."""
     # f = scale * (1/2 x'Hx + (c / scale)'x): the pursuit only ever sees H itself.
     c = (c / scale).astype(c.dtype)
     gradient_tol, dependence_tol = TOLERANCES[H.dtype]
     threshold = -gradient_tol * float(np.abs(c).max())
+    max_steps = STEPS_PER_ENTRY * (min(sparsity, c.size) + 2)
 
     active: list[int] = []
     x, value, n_steps = np.zeros(0, H.dtype), 0.0, 0
@@ -236,12 +228,7 @@ def _pursue_one(
 
 
 def solve_nqp_batch(
-    H: ArrayLike,
-    C: ArrayLike,
-    sparsity: int,
-    *,
-    scale: float = 1.0,
-    residual_tol: float | None = None,
+    H: ArrayLike, C: ArrayLike, sparsity: int, *, scale: float = 1.0, residual_tol: float = -np.inf
 ) -> BatchResult:
     """Run the pursuit of :func:`solve_nqp` for every row of C, compiled and in parallel.
 
@@ -284,15 +271,10 @@ def solve_nqp_batch(
 
 
 def pursue_batch(
-    H: FloatArray,
-    C: FloatArray,
-    sparsity: int,
-    *,
-    scale: float = 1.0,
-    residual_tol: float | None = None,
+    H: FloatArray, C: FloatArray, sparsity: int, *, scale: float, residual_tol: float = -np.inf
 ) -> BatchResult:
     """`solve_nqp_batch` for arrays of floats that are known to be valid."""
-    rows = _pursue_rows(H, C, sparsity, scale, residual_tol, few=FEW_PROBLEMS)
+    rows = _pursue_rows(H, C, int(sparsity), scale, residual_tol, few=FEW_PROBLEMS)
     x, active, n_active, value, n_steps, status = rows
     is_filled = np.arange(x.shape[1]) < n_active[:, None]
     indptr = np.concatenate(([0], np.cumsum(n_active)))
@@ -307,30 +289,23 @@ def pursue(
     sparsity: int,
     *,
     scale: float = 1.0,
-    residual_tol: float | None = None,
+    residual_tol: float = -np.inf,
 ) -> tuple[IntArray, FloatArray, float]:
     """Indices in order of entry, their values and f, compiled, for arrays known to be valid."""
-    rows = _pursue_rows(H, c[np.newaxis], sparsity, scale, residual_tol, few=0)
+    rows = _pursue_rows(H, c[np.newaxis], int(sparsity), scale, residual_tol, few=0)
     (x,), (active,), (k,), (value,), _, _ = rows
     return active[:k], x[:k], float(value)
 
 
 def _pursue_rows(
-    H: FloatArray,
-    C: FloatArray,
-    sparsity: int,
-    scale: float,
-    residual_tol: float | None,
-    *,
-    few: int,
+    H: FloatArray, C: FloatArray, sparsity: int, scale: float, residual_tol: float, *, few: int
 ) -> tuple[Any, ...]:
     """Padded values and indices, and their number, values, numbers of steps and statuses.
 
     Up to so few problems are solved without compiled loops, the same to rounding.
     """
-    dtype, n_problems, width = np.result_type(H, C), len(C), min(int(sparsity), C.shape[1])
-    most_steps = STEPS_PER_ENTRY * (width + 2)
-    scale, enough = float(scale), -np.inf if residual_tol is None else float(residual_tol)
+    dtype, n_problems, width = np.result_type(H, C), len(C), min(sparsity, C.shape[1])
+    factor, enough = float(scale), float(residual_tol)
     x, active = np.empty((n_problems, width), dtype), np.empty((n_problems, width), np.int64)
     n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
     value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
@@ -338,7 +313,7 @@ def _pursue_rows(
     if n_problems <= few:
         for i in range(n_problems):
             indices, values, value[i], n_steps[i], status[i] = _pursue_one(
-                H, C[i], int(sparsity), most_steps, scale, enough
+                H, C[i], sparsity, factor, enough
             )
             n_active[i] = k = len(indices)
             active[i, :k], x[i, :k] = indices, values
@@ -347,8 +322,8 @@ def _pursue_rows(
     given = [np.ascontiguousarray(array, dtype=dtype).view(np.ndarray) for array in (H, C)]
     for view in given:
         view.flags.writeable = False
-    limits = (int(sparsity), most_steps, *TOLERANCES[dtype])
-    loops._pursue_batch(*given, scale, enough, limits, *found)
+    limits = (sparsity, STEPS_PER_ENTRY * (width + 2), *TOLERANCES[dtype])
+    loops._pursue_batch(*given, factor, enough, limits, *found)
     return found
 
 
