@@ -109,12 +109,7 @@ def test_constraints_are_obeyed_or_refused_in_pipelines_and_searches(measured, p
 
 @pytest.mark.parametrize(
     "model",
-    [
-        ISKPL(),
-        IMKPL(weight_rule="lp"),
-        IMKPL(weight_rule="large_margin"),
-        IMKPL(decision="share"),
-    ],
+    [ISKPL(), IMKPL(weight_rule="lp"), IMKPL(weight_rule="large_margin"), IMKPL(decision="share")],
 )
 def test_every_classifier_takes_constraints(model, measured):
     X, y = measured

@@ -188,8 +188,7 @@ def test_class_weights_that_are_not_positive(weight, iris):
 
 @KINDS
 @pytest.mark.parametrize(
-    "method",
-    ["predict", "predict_proba", "decision_function", "transform", "reconstruction_error"],
+    "method", ["predict", "predict_proba", "decision_function", "transform", "reconstruction_error"]
 )
 def test_predict_before_fit(kind, method, iris):
     with pytest.raises(NotFittedError, match=r"not fitted yet. Call 'fit'"):

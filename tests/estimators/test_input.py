@@ -122,16 +122,7 @@ def test_single_precision_and_integers_are_read(iris):
         (KernelStack([Gaussian(), "poly"]), 2),
         (PerFeatureGaussian(scales=(0.5, 2.0)), 4),
     ],
-    ids=[
-        "name",
-        "no unit diagonal",
-        "kernel",
-        "function",
-        "list",
-        "tuple",
-        "bank",
-        "widths",
-    ],
+    ids=["name", "no unit diagonal", "kernel", "function", "list", "tuple", "bank", "widths"],
 )
 def test_kernels_of_every_form(kind, kernels, n_kernels, iris):
     model = kind(kernels, **SMALL).fit(iris.X, iris.y)

@@ -117,10 +117,7 @@ def test_the_seed_draws_the_parts(frame, found):
 
 
 def test_a_pipeline_is_measured_as_a_whole(frame, found):
-    steps = (
-        StandardScaler().set_output(transform="pandas"),
-        IMKPL(**SIX, max_kernels=4),
-    )
+    steps = (StandardScaler().set_output(transform="pandas"), IMKPL(**SIX, max_kernels=4))
     again = stability(make_pipeline(*steps), *frame, n_repeats=4)
     # Gaussian kernels do not depend on the scale.
     assert frequencies_of(again) == frequencies_of(found)
@@ -186,11 +183,7 @@ def test_results_as_words_dicts_and_frames(found):
             {},
             r"The model is LogisticRegression\(\), expected a prototype model",
         ),
-        (
-            make_pipeline(LogisticRegression()),
-            {},
-            "The last step of the pipeline is Log",
-        ),
+        (make_pipeline(LogisticRegression()), {}, "The last step of the pipeline is Log"),
         (IMKPL(), {"n_repeats": 1}, "n_repeats=1, expected at least 2 refits"),
         (IMKPL(), {}, "80% of each class are all of the 4 samples, expected some"),
     ],

@@ -10,12 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl.kernels import PerFeatureGaussian, Precomputed
 from imkpl.model import landmarks as module
-from imkpl.model.landmarks import (
-    choose_landmarks,
-    draw_landmarks,
-    share_landmarks,
-    share_weight,
-)
+from imkpl.model.landmarks import choose_landmarks, draw_landmarks, share_landmarks, share_weight
 from reference.kernels import per_feature_stack
 
 OPTIONS = {"seed": 0, "working_memory": 64}

@@ -12,15 +12,7 @@ from imkpl.model.objective import (
     reconstruction_term,
 )
 from imkpl.model.updates import kernel_costs
-from model.problems import (
-    laws,
-    make_random_case,
-    ridges,
-    rules,
-    seeds,
-    sharpnesses,
-    slow_terms,
-)
+from model.problems import laws, make_random_case, ridges, rules, seeds, sharpnesses, slow_terms
 
 
 def test_terms_of_a_case_worked_out_by_hand():

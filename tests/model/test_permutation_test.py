@@ -8,11 +8,7 @@ from imkpl import IMKPL, ISKPL
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.kernels.normalize import ScaledKernels
 from imkpl.model import permutation_test as module
-from imkpl.model.permutation_test import (
-    run_permutation_test,
-    tail_probabilities,
-    weigh_evidence,
-)
+from imkpl.model.permutation_test import run_permutation_test, tail_probabilities, weigh_evidence
 from model.problems import laws, pose, seeds
 
 

@@ -9,11 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imkpl import IMKPL
 from imkpl.model import predictor as module
-from imkpl.model.predictor import (
-    FORBIDDEN,
-    Encoder,
-    encode_labelled,
-)
+from imkpl.model.predictor import FORBIDDEN, Encoder, encode_labelled
 from imkpl.model.updates import update_codes
 from model.problems import laws, make_case, seeds
 

@@ -62,10 +62,7 @@ KINDS = {
     "vectors": (lambda: IMKPL(sparsity=3, n_prototypes=9, max_kernels=3), make_vectors),
     "one kernel": (lambda: ISKPL(sparsity=3, n_prototypes=9), make_vectors),
     "table": (lambda: IMKPL("per_column", sparsity=2, n_prototypes=6), make_table),
-    "series": (
-        lambda: IMKPL("global_alignment", sparsity=2, n_prototypes=6),
-        make_series,
-    ),
+    "series": (lambda: IMKPL("global_alignment", sparsity=2, n_prototypes=6), make_series),
     "landmarks": (
         lambda: IMKPL(
             sparsity=3, n_prototypes=9, solver="landmarks", n_landmarks=30, random_state=0
