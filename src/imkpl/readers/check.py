@@ -58,8 +58,9 @@ def describe_columns(data: DataFile) -> list[dict[str, Any]]:
     ):
         if name is not None:
             uses.append((name, role, f"{len(set(values.tolist()))} different", 0, ""))
-    for name, cells in _list_columns(data.samples).items():
-        present = _drop_missing(cells)
+    for name, column in data.samples.items():
+        cells = column.to_numpy()
+        present = cells[~find_missing(cells)]
         if cells.dtype == object:
             role, shown, other = "categories", _show_counts(present), "numbers"
         else:
@@ -79,7 +80,7 @@ def describe_columns(data: DataFile) -> list[dict[str, Any]]:
 
 def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
     """All findings about a file, the gravest first; `frame` has its columns as they were parsed."""
-    columns = _list_columns(data.samples)
+    columns = {name: cells.to_numpy() for name, cells in data.samples.items()}
     announce("check", f"looking for mistakes in {len(columns)} columns")
     codes = np.array([_encode(cells) for cells in columns.values()], dtype=np.int32)
     found = [
@@ -90,16 +91,11 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
         *_find_equal_rows(data, codes),
         *_find_numbers_as_text(data, frame),
     ]
-    present = {name: _drop_missing(cells) for name, cells in columns.items()}
+    present = {name: cells[~find_missing(cells)] for name, cells in columns.items()}
     for look in (_find_missing_codes, _find_variants, _find_counters, _find_number_dates):
         for name, cells in present.items():
             found += look(name, cells)
     return (*found, *find_left_out(data.dropped))
-
-
-def _list_columns(samples: Any) -> dict[str, Any]:
-    """The cells of every column."""
-    return {name: cells.to_numpy() for name, cells in samples.items()}
 
 
 def _encode(cells: Any) -> Any:
@@ -109,10 +105,6 @@ def _encode(cells: Any) -> Any:
     if cells.dtype == object:
         return pd.factorize(cells, use_na_sentinel=False)[0]
     return np.unique(cells, return_inverse=True)[1]
-
-
-def _drop_missing(cells: Any) -> Any:
-    return cells[~find_missing(cells)]
 
 
 def find_baseline(y: Any) -> tuple[Any, int]:

@@ -272,9 +272,7 @@ def require_column(names: Sequence[str], wanted: str, file: str, option: str) ->
 
 def find_identifier(frame: Any, others: set[Any]) -> str | None:
     """The column of row names, if there is one beside the others."""
-    # Most columns of a wide table are not even selected.
-    kinds = zip(frame.columns, (dtype.kind for dtype in frame.dtypes), strict=True)
-    free = (name for name, kind in kinds if name not in others and kind not in "fb")
+    free = [name for name in frame.columns if name not in others]
     found = [name for name in free if looks_like_identifier(frame[name], name)]
     # Text says more than a number.
     found.sort(key=lambda name: frame[name].dtype.kind in "iu")

@@ -191,11 +191,9 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     content = BLANK_TOP.sub("", content.replace("\r\n", "\n").replace("\r", "\n"))
     nonblank = (line for line in io.StringIO(content) if line.strip())
     lines = list(itertools.islice(nonblank, MAX_INSPECTED))
-    if not lines:
-        raise _has_no(path, "only blank lines")
     # A single line may be very long.
-    if len(lines) == 1:
-        raise _has_no(path, "a header and no rows")
+    if len(lines) < 2:
+        raise _has_no(path, "a header and no rows" if lines else "only blank lines")
     csv.field_size_limit(LONGEST_CELL)
     separator = _find_separator(lines, options.separator)
     titles = _find_titles(lines, separator)
