@@ -45,22 +45,6 @@ def test_a_wrong_file_ends_with_1_and_a_sentence_in_the_letters_of_the_terminal(
     assert shown.stderr == "imkpl: ?nknown.csv does not exist. Check the name and the folder.\n"
 
 
-SLOW = """
-import signal, sys, time
-import imkpl.cli.models
-from imkpl.cli import main
-
-def wait(path):
-    print("waiting", flush=True)
-    time.sleep(60)
-
-# Who runs the tests may ignore the signal.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-imkpl.cli.models.load_model = wait
-main(["predict", "m.imkpl", "new.csv"])
-"""
-
-
 def check_interrupted(code, *arguments):
     """Sends Ctrl-C to a process that has printed a line; it must end with 130 and a sentence."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
@@ -76,11 +60,6 @@ def check_interrupted(code, *arguments):
 
 
 has_signals = pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal on POSIX only")
-
-
-@has_signals
-def test_ctrl_c_ends_with_130_and_a_sentence():
-    check_interrupted(SLOW)
 
 
 SLOW_IMPORT = """
@@ -105,7 +84,7 @@ main(sys.argv[2:])
 
 @has_signals
 @pytest.mark.parametrize("package", ["typer", "sklearn"])
-def test_ctrl_c_during_an_import_ends_with_130_and_a_sentence(package, folder):
+def test_ctrl_c_ends_with_130_and_a_sentence_also_during_an_import(package, folder):
     words = ("fit", folder / "wine.csv", "--target", "cultivar", "--json")
     check_interrupted(SLOW_IMPORT, package, *words)
 
