@@ -613,12 +613,7 @@ def describe(model: Any) -> dict[str, Any]:
 
 
 def build_graph(found: dict[str, Any]) -> bytes:
-    """An ONNX file that predicts as the model that `describe` described.
-
-    The input "X" holds double numbers, NaN where missing. The outputs are "label", "probabilities",
-    "scores" and "contributions": (n_rows, n_prototypes, n_features + 2), what each adds to the
-    score of the prototype's class. Their names are in the metadata.
-    """
+    """An ONNX file that predicts as the model that `describe` described; see docs/deployment.md."""
     try:
         import onnx
         from onnx import TensorProto, helper, numpy_helper

@@ -278,10 +278,7 @@ def _tabulate_band(first: int, last: int, kernels: Kernels) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class DaskSamples(BlockSamples):
-    """Samples in the partitions of a Dask collection.
-
-    Every pass computes the partitions it needs again, unless the collection was persisted.
-    """
+    """Samples in the partitions of a Dask collection, computed by every pass or persisted."""
 
     parts: tuple[Any, ...]  # Delayed partitions
     starts: IntArray  # first row of every partition, and number of rows

@@ -36,18 +36,18 @@ def run_cases(kind, seeds):
         write("end", seed, outcome)
 
 
-def run_in_children(kind, first, last, *, time_limit=TIME_LIMIT, command=None):
+def run_in_children(kind, first, last):
     """Outcomes by seed; what crashes or hangs is a finding."""
-    command = command or [sys.executable, "-m", "fuzz", "--child"]
+    command = [sys.executable, "-m", "fuzz", "--child"]
     outcomes, seed = {}, first
     while seed < last:
         stop = min(seed + CHUNK, last)
         arguments = [*command, kind, str(seed), str(stop)]
         try:
-            done = subprocess.run(arguments, capture_output=True, timeout=time_limit, check=False)
+            done = subprocess.run(arguments, capture_output=True, timeout=TIME_LIMIT, check=False)
             printed, ending = done.stdout, f"finding crash, {done.returncode}: {done.stderr[-300:]}"
         except subprocess.TimeoutExpired as expired:
-            printed, ending = expired.stdout or b"", f"finding hang, more than {time_limit} seconds"
+            printed, ending = expired.stdout or b"", f"finding hang, more than {TIME_LIMIT} seconds"
         started = seed
         for line in printed.decode(errors="replace").splitlines():
             word, number, *outcome = line.split(" ", 2)

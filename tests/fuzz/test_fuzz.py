@@ -1,7 +1,6 @@
 """A few cases of every kind (``make fuzz`` runs thousands), and a judge that can fail."""
 
 import pathlib
-import sys
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from fuzz import oracle
 from fuzz.cases import KINDS
 from fuzz.inputs import from_seed
-from fuzz.runner import run_in_children
 from imkpl import IMKPL
 from imkpl.files import ModelFileError
 
@@ -54,43 +52,12 @@ def test_other_errors_and_warnings_are_findings(action, words):
         oracle.attempt(action)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [np.zeros(3), [1.0, [2.0]], np.array(["a", None], dtype=object), np.ma.masked_equal([1, 2], 2)],
-    ids=["array", "list", "objects", "masked"],
-)
-def test_altered_input_is_a_finding(value):
-    def alter():
-        value[0] = 5.0
-
+def test_altered_input_and_values_that_are_not_finite_are_findings():
+    values = np.zeros(3)
     with pytest.raises(oracle.FindingError, match="altered input"):
-        oracle.attempt(alter, value)
-
-
-def test_learned_values_that_are_not_finite_are_findings():
+        oracle.attempt(lambda: values.put(0, 5.0), values)
     with pytest.raises(oracle.FindingError, match=r"history_\['total'\] is not finite"):
         oracle.check_finite({"total": np.array([1.0, np.nan])}, "history_")
-
-
-CHILD = """
-import os, sys, time
-kind, first, last = sys.argv[-3:]
-for seed in range(int(first), int(last)):
-    print("start", seed, flush=True)
-    if seed == 1:
-        os.abort()
-    if seed == 2:
-        time.sleep(60)
-    print("end", seed, "fitted" if seed else "finding nothing", flush=True)
-"""
-
-
-def test_crashes_and_hangs_are_findings_and_the_next_case_follows():
-    outcomes = run_in_children("any", 0, 4, time_limit=1.0, command=[sys.executable, "-c", CHILD])
-    assert outcomes[0] == "finding nothing"
-    assert outcomes[1].startswith("finding crash, -6")
-    assert outcomes[2].startswith("finding hang")
-    assert outcomes[3] == "fitted"
 
 
 def test_the_documented_errors_are_those_that_the_judge_accepts():

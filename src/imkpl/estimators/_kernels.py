@@ -90,13 +90,10 @@ class BoundData:
 def bind_kernels(
     data: TrainingData, settings: Settings, constraints: Constraints, *, in_blocks: bool
 ) -> BoundData:
-    """Learn bandwidths, and the weights of channels where kernels have them.
-
-    An array of which parts will be taken, because landmarks stand for it, is not copied.
-    """
-    given = data.given
+    """Learn bandwidths, and the weights of channels where kernels have them."""
+    given, samples = data.given, data.given.samples
     announce(given.form.owner, "learning bandwidths")
-    samples = given.samples
+    # An array of which parts will be taken, because landmarks stand for it, is not copied.
     if in_blocks and given.bank.kind.input_kind == "columns" and isinstance(samples, np.ndarray):
         samples = RowBlocks.of(ArrayColumns(samples))
     each = given.bank.by_channel(given.form.n_channels or 0)
@@ -110,10 +107,7 @@ def bind_kernels(
 def weigh_channels(
     data: TrainingData, each: BaseKernelBank, settings: Settings, constraints: Constraints
 ) -> BoundData:
-    """Kernels that compare channels together, which are weighed as features are.
-
-    Some samples are enough for that, and the kernels of `each`, one per channel.
-    """
+    """Kernels that compare channels together; some samples, and those of `each`, weigh channels."""
     given = data.given
     n_samples = count_screening(data)
     is_many = data.labels.size > SCREENED_SAMPLES * n_samples
@@ -175,10 +169,7 @@ def learn_kernels(
 
 
 def screen_and_compare(bound: BoundData, settings: Settings) -> tuple[KernelChoice, FloatArray]:
-    """What chooses among kernels, and the evidence of all.
-
-    Of many costly kernels, only those stay that are of use to some of the samples.
-    """
+    """What chooses among kernels, and the evidence of all; many costly ones are screened first."""
     data, kernels, limits = bound.data, bound.kernels, bound.limits
     evidence = np.zeros(kernels.n_kernels)
     if kernels.most_kernels is not None and settings.chooses_kernels:
@@ -206,11 +197,7 @@ def count_screening(data: TrainingData) -> int:
 
 
 def count_landmarks(data: TrainingData, solver: str, n_landmarks: int | None) -> int | None:
-    """How many landmarks to learn from; None for all distinct samples.
-
-    Samples on a cluster are always learned from landmarks. Where there are no more samples than
-    landmarks, all are gathered.
-    """
+    """How many landmarks to learn from; None for all distinct samples, if there are no more."""
     n_samples, n_classes, samples = data.labels.size, data.classes.size, data.given.samples
     if isinstance(samples, BlockSamples):
         if solver == "exact":
@@ -236,13 +223,10 @@ def count_landmarks(data: TrainingData, solver: str, n_landmarks: int | None) ->
 def keep_landmarks(
     bound: BoundData, n_landmarks: int, seed: int, kernel_weights: FloatArray | None = None
 ) -> BoundData:
-    """The landmarks, with the weights of the samples that they stand for.
-
-    They are drawn in the average kernel, unless weights are given. One eligible sample of each
-    class is among them.
-    """
+    """The landmarks, with the weights of the samples that they stand for."""
     data, kernels, is_wanted = bound.data, bound.kernels, None
     if data.is_eligible is not None:
+        # One eligible sample of each class is among them.
         places = np.flatnonzero(data.is_eligible)
         is_wanted = np.zeros(data.labels.size, dtype=bool)
         is_wanted[places[np.unique(data.labels[places], return_index=True)[1]]] = True

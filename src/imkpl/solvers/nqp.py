@@ -209,6 +209,7 @@ def _pursue_one(
         else:
             entered = [*active, j]
             new = _solve_on_active(H, c, entered, np.append(x, x.dtype.type(0)), *grown)
+            # H_II x = -c_I, so that f = -1/2 ||y||² at the minimum.
             new_value = -0.5 * float(new[3] @ new[3])
             if grown[1][-1] <= 0 or not new_value < value:
                 # A negative gradient promises a decrease, so only round-off can prevent it.
@@ -300,16 +301,14 @@ def pursue(
 def _pursue_rows(
     H: FloatArray, C: FloatArray, sparsity: int, scale: float, residual_tol: float, *, few: int
 ) -> tuple[Any, ...]:
-    """Padded values and indices, and their number, values, numbers of steps and statuses.
-
-    Up to so few problems are solved without compiled loops, the same to rounding.
-    """
+    """Padded values and indices, and their number, values, numbers of steps and statuses."""
     dtype, n_problems, width = np.result_type(H, C), len(C), min(sparsity, C.shape[1])
     factor, enough = float(scale), float(residual_tol)
     x, active = np.empty((n_problems, width), dtype), np.empty((n_problems, width), np.int64)
     n_active, n_steps = np.zeros(n_problems, np.int64), np.zeros(n_problems, np.int64)
     value, status = np.zeros(n_problems), np.zeros(n_problems, np.int8)
     found = x, active, n_active, value, n_steps, status
+    # So few problems are solved without compiled loops, the same to rounding.
     if n_problems <= few:
         for i in range(n_problems):
             indices, values, value[i], n_steps[i], status[i] = _pursue_one(
@@ -352,10 +351,7 @@ def _grow_factor(
 def _solve_on_active(
     H: FloatArray, c: FloatArray, active: list[int], x: FloatArray, L: FloatArray, y: FloatArray
 ) -> tuple[list[int], FloatArray, FloatArray, FloatArray]:
-    """Exact minimum on the active set, which loses each index that would turn negative.
-
-    At the returned point f is ``-1/2 ||y||²``, since ``H_II x = -c_I``.
-    """
+    """Exact minimum on the active set, which loses each index that would turn negative."""
     while True:
         z = solve_triangular(L, y, lower=True, trans="T", check_finite=False)
         crossing = z <= 0
