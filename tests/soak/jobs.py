@@ -102,7 +102,6 @@ def live_once(kind, seed, folder, *, with_page):
 
 def main(n_fits):
     """Print what is held after every so many fits: MiB of memory, and blocks of Python objects."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
     warnings.simplefilter("ignore")
     measured = []
     with tempfile.TemporaryDirectory() as folder:

@@ -163,6 +163,7 @@ def sort_prototypes(estimator: Any, n_per_class: int | None = None) -> tuple[Int
     return chosen, owners[chosen]
 
 
+@dataclass(eq=False)
 class PathDisplay(Drawing):
     """Accuracy on left-out samples against the number of features.
 
@@ -188,8 +189,7 @@ class PathDisplay(Drawing):
     'Features'
     """
 
-    def __init__(self, found: Any) -> None:
-        self.found = found
+    found: Any
 
     def _draw(self, ax: Any) -> None:
         ((self.ax_,),) = self._take_panels(ax, (6.4, 3.8))
