@@ -27,7 +27,7 @@ from imkpl.kernels.base import (
     check_sample_weight,
     require_columns,
 )
-from imkpl.kernels.forms import Form, Groups, group_rows
+from imkpl.kernels.forms import Form, Groups, group_keys
 from imkpl.kernels.normalize import Averaged, Tabulated, unpack
 from imkpl.kernels.per_feature import (
     check_scales,
@@ -308,12 +308,11 @@ class SeriesKernels(SampleKernels):
 
     @classmethod
     def find_equal(cls, samples: SeriesSet, rows: IntArray, labels: IntArray) -> Groups:
-        lines = [
-            f"{label:09d}{one.shape[1]:09d}"
-            f"{hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
-            for one, label in zip(_comparable(samples[rows]), labels, strict=True)
+        keys = [
+            f"{one.shape[1]:09d}{hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
+            for one in _comparable(samples[rows])
         ]
-        return group_rows(np.array(lines))
+        return group_keys(keys, labels)
 
     def values(self, row: int, names: Sequence[str]) -> dict[str, Any]:
         return dict(zip(names, self.samples[row].tolist(), strict=True))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeAlias
@@ -141,13 +139,11 @@ def read_few(X: Any, form: Form) -> FloatArray | None:
     return np.ascontiguousarray(X) if is_table and np.isfinite(X).all() else None
 
 
-@contextmanager
-def ordered_records(X: Any, form: Form, absent: Any) -> Iterator[Any]:
-    """X; samples that are dicts as rows with the columns in the order of the training part."""
+def ordered_records(X: Any, form: Form, absent: Any) -> tuple[Any, Form]:
+    """X with its form; samples that are dicts as rows in the order of the training part."""
     is_list = isinstance(X, list | tuple) and bool(X)
     if form.n_features is None or not is_list or not all(isinstance(r, Mapping) for r in X):
-        yield X
-        return
+        return X, form
     if form.names is None:
         raise ValueError(
             f"X is a list of dicts, but {form.owner} was fitted to columns without "
@@ -163,10 +159,8 @@ def ordered_records(X: Any, form: Form, absent: Any) -> Iterator[Any]:
                 f"training part, expected {shorten(', '.join(map(str, form.names)))}. Leave it "
                 "out, or correct the name."
             )
-    with warnings.catch_warnings():
-        # The names are those of the dicts.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield [[row.get(name, absent) for name in form.names] for row in X]
+    # The names were those of the dicts.
+    return [[row.get(name, absent) for name in form.names] for row in X], replace(form, names=None)
 
 
 def densify(X: Any) -> Any:
@@ -197,18 +191,21 @@ def find_ranges(values: FloatArray) -> FloatArray:
     return np.stack([np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)], axis=1)
 
 
-def group_rows(table: Any, rows: IntArray | None = None, labels: IntArray | None = None) -> Groups:
-    """Which rows of a class are equal, of all rows or of those that are listed."""
-    table = table.reshape(len(table), -1)
-    rows = np.arange(len(table)) if rows is None else rows
-    ranks = np.zeros(rows.size, dtype=np.intp) if labels is None else labels
+def group_rows(table: Any, rows: IntArray, labels: IntArray) -> Groups:
+    """Which of the listed rows are equal and of one class."""
 
-    ranks = rank_rows(
-        ranks,
-        np.arange(table.shape[1]),
-        lambda some, columns: table[rows[some], columns[0] : columns[-1] + 1],
-    )
+    def fetch(some: IntArray, columns: IntArray) -> Any:
+        return table[rows[some], columns[0] : columns[-1] + 1]
+
+    ranks = rank_rows(labels, np.arange(table.shape[1]), fetch)
     return np.unique(ranks, return_index=True)[1], ranks
+
+
+def group_keys(keys: Sequence[str], labels: IntArray) -> Groups:
+    """Which samples have equal keys and are of one class."""
+    lines = [f"{label:09d}{key}" for label, key in zip(labels, keys, strict=True)]
+    _, first, groups = np.unique(lines, return_index=True, return_inverse=True)
+    return first, groups
 
 
 # Distances from the middle of a column are rounded to this part of it: whole numbers have the same

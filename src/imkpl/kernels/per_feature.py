@@ -94,8 +94,7 @@ class VectorInput:
             return few, form
         X = open_source(X) if cls.input_kind == "columns" else X
         if not isinstance(X, ColumnSource):
-            with ordered_records(X, form, None) as rows:
-                return validate_numbers(rows, form, order=cls.order)
+            return validate_numbers(*ordered_records(X, form, None), order=cls.order)
         samples = RowBlocks.of(X) if has_row_blocks(X) else X
         if form.n_features is None:
             samples = samples.summarized() if isinstance(samples, RowBlocks) else samples

@@ -28,6 +28,7 @@ from imkpl.kernels.base import (
 from imkpl.kernels.forms import (
     Form,
     Groups,
+    group_keys,
     group_rows,
     order_groups,
     ordered_records,
@@ -140,18 +141,13 @@ class TableKernels(GaussianKernels):
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Table, Form]:
         least = 2 if form.n_features is None else 1
-        with ordered_records(X, form, None) as rows:
-            if not isinstance(rows, Table) and as_frame(rows) is None:
-                cells, form = validate(
-                    as_cells(rows),
-                    form,
-                    dtype=None,
-                    ensure_all_finite=False,
-                    ensure_min_samples=least,
-                )
-                return read_table(cells), form
-            # The checks of arrays would turn a frame into one array of objects.
-            _, form = validate(rows, form, skip_check_array=True)
+        rows, form = ordered_records(X, form, None)
+        if not isinstance(rows, Table) and as_frame(rows) is None:
+            options = {"dtype": None, "ensure_all_finite": False, "ensure_min_samples": least}
+            cells, form = validate(as_cells(rows), form, **options)
+            return read_table(cells), form
+        # The checks of arrays would turn a frame into one array of objects.
+        _, form = validate(rows, form, skip_check_array=True)
         table = read_table(rows)
         if len(table) < least:
             raise ValueError(
@@ -481,15 +477,13 @@ class WordKernels(ColumnwiseKernels):
 
     @classmethod
     def read(cls, X: Any, form: Form) -> tuple[Documents, Form]:
-        with ordered_records(X, form, cls.absent) as rows:
-            counts, form = validate_numbers(rows, form, accept_sparse="csr")
+        counts, form = validate_numbers(*ordered_records(X, form, cls.absent), accept_sparse="csr")
         return Documents.read(counts), form
 
     @classmethod
     def find_equal(cls, samples: Documents, rows: IntArray, labels: IntArray) -> Groups:
         keys = samples[rows].keys()
-        lines = [f"{label:09d}{key.hex()}" for label, key in zip(labels, keys, strict=True)]
-        return group_rows(np.array(lines))
+        return group_keys([key.hex() for key in keys], labels)
 
     def cells(self, row: int) -> list[Any] | None:
         return self.samples.counts[[row]].toarray()[0, self.columns].tolist()  # type: ignore[no-any-return]
@@ -499,8 +493,7 @@ class WordKernels(ColumnwiseKernels):
         return {name: count for name, count in zip(names, counts, strict=True) if count}
 
     def keys(self, samples: Documents | None = None) -> list[bytes]:
-        documents: Documents = self.samples if samples is None else samples
-        return documents.keys()
+        return (self.samples if samples is None else samples).keys()
 
     def check(self, form: Form) -> None:
         super().check(form)
