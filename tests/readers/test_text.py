@@ -151,6 +151,9 @@ def test_a_column_without_a_name_is_not_learned_from(tmp_path):
         data = read(write(tmp_path / "a.csv", head=head, rows=rows))
         check_values(data)
         assert list(data.dropped) == ["column 1"]
+    quoted = [[f'"{cell}"' if isinstance(cell, str) else cell for cell in row] for row in rows]
+    head = [f'"{name}"' for name in HEAD]
+    check_values(read(write(tmp_path / "a.csv", head=head, rows=quoted, separator="  ")))
 
 
 def test_a_few_texts_among_numbers_are_missing_and_said(tmp_path):

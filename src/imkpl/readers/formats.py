@@ -297,10 +297,7 @@ def _find_titles(lines: list[str], separator: str) -> list[str]:
 def _split(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the cells of every line but, like pandas, those of white space."""
     if separator == " ":
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield number, line.split()
-        return
+        lines = (" ".join(line.split()) for line in lines)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     for cells in reader:
         if cells[1:] or "".join(cells).strip():
