@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from imkpl._checks import printable
+from imkpl._checks import printable, require
 from imkpl._json import Described
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
@@ -194,20 +194,19 @@ def stability(
     >>> [one["frequency"] for one in found.kernels["frequencies"] if one["kernel"] == "proline"]
     [1.0]
     """
-    if n_repeats < 2:
-        raise ValueError(
-            f"n_repeats={n_repeats}, expected at least 2 refits, which are compared with each "
-            "other. Raise it."
-        )
+    require(
+        n_repeats >= 2,
+        f"n_repeats={n_repeats}, expected at least 2 refits, which are compared. Raise it.",
+    )
     whole, samples = _fit_to_all(estimator, X, y, "stability")
     rng, y = check_random_state(random_state), column_or_1d(y)
     classes, labels = np.unique(y, return_inverse=True)
     parts = [_draw_part(labels, rng) for _ in range(n_repeats)]
-    if parts[0].size == labels.size:
-        raise ValueError(
-            f"{TRAIN_SIZE:.0%} of each class are all of the {labels.size} samples, expected some "
-            "that are left out. Add samples."
-        )
+    require(
+        parts[0].size < labels.size,
+        f"{TRAIN_SIZE:.0%} of each class are all of the {labels.size} samples, expected some that "
+        "are left out. Add samples.",
+    )
     model, similarities = last_step(whole), _find_similarities(whole, X)
     owners = np.searchsorted(classes, model.prototype_classes_)
     chosen: list[dict[str, float]] = []
@@ -436,11 +435,11 @@ def path(
             "an IMKPL, or a pipeline that ends with one. Pass IMKPL(), for example."
         )
     numbers = np.unique(1 if sizes is None else np.asarray(sizes))
-    if numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers[0] < 1:
-        raise ValueError(
-            f"sizes={sizes!r}, expected a sequence of positive whole numbers of features, such as "
-            "(5, 10, 20). Leave it out to try what the model keeps, half of it, and so on."
-        )
+    require(
+        numbers.size and numbers.dtype.kind in "iu" and numbers[0] >= 1,
+        f"sizes={sizes!r}, expected a sequence of positive whole numbers of features, such as "
+        "(5, 10, 20). Leave it out to try what the model keeps, half of it, and so on.",
+    )
     whole, samples = _fit_to_all(estimator, X, y, "path")
     model = last_step(whole)
     inner = whole[:-1].transform(X) if isinstance(whole, Pipeline) else X
@@ -479,20 +478,16 @@ def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray,
     if not isinstance(cv, Integral):
         splitter = check_cv(cv, data.given.y, classifier=True)
         splits = list(splitter.split(data.given.samples, data.given.y))
-        if not splits:
-            raise ValueError(
-                "cv gives no splits, expected at least one pair of index arrays. Leave it out for "
-                "5 folds."
-            )
+        require(splits, "cv gives no splits, expected at least one. Leave it out for 5 folds.")
         return splits
     counts = np.bincount(data.labels)
     smallest = int(counts.min())
-    if smallest < FEWEST_SPLIT or cv < 2:
-        raise ValueError(
-            f"cv={cv} and class {data.classes.tolist()[int(counts.argmin())]!r} has {smallest} "
-            f"distinct samples, expected at least 2 folds and {FEWEST_SPLIT} distinct samples in "
-            "every class. Raise cv, or add samples of that class."
-        )
+    require(
+        smallest >= FEWEST_SPLIT and cv >= 2,
+        f"cv={cv} and class {data.classes.tolist()[int(counts.argmin())]!r} has {smallest} "
+        f"distinct samples, expected at least 2 folds and {FEWEST_SPLIT} distinct samples in every "
+        "class. Raise cv, or add samples of that class.",
+    )
     folds = StratifiedKFold(
         min(int(cv), smallest), shuffle=True, random_state=0 if seed is None else seed
     )

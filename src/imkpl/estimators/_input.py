@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from imkpl._checks import quote
+from imkpl._checks import quote, require
 from imkpl._progress import announce
 from imkpl.estimators._compat import wants_data_frame
 from imkpl.kernels import BaseKernelBank, resolve_bank
@@ -155,12 +155,12 @@ def in_memory(values: Any) -> Any:
 
 def read_partitions(bank: BaseKernelBank, X: Any, form: Form) -> tuple[Any, Form]:
     """The samples of a Dask collection, which stay in their partitions, and their form."""
-    if bank.kind.input_kind not in ("vectors", "columns"):
-        raise ValueError(
-            f"The kernels of {type(bank).__name__} do not read rows of numbers, but Dask "
-            "collections hold such rows, expected an array or a list for these kernels. Pass "
-            "X.compute(), or use kernels='per_feature_gaussian'."
-        )
+    require(
+        bank.kind.input_kind in ("vectors", "columns"),
+        f"The kernels of {type(bank).__name__} do not read rows of numbers, which Dask collections "
+        "hold, expected an array or a list. Pass X.compute(), or use "
+        "kernels='per_feature_gaussian'.",
+    )
     from imkpl.scale import read_dask
 
     samples = read_dask(X)
@@ -169,11 +169,10 @@ def read_partitions(bank: BaseKernelBank, X: Any, form: Form) -> tuple[Any, Form
 
 def refuse_partitions(X: Any, where: str) -> None:
     """Raise an error if X is a Dask collection."""
-    if is_partitioned(X):
-        raise ValueError(
-            f"{where} got a Dask collection, expected samples in memory. Pass X.compute() of the "
-            "samples you need."
-        )
+    require(
+        not is_partitioned(X),
+        f"{where} got a Dask collection, expected samples in memory. Pass X.compute() of them.",
+    )
 
 
 def by_partition(method: Method) -> Method:
@@ -190,11 +189,11 @@ def by_partition(method: Method) -> Method:
 
         # The number and the names of features are checked now, not when the answer is computed.
         validate_data(self, example_of(X), dtype=np.float64, reset=False)
-        if method.__name__ == "transform" and wants_data_frame(self):
-            raise ValueError(
-                "transform got a Dask collection while set_output asks for a data frame, expected "
-                "the default output: codes are sparse blocks. Use set_output(transform='default')."
-            )
+        require(
+            method.__name__ != "transform" or not wants_data_frame(self),
+            "transform got a Dask collection while set_output asks for a data frame, expected the "
+            "default output: codes are sparse blocks. Use set_output(transform='default').",
+        )
         return answer_lazily(self, method.__name__, X, options)
 
     return answer  # type: ignore[return-value]

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils import check_random_state
 
+from imkpl._checks import require
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._training import ChannelWeights, Constraints, KernelLimits, TrainingData
@@ -200,23 +201,23 @@ def count_landmarks(data: TrainingData, solver: str, n_landmarks: int | None) ->
     """How many landmarks to learn from; None for all distinct samples, if there are no more."""
     n_samples, n_classes, samples = data.labels.size, data.classes.size, data.given.samples
     if isinstance(samples, BlockSamples):
-        if solver == "exact":
-            raise ValueError(
-                "solver='exact' compares all pairs of samples in the memory of one machine, "
-                "expected 'landmarks' or 'auto' for samples on a cluster and for files of many "
-                "rows. Leave solver out, or pass an array."
-            )
+        require(
+            solver != "exact",
+            "solver='exact' compares all pairs of samples in memory, expected 'landmarks' or "
+            "'auto' for samples on a cluster and for files of many rows. Leave solver out, or pass "
+            "an array.",
+        )
         solver = "landmarks" if samples.is_remote else solver
     if solver == "exact" or (solver == "auto" and n_samples <= MAX_EXACT):
         return None
     if n_landmarks is None:
         n_landmarks = max(DEFAULT_LANDMARKS, DEFAULT_PER_CLASS * n_classes)
-    if n_landmarks < LEAST_PER_CLASS * n_classes:
-        raise ValueError(
-            f"n_landmarks={n_landmarks}, expected at least {LEAST_PER_CLASS * n_classes}, "
-            f"{LEAST_PER_CLASS} for each of the {n_classes} classes. Raise it, or leave it out "
-            f"for {DEFAULT_LANDMARKS}."
-        )
+    least = LEAST_PER_CLASS * n_classes
+    require(
+        n_landmarks >= least,
+        f"n_landmarks={n_landmarks}, expected at least {least}, {LEAST_PER_CLASS} for each of the "
+        f"{n_classes} classes. Raise it, or leave it out for {DEFAULT_LANDMARKS}.",
+    )
     return None if n_landmarks >= n_samples else int(n_landmarks)
 
 

@@ -312,12 +312,12 @@ def read_eligible(eligible: Any, n_samples: int) -> BoolArray:
     flags = np.asarray(in_memory(eligible))
     if flags.dtype == object and all(isinstance(flag, bool | np.bool_) for flag in flags.flat):
         flags = flags.astype(bool)
-    if flags.dtype != bool or flags.shape != (n_samples,):
-        raise ValueError(
-            f"eligible has type {flags.dtype} and shape {flags.shape}, expected one boolean for "
-            f"each of the {n_samples} samples. For a list of row numbers use "
-            f"eligible=np.isin(np.arange({n_samples}), rows)."
-        )
+    require(
+        flags.dtype == bool and flags.shape == (n_samples,),
+        f"eligible has type {flags.dtype} and shape {flags.shape}, expected one boolean for each "
+        f"of the {n_samples} samples. For a list of row numbers use "
+        f"eligible=np.isin(np.arange({n_samples}), rows).",
+    )
     return flags.copy()
 
 
