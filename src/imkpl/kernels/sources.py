@@ -163,7 +163,8 @@ def _forget_mapped(array: Any) -> None:
 
     Only of maps that cannot be written to: others may hold changes that are nowhere else.
     """
-    if getattr(array, "mode", None) == "r" and hasattr(mmap, "MADV_DONTNEED"):
+    is_read_only = isinstance(array, np.memmap) and array.mode == "r"
+    if is_read_only and hasattr(mmap, "MADV_DONTNEED"):
         array._mmap.madvise(mmap.MADV_DONTNEED)
 
 

@@ -295,7 +295,7 @@ def _encode_categories(
     for table in tables:
         # The distinct numbers of the column, NaN as the last of them.
         distinct, group = np.unique(table.values[:, column], return_inverse=True)
-        _require_categories(table, column, distinct, vocabulary)
+        _require_categories(table, column, vocabulary)
         shown = [table.columns[column].show(number) for number in distinct]
         codes = [places.setdefault(category, len(places)) for category in shown]
         encoded.append(np.array(codes, dtype=np.float64)[group.ravel()])
@@ -312,18 +312,17 @@ def _require_numbers(table: Table, column: int) -> None:
         )
 
 
-def _require_categories(
-    table: Table, column: int, distinct: FloatArray, vocabulary: Vocabulary
-) -> None:
+def _require_categories(table: Table, column: int, vocabulary: Vocabulary) -> None:
     """Raise where numbers stand in a column that was text in training: '3' is not 3."""
-    is_text = all(category is None or isinstance(category, str) for category in vocabulary)
-    is_number = table.columns[column].categories is None and not np.isnan(distinct).all()
-    first = next((category for category in vocabulary if category is not None), None)
-    if is_text and is_number and first is not None:
+    words = [category for category in vocabulary if category is not None]
+    is_text = bool(words) and all(isinstance(word, str) for word in words)
+    numbers = table.values[:, column]
+    numbers = numbers[~np.isnan(numbers)]
+    if is_text and table.columns[column].categories is None and numbers.size:
         raise ValueError(
-            f"Column {table.names[column]!r} holds numbers such as {float(distinct[0]):g}, but "
-            f"text such as {first!r} in the training part. Pass text, for "
-            "example with astype(str), in fit and in predict."
+            f"Column {table.names[column]!r} holds numbers such as {numbers.min():g}, but text "
+            f"such as {words[0]!r} in the training part. Pass text, for example with astype(str), "
+            "in fit and in predict."
         )
 
 
