@@ -80,7 +80,7 @@ TOO_FEW = (
             "Target 'cultivar' has one class, 'Barolo', expected at least two. Add rows of another "
             "class, or name another column with --target.",
         ),
-        (41, f"Class 'Barbera' has one row{TOO_FEW}"),
+        (41, f"Class 'Barbera' has 1 row{TOO_FEW}"),
         (42, f"Class 'Barbera' has 2 rows{TOO_FEW}"),
     ],
 )

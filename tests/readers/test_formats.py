@@ -83,16 +83,11 @@ def test_without_its_reader_a_file_is_refused(tmp_path, monkeypatch, ending, pac
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("a.xls", r"a\.xls ends in \.xls, expected .* Save the sheet as \.xlsx or CSV"),
-        ("a.pkl", r"a\.pkl ends in \.pkl, expected .* Save it as CSV or Parquet, in Python"),
-        ("a", "a has no ending, expected"),
-    ],
+    ("name", "found"), [("a.pkl", r"a\.pkl ends in \.pkl"), ("a", "a has no ending")]
 )
-def test_other_formats_are_refused_with_advice(tmp_path, name, message):
+def test_other_formats_are_refused_with_advice(tmp_path, name, found):
     (tmp_path / name).write_bytes(b"something")
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=f"{found}, expected .* or save its table as CSV"):
         read_training_file(tmp_path / name)
 
 

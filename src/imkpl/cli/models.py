@@ -54,11 +54,10 @@ def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
     classes, labels, counts = np.unique(data.y, return_inverse=True, return_counts=True)
     if counts.min() < MIN_CLASS_ROWS:
         rare = int(np.argmin(counts))
-        n_rows = "one row" if counts[rare] == 1 else f"{counts[rare]} rows"
         raise InputError(
-            f"Class {str(classes[rare])!r} has {n_rows}, expected at least three: two to learn "
-            "from and one to measure on. Add rows of that class, leave them out, or use "
-            "--test-size 0."
+            f"Class {str(classes[rare])!r} has {count(int(counts[rare]), 'row')}, expected at "
+            "least three: two to learn from and one to measure on. Add rows of that class, leave "
+            "them out, or use --test-size 0."
         )
     members: dict[int, list[int]] = {}
     for row, unit in enumerate(find_units(data).tolist()):

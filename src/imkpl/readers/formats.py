@@ -144,10 +144,9 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
     parse = PARSERS.get(ending)
     if parse is None:
         found = f"ends in {ending}" if ending else "has no ending"
-        advice = ADVICE.get(
-            ending, "Save it as CSV or Parquet, in Python if nothing else reads it."
+        raise InputError(
+            f"{path.name} {found}, expected {FORMATS}. Unpack it, or save its table as CSV."
         )
-        raise InputError(f"{path.name} {found}, expected {FORMATS}. {advice}")
     if options.separator is not None and parse is not parse_text:
         raise InputError(
             f"--separator is for text files such as .csv, but {path.name} is not one. Leave it out."
@@ -493,9 +492,4 @@ PARSERS: Mapping[str, Callable[[pathlib.Path, ReadOptions], RawFile]] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), parse_text),
     **dict.fromkeys((".xlsx", ".xlsm"), parse_xlsx),
     **dict.fromkeys((".parquet", ".pq", ".feather", ".arrow"), parse_parquet),
-}
-ADVICE = {
-    **dict.fromkeys((".xls", ".ods"), "Save the sheet as .xlsx or CSV in the spreadsheet program."),
-    **dict.fromkeys((".gz", ".zip"), "Unpack it first."),
-    ".imkpl": "That is the ending of a model; pass the data file here.",
 }
