@@ -99,8 +99,8 @@ class BaseKernelBank(ABC):
 
     def on_rows(self, X: Any, rows: IntArray, sample_weight: ArrayLike | None = None) -> Kernels:
         """`on` some of the samples; those that come in blocks stay where they are."""
-        has_view = getattr(X, "is_read_in_parts", False) and hasattr(X, "view")
-        return self.on(X.view(rows) if has_view else take_samples(X, rows), sample_weight)
+        in_blocks = hasattr(X, "distribute")
+        return self.on(X.view(rows) if in_blocks else take_samples(X, rows), sample_weight)
 
     def by_channel(self, n_channels: int) -> BaseKernelBank | None:
         """A bank by which channels are weighed, a kernel for each; None when they are not."""
