@@ -483,7 +483,7 @@ def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray,
     counts = np.bincount(data.labels)
     smallest = int(counts.min())
     require(
-        smallest >= FEWEST_SPLIT and cv >= 2,
+        smallest >= FEWEST_SPLIT and int(cv) >= 2,
         f"cv={cv} and class {data.classes.tolist()[int(counts.argmin())]!r} has {smallest} "
         f"distinct samples, expected at least 2 folds and {FEWEST_SPLIT} distinct samples in every "
         "class. Raise cv, or add samples of that class.",
