@@ -70,7 +70,8 @@ class Problem:
     is_eligible: BoolArray | None = None  # samples that prototypes may be made of; None for all
     # (n_kernels, n_kernels) 1 for copies of each other, nearly 0 for others; None if not compared
     likeness: FloatArray | None = None
-    ridge: float = 0.0  # c, on prototypes minus contrasts; 0 without contrasts
+    # c, on every t^2 ||Phi (u_j - v_j)||^2, prototypes minus contrasts; 0 without contrasts
+    ridge: float = 0.0
     dtype: DTypeLike = np.float64  # precision of kernels and margins
 
     @property
@@ -130,12 +131,8 @@ class Problem:
         loss += float(strengths * (state.log_strengths @ state.log_strengths))
         if self.ridge > 0:
             norms = row_products(mixes, resemblances.T).sum()
-            loss += float(0.5 * self.vote_ridge(classes.size) * state.sharpness**2 * norms)
+            loss += float(0.5 * self.ridge * state.sharpness**2 * norms)
         return loss, slopes
-
-    def vote_ridge(self, n_prototypes: int) -> float:
-        """The ridge on every ``t^2 ||Phi (u_j - v_j)||^2``: c, divided by prototypes per class."""
-        return self.ridge * len(self.members) / n_prototypes
 
     def keep_least(self, weights: FloatArray) -> FloatArray:
         """Kernel weights of the same sum, in which every required kernel has a share."""

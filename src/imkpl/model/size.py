@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from imkpl._progress import announce
@@ -17,9 +18,11 @@ from imkpl.model.alternate import alternate
 from imkpl.model.calibration import find_temperature
 from imkpl.model.cover import cover
 from imkpl.model.kernel_choice import prepare_choice, widen
+from imkpl.model.neighbors import space_evenly
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes
 from imkpl.model.voters import count_votes, learn_voters
+from imkpl.model.votes import vote_loss
 
 # Prototypes per class that are tried, until more do not help. The more prototypes, the more they
 # must gain: so many standard errors for each of a class.
@@ -57,27 +60,29 @@ def choose_size(
     n_classes, most = len(problem.members), problem.labels.size // 2
     ridges, (widths, *others) = list_ridges(problem), list_widths(problem)
     has_sizes = n_prototypes is None and most > n_classes
-    has_kinds = len(ridges) > 1 or (ridges[0] > 0 and len(others) > 0)
-    parts = list(split(problem, ranked, seed)) if has_sizes or has_kinds else []
+    has_ridges = len(ridges) > 1
+    parts = list(split(problem, ranked, seed)) if has_sizes or has_ridges else []
     if not parts:
         return Size(n_prototypes or n_classes, ridges[0], widths)
     learn = partial(Fold.of, problem, n_kernels)
-    # Half of the folds tell of which kind prototypes and kernels are.
-    n_half = -(-len(parts) // 2)
     announce(SOURCE, "weighing kernels in folds", 0, len(PER_CLASS))
-    folds = first = [learn(is_left, widths) for is_left in parts[:n_half]]
-    ridge, scores = choose_ridge(folds, n_classes, ridges) if has_kinds else (0.0, np.empty(0))
+    folds = first = [learn(is_left, widths) for is_left in parts[: halve(parts)]]
+    ridge = choose_ridge(folds, n_classes, ridges) if has_ridges else ridges[0]
     for other in others if ridge > 0 else ():
         changed = [fold.in_widths(other) for fold in first]
-        found = judge(changed, n_classes, ridge)
-        if is_better(found, scores, weigh(folds)):
-            folds, widths, scores = changed, other, found
+        if is_better(judge_roughly(changed, ridge), judge_roughly(folds, ridge), weigh(folds)):
+            folds, widths = changed, other
     if not has_sizes:
         return Size(n_prototypes or n_classes, ridge, widths)
-    folds += [learn(is_left, widths) for is_left in parts[n_half:]]
+    folds += [learn(is_left, widths) for is_left in parts[halve(parts) :]]
     sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
     sizes += [most] * (len(sizes) < len(PER_CLASS))
     return choose_number(folds, [Size(size, ridge, widths) for size in sizes], problem)
+
+
+def halve(folds: Sequence[Any]) -> int:
+    """How many folds tell of which kind prototypes and kernels are, and which sizes to give up."""
+    return -(-len(folds) // 2)
 
 
 def list_ridges(problem: Problem) -> tuple[float, ...]:
@@ -86,27 +91,27 @@ def list_ridges(problem: Problem) -> tuple[float, ...]:
     return {None: (0.0, *RIDGES), True: RIDGES, False: (0.0,)}[contrast]
 
 
-def choose_ridge(
-    folds: list[Fold], n_prototypes: int, ridges: tuple[float, ...]
-) -> tuple[float, FloatArray]:
-    """The ridge with which folds predict best, and the logarithms of the chances.
+def choose_ridge(folds: list[Fold], n_prototypes: int, ridges: tuple[float, ...]) -> float:
+    """The ridge with which folds predict best.
 
     Larger ridges are tried as long as they are better. Prototypes vote without contrasts, a ridge
     of 0, where that is better than the best of them by more than a standard error: in doubt,
     contrasts need fewer prototypes.
     """
-    weight, found = weigh(folds), dict[float, FloatArray]()
+    weight, best, known = weigh(folds), 0.0, np.empty(0)
     for ridge in (ridge for ridge in ridges if ridge > 0):
-        scores = judge(folds, n_prototypes, ridge)
-        if found and (scores - max(found.values(), key=weight.dot)) @ weight < 0:
+        scores = judge_roughly(folds, ridge)
+        if best > 0 and (scores - known) @ weight < 0:
             break
-        found[ridge] = scores
+        best, known = ridge, scores
     if 0.0 in ridges:
-        alone = judge(folds, n_prototypes, 0.0)
-        if all(is_better(alone, scores, weight) for scores in found.values()):
-            return 0.0, alone
-    best = max(found, key=lambda ridge: float(found[ridge] @ weight))
-    return best, found[best]
+        alone, contrasted = (
+            judge(folds, [fold.predict(n_prototypes, ridge) for fold in folds])
+            for ridge in (0.0, best)
+        )
+        if is_better(alone, contrasted, weight):
+            return 0.0
+    return best
 
 
 def is_better(found: FloatArray, known: FloatArray, weight: FloatArray) -> bool:
@@ -118,14 +123,21 @@ def is_better(found: FloatArray, known: FloatArray, weight: FloatArray) -> bool:
 def choose_number(folds: list[Fold], sizes: list[Size], problem: Problem) -> Size:
     """The first of the sizes that is as good as the best; they grow until more do not help."""
     n_classes, n_samples = len(problem.members), problem.labels.size
-    weight, scores = weigh(folds), list[FloatArray]()
+    weight, scores, n_half = weigh(folds), list[FloatArray](), halve(folds)
+    share = weigh(folds[:n_half])
     for place, size in enumerate(sizes):
         if place and size.n_prototypes * n_samples > MOST_COEFFICIENTS and size.ridge > 0:
             if problem.settings.contrast:
                 break
             size = sizes[place] = size._replace(ridge=0.0)
         announce(SOURCE, f"trying {size.n_prototypes} prototypes in folds", place, len(PER_CLASS))
-        scores.append(judge(folds, size.n_prototypes, size.ridge))
+        found = [fold.predict(size.n_prototypes, size.ridge) for fold in folds[:n_half]]
+        half = judge(folds[:n_half], found)
+        # More prototypes that are no better in the first half of the folds are given up.
+        if place and all(half @ share <= known[: half.size] @ share for known in scores):
+            break
+        found += [fold.predict(size.n_prototypes, size.ridge) for fold in folds[n_half:]]
+        scores.append(judge(folds, found))
         means, errors = means_and_errors(np.array(scores), weight)
         gain = means[place] - means[:place].max(initial=-np.inf)
         least = NOTABLE * size.n_prototypes / n_classes * errors[np.argmax(means)]
@@ -168,12 +180,16 @@ def means_and_errors(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray
 LEAST_CHANCE = 0.01
 
 
-def judge(folds: list[Fold], size: int, ridge: float) -> FloatArray:
-    """The logarithm of the chance of its class, for every left-out sample."""
-    scores = np.concatenate([fold.predict(size, ridge) for fold in folds])
-    labels = np.concatenate([fold.labels for fold in folds])
+def judge(folds: list[Fold], found: list[FloatArray]) -> FloatArray:
+    """The logarithm of the chance of its class, for every left-out sample, from class scores."""
+    scores, labels = np.concatenate(found), np.concatenate([fold.labels for fold in folds])
     logs = log_softmax(find_temperature(scores, labels, weigh(folds)) * scores, axis=1)
     return np.asarray(np.maximum(logs[np.arange(labels.size), labels], np.log(LEAST_CHANCE)))
+
+
+def judge_roughly(folds: list[Fold], ridge: float) -> FloatArray:
+    """The same of prototypes minus contrasts that are made of all samples, one for every class."""
+    return judge(folds, [fold.predict_roughly(ridge) for fold in folds])
 
 
 def weigh(folds: list[Fold]) -> FloatArray:
@@ -210,7 +226,10 @@ def split(problem: Problem, ranked: IntArray, seed: int = 0) -> Iterator[BoolArr
 
 # Steps of L-BFGS in a fold, and the smallest decrease; a whole fit takes more. With fewer steps,
 # contrasts of many classes are not yet better than votes alone.
-FOLD_STEPS, FOLD_DECREASE = (40, 20, 30), 1e-3
+FOLD_STEPS, FOLD_DECREASE = (40, 0, 30), 1e-3
+# Without a limit on their samples, prototypes minus contrasts are functions of so many features
+# (Nystrom), found in so many steps.
+ROUGH_FEATURES, ROUGH_STEPS, ROUGH_DECREASE = 150, 60, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +280,43 @@ class Fold:
         part, weights = prepare_choice(part, part.average())(None)
         found = self.on(part, weights, wide.select(wide.find_kernels(part)), self.is_left)
         return replace(found, whole=self.whole)
+
+    @cached_property
+    def features(self) -> tuple[FloatArray, FloatArray]:
+        """Features whose inner products are nearly the kernel: of learned and of left samples."""
+        some = space_evenly(self.kernel.shape[0], ROUGH_FEATURES)
+        values, vectors = np.linalg.eigh(self.kernel[np.ix_(some, some)])
+        is_kept = values > 1e-8 * values[-1]
+        roots = vectors[:, is_kept] / np.sqrt(values[is_kept])
+        return self.kernel[:, some] @ roots, self.left[:, some] @ roots
+
+    def predict_roughly(self, ridge: float) -> FloatArray:
+        """Class scores of the left-out samples: kernel logistic regression.
+
+        Its minimum has coefficients of at least 0 on samples of the class and of at most 0 on
+        others: it is the best prototype minus contrast of every class, before samples are cut.
+        """
+        labels, weight = self.problem.labels, self.problem.sample_weight
+        classes, (learned, left) = np.arange(len(self.problem.members)), self.features
+        shape = (classes.size, learned.shape[1])
+
+        def value_and_gradient(parameters: FloatArray) -> tuple[float, FloatArray]:
+            slopes, offsets = parameters[classes.size :].reshape(shape), parameters[: classes.size]
+            logs = (slopes @ learned.T).T + offsets
+            loss, pulls = vote_loss(logs, classes, labels, weight)
+            gradient = pulls.T @ learned + ridge * slopes
+            loss += float(0.5 * ridge * np.sum(slopes**2))
+            return loss, np.concatenate([pulls.sum(axis=0), gradient.ravel()])
+
+        found = minimize(
+            value_and_gradient,
+            np.zeros(classes.size + shape[0] * shape[1]),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": ROUGH_STEPS, "ftol": ROUGH_DECREASE},
+        ).x
+        scores = left @ found[classes.size :].reshape(shape).T + found[: classes.size]
+        return np.asarray(scores)
 
     def predict(self, size: int, ridge: float) -> FloatArray:
         """Class scores of the left-out samples."""

@@ -199,7 +199,7 @@ def vote_costs(problem: Problem, state: State) -> FloatArray:
     unlike = np.sum(slopes * (similarities - resemblances))
     costs = problem.kernels.between(None, support).contract(pulls)
     if problem.ridge > 0:
-        ridge = problem.vote_ridge(classes.size) * state.sharpness
+        ridge = problem.ridge * state.sharpness
         norms = row_products(mixes, resemblances.T)
         along = row_products(prototypes, resemblances.T)
         ones = np.full(classes.size, 0.5 * ridge)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import Bounds, minimize
 
-from imkpl._typing import BoolArray, FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray
 from imkpl.model.objective import evaluate, same_class_product
 from imkpl.model.problem import Problem, State
 from imkpl.model.votes import LOG_SHARPNESS, STRENGTH_RIDGE, VOTE_WEIGHT, Votes, vote_loss
@@ -47,6 +46,8 @@ def learn_voters(
         is_own &= problem.is_eligible
         is_other &= problem.is_eligible
     for larger, n_steps in zip(LARGER, steps, strict=True):
+        if n_steps == 0:
+            continue
         if larger is not None:
             prototypes = keep_largest(state.prototypes, larger * problem.sparsity)
             contrasts = keep_largest(state.contrasts, larger * problem.contrast_sparsity)
@@ -74,17 +75,6 @@ def keep_largest(rows: sp.csr_array, n_kept: int) -> sp.csr_array:
     return kept
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The prototypes of one class, and the samples that they may be made of."""
-
-    rows: slice  # the prototypes
-    columns: IntArray  # the samples
-    is_free: BoolArray  # (n_rows, n_columns) which coefficients are learned
-    kernel: FloatArray  # (n_columns, n_samples) kernel values of the samples
-    linear: FloatArray  # (n_rows, n_columns) J_dis and J_ip of a unit of each coefficient
-
-
 # Below the squared norms of all prototypes but those that shrink to nothing.
 TINY = 1e-12
 
@@ -92,9 +82,9 @@ TINY = 1e-12
 class VoterObjective:
     """The objective of prototypes ``u = w / ||w||``, contrasts and strengths, with its gradient.
 
-    The parameters are the free coefficients of w >= 0, class by class, those of the contrasts
-    v >= 0, the logarithms of strength, and with contrasts the logarithm of the sharpness t, which
-    the ridge on ``t^2 ||Phi (u - v)||^2`` keeps small.
+    The parameters are the free coefficients of w >= 0, those of the contrasts v >= 0, the
+    logarithms of strength, and with contrasts the logarithm of the sharpness t, which the ridge on
+    ``t^2 ||Phi (u - v)||^2`` keeps small.
     """
 
     def __init__(
@@ -110,33 +100,25 @@ class VoterObjective:
         apart = weighted.sum(axis=0)[:, None] - near
         settings = problem.settings
         self.linear = scale * (settings.discrimination * apart + settings.interpretability)
-        self.ridge = problem.vote_ridge(self.classes.size)
         self.sharpness = state.sharpness
-        self.blocks: list[Block] = []
 
     def minimize(
         self, state: State, is_own: BoolArray, is_other: BoolArray, max_steps: int
     ) -> State:
         """Lower the objective over prototypes and contrasts made of candidates, and strengths."""
-        ends = np.append(np.flatnonzero(np.diff(self.classes, prepend=-1)), self.classes.size)
-        self.blocks = []
-        for rows in (slice(*pair) for pair in itertools.pairwise(ends.tolist())):
-            columns = np.flatnonzero(is_own[rows].any(axis=0))
-            is_free, linear = is_own[rows, columns], self.linear[rows, columns]
-            self.blocks.append(Block(rows, columns, is_free, self.kernel[columns], linear))
-        self.others = np.flatnonzero(is_other.any(axis=0))
-        self.is_other = is_other[:, self.others]
-        self.other_kernel = self.kernel
-        if self.others.size < self.kernel.shape[0]:
-            self.other_kernel = self.kernel[self.others]
+        # Samples that no prototype or contrast may be made of need no column.
+        used = np.flatnonzero((is_own | is_other).any(axis=0))
+        self.used, self.has_contrasts = used, bool(is_other.any())
+        self.is_own, self.is_other = is_own[:, used], is_other[:, used]
+        self.among = self.kernel if used.size == self.kernel.shape[0] else self.kernel[used]
+        self.used_linear, self.sharpness = self.linear[:, used], state.sharpness
         parts = [
             state.prototypes.toarray()[is_own],
-            state.contrasts[:, self.others].toarray()[self.is_other],
+            state.contrasts.toarray()[is_other],
             state.log_strengths,
-            np.log([state.sharpness] if self.others.size else []),
+            np.log([state.sharpness] if self.has_contrasts else []),
         ]
-        self.sharpness = state.sharpness
-        ends = np.cumsum([part.size for part in parts])
+        self.ends = ends = np.cumsum([part.size for part in parts])
         lowest = np.where(np.arange(ends[-1]) < ends[1], 0.0, -np.inf)
         highest = np.full(lowest.size, np.inf)
         lowest[ends[2] :], highest[ends[2] :] = LOG_SHARPNESS
@@ -163,58 +145,47 @@ class VoterObjective:
             prototypes=sp.csr_array(prototypes / np.sqrt(np.where(is_lost, 1.0, squares))[:, None]),
             contrasts=sp.csr_array(contrasts),
             log_strengths=log_strengths,
-            sharpness=float(np.exp(log_sharpness[0])) if self.others.size else state.sharpness,
+            sharpness=float(np.exp(log_sharpness[0])) if self.has_contrasts else state.sharpness,
         )
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""
-        problem, n_prototypes, has_contrasts = self.problem, self.classes.size, self.others.size > 0
-        sharpness = float(np.exp(parameters[-1])) if has_contrasts else self.sharpness
-        log_strengths = parameters[-n_prototypes - has_contrasts :][:n_prototypes]
-        similarities = np.empty(self.pull.shape)
-        mixes, norms, start = [], [], 0
-        for block in self.blocks:
-            mix = np.zeros(block.is_free.shape)
-            stop = start + int(np.count_nonzero(block.is_free))
-            mix[block.is_free] = parameters[start:stop]
-            image = mix @ block.kernel
-            squares = np.einsum("ij,ij->i", mix, image[:, block.columns])
-            norm = np.sqrt(np.maximum(squares, TINY))[:, None]
-            similarities[block.rows] = image / norm
-            mixes.append(mix / norm)
-            norms.append(norm)
-            start = stop
-        resemblances = similarities
-        if has_contrasts:
-            contrasts = np.zeros(self.is_other.shape)
-            stop = start + int(np.count_nonzero(self.is_other))
-            contrasts[self.is_other] = parameters[start:stop]
-            resemblances = similarities - contrasts @ self.other_kernel
+        problem, n_prototypes, used = self.problem, self.classes.size, self.used
+        own, other, log_strengths, log_sharpness = np.split(parameters, self.ends[:-1])
+        mixes = np.zeros((1 + self.has_contrasts, n_prototypes, used.size))
+        mixes[0][self.is_own] = own
+        if self.has_contrasts:
+            mixes[1][self.is_other] = other
+        images = (mixes.reshape(-1, used.size) @ self.among).reshape(*mixes.shape[:2], -1)
+        near = images[:, :, used] if used.size < images.shape[2] else images
+        norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", mixes[0], near[0]), TINY))[:, None]
+        prototypes, similarities = mixes[0] / norms, images[0] / norms
+        resemblances, sharpness = similarities, self.sharpness
+        if self.has_contrasts:
+            resemblances, sharpness = similarities - images[1], float(np.exp(log_sharpness[0]))
         logs = (sharpness * resemblances).T + log_strengths
         loss, slopes = vote_loss(logs, self.classes, problem.labels, problem.sample_weight)
         strengths = STRENGTH_RIDGE * problem.sample_weight.sum() / n_prototypes
         loss += float(strengths * (log_strengths @ log_strengths))
-        overlapping = self.overlaps @ similarities
-        value = float(np.sum(self.pull * similarities))
-        # What votes pull at, but for the ridge, which pulls where there are coefficients.
         votes = VOTE_WEIGHT * sharpness * slopes.T
-        ridge, squared = VOTE_WEIGHT * self.ridge * sharpness**2, 0.0
-        pull, gradient = self.pull + votes, []
-        for block, mix, norm in zip(self.blocks, mixes, norms, strict=True):
-            place = block.rows, block.columns
-            value += float(np.sum(mix * (overlapping[place] + block.linear)))
-            slope = pull[block.rows] @ block.kernel.T + 2 * overlapping[place] + block.linear
-            if has_contrasts:
-                slope += ridge * resemblances[place]
-                squared += float(np.sum(mix * resemblances[place]))
-            along = np.sum(slope * mix, axis=1, keepdims=True)
-            gradient.append(((slope - along * similarities[place]) / norm)[block.is_free])
-        if has_contrasts:
-            near = resemblances[:, self.others]
-            squared -= float(np.sum(contrasts * near))
-            gradient.append(-(votes @ self.other_kernel.T + ridge * near)[self.is_other])
+        overlapping = (self.overlaps @ similarities)[:, used]
+        value = float(np.sum(self.pull * similarities))
+        value += float(np.sum(prototypes * (overlapping + self.used_linear)))
+        pulls = self.pull + votes
+        if self.has_contrasts:
+            pulls = np.concatenate([pulls, votes])
+        pulls = (pulls @ self.among.T).reshape(mixes.shape)
+        slope = pulls[0] + 2 * overlapping + self.used_linear
+        gradient = []
+        if self.has_contrasts:
+            ridge, to_own = VOTE_WEIGHT * problem.ridge * sharpness**2, near[0] / norms - near[1]
+            squared = float(np.sum((prototypes - mixes[1]) * to_own))
             value += 0.5 * ridge * squared
+            slope += ridge * to_own
+            gradient.append(-(pulls[1] + ridge * to_own)[self.is_other])
+        along = np.einsum("ij,ij->i", slope, prototypes)[:, None]
+        gradient.insert(0, ((slope - along * near[0] / norms) / norms)[self.is_own])
         gradient.append(VOTE_WEIGHT * (slopes.sum(axis=0) + 2 * strengths * log_strengths))
-        if has_contrasts:
+        if self.has_contrasts:
             gradient.append(np.array([np.sum(votes * resemblances) + ridge * squared]))
         return value + VOTE_WEIGHT * loss, np.concatenate(gradient)
