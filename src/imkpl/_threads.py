@@ -125,7 +125,10 @@ def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[i
 
 
 class PinnedBlas:
-    """BLAS with one thread while any Python thread fits; the limit is one of the whole process."""
+    """BLAS with one thread while any Python thread fits.
+
+    The limit is global, and only the thread that has set it can lift it: a thread of its own does.
+    """
 
     def __init__(self) -> None:
         self._lock, self._n_inside = threading.Lock(), 0
@@ -134,7 +137,10 @@ class PinnedBlas:
         """Limit BLAS, if this is the first fit."""
         with self._lock:
             if self._n_inside == 0:
-                self._limiter = _blas_libraries().limit(limits=1, user_api="blas")
+                limit = _blas_libraries().limit
+                self._limiter = (
+                    _keeper().submit(lambda: limit(limits=1, user_api="blas").__enter__()).result()
+                )
             self._n_inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -142,9 +148,16 @@ class PinnedBlas:
         with self._lock:
             self._n_inside -= 1
             if self._n_inside == 0:
-                self._limiter.restore_original_limits()
+                _keeper().submit(self._limiter.__exit__, None, None, None).result()
 
 
+@cache
+def _keeper() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="imkpl-blas")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keeper.cache_clear)
 _PINNED = PinnedBlas()
 
 
