@@ -237,7 +237,7 @@ def slow_vote_term(problem, state, K):
         state.log_strengths,
     )
     loss += slow_votes.strength_penalty(problem.sample_weight, state.log_strengths, STRENGTH_RIDGE)
-    return loss + slow_votes.mix_penalty(K, mixes, owners, state.sharpness, problem.ridge)
+    return loss + slow_votes.mix_penalty(K, mixes, state.sharpness, problem.ridge)
 
 
 rules = st.sampled_from(["lp", "margin"])

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax
+from sklearn.linear_model import LogisticRegression
 
 from imkpl.kernels import PerFeatureGaussian
 from imkpl.model import size as module
@@ -105,10 +107,20 @@ def test_no_single_sample_can_decide():
     scores = np.tile([1.0, 0.0], (300, 1))
     scores[0] = 0.0, 50.0
     zeros = np.zeros(300, dtype=int)
-    fold = SimpleNamespace(labels=zeros, weight=zeros + 1.0, predict=lambda size, ridge: scores)
-    found = judge([fold], 2, 0.0)
+    found = judge([SimpleNamespace(labels=zeros, weight=zeros + 1.0)], [scores])
     assert found[0] == np.log(module.LEAST_CHANCE)
     assert found[1] > -0.3
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_the_rough_look_is_kernel_logistic_regression(ridge):
+    problem = make_even(n_samples=45)
+    fold = make_fold(problem, folds_of(problem)[0])
+    learned, left = fold.features
+    assert_allclose(learned @ learned.T, fold.kernel, atol=1e-6)
+    peer = LogisticRegression(C=1 / ridge, max_iter=1000).fit(learned, fold.problem.labels)
+    expected = peer.predict_log_proba(left)
+    assert_allclose(log_softmax(fold.predict_roughly(ridge), axis=1), expected, atol=0.1)
 
 
 # The choice
@@ -129,14 +141,20 @@ def play(monkeypatch, levels, contrast=False, n_prototypes=None):
     """Makes sizes per class, and ridges, score so much; returns the choice and those tried."""
     tried = []
 
-    def score(folds, size, ridge):
-        tried.append((size // 3, ridge))
+    def score(folds, found):
         # All have the error 0.1 in their means, and about 0.01 in their differences.
-        swing = 0.1 * (1 + 0.1 * len(tried)) * np.tile([-1, 1], 50)
-        return np.asarray(levels[tried[-1] if ridge else size // 3] + 10 * swing)
+        size, ridge = found[0]
+        swing = 0.1 * (1 + 0.1 * (1 + tried.index(found[0]))) * np.tile([-1, 1], 50)
+        return np.asarray(levels[found[0] if ridge else size] + 10 * swing)
+
+    def predict(fold, size, ridge):
+        tried.append((size // 3, ridge))
+        return tried[-1]
 
     monkeypatch.setattr(module, "split", lambda *_: iter([np.arange(180) < 100]))
     monkeypatch.setattr(module, "judge", score)
+    monkeypatch.setattr(Fold, "predict", predict)
+    monkeypatch.setattr(Fold, "predict_roughly", lambda fold, ridge: predict(fold, 3, ridge))
     return choose(make_even(n_samples=180, contrast=contrast), n_prototypes), tried
 
 
@@ -159,12 +177,12 @@ def test_sizes_grow_until_more_do_not_help(monkeypatch, levels, n_tried, expecte
 @pytest.mark.parametrize(
     ("contrast", "without", "with_ridges", "expected", "n_kinds"),
     [
-        # Larger ridges are tried as long as they are better.
-        (None, -1.0, [-0.5, -0.6, -0.4], RIDGES[0], 3),
-        (None, -1.0, [-1.1, -0.9, -0.5], RIDGES[2], 4),
+        # Larger ridges are tried as long as they are better, then votes alone and the best ridge.
+        (None, -1.0, [-0.5, -0.6, -0.4], RIDGES[0], 4),
+        (None, -1.0, [-1.1, -0.9, -0.5], RIDGES[2], 5),
         # Votes alone have to be better by more than an error.
-        (None, -0.5, [-0.6, -0.7, -0.8], 0.0, 3),
-        (None, -0.5, [-0.505, -0.7, -0.8], RIDGES[0], 3),
+        (None, -0.5, [-0.6, -0.7, -0.8], 0.0, 4),
+        (None, -0.5, [-0.505, -0.7, -0.8], RIDGES[0], 4),
         (True, 0.0, [-2.0, -1.0, -1.5], RIDGES[1], 3),
         (False, -2.0, [0.0, 0.0, 0.0], 0.0, 0),
     ],

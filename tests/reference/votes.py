@@ -25,10 +25,9 @@ def strength_penalty(sample_weight, log_strengths, ridge):
     return ridge * sum(sample_weight) * sum(b**2 for b in log_strengths) / len(log_strengths)
 
 
-def mix_penalty(K, mixes, owners, sharpness, ridge):
-    """Half the ridge on ``t^2 ||Phi (u_j - v_j)||^2``, summed over classes, a mean over each."""
-    per_class = len(owners) / len(set(owners))
-    return ridge / 2 * sharpness**2 * sum(square(K, mix) for mix in mixes) / per_class
+def mix_penalty(K, mixes, sharpness, ridge):
+    """Half the ridge on the sum of ``t^2 ||Phi (u_j - v_j)||^2``."""
+    return ridge / 2 * sharpness**2 * sum(square(K, mix) for mix in mixes)
 
 
 def voting_mixes(K, prototypes, contrasts):
