@@ -177,12 +177,12 @@ def test_sizes_grow_until_more_do_not_help(monkeypatch, levels, n_tried, expecte
 @pytest.mark.parametrize(
     ("contrast", "without", "with_ridges", "expected", "n_kinds"),
     [
-        # Larger ridges are tried as long as they are better, then votes alone and the best ridge.
-        (None, -1.0, [-0.5, -0.6, -0.4], RIDGES[0], 4),
-        (None, -1.0, [-1.1, -0.9, -0.5], RIDGES[2], 5),
+        # Larger ridges are tried as long as they are better, then votes alone.
+        (None, -1.0, [-0.5, -0.6, -0.4], RIDGES[0], 3),
+        (None, -1.0, [-1.1, -0.9, -0.5], RIDGES[2], 4),
         # Votes alone have to be better by more than an error.
-        (None, -0.5, [-0.6, -0.7, -0.8], 0.0, 4),
-        (None, -0.5, [-0.505, -0.7, -0.8], RIDGES[0], 4),
+        (None, -0.5, [-0.6, -0.7, -0.8], 0.0, 3),
+        (None, -0.5, [-0.505, -0.7, -0.8], RIDGES[0], 3),
         (True, 0.0, [-2.0, -1.0, -1.5], RIDGES[1], 3),
         (False, -2.0, [0.0, 0.0, 0.0], 0.0, 0),
     ],
