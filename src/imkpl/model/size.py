@@ -32,7 +32,7 @@ NOTABLE = 0.05
 RIDGES = (0.03, 0.2, 1.0)
 # The most coefficients of contrasts, prototypes times samples, with which further sizes are tried:
 # beyond, prototypes vote without contrasts, at a tenth of the cost.
-MOST_COEFFICIENTS = 2**17
+MOST_COEFFICIENTS = 2**16
 # The most kernel values, over all pairs of samples, with which several widths are tried.
 MOST_VALUES = 2**30
 # Who announces how far the choice has come.
