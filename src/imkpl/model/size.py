@@ -99,7 +99,8 @@ def choose_ridge(folds: list[Fold], n_prototypes: int, ridges: tuple[float, ...]
     contrasts need fewer prototypes. (Compared with what few steps find under the limit on samples,
     votes win too often with many classes.)
     """
-    weight, best, known = weigh(folds), 0.0, np.empty(0)
+    weight, best = weigh(folds), 0.0
+    known: FloatArray = np.empty(0)
     for ridge in (ridge for ridge in ridges if ridge > 0):
         scores = judge_roughly(folds, ridge)
         if best > 0 and (scores - known) @ weight < 0:
