@@ -1,5 +1,6 @@
 """Cells at the rim of what a file can hold: names keep their characters, numbers their digits."""
 
+import struct
 import time
 import tracemalloc
 import zipfile
@@ -8,6 +9,7 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -309,6 +311,23 @@ def test_two_columns_of_one_name_are_named(tmp_path, ending):
         with pa.ipc.new_file(path, table.schema) as file:
             file.write_table(table)
     with pytest.raises(InputError, match=rf"^a\.{ending} has two columns named 'a', expected"):
+        read_training_file(path, ReadOptions(target="kind"))
+
+
+@pytest.mark.parametrize(
+    ("compression", "message"),
+    [
+        ("uncompressed", r"cannot be read as a \.feather file: it is damaged.* Write it again\.$"),
+        ("lz4", r"does not fit into memory: it is too large, or damaged.* or write it again\.$"),
+    ],
+)
+def test_a_file_that_states_a_wrong_size_is_refused(tmp_path, compression, message):
+    table = pa.table({"size": [1.0] * 1000, "kind": ["u", "v"] * 500})
+    path = tmp_path / "a.feather"
+    pa.feather.write_feather(table, path, compression=compression)
+    size, wrong = struct.pack("<q", 8 * 1000), struct.pack("<q", 2**60)
+    path.write_bytes(path.read_bytes().replace(size, wrong))
+    with pytest.raises(InputError, match=rf"^a\.feather {message}"):
         read_training_file(path, ReadOptions(target="kind"))
 
 

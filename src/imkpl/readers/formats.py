@@ -155,18 +155,27 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
         raise _has_no(path, "no content")
     try:
         return parse(path, options)
-    except (InputError, MemoryError, PermissionError):
+    except (InputError, PermissionError):
         raise
+    except MemoryError as error:
+        raise InputError(
+            f"{path.name} does not fit into memory: it is too large, or damaged and states a wrong "
+            "size. Use fewer rows or columns, or write it again."
+        ) from error
     except ImportError as error:
         raise InputError(
             f"{path.name} is read by {error.name}, which is not installed. Install it with "
             "pip install 'imkpl[cli,parquet]', or save the table as CSV."
         ) from error
     except Exception as error:
-        # A damaged file can fail anywhere; to whoever reads it, that is one kind of failure.
+        # A damaged file can fail anywhere; to whoever reads it, that is one kind of failure. What
+        # is said about text has the number of a line.
+        is_text = parse is parse_text
+        said = f" ({shorten(str(error).strip())})" if is_text else ""
+        advice = "Check its quotes, or write it again." if is_text else "Write it again."
         raise InputError(
-            f"{path.name} cannot be read as a {ending} file ({shorten(str(error).strip())}): it is "
-            "damaged, incomplete or in another format. Check quotes in text, or write it again."
+            f"{path.name} cannot be read as a {ending} file{said}: it is damaged, incomplete or in "
+            f"another format. {advice}"
         ) from error
 
 
