@@ -22,7 +22,7 @@ def fit(shell, path, *more):
 
 
 NO_TARGET = (
-    "data.csv does not say which column holds the classes. Name it with --target; the columns are "
+    "data.csv does not say which column holds the classes. Name it with --target. Its columns are "
     "'wine', 'alcohol', 'malic_acid', 'ash', 'alcalinity_of_ash', 'magnesium', 'total_phenols' and "
     "'cultivar'."
 )
@@ -94,7 +94,7 @@ def test_new_files_that_do_not_fit_the_model(shell, folder, wine, tmp_path):
     wine.assign(alcohol="strong").to_csv(path, index=False)
     assert shell.fails("predict", folder / "a.imkpl", path) == (
         "Column 'alcohol' of a.csv holds text such as 'strong', but the model was fitted to "
-        "numbers there. Check that the columns of both files mean the same."
+        "numbers there. Correct the cells, or check that the columns of both files mean the same."
     )
     gaps = wine.copy()
     gaps.loc[[3, 5], name] = np.nan
@@ -107,7 +107,7 @@ def test_new_files_that_do_not_fit_the_model(shell, folder, wine, tmp_path):
     wine[["wine", "ash"]].to_csv(path, index=False)
     message = shell.fails("predict", folder / "b.imkpl", path)
     assert message.startswith("a.csv lacks ")
-    assert message.endswith("rename columns: those in the file are 'wine' and 'ash'.")
+    assert message.endswith("rename columns. Its columns are 'wine' and 'ash'.")
     wine.assign(cultivar=["x", "y"] * 30).to_csv(path, index=False)
     assert shell.fails("predict", folder / "a.imkpl", path, "--target", "cultivar") == (
         "a.csv has none of the model's classes: found 'x' and 'y', expected 'Barbera', 'Barolo' "
@@ -117,7 +117,12 @@ def test_new_files_that_do_not_fit_the_model(shell, folder, wine, tmp_path):
 
 def test_models_that_cannot_be_used(shell, folder, wine, tmp_path):
     path, rows = tmp_path / "m.imkpl", folder / "wine.csv"
-    assert shell.fails("predict", rows, rows).startswith(f"{rows} cannot be loaded: ")
+    assert shell.fails("predict", rows, folder / "a.imkpl") == (
+        "wine.csv is not a model, expected a file that imkpl fit --model wrote. Pass the model "
+        "first, and then the data."
+    )
+    path.write_text("no model")
+    assert shell.fails("predict", path, rows).startswith(f"{path} cannot be loaded: ")
     save(IMKPL(), path)
     assert shell.fails("predict", path, rows) == (
         "m.imkpl holds a IMKPL that is not fitted or is not a classifier, expected a fitted model. "

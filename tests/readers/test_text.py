@@ -144,6 +144,29 @@ def test_columns_of_the_same_name_get_numbers(tmp_path):
     assert any(note.startswith("Several columns are named 'a' and ") for note in data.notes)
 
 
+@pytest.mark.parametrize(
+    ("head", "options"),
+    [
+        (["kind", "weight", "kind"], {}),
+        (["kind", "weight", "kind"], {"target": "weight", "id_column": "kind"}),
+        (["size", "size", "kind"], {"drop": ("size",)}),
+        (["size", "size", "kind"], {"categories": ("size",)}),
+    ],
+)
+def test_a_name_of_two_columns_that_an_option_names_is_refused(tmp_path, head, options):
+    message = rf"^a\.csv has two columns named '{head[0]}', expected unique names\. Rename one"
+    with pytest.raises(InputError, match=message):
+        read(write(tmp_path / "a.csv", head=head), **options)
+
+
+@pytest.mark.parametrize("target", ["kind", None])
+def test_a_wrong_separator_is_suspected_where_there_is_one_column(tmp_path, target):
+    path = write(tmp_path / "a.csv", separator=";")
+    message = r"Its only column is 'height;weight;kind'; if these are several, set --separator\.$"
+    with pytest.raises(InputError, match=message):
+        read(path, target=target, separator="comma")
+
+
 def test_a_column_without_a_name_is_not_learned_from(tmp_path):
     """R leaves the name above the names of rows empty, or does without that cell."""
     rows = [[f"row{i}", *row] for i, row in enumerate(ROWS)]

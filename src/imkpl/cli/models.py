@@ -15,7 +15,7 @@ from imkpl.cli.command import echo, echo_note, echo_table, progress_bar
 from imkpl.measures import wilson_interval
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
-from imkpl.readers.formats import count
+from imkpl.readers.formats import PARSERS, count
 from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
 
 # These settings say how a fit runs, not what it learns.
@@ -185,8 +185,17 @@ def say_accuracy(
 def load_model(path: Path, *, is_for_rows: bool = True) -> Any:
     """A fitted classifier from a file; for the rows of a table, it must read one."""
     from imkpl import load
+    from imkpl.files import ModelFileError
 
-    model = load(path)
+    try:
+        model = load(path)
+    except ModelFileError as error:
+        if path.suffix.lower() not in PARSERS:
+            raise
+        raise InputError(
+            f"{path.name} is not a model, expected a file that imkpl fit --model wrote. Pass the "
+            "model first, and then the data."
+        ) from error
     if not hasattr(model, "_predictor"):
         raise InputError(
             f"{path.name} holds a {type(model).__name__} that is not fitted or is not a "

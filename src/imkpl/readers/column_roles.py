@@ -266,8 +266,15 @@ def require_column(names: Sequence[str], wanted: str, file: str, option: str) ->
     if close:
         hint = f"Did you mean {' or '.join(quote(lowered[name]) for name in close)}?"
     else:
-        hint = f"Its columns are {list_names(names)}."
+        hint = list_columns(names)
     raise InputError(f"{file} has no column {quote(wanted)} ({option}). {hint}")
+
+
+def list_columns(names: Sequence[str]) -> str:
+    """A sentence with the columns of a file."""
+    if len(names) == 1:
+        return f"Its only column is {quote(names[0])}; if these are several, set --separator."
+    return f"Its columns are {list_names(names)}."
 
 
 def find_identifier(frame: Any, others: set[Any]) -> str | None:
@@ -321,8 +328,8 @@ def guess_target(names: Iterable[str], file: str) -> str:
     found = [name for name in names if name.lower() in TARGET_NAMES]
     if len(found) != 1:
         raise InputError(
-            f"{file} does not say which column holds the classes. Name it with --target; the "
-            f"columns are {list_names(list(names))}."
+            f"{file} does not say which column holds the classes. Name it with --target. "
+            f"{list_columns(list(names))}"
         )
     return found[0]
 

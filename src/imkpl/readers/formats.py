@@ -145,7 +145,8 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
     if parse is None:
         found = f"ends in {ending}" if ending else "has no ending"
         raise InputError(
-            f"{path.name} {found}, expected {FORMATS}. Unpack it, or save its table as CSV."
+            f"{path.name} {found}, expected {FORMATS}. Unpack it, rename it if only its "
+            "ending is wrong, or save its table as CSV."
         )
     if options.separator is not None and parse is not parse_text:
         raise InputError(
@@ -212,7 +213,18 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     width = _check_widths(content, separator, path)
     decimal = _find_decimal(inspected, separator)
     is_headed = _has_header(inspected, options)
-    names, more = _name_columns(inspected[0], width, is_headed=is_headed)
+    names, repeated = _name_columns(inspected[0], width, is_headed=is_headed)
+    if not is_headed:
+        notes.append(f"The first line holds data: columns are named x0 to x{width - 1}.")
+    if repeated:
+        # Which of them is meant by an option, nobody knows.
+        named = {options.target, options.id_column, options.group, options.eligible}
+        named.update(options.by, options.drop, options.categories, options.numbers)
+        for name in repeated:
+            if name in named:
+                raise _has_repeated(path, name)
+        listed = list_names(repeated)
+        notes.append(f"Several columns are named {listed}; all but the first got a number.")
 
     def read_table(**more: Any) -> Any:
         return pd.read_csv(
@@ -242,7 +254,7 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     return RawFile(
         frame,
         lambda wanted: read_table(usecols=wanted, dtype=str),
-        notes=(*notes, *more),
+        notes=tuple(notes),
         style=(separator, decimal),
     )
 
@@ -358,12 +370,10 @@ def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
     return expected
 
 
-def _name_columns(
-    first: list[str], width: int, *, is_headed: bool
-) -> tuple[list[str], tuple[str, ...]]:
+def _name_columns(first: list[str], width: int, *, is_headed: bool) -> tuple[list[str], list[str]]:
+    """A name for every column, and the names that are given to several."""
     if not is_headed:
-        places = [f"x{place}" for place in range(width)]
-        return places, (f"The first line holds data: columns are named x0 to x{width - 1}.",)
+        return [f"x{place}" for place in range(width)], []
     given = [""] * (width - len(first)) + [cell.strip() for cell in first]
     names: dict[str, str] = {}
     for place, cell in enumerate(given, start=1):
@@ -371,9 +381,8 @@ def _name_columns(
         while name in names:
             name = f"{name} (column {place})"
         names[name] = cell
-    repeated = list(dict.fromkeys(cell for name, cell in names.items() if cell and cell != name))
-    note = f"Several columns are named {list_names(repeated)}; all but the first got a number."
-    return list(names), (note,) if repeated else ()
+    repeated = dict.fromkeys(cell for name, cell in names.items() if cell and cell != name)
+    return list(names), list(repeated)
 
 
 def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
@@ -391,10 +400,7 @@ def parse_parquet(path: pathlib.Path, options: ReadOptions) -> RawFile:
     names = ["index" if one == "__index_level_0__" else one for one in table.column_names]
     for name, times in Counter(names).items():
         if times > 1:
-            raise InputError(
-                f"{path.name} has two columns named {quote(name)}, expected unique names. Rename "
-                "one of them."
-            )
+            raise _has_repeated(path, name)
     table = table.rename_columns(names)
     frame = table.to_pandas(ignore_metadata=True)
     if len(frame) == 0:
@@ -487,6 +493,13 @@ def _show_cell(cell: Any) -> str:
 
 def _has_no(path: pathlib.Path, found: str) -> InputError:
     return InputError(f"{path.name} has {found}, expected rows of data. Check how it was made.")
+
+
+def _has_repeated(path: pathlib.Path, name: str) -> InputError:
+    return InputError(
+        f"{path.name} has two columns named {quote(name)}, expected unique names. Rename one of "
+        "them."
+    )
 
 
 def _too_large(path: pathlib.Path) -> InputError:

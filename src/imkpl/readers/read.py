@@ -351,8 +351,7 @@ def _compare_columns(
     if needed:
         raise InputError(
             f"{file} lacks {count(len(needed), 'column')} that the model reads: "
-            f"{list_names(needed)}. Add or rename columns: those in the file are "
-            f"{list_names(given)}."
+            f"{list_names(needed)}. Add or rename columns. {roles.list_columns(given)}"
         )
     extra = [name for name in given if name not in used]
     said = f"Column{'s' * (len(extra) > 1)} {list_names(extra)} ignored: not part of the model."
@@ -381,8 +380,8 @@ def _read_numbers(
     if read.reason or n_others > max(FEW_ODD, (1 - roles.MOSTLY) * n_present):
         held = read.reason or f"text such as {quote(read.others[0])}"
         raise InputError(
-            f"{where} holds {held}, but the model was fitted to numbers there. Check that the "
-            "columns of both files mean the same."
+            f"{where} holds {held}, but the model was fitted to numbers there. Correct the "
+            "cells, or check that the columns of both files mean the same."
         )
     roles.refuse_infinite(read.values, column.name, file)
     if is_missing.any() and not reads_missing:
