@@ -78,6 +78,13 @@ def test_a_separator_that_is_given_is_taken(tmp_path, given):
     check_values(read(write(tmp_path / "a.csv", separator="\t"), separator=given))
 
 
+def test_a_quote_that_is_not_closed_is_refused(tmp_path):
+    rows = [*ROWS[:2], ['"1.5', 20.0, "cat"], *ROWS]
+    message = r"^Line 8 of a\.csv has 1 cell, expected 3 as in the lines above\. Close its quotes, "
+    with pytest.raises(InputError, match=message):
+        read(write(tmp_path / "a.csv", rows=rows))
+
+
 def test_a_separator_of_several_characters_is_refused(tmp_path):
     with pytest.raises(InputError, match="--separator is '::', expected one character"):
         read(write(tmp_path / "a.csv"), separator="::")
@@ -162,7 +169,7 @@ def test_a_name_of_two_columns_that_an_option_names_is_refused(tmp_path, head, o
 @pytest.mark.parametrize("target", ["kind", None])
 def test_a_wrong_separator_is_suspected_where_there_is_one_column(tmp_path, target):
     path = write(tmp_path / "a.csv", separator=";")
-    message = r"Its only column is 'height;weight;kind'; if these are several, set --separator\.$"
+    message = r"Its only column is 'height;weight;kind'; if these are several, check --separator\.$"
     with pytest.raises(InputError, match=message):
         read(path, target=target, separator="comma")
 

@@ -273,7 +273,7 @@ def require_column(names: Sequence[str], wanted: str, file: str, option: str) ->
 def list_columns(names: Sequence[str]) -> str:
     """A sentence with the columns of a file."""
     if len(names) == 1:
-        return f"Its only column is {quote(names[0])}; if these are several, set --separator."
+        return f"Its only column is {quote(names[0])}; if these are several, check --separator."
     return f"Its columns are {list_names(names)}."
 
 

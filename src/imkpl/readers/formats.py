@@ -364,8 +364,9 @@ def _check_widths(content: str, separator: str, path: pathlib.Path) -> int:
     for number, width in widths[1:]:
         if width != expected:
             raise InputError(
-                f"Line {number} of {path.name} has {width} cells, expected {expected} as in the "
-                "lines above. Quote cells that contain the separator, or set --separator."
+                f"Line {number} of {path.name} has {count(width, 'cell')}, expected {expected} as "
+                "in the lines above. Close its quotes, quote cells that contain the separator, or "
+                "set --separator."
             )
     return expected
 
