@@ -75,6 +75,24 @@ def test_names_of_classes_do_not_matter(model, wine):
     assert_allclose(proba, model.predict_proba(wine.new), rtol=1e-9)
 
 
+@pytest.mark.parametrize("model", [IMKPL(), ISKPL(**SMALL), MODELS[2]], ids=repr)
+@pytest.mark.parametrize("change", ["columns", "signs", "units"])
+def test_order_signs_and_units_of_features_do_not_matter(model, change, wine, rng):
+    n_features = wine.X.shape[1]
+    order, factors = np.arange(n_features), np.ones(n_features)
+    if change == "columns":
+        order = rng.permutation(n_features)
+    elif change == "signs":
+        factors = rng.choice([-1.0, 1.0], n_features)
+    else:
+        factors = rng.choice([0.1, 1 / 3, 10.0, 453.59237], n_features)
+    changed = clone(model).fit((wine.X * factors)[:, order], wine.y)
+    model = clone(model).fit(wine.X, wine.y)
+    assert_allclose(changed.kernel_weights_, model.kernel_weights_[order], atol=1e-9)
+    proba = changed.predict_proba((wine.new * factors)[:, order])
+    assert_allclose(proba, model.predict_proba(wine.new), atol=1e-9)
+
+
 def test_equal_rows_of_different_classes_stay_apart(two_blobs):
     X, y = two_blobs
     X, y = np.concatenate([X, X[:3]]), np.concatenate([y, 1 - y[:3]])

@@ -61,7 +61,7 @@ class BoundData:
         if limits is not None:
             indices, kernels = limits.allowed, kernels.select(limits.allowed)
         problem = Problem(
-            kernels=kernels.tabulated(),
+            kernels=kernels.rounded().tabulated(),
             labels=data.unnamed_labels,
             sample_weight=data.sample_weight,
             multiplicity=data.multiplicity,

@@ -317,6 +317,13 @@ class Kernels(ABC):
         """The same kernels without input columns that none of them reads, to be kept."""
         return self
 
+    def rounded(self) -> Kernels:
+        """Nearly the same kernels, of numbers in units of their widths that are rounded a little.
+
+        Another unit rounds the last digit of all numbers anew, which the steps of a search amplify.
+        """
+        return self
+
     def tabulated(self) -> Kernels:
         """The same square kernels, expensive ones evaluated once for a whole fit."""
         return self
@@ -587,6 +594,7 @@ class WrappedKernels(Kernels):
     moved_to = rewrap("moved_to")
     with_mixes = rewrap("with_mixes")
     narrowed = rewrap("narrowed")
+    rounded = rewrap("rounded")
     tabulated = rewrap("tabulated")
     local = rewrap("local")
     in_single_precision = rewrap("in_single_precision")

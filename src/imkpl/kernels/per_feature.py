@@ -57,6 +57,9 @@ MIRROR_ROWS = 64
 PAIR_VALUES = 2**22
 # Up to this number of kernel values new samples are compared in NumPy, without compiled loops.
 FEW_VALUES = 2**16
+# While a model is learned, numbers in units of their widths are multiples of this: far above the
+# last digit, far below what a kernel shows. Beyond so many numbers no copy is made.
+ROUNDING, MOST_ROUNDED = 2.0**-30, 2**24
 # Largest error of a kernel value in a sum over sparse rows.
 TOLERANCE = 1e-6
 # Windows start at multiples of this: 32 bytes, so that what one vector instruction stored the next
@@ -154,6 +157,15 @@ class FeatureKernels(VectorInput, GaussianKernels):
 
     input_kind: ClassVar[str] = "columns"
     order: ClassVar[str | None] = None
+
+    def rounded(self) -> Self:
+        if not isinstance(self.samples, np.ndarray) or self.samples.size > MOST_ROUNDED:
+            return self
+        numbers = self.samples[:, self.columns].astype(np.float64)
+        numbers = np.round((numbers - numbers[0]) * self.rates / ROUNDING) * ROUNDING
+        places, inputs = np.arange(self.n_kernels), self.kernel_columns
+        ones = np.ones(self.n_kernels)
+        return replace(self, samples=numbers, columns=places, inputs=inputs, rates=ones)
 
     def combine(self, weights: ArrayLike) -> FloatArray:
         weights = self.check_weights(weights)

@@ -128,6 +128,11 @@ class TableKernels(GaussianKernels):
         kinds = zip(columns.tolist(), self.is_mark.tolist(), strict=True)
         return [f"{names[c]} is missing" if is_mark else str(names[c]) for c, is_mark in kinds]
 
+    def rounded(self) -> TableKernels:
+        changed = replace(self)
+        vars(changed)["features"] = self.features.rounded()
+        return changed
+
     select = encoded_before("select")
     take = encoded_before("take")
     between = encoded_before("between")
