@@ -45,7 +45,9 @@ print(explanation[0])
 # the other, terms to the score. SHAP looks at the forest from outside: its values add up to the
 # forest's probability minus its mean.
 votes = pd.DataFrame(0.0, X_test.index, X.columns)
-votes[list(explanation.feature_names)] = np.diff(explanation.feature_contributions())[..., 0]
+leads = np.diff(explanation.feature_contributions())[..., 0]
+leads = pd.DataFrame(leads, X_test.index, explanation.term_names)
+votes.update(leads)  # "bonus" and "everything else" are no features
 forest = shap.TreeExplainer(models["random forest"])(X_test)
 panels = {
     "IMKPL, votes": votes.to_numpy(),
