@@ -67,7 +67,7 @@ def choose_size(
     learn = partial(Fold.of, problem, n_kernels)
     announce(SOURCE, "weighing kernels in folds", 0, len(PER_CLASS))
     folds = first = [learn(is_left, widths) for is_left in parts[: halve(parts)]]
-    ridge = choose_ridge(folds, n_classes, ridges) if has_ridges else ridges[0]
+    ridge = choose_ridge(folds, n_prototypes or n_classes, ridges) if has_ridges else ridges[0]
     for other in others if ridge > 0 else ():
         changed = [fold.in_widths(other) for fold in first]
         if is_better(judge_roughly(changed, ridge), judge_roughly(folds, ridge), weigh(folds)):
@@ -94,8 +94,8 @@ def list_ridges(problem: Problem) -> tuple[float, ...]:
 def choose_ridge(folds: list[Fold], n_prototypes: int, ridges: tuple[float, ...]) -> float:
     """The ridge with which folds predict best.
 
-    Larger ridges are tried as long as they are better. Prototypes vote without contrasts, a ridge
-    of 0, where that is better than the best of them by more than a standard error: in doubt,
+    Larger ridges are tried as long as they are better. So many prototypes vote without contrasts, a
+    ridge of 0, where that is better than the best of them by more than a standard error: in doubt,
     contrasts need fewer prototypes. (Compared with what few steps find under the limit on samples,
     votes win too often with many classes.)
     """
