@@ -42,7 +42,7 @@ def words_of(length):
     def compare(left, right):
         return count(left) @ count(right).T
 
-    return FunctionKernel(compare, f"words of {length}", vector_input=False, unit_diagonal=True)
+    return FunctionKernel(compare, f"words of {length}", vector_input=False)
 
 
 def same_places(left, right):
@@ -52,7 +52,7 @@ def same_places(left, right):
 
 
 kernels = [words_of(length) for length in range(2, 7)]
-kernels.append(FunctionKernel(same_places, vector_input=False, unit_diagonal=True))
+kernels.append(FunctionKernel(same_places, vector_input=False))
 train, test, y_train, y_test = train_test_split(genes, state, stratify=state, random_state=0)
 model = IMKPL(kernels).fit(train, y_train)
 largest = DummyClassifier().fit(train, y_train).score(test, y_test)
