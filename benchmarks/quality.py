@@ -300,7 +300,7 @@ def tables(n_splits: int | None) -> str:
 
 
 def compare(datasets: list[str], methods: list[str], values: Callable[..., Any]) -> str:
-    """One row per data set, one column per method that was run, and the means over the data sets."""
+    """One row per data set, a column per method that was run, and means over the data sets."""
     methods = [m for m in methods if any(values(name, m, "accuracy").size for name in datasets)]
     rows = []
     totals: dict[str, list[float]] = {method: [] for method in methods}
