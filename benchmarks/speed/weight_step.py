@@ -23,6 +23,7 @@ def make_state(X, n_prototypes, sparsity, code_sparsity, n_classes=3, seed=0):
         multiplicity=np.ones(n_samples),
         settings=Settings(separation=1.0, sparsity=sparsity, code_sparsity=code_sparsity),
         kernel_indices=np.arange(kernels.n_kernels),
+        widths=np.ones(kernels.n_kernels),
         separation_loss=LinearSeparation(np.zeros(kernels.n_kernels)),
     )
     prototypes = _random_rows(rng, n_prototypes, n_samples, sparsity) * (1 / sparsity)
