@@ -91,8 +91,8 @@ def test_no_name_and_bad_counts_are_refused():
 
 def test_the_names_are_those_of_the_paper():
     assert available()[:5] == [f"table-{number}" for number in range(1, 6)]
-    assert available()[5:8] == ["table-growth", "table-codes", "table-ablation"]
-    assert all(name.startswith("figure-") for name in available()[8:])
+    assert available()[5:9] == ["table-growth", "table-codes", "table-ablation", "table-rounds"]
+    assert all(name.startswith("figure-") for name in available()[9:])
 
 
 def test_items_share_cells():

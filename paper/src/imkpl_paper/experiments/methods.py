@@ -172,7 +172,8 @@ STEPS: dict[str, dict[str, Any]] = {
     "+ weights by margins": {"weight_rule": "margin", "n_neighbors": 4, "separation": 100.0},
     "+ weights of the other terms": {"discrimination": 0.5, "interpretability": 1.2},
     "+ short codes while learning": {"learning_code_sparsity": 1, "code_sparsity": 20},
-    "+ votes": {"decision": "votes"},
+    "+ votes of own cases": {"decision": "votes", "contrast": False},
+    "+ contrasts": {"contrast": None},
     "+ sizes by folds": {"n_prototypes": None, "sparsity": None},
     "+ own number of kernels": {"max_kernels": None},
 }

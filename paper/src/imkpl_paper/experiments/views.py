@@ -315,6 +315,31 @@ def show_growth(found: Found) -> Pieces:
     return (Table("", header, tuple(lines)),)
 
 
+def show_rounds(found: Found) -> Pieces:
+    """For every data set, measures and the objective after few and after all rounds."""
+    names = found.plan.item.measures
+    ((setting, values),) = found.plan.size.grid
+    header = ("method", "at most", "rounds", *(MEASURES[n].title for n in names), "objective")
+    tables = []
+    for choice in found.plan.choices:
+        lines = []
+        for method in found.plan.size.methods:
+            for value in values:
+                rows = found.pick(choice.name, method, **{setting: value})
+                falls = [row["objective"][-1] / row["objective"][0] for row in rows]
+                lengths = [len(row["objective"]) for row in rows]
+                line = [Entry(method), Entry(str(value)), _plain_mean(lengths, 1)]
+                line += [_own_entry(n, values_by_split(rows, n), False) for n in names]
+                lines.append((*line, _plain_mean(falls, 3), Entry(str(len(rows)))))
+        heading = dataset_heading(choice)
+        tables.append(Table(heading, (*header, "splits"), tuple(lines), dataset_notes(choice)))
+    return tuple(tables)
+
+
+def _plain_mean(values: Sequence[float], digits: int) -> Entry:
+    return Entry(f"{np.mean(values):.{digits}f}" if values else NOTHING)
+
+
 def unit_norm(weights: Mapping[str, float]) -> dict[str, float]:
     """Weights of unit length, as the paper's are."""
     size = float(np.sqrt(sum(value**2 for value in weights.values())))
@@ -327,4 +352,5 @@ TABLES: dict[str, View] = {
     "settings": show_settings,
     "per_class": show_per_class,
     "growth": show_growth,
+    "rounds": show_rounds,
 }

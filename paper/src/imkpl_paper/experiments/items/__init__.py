@@ -14,6 +14,7 @@ ITEMS: dict[str, Item] = {
         tables.GROWTH,
         tables.CODES,
         tables.ABLATION,
+        tables.ROUNDS,
         figures.SYNTHETIC,
         figures.EMBEDDING,
         figures.SENSITIVITY,

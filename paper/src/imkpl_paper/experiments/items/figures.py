@@ -39,7 +39,7 @@ SENSITIVITY = Item(
     title="Sensitivity to the parameters",
     full=Size(
         datasets=("Isolet",),
-        methods=("+ votes",),
+        methods=("+ contrasts",),
         n_splits=3,
         grid=(
             ("discrimination", (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)),
@@ -50,7 +50,7 @@ SENSITIVITY = Item(
     ),
     quick=Size(
         datasets=("digits",),
-        methods=("+ votes",),
+        methods=("+ contrasts",),
         n_splits=2,
         grid=(
             ("discrimination", (0.0, 0.5, 2.0)),
